@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
-use lock_core::{Certainty, Claim, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{Certainty, Claim, Fairness, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_redis::by_hand::ByHand;
 use redis::{Cmd, Connection, Pipeline, Value};
 
@@ -98,6 +98,7 @@ impl Line {
             note: self.note.clone(),
             queueing: Queueing::Wanted,
             replaces: None,
+            fairness: Fairness::Fair,
         }
     }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, under constant failures for a long time.
+//! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, under constant failures for a long time; and
+//! many readers, writers and holders of permits.
 
 use std::process::Command;
 
@@ -36,14 +37,19 @@ fn number(text: &str) -> Result<u64> {
     text.parse().with_context(|| format!("{text} is not a number; {USAGE}"))
 }
 
-/// Injects faults for this many minutes: half of them on one Redis, and half on a quorum.
+/// How long each run of overlapping readers or writers lasts.
+const CROWD: u64 = 60;
+
+/// Injects faults for this many minutes: half of them on one Redis, and half on a quorum. Readers and writers overlap for a
+/// minute.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     services::redis()?;
-    for test in ["it", "quorum"] {
+    let storm = plan.minutes * 30;
+    for (test, seconds) in [("crowds", CROWD), ("it", storm), ("quorum", storm)] {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(["test", "--package", "stress", "--test", test, "--", "--nocapture"]).current_dir(step::root());
-        command.env("LEASEHOLD_STRESS_SECONDS", (plan.minutes * 30).to_string());
+        command.env("LEASEHOLD_STRESS_SECONDS", seconds.to_string());
         if let Some(seed) = plan.seed {
             command.env("LEASEHOLD_SEED", seed.to_string());
         }

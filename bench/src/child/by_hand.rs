@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan};
-use lock_core::{Certainty, Claim, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{Certainty, Claim, Fairness, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_redis::by_hand::ByHand as Scripts;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
@@ -37,6 +37,7 @@ impl Commands {
             note: self.note.clone(),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         self.scripts.acquire(&claim).context("the claim cannot be sent")
     }

@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::node::{Ask, Epoch};
 use lock_core::{
-    Certainty, Claim, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, TokenRange, Ttl,
-    Width,
+    Certainty, Claim, Fairness, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms,
+    TokenRange, Ttl, Width,
 };
 use lock_redis::by_hand::NodeByHand;
 use redis::aio::MultiplexedConnection;
@@ -187,6 +187,7 @@ impl Lock for HandLock {
             note: self.note.clone(),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         let token = self.nodes.token(&Arc::new(claim)).await?;
         Ok((owner, token))

@@ -291,7 +291,7 @@ pub use lock_async::{
 };
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
-    LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
+    LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,
 };
 pub use lock_host::{
     ChangeError, Clock, Exclusive, HostClock, LockOptions, ManualClock, Permits, Proof, ReleaseError, Shared,

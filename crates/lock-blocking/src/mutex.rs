@@ -1,7 +1,8 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, Busy, Refusal};
-use lock_host::{Asking, CancelToken, Held, WhileHeldError, counted};
+use lock_core::limit::{LimitError, Usage};
+use lock_core::{AcquireError, Busy, Operation, Refusal, Ticket};
+use lock_host::{Asking, CancelToken, Held, LimitCall, WhileHeldError, caught, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
@@ -134,6 +135,25 @@ impl<M> NamedLock<M> {
         asking.tried(take_turn(&asking).map(Guard))
     }
 
+    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
+    /// stays held in between, and those who wait for it keep their places.
+    ///
+    /// Whoever adopts a ticket first has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
+    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
+    /// same slots. While the store is away, this waits as `acquire` does, but never for another holder.
+    ///
+    /// # Errors
+    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
+    /// acquired. `Invalid` for a ticket for something else; otherwise as [`acquire`](Self::acquire). If the store did not say
+    /// whether the ticket was adopted, the lock is being released.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire).
+    pub fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
+        let asking = self.0.ask_for(ticket)?;
+        asking.waited(take_turn(&asking)).map(Guard)
+    }
+
     /// Waits for the lock, works while it is held, and releases it.
     ///
     /// A thread cannot be stopped from outside, so long work should call [`Guard::check`](lock_host::Proof::check)
@@ -187,6 +207,51 @@ impl<M> NamedLock<M> {
 }
 
 impl Semaphore {
+    /// Changes the limit for all who use the name, also while permits are held and waited for.
+    ///
+    /// Nobody loses a permit. If the limit is lowered, nothing is granted until it is no longer exceeded; if it is raised, those
+    /// who wait are served at once. A waiter for more permits than the new limit gets an error.
+    ///
+    /// For seven days after the last change, the old limits are accepted as well (the last eight of them: what was in use, and
+    /// what this semaphore was made with), and mean the new one. So a rolling deployment can change the limit: processes of
+    /// the new version call this when they start. If several set it at the same time, the last one wins.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or limit; `Backend` if the name is in use as a lock, if the store failed, or if it cannot
+    /// change limits; `Closed` if this client was closed. After an error whose effect is unknown, call it again.
+    ///
+    /// # Blocking
+    /// Until the store has answered one request; for at most an operation timeout.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let (old, new) = (client.semaphore("gpu", 4), client.semaphore("gpu", 8));
+    /// let guard = old.acquire()?;
+    /// new.set_limit(8)?;
+    /// assert_eq!(old.available_permits()?, 7); // "4" now means 8
+    /// # guard.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_limit(&self, limit: u32) -> Result<(), LimitError> {
+        ask_limit(self.0.set_limit(limit)?).map(drop)
+    }
+
+    /// How many permits nobody holds, of the limit in force: a snapshot from one request to the store. Others may take them, or
+    /// wait for them, before you ask.
+    ///
+    /// # Errors
+    /// As [`set_limit`](Self::set_limit). Another limit than the one in use is an error, as for an acquire.
+    ///
+    /// # Blocking
+    /// As [`set_limit`](Self::set_limit).
+    pub fn available_permits(&self) -> Result<u32, LimitError> {
+        Ok(ask_limit(self.0.look_at_limit()?)?.available())
+    }
+
     /// Waits for `count` permits, from 1 to 64, which are granted together.
     ///
     /// # Errors
@@ -208,6 +273,12 @@ impl Semaphore {
     pub fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
         Self(self.0.with_count(count)).try_acquire()
     }
+}
+
+/// Sends a request about a limit. A panic of the backend is an error of the store.
+fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
+    let limits = driver.backend.limit()?;
+    Ok(caught(Operation::Limit, || limits.ask(&request, within))?)
 }
 
 /// Waits for a turn, for a guard of any kind.

@@ -1,7 +1,7 @@
 //! Whether a store has what a case needs, and what is checked if it has not.
 
 use lock_core::latch::LatchError;
-use lock_core::{Capabilities, Durability, Effect, ErrorKind, Released, Waiting};
+use lock_core::{Ability, Capabilities, Durability, Effect, ErrorKind, Released, Waiting};
 
 use crate::bench::Bench;
 use crate::fault::Fault;
@@ -17,7 +17,7 @@ impl Need {
             Self::Inspect => bench.verbs().can_inspect(),
             Self::Latch => bench.verbs().has_latches(),
             Self::Processes => bench.has_address(),
-            Self::Ability(ability) => bench.capabilities().check_ability(ability).is_ok(),
+            Self::Ability(ability) => has(bench, ability),
             Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
         }
     }
@@ -32,6 +32,13 @@ impl Need {
             Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Mode(_) | Self::Fault(_) => {}
         }
     }
+}
+
+fn has(bench: &Bench, ability: Ability) -> bool {
+    let says_so = bench.capabilities().check_ability(ability).is_ok();
+    let refuses = ability == Ability::SetLimit && !bench.verbs().has_limits();
+    assert!(!says_so || !refuses, "the store refuses {ability:?}, which its capabilities include");
+    says_so
 }
 
 pub(crate) fn keeps_a_queue(capabilities: Capabilities) -> bool {

@@ -89,6 +89,7 @@ macro_rules! __cases {
                 the_owner_that_left_has_nothing_of_a_kept_lock: Ability(Keep);
                 a_release_ends_the_keeping: Ability(Keep);
                 a_waiter_has_a_kept_lock_when_its_time_is_over: Ability(Keep);
+                a_guard_is_released_for_later: Ability(Keep);
             }
             replacing {
                 a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
@@ -126,7 +127,7 @@ macro_rules! __cases {
                 a_downgrade_lets_waiting_readers_in_and_no_writer: Mode(Shared);
                 an_upgrade_is_granted_to_the_only_reader: Mode(Shared);
                 an_upgrade_beside_another_reader_changes_nothing: Mode(Shared);
-                a_reader_is_replaced_by_a_writer_alone: Mode(Shared);
+                a_reader_is_replaced_by_another_owner: Mode(Shared);
                 each_reader_is_shown_and_revoked_alone: Mode(Shared);
             }
             permits {
@@ -141,8 +142,23 @@ macro_rules! __cases {
                 another_kind_is_refused_and_changes_nothing: Mode(Permits);
                 a_late_claim_for_permits_leaves_nothing: Mode(Permits);
                 permits_are_given_back_in_part: Mode(Permits);
-                permits_are_not_replaced_by_more: Mode(Permits);
+                permits_are_replaced_by_as_many_and_not_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
+            }
+            limits {
+                a_raised_limit_serves_those_who_wait: Ability(SetLimit);
+                a_lowered_limit_takes_nothing_away: Ability(SetLimit);
+                slots_stay_below_the_limit_in_force: Ability(SetLimit);
+                a_limit_that_was_replaced_stands_for_the_one_in_force: Ability(SetLimit);
+                a_limit_that_was_set_outlives_the_holders: Ability(SetLimit);
+                a_claim_above_the_limit_is_refused_and_blocks_nobody: Ability(SetLimit);
+                a_lease_goes_on_under_another_limit: Ability(SetLimit);
+                a_limit_can_be_set_again: Ability(SetLimit);
+                a_lock_has_no_limit: Ability(SetLimit);
+                permits_are_counted: Ability(SetLimit);
+                a_deployment_changes_the_limit: Ability(SetLimit);
+                a_waiter_that_can_never_be_served_gets_an_error: Ability(SetLimit);
+                wrong_limits_are_invalid: Ability(SetLimit);
             }
             reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
@@ -171,6 +187,18 @@ macro_rules! __cases {
                 permits_are_renewed: Mode(Permits);
                 closing_ends_permits: Mode(Permits);
             }
+            tickets {
+                a_detached_lock_goes_on_under_a_higher_token: Ability(Replace);
+                a_ticket_is_adopted_once: Ability(Replace);
+                a_ticket_of_a_released_lock_is_over: Ability(Replace);
+                those_who_wait_keep_their_places: Ability(Replace);
+                a_ticket_that_is_not_adopted_ends_with_its_ttl: Ability(Replace);
+                an_adopted_lease_is_renewed: Ability(Replace);
+                a_lost_lock_is_not_detached: Ability(Replace);
+                an_adoption_survives_lost_answers: Need::Fault(Fault::LoseReplies);
+                a_reader_goes_on_beside_others: Mode(Shared);
+                permits_go_on_with_their_slots: Mode(Permits);
+            }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);
@@ -192,6 +220,7 @@ macro_rules! __cases {
                 a_killed_holder_frees_the_lock_after_its_ttl_and_not_before: Processes;
                 a_killed_waiter_is_not_waited_for: Processes;
                 a_stopped_holder_knows_that_it_lost: Processes;
+                a_process_goes_on_with_the_lock_of_another: Processes;
             }
             truth {
                 capabilities_do_not_change: Nothing;
@@ -213,7 +242,7 @@ macro_rules! table {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
             use Need::{Ability, Inspect, Latch, Mode, Nothing, Processes, Queue};
-            use lock_core::Ability::{Keep, Replace};
+            use lock_core::Ability::{Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {
                 path: concat!(stringify!($group), "::", stringify!($name)),

@@ -3,6 +3,7 @@
 use std::thread::JoinHandle as Thread;
 use std::time::Duration;
 
+use lock_core::limit::LimitError;
 use lock_core::{AcquireError, FencingToken, Lost};
 use lock_host::{Exclusive, LockOptions, Permits, ReleaseError, Shared, VerifyError};
 use tokio::runtime::Handle;
@@ -127,6 +128,20 @@ impl<M: 'static> Lock<M> {
 }
 
 impl Lock<Permits> {
+    pub(crate) fn set_limit(&self, limit: u32) -> Result<(), LimitError> {
+        match self {
+            Self::Nonblocking(lock, runtime) => runtime.block_on(lock.set_limit(limit)),
+            Self::Blocking(lock, _) => lock.set_limit(limit),
+        }
+    }
+
+    pub(crate) fn available_permits(&self) -> Result<u32, LimitError> {
+        match self {
+            Self::Nonblocking(lock, runtime) => runtime.block_on(lock.available_permits()),
+            Self::Blocking(lock, _) => lock.available_permits(),
+        }
+    }
+
     pub(crate) fn acquire_many(&self, count: u32) -> Result<Guard<Permits>, AcquireError> {
         match self {
             Self::Nonblocking(lock, runtime) => Ok(Guard::of(runtime)(runtime.block_on(lock.acquire_many(count))?)),
@@ -238,6 +253,15 @@ impl<M> Guard<M> {
         match self {
             Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),
+        }
+    }
+}
+
+impl Guard {
+    pub(crate) fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
+        match self {
+            Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release_keeping(time)),
+            Self::Blocking(guard) => guard.release_keeping(time),
         }
     }
 }

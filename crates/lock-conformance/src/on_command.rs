@@ -8,8 +8,15 @@ use lock_memory::faults::{Fault as Cover, Faults as Switches, Faulty};
 
 use crate::{Fault, Faults};
 
-const OPERATIONS: [Operation; 6] =
-    [Operation::Acquire, Operation::Renew, Operation::Release, Operation::Fence, Operation::Inspect, Operation::Latch];
+const OPERATIONS: [Operation; 7] = [
+    Operation::Acquire,
+    Operation::Renew,
+    Operation::Release,
+    Operation::Fence,
+    Operation::Inspect,
+    Operation::Latch,
+    Operation::Limit,
+];
 
 /// Broken connections and lost replies, simulated in front of the backend. They show how the suite and the facades
 /// react, not what the backend does when its file or connection really breaks.

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit,
+    Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
 };
 use tokio::runtime::Handle;
 
@@ -63,6 +64,10 @@ impl BlockingBackend for OnRuntime {
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         self.backend.latch().map(|_| self as &dyn BlockingLatch)
     }
+
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        self.backend.limit().map(|_| self as &dyn BlockingLimit)
+    }
 }
 
 impl BlockingInspect for OnRuntime {
@@ -82,6 +87,12 @@ impl BlockingInspect for OnRuntime {
 impl BlockingLatch for OnRuntime {
     fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
         self.runtime.block_on(self.backend.latch()?.ask(request, within))
+    }
+}
+
+impl BlockingLimit for OnRuntime {
+    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.runtime.block_on(self.backend.limit()?.ask(request, within))
     }
 }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, LatchState, Request, Watching};
+use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
-    EventSink, Fenced, FencingToken, Holder, Lease, LockName, Mode, Queueing, ReleaseRequest, Released, Renewed, Terms,
-    Ttl, Width,
+    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
@@ -37,6 +38,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         note: lock_host::note("conformance").unwrap(),
         queueing: Queueing::Unwanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 
@@ -251,6 +253,17 @@ impl Verbs {
     pub(crate) fn latch(&self, act: Act) -> Option<LatchState> {
         let request = Request { name: lock_name("a"), act };
         self.backend.latch().unwrap().ask(&request, self.within).unwrap().state
+    }
+
+    /// A request about the limit of the semaphore "a".
+    pub(crate) fn limit(&self, known: u32, act: limit::Act) -> Result<Usage, BackendError> {
+        let request = limit::Request { name: lock_name("a"), known: Limit::new(known).unwrap(), act };
+        self.backend.limit().unwrap().ask(&request, self.within)
+    }
+
+    /// Whether the limits of semaphores can be changed.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.backend.limit().is_ok()
     }
 
     /// The latch "a".

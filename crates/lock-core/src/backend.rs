@@ -8,6 +8,7 @@ use async_trait::async_trait;
 
 use crate::inspect::{Entry, Page, Query, Revoked};
 use crate::latch::{Request, Seen};
+use crate::limit::{self, Usage};
 use crate::{
     Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location, LockName,
     ReleaseRequest, Released, Renewed,
@@ -119,6 +120,14 @@ pub trait AsyncBackend: Backend {
     fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
         Err(self.capabilities().no_latches())
     }
+
+    /// The limits of the store's semaphores, if it can change them.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the reason. Nothing was sent.
+    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
+        Err(self.capabilities().no_limits())
+    }
 }
 
 /// A store that is used from plain threads.
@@ -167,6 +176,14 @@ pub trait BlockingBackend: Backend {
     /// `Unsupported`, with the reason. Nothing was sent.
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         Err(self.capabilities().no_latches())
+    }
+
+    /// The limits of the store's semaphores, if it can change them.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the reason. Nothing was sent.
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        Err(self.capabilities().no_limits())
     }
 }
 
@@ -244,4 +261,32 @@ pub trait BlockingLatch: Send + Sync {
     /// # Errors
     /// Those of the store, such as `Timeout`, after which the request may have taken effect.
     fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
+}
+
+/// Changes the limits of semaphores, and counts their free permits, from tokio. `within` is how long a request may take.
+///
+/// A store that has this says so by [`Ability::SetLimit`](crate::Ability::SetLimit). What a claim gets while a limit that was
+/// set is in force is in [`limit`](crate::limit).
+#[async_trait]
+pub trait AsyncLimit: Send + Sync {
+    /// Carries out a request, and answers with the semaphore as it is then.
+    ///
+    /// # Errors
+    /// `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a limit that the one in the request
+    /// does not stand for. Those of the store. With effect `None`, nothing was changed.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: the request may or may not have taken effect, and can be repeated.
+    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError>;
+}
+
+/// Changes the limits of semaphores, and counts their free permits, from plain threads. `within` is how long a request may take.
+///
+/// What [`AsyncLimit`] says holds here as well.
+pub trait BlockingLimit: Send + Sync {
+    /// Carries out a request, and answers with the semaphore as it is then.
+    ///
+    /// # Errors
+    /// As [`AsyncLimit::ask`].
+    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError>;
 }

@@ -72,6 +72,8 @@ pub enum Ability {
     Keep,
     /// A claim can replace a lease: see [`Claim::replaces`](crate::Claim::replaces).
     Replace,
+    /// The limit of a semaphore can be changed while permits are held: see [`limit`](crate::limit).
+    SetLimit,
 }
 
 impl Ability {
@@ -80,6 +82,7 @@ impl Ability {
         match self {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
             Self::Replace => (Operation::Acquire, "replace a lease in one step"),
+            Self::SetLimit => (Operation::Limit, "change the limit of a semaphore, or count its free permits"),
         }
     }
 }
@@ -180,8 +183,7 @@ impl Capabilities {
         if self.abilities.contains(&ability) {
             return Ok(());
         }
-        let (operation, what) = ability.described();
-        Err(self.unsupported(operation, what).with_remedy("choose another store"))
+        Err(self.unable(ability))
     }
 
     /// A wish to have a lock kept for this time after its last turn.
@@ -195,6 +197,16 @@ impl Capabilities {
     /// The error of a store without latches.
     pub fn no_latches(&self) -> BackendError {
         self.unsupported(Operation::Latch, "count the arrivals of a latch").with_remedy("choose another store")
+    }
+
+    /// The error of a store that cannot change the limit of a semaphore.
+    pub fn no_limits(&self) -> BackendError {
+        self.unable(Ability::SetLimit)
+    }
+
+    fn unable(&self, ability: Ability) -> BackendError {
+        let (operation, what) = ability.described();
+        self.unsupported(operation, what).with_remedy("choose another store")
     }
 
     fn unsupported(&self, operation: Operation, what: &str) -> BackendError {
@@ -231,6 +243,8 @@ mod tests {
         let error = store.keep(Duration::from_secs(1)).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
         let error = store.no_latches();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
+        let error = store.no_limits();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
         let able = store.with_abilities(&[Ability::Keep]);
         assert_eq!(able.keep(Duration::from_secs(1)).map(Keep::get), Ok(Duration::from_secs(1)));

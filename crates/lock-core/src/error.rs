@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{LockName, Mode};
+use crate::{Limit, LockName, Mode};
 
 /// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The name is in use by another kind of lock or value, which was left untouched.
     OtherKind,
+    /// The lease that the request is to replace is not held.
+    NotHeld,
 }
 
 impl ErrorKind {
@@ -40,6 +42,7 @@ impl ErrorKind {
         match self {
             Self::Unreachable | Self::Timeout | Self::Unavailable => true,
             Self::Config | Self::Denied | Self::Protocol | Self::Unsupported | Self::OtherKind => false,
+            Self::NotHeld => false,
         }
     }
 }
@@ -71,6 +74,8 @@ pub enum Operation {
     Inspect,
     /// Arriving at a latch, or looking at one.
     Latch,
+    /// Changing the limit of a semaphore, or looking at it.
+    Limit,
 }
 
 impl fmt::Display for Operation {
@@ -83,6 +88,7 @@ impl fmt::Display for Operation {
             Self::Fence => "fence",
             Self::Inspect => "inspect",
             Self::Latch => "latch",
+            Self::Limit => "limit",
         })
     }
 }
@@ -164,11 +170,25 @@ impl BackendError {
     pub fn in_other_use(backend: &'static str, used: Mode, asked: Mode) -> Self {
         let message = format!("the name is in use as {}, not as {}", usage(used), usage(asked));
         let remedy = if used.name_kind() == asked.name_kind() {
-            "use the same limit everywhere; it can be changed while nobody holds or waits"
+            "use the same limit everywhere, or change it for all with `set_limit`"
         } else {
             "choose another name for one of them"
         };
         Self::new(backend, Operation::Acquire, ErrorKind::OtherKind, Effect::None, message).with_remedy(remedy)
+    }
+
+    /// The refusal of a claim for more permits than a semaphore has since its limit was changed. It holds nothing, and has no
+    /// place in the queue any more.
+    pub fn above_limit(backend: &'static str, limit: Limit, count: u32) -> Self {
+        let message = format!("the limit of the semaphore is {limit} now, and {count} permits were asked for");
+        Self::new(backend, Operation::Acquire, ErrorKind::OtherKind, Effect::None, message)
+            .with_remedy("ask for fewer permits, or raise the limit with `set_limit`")
+    }
+
+    /// The same failure of another operation.
+    #[must_use]
+    pub fn of_operation(self, operation: Operation) -> Self {
+        self.changed(|detail| detail.said.operation = operation)
     }
 
     fn changed(self, change: impl FnOnce(&mut Detail)) -> Self {
@@ -299,6 +319,11 @@ mod tests {
         assert!(named.starts_with("redis acquire \"gpu\": the name is in use as a semaphore"), "{named}");
         let limits = error(semaphore(4), semaphore(5)).to_string();
         assert!(limits.contains("as a semaphore of limit 4, not as a semaphore of limit 5; use the same"), "{limits}");
+        assert!(limits.contains("set_limit"), "{limits}");
+        let above = BackendError::above_limit("redis", Limit::new(2).unwrap(), 3).of_operation(Operation::Limit);
+        assert_eq!((above.kind(), above.effect()), (ErrorKind::OtherKind, Effect::None));
+        let text = "redis limit: the limit of the semaphore is 2 now, and 3 permits were asked for; ";
+        assert!(above.to_string().starts_with(text), "{above}");
     }
 
     #[test]

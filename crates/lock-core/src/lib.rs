@@ -11,8 +11,8 @@
 //! starts no thread, awaits nothing and knows no client library.
 //!
 //! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
-//! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `policy` (the numbers, with their
-//! reasons) · `name`, `location`, `owner`, `token`, `time`, `note` (the values).
+//! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the numbers, with their
+//! reasons) · `name`, `location`, `owner`, `token`, `ticket`, `time`, `note` (the values).
 
 mod backend;
 mod capabilities;
@@ -23,6 +23,7 @@ pub mod inspect;
 mod invalid;
 mod keeper;
 pub mod latch;
+pub mod limit;
 mod location;
 mod name;
 pub mod node;
@@ -34,11 +35,15 @@ mod prefix;
 mod slots;
 pub mod station;
 mod terms;
+mod ticket;
 mod time;
 mod token;
 mod verbs;
 
-pub use backend::{AsyncBackend, AsyncInspect, AsyncLatch, Backend, BlockingBackend, BlockingInspect, BlockingLatch};
+pub use backend::{
+    AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingInspect, BlockingLatch,
+    BlockingLimit,
+};
 pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
@@ -54,7 +59,10 @@ pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;
 pub use slots::Slots;
 pub use station::Patience;
-pub use terms::{Mode, ModeKind, NameKind, Terms};
+pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
+pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
-pub use verbs::{Answer, Certainty, Claim, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed};
+pub use verbs::{
+    Answer, Certainty, Claim, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
+};

@@ -36,6 +36,14 @@ pub enum AcquireError {
         /// The highest token that this client has had.
         floor: FencingToken,
     },
+    /// The ticket is not valid any more, so nobody can adopt it.
+    #[error(
+        "the ticket for the lock \"{name}\" was adopted already, was released, or its ttl is over; acquire the lock again"
+    )]
+    TicketOver {
+        /// The lock.
+        name: LockName,
+    },
     /// The store failed.
     #[error(transparent)]
     Backend(#[from] BackendError),

@@ -5,7 +5,38 @@ use std::num::NonZeroU32;
 
 use serde::Serialize;
 
-use crate::{Invalid, Ttl, Width};
+use crate::{Invalid, Slots, Ttl, Width};
+
+/// How many permits a semaphore has: from 1 to [`Mode::LIMIT_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Limit(NonZeroU32);
+
+impl Limit {
+    /// One permit.
+    pub const ONE: Self = Self(NonZeroU32::MIN);
+
+    /// Takes a number.
+    ///
+    /// # Errors
+    /// `Invalid` for 0, and for more than [`Mode::LIMIT_MAX`].
+    pub fn new(limit: u32) -> Result<Self, Invalid> {
+        NonZeroU32::new(limit).filter(|limit| limit.get() <= Mode::LIMIT_MAX).map(Self).ok_or_else(|| {
+            let problem = format!("it is not between 1 and {}", Mode::LIMIT_MAX);
+            Invalid::new("limit of a semaphore", limit, problem, "say how many permits there are")
+        })
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Who else may hold the lock at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,7 +50,7 @@ pub enum Mode {
     /// As many others as there are permits for. [`Mode::permits`] makes it.
     #[non_exhaustive] // so that its numbers are always checked
     Permits {
-        /// How many permits this lease takes: at most `limit`.
+        /// How many permits this lease takes: at most `limit`, unless that was lowered since.
         count: NonZeroU32,
         /// How many there are.
         limit: NonZeroU32,
@@ -37,10 +68,7 @@ impl Mode {
     /// `limit` is above [`Mode::LIMIT_MAX`].
     pub fn permits(count: u32, limit: u32) -> Result<Self, Invalid> {
         let refused = |what, given, problem: String, remedy| Err(Invalid::new(what, given, problem, remedy));
-        let Some(limit) = NonZeroU32::new(limit).filter(|limit| limit.get() <= Self::LIMIT_MAX) else {
-            let problem = format!("it is not between 1 and {}", Self::LIMIT_MAX);
-            return refused("limit of a semaphore", limit, problem, "say how many permits there are");
-        };
+        let Limit(limit) = Limit::new(limit)?;
         let Some(count) = NonZeroU32::new(count) else {
             return refused("number of permits", count, "it is zero".into(), "ask for at least one permit");
         };
@@ -53,6 +81,11 @@ impl Mode {
             return refused("number of permits", count.get(), problem, "acquire several leases");
         }
         Ok(Self::Permits { count, limit })
+    }
+
+    /// One permit of a semaphore with this limit.
+    pub const fn one_permit(Limit(limit): Limit) -> Self {
+        Self::Permits { count: NonZeroU32::MIN, limit }
     }
 
     /// The same for another number of permits; a lock stays what it is.
@@ -81,6 +114,40 @@ impl Mode {
             (Self::Permits { limit, .. }, Self::Permits { limit: others, .. }) => limit == others,
             _ => self.name_kind() == other.name_kind(),
         }
+    }
+
+    /// How many permits there are; `None` of a lock.
+    pub const fn limit(self) -> Option<Limit> {
+        match self {
+            Self::Exclusive | Self::Shared => None,
+            Self::Permits { limit, .. } => Some(Limit(limit)),
+        }
+    }
+
+    /// The same permits under another limit. It may be below their number: nobody loses permits when the limit is lowered.
+    /// A lock stays what it is.
+    #[must_use]
+    pub const fn under(self, limit: Limit) -> Self {
+        match self {
+            Self::Exclusive | Self::Shared => self,
+            Self::Permits { count, .. } => Self::Permits { count, limit: limit.0 },
+        }
+    }
+
+    /// The same with a limit above all of these slots, which a holder keeps when the limit is lowered. So a store states the
+    /// mode of a lease.
+    #[must_use]
+    pub fn covering(self, slots: &Slots) -> Self {
+        let needed = slots.get().last().and_then(|last| Limit::new(last.saturating_add(1)).ok());
+        match (self.limit(), needed) {
+            (Some(limit), Some(needed)) => self.under(limit.max(needed)),
+            (_, _) => self,
+        }
+    }
+
+    /// Whether both are the same but for the limit, which can be changed between a claim and its grant.
+    pub fn is_like(self, other: Self) -> bool {
+        self.kind() == other.kind() && self.count() == other.count()
     }
 
     /// How many permits it takes; 0 of a lock.
@@ -162,6 +229,11 @@ impl Terms {
     pub const fn exclusive(ttl: Ttl) -> Self {
         Self { mode: Mode::Exclusive, ttl }
     }
+
+    /// Whether both are the same but for the limit of permits, which can be changed between a claim and its grant.
+    pub(crate) fn are_like(self, other: Self) -> bool {
+        self.ttl == other.ttl && self.mode.is_like(other.mode)
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +260,17 @@ mod tests {
             assert!(refused(count, limit).contains(problem), "{}", refused(count, limit));
         }
         assert_eq!(Mode::permits(64, Mode::LIMIT_MAX).map(Mode::count), Ok(64));
+    }
+
+    #[test]
+    fn permits_can_be_stated_under_another_limit() {
+        let (mode, limit) = (Mode::permits(3, 8).unwrap(), |limit| Limit::new(limit).unwrap());
+        let lowered = mode.under(limit(2));
+        assert_eq!((lowered.count(), lowered.limit()), (3, Some(limit(2))));
+        assert!(lowered.is_like(mode) && !lowered.suits(mode) && !mode.is_like(Mode::permits(2, 8).unwrap()));
+        assert_eq!(lowered.covering(&Slots::new([0, 1, 6])).limit(), Some(limit(7)));
+        assert_eq!(mode.covering(&Slots::new([0, 1, 6])), mode);
+        assert_eq!(Mode::Shared.under(limit(2)).covering(&Slots::new([4])), Mode::Shared);
     }
 
     #[test]

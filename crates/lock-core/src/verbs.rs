@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
@@ -14,6 +16,18 @@ pub enum Queueing {
     Wanted,
     /// Answer at once and keep nothing.
     Unwanted,
+}
+
+/// Whether a claim respects those who wait before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fairness {
+    /// It is granted after all who wait before it.
+    #[default]
+    Fair,
+    /// It is granted whenever it fits beside the present holders, even if others wait. If it does not fit, it takes its place in the
+    /// queue like any other.
+    Barging,
 }
 
 /// A request for a lease.
@@ -42,20 +56,30 @@ pub struct Claim {
     /// [`Ability::Replace`](crate::Ability::Replace).
     ///
     /// - An exclusive lease is replaced by an exclusive one, or by a shared one.
-    /// - A shared lease is replaced by an exclusive one if no other lease holds the lock. Otherwise the answer is
-    ///   [`Answer::Busy`], and nothing changes.
-    /// - Permits are replaced by fewer permits of the same limit, which keep the first of the slots.
+    /// - A shared lease is replaced by a shared one; or by an exclusive one if no other lease holds the lock. Otherwise the
+    ///   answer is [`Answer::Busy`], and nothing changes.
+    /// - Permits are replaced by as many or fewer permits of the same limit, which keep the first of the slots.
     ///
     /// Anything else is refused as a violation of the protocol. What is no longer held is handed over. The old owner has
     /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. Where it does
-    /// not hold the lock, nothing is granted; but if this owner does, it was granted before.
+    /// not hold the lock, nothing is granted, and the error is [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld); but if this
+    /// owner does, it was granted before. So of several claims that replace one lease, only one is granted: that is how a
+    /// [`Ticket`](crate::Ticket) is adopted at most once.
     pub replaces: Option<Owner>,
+    /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
+    pub fairness: Fairness,
 }
 
 impl Claim {
     /// The lease that grants these tokens to this claim, without slots.
     pub fn lease(&self, tokens: TokenRange) -> Lease {
-        Lease { name: self.name.clone(), owner: self.owner, tokens, terms: self.terms, slots: Slots::NONE }
+        self.lease_of(tokens, Slots::NONE)
+    }
+
+    /// The lease that grants these tokens and slots to this claim.
+    pub fn lease_of(&self, tokens: TokenRange, slots: Slots) -> Lease {
+        let terms = Terms { mode: self.terms.mode.covering(&slots), ..self.terms };
+        Lease { name: self.name.clone(), owner: self.owner, tokens, terms, slots }
     }
 }
 
@@ -68,7 +92,8 @@ pub struct Lease {
     pub owner: Owner,
     /// The tokens of the turns under this lease.
     pub tokens: TokenRange,
-    /// The terms for which a renewal asks the store.
+    /// The terms for which a renewal asks the store. Those of the claim; only the limit of permits may be another one, because it
+    /// was [changed](crate::limit) since.
     pub terms: Terms,
     /// The slots of its permits, as many as the mode counts; [`Slots::NONE`] in any other mode.
     pub slots: Slots,

@@ -86,6 +86,9 @@ pub enum Unchanged {
     /// Others hold the lock as well: other readers, of which one is named.
     #[error("{}", others(.0))]
     Busy(#[from] Busy),
+    /// Other guards of this client read under the same lease, which cannot be detached from them.
+    #[error("other readers of this client hold under the same lease; detach the last of them")]
+    Shared,
     /// The lock is no longer held.
     #[error(transparent)]
     Lost(#[from] Lost),

@@ -65,7 +65,7 @@ pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use kinds::{Exclusive, Permits, Shared};
-pub use lock::Lock;
+pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};

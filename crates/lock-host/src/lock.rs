@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
-use lock_core::{AcquireError, BackendError, Invalid, Location, LockName, Mode};
+use lock_core::limit::{Act, LimitError, Request};
+use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -52,6 +54,43 @@ impl<D: Driver> Lock<D, Permits> {
         let wanted = self.wanted.clone().and_then(|(name, mode)| Ok((name, mode.with_count(count)?)));
         Self { wanted, ..self.clone() }
     }
+
+    /// A request to set the limit.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid limit, and those of [`look_at_limit`](Self::look_at_limit).
+    pub fn set_limit(&self, limit: u32) -> Result<LimitCall<'_, D>, LimitError> {
+        self.limit_call(Act::Set(Limit::new(limit)?))
+    }
+
+    /// A request to look at limit and use.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option; `Closed` if the client was closed.
+    pub fn look_at_limit(&self) -> Result<LimitCall<'_, D>, LimitError> {
+        self.limit_call(Act::Look)
+    }
+
+    fn limit_call(&self, act: Act) -> Result<LimitCall<'_, D>, LimitError> {
+        self.options.validate()?;
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        if self.stations.sleepers.is_closed() {
+            return Err(LimitError::Closed);
+        }
+        let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
+        let request = Request { name: name.clone(), known, act };
+        Ok(LimitCall { driver: &ports.driver, within: ports.policy.within(self.options.ttl), request })
+    }
+}
+
+/// A request about the limit of a semaphore, which the facade sends.
+pub struct LimitCall<'a, D> {
+    /// What runs requests.
+    pub driver: &'a D,
+    /// How long the request may take.
+    pub within: Duration,
+    /// The request.
+    pub request: Request,
 }
 
 impl<D: Driver, M> Lock<D, M> {
@@ -80,6 +119,17 @@ impl<D: Driver, M> Lock<D, M> {
         let note = note(&self.options.why)?;
         let site = self.stations.site(name).map_err(no_randomness)?;
         Ok(Asking::new(&self.stations, site, name, *mode, &self.options, note))
+    }
+
+    /// Begins to ask for the lease of a ticket.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask); `Invalid` for a ticket for something else.
+    pub fn ask_for(&self, ticket: &Ticket) -> Result<Asking<'_, D, M>, AcquireError> {
+        let asking = self.ask()?;
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        ticket.check(name, *mode)?;
+        Ok(asking.adopting(ticket))
     }
 
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.
@@ -136,8 +186,6 @@ impl<D: Driver, M> fmt::Debug for Lock<D, M> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use lock_core::{Capabilities, Durability, Ttl, Waiting};
 
     use super::*;
@@ -154,6 +202,23 @@ mod tests {
             Ok(_) => "nothing".to_owned(),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn a_mistake_in_a_limit_is_told_before_anything_is_sent() {
+        let capabilities = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        let stations = stations(capabilities, Arc::new(HostClock));
+        let semaphore = |name, limit| Lock::permits(&stations, name, limit);
+        let call = semaphore("a", 4).with_count(3);
+        let (limit, name) = (|limit| Limit::new(limit).unwrap(), "a".parse().unwrap());
+        let expected = Request { name, known: limit(4), act: Act::Set(limit(8)) };
+        assert_eq!(call.set_limit(8).map(|call| call.request), Ok(expected));
+        for (semaphore, limit) in [(semaphore("a", 4), 0), (semaphore("a", 4), u32::MAX), (semaphore("a", 0), 1)] {
+            assert!(matches!(semaphore.set_limit(limit).err(), Some(LimitError::Invalid(_))), "{semaphore:?} {limit}");
+        }
+        assert!(matches!(semaphore("", 4).look_at_limit().err(), Some(LimitError::Invalid(_))));
+        stations.close();
+        assert!(matches!(semaphore("a", 4).look_at_limit().err(), Some(LimitError::Closed)));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, FencingToken, Hold, Lease, LossReason, Moment, Note, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, LossReason, Moment, Note, Owner,
+    Patience, Policy, Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -115,7 +115,15 @@ pub(crate) fn join_until(site: &Site<Recorder>, turn: u64, end: Moment) {
 
 fn join_with(site: &Site<Recorder>, turn: u64, patience: Patience) {
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-    let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, attempts: None, max_hold: None, note };
+    let join = Join {
+        turn,
+        terms: Terms::exclusive(Ttl::DEFAULT),
+        patience,
+        attempts: None,
+        fairness: Fairness::Fair,
+        max_hold: None,
+        note,
+    };
     let mut inner = site.lock();
     inner.waiters.here.insert(turn, None);
     site.feed(&mut inner, Input::Join(join));

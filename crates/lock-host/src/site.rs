@@ -239,6 +239,7 @@ impl<D: Driver> Site<D> {
             Output::Replaced { turn, result } => waiters.replaced(turn, result),
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
+            Output::Detached(turn) => waiters.end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
             Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
             Output::Renew(owner) => self.ports.renewals.hasten(owner),

@@ -5,11 +5,13 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-use lock_core::station::{Input, TurnId};
-use lock_core::{BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms};
+use lock_core::station::{Input, Leaving, TurnId};
+use lock_core::{
+    Ability, BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms, Ticket,
+};
 
 use crate::cancel::Watch;
-use crate::errors::{ChangeError, ReleaseError};
+use crate::errors::{ChangeError, ReleaseError, Unchanged, VerifyError};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
@@ -114,6 +116,39 @@ impl<D: Driver, M> Held<D, M> {
         Err(ChangeError::new(guard(self), reason))
     }
 
+    /// Refuses to detach the lease where nobody could adopt it.
+    ///
+    /// # Errors
+    /// `Backend` if the store cannot replace leases.
+    pub fn can_be_adopted(&self) -> Result<(), VerifyError> {
+        Ok(self.site().ports().policy.store.check_ability(Ability::Replace)?)
+    }
+
+    /// Ends the turn and leaves its lease at the store, if it could be renewed before.
+    ///
+    /// # Errors
+    /// The guard that is left, and the reason.
+    pub fn detached<G>(
+        self,
+        renewed: Result<(), VerifyError>,
+        guard: impl FnOnce(Self) -> G,
+    ) -> Result<Ticket, ChangeError<G>> {
+        let reason = match renewed {
+            Ok(()) => {
+                self.site().handle(Input::Detach(self.turn.id));
+                let hold = self.hold();
+                match hold.lost() {
+                    Some(lost) => lost.into(),
+                    None if hold.is_given_up() => return Ok(Ticket::new(hold.lease(), self.remaining())),
+                    None => Unchanged::Shared,
+                }
+            }
+            Err(VerifyError::Lost(lost)) => lost.into(),
+            Err(VerifyError::Backend(error)) => Unchanged::Refused(error.into()),
+        };
+        Err(ChangeError::new(guard(self), reason))
+    }
+
     /// Why the hold was lost.
     fn loss(&self) -> Lost {
         self.hold().lost().unwrap_or_else(|| self.lost_to(LossReason::Closed))
@@ -185,6 +220,17 @@ impl<D: Driver> Held<D, Permits> {
             ))
         };
         left.map_err(|invalid| Refusal::Error(invalid.into()))
+    }
+}
+
+impl<D: Driver> Held<D, Exclusive> {
+    /// How the turn ends if the store is to keep the lock for this time after it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the store cannot do that.
+    pub fn keeping(&self, time: Duration) -> Result<Leaving, BackendError> {
+        let keep = self.site().ports().policy.store.keep(time)?;
+        Ok(Leaving { turn: self.turn.id, keep: Some(keep) })
     }
 }
 

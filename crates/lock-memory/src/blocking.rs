@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
+    EventSink, Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -92,6 +93,10 @@ impl BlockingBackend for Memory {
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         Ok(self)
     }
+
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Memory {
@@ -111,5 +116,11 @@ impl BlockingInspect for Memory {
 impl BlockingLatch for Memory {
     fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
         Ok(self.0.ask(|store, now, client| store.latch(now, client, request)))
+    }
+}
+
+impl BlockingLimit for Memory {
+    fn ask(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+        self.0.ask(|store, now, _| store.limit(now, request))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use lock_core::inspect::Held;
-use lock_core::{Claim, Holder, Lease, Mode, Moment, Note, Owner, Slots, TokenRange};
+use lock_core::{Claim, Holder, Lease, Limit, Mode, Moment, Note, Owner, Slots, TokenRange};
 
 use crate::hand_over::ClientId;
 
@@ -59,7 +59,7 @@ impl Hold {
 }
 
 /// The holds of one lock, found by owner and by end, so that neither a claim nor a renewal looks at all of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
     by_owner: HashMap<Owner, Hold>,
     by_end: BTreeSet<(Moment, Owner)>,
@@ -68,7 +68,7 @@ pub(crate) struct Holds {
 }
 
 /// The slots that nobody has: some that were given back, and all from the first that was never given.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct FreeSlots {
     returned: BTreeSet<u32>,
     never_given: u32,
@@ -96,6 +96,10 @@ impl Holds {
         self.by_owner.is_empty()
     }
 
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.by_owner.keys().copied()
+    }
+
     pub(crate) fn get(&self, owner: Owner) -> Option<&Hold> {
         self.by_owner.get(&owner)
     }
@@ -114,6 +118,16 @@ impl Holds {
     /// The mode of one of them: all suit each other.
     pub(crate) fn mode(&self) -> Option<Mode> {
         self.by_end.first().and_then(|(_, owner)| self.by_owner.get(owner)).map(|hold| hold.mode)
+    }
+
+    /// How many permits are held.
+    pub(crate) fn permits(&self) -> u32 {
+        self.permits
+    }
+
+    /// Goes on under another limit.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.by_owner.values_mut().for_each(|hold| hold.mode = hold.mode.under(limit));
     }
 
     /// Whether a lease of this mode can be held beside them.
@@ -205,7 +219,7 @@ impl Holds {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{FencingToken, Queueing, Terms, Ttl, Width};
+    use lock_core::{Fairness, FencingToken, Queueing, Terms, Ttl, Width};
 
     use super::*;
 
@@ -228,6 +242,7 @@ mod tests {
             note: Note::from_wire("1@h"),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         holds.add(Hold::new(at(0), None, &claim, TokenRange::new(token, token).unwrap()))
     }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lock_core::{BlockingBackend, Answer, Claim, Note, Owner, Queueing, Terms, Ttl, Width};
+//! use lock_core::{BlockingBackend, Answer, Claim, Fairness, Note, Owner, Queueing, Terms, Ttl, Width};
 //! use lock_host::ManualClock;
 //! use lock_memory::MemoryStore;
 //!
@@ -22,6 +22,7 @@
 //!     note: Note::from_wire("1@here"),
 //!     queueing: Queueing::Unwanted,
 //!     replaces: None,
+//!     fairness: Fairness::Fair,
 //! };
 //! assert!(matches!(one.acquire(&claim(1), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
 //! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Busy { .. }));

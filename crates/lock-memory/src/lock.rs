@@ -1,10 +1,11 @@
-//! One lock as the store keeps it: its holders, its queue, and the tombstones of late claims.
+//! One lock as the store keeps it: its holders, its queue, the limit that was set, and the tombstones of late claims.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::inspect::Entry;
-use lock_core::{LockName, Mode, Moment, Owner, Ttl};
+use lock_core::limit::Record;
+use lock_core::{Limit, LockName, Mode, Moment, Owner, Ttl};
 
 use crate::holds::Holds;
 use crate::queue::Queue;
@@ -12,10 +13,12 @@ use crate::queue::Queue;
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lock {
     pub(crate) holds: Holds,
     pub(crate) queue: Queue,
+    /// The limit that was set, and until when that is kept.
+    limit: Option<(Record, Moment)>,
     /// Owners that left while a claim of theirs was under way, and until when that claim is refused.
     tombstones: BTreeMap<Owner, Moment>,
 }
@@ -26,6 +29,7 @@ impl Lock {
         self.holds.forget_what_is_over(now);
         self.queue.forget_what_is_over(now);
         self.tombstones.retain(|_, until| now < *until);
+        self.limit.take_if(|(_, until)| *until <= now);
     }
 
     /// Refuses late claims of an owner, for as long as its lease could have lasted.
@@ -38,13 +42,32 @@ impl Lock {
         self.tombstones.contains_key(&owner)
     }
 
+    /// The owners that hold, and those that wait.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.holds.owners().chain(self.queue.owners())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.holds.is_empty() && self.queue.is_empty() && self.tombstones.is_empty()
+        self.holds.is_empty() && self.queue.is_empty() && self.tombstones.is_empty() && self.limit.is_none()
     }
 
     /// A mode in which somebody holds or waits: whatever anybody asks for must suit it.
     pub(crate) fn mode(&self) -> Option<Mode> {
         self.holds.mode().or_else(|| self.queue.first().map(|place| place.terms.mode))
+    }
+
+    /// The limit that was set, if that is not too long ago.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.limit.as_ref().map(|(record, _)| record)
+    }
+
+    /// Puts a limit in force. Holders keep what they have; those who wait for more permits than that lose their places.
+    pub(crate) fn set_limit(&mut self, now: Moment, limit: Limit, known: Limit) {
+        let in_use = self.mode().and_then(Mode::limit);
+        let record = Record::of(limit, in_use, known, self.record());
+        self.holds.set_limit(limit);
+        self.queue.set_limit(limit);
+        self.limit = Some((record, now + Record::KEPT_FOR));
     }
 
     /// Whether anybody waits.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
+    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -94,6 +95,10 @@ impl AsyncBackend for Memory {
     fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
         Ok(self)
     }
+
+    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
+        Ok(self)
+    }
 }
 
 #[async_trait]
@@ -115,5 +120,12 @@ impl AsyncInspect for Memory {
 impl AsyncLatch for Memory {
     async fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
         Ok(self.0.ask(|store, now, client| store.latch(now, client, request)))
+    }
+}
+
+#[async_trait]
+impl AsyncLimit for Memory {
+    async fn ask(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+        self.0.ask(|store, now, _| store.limit(now, request))
     }
 }

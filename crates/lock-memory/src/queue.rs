@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Claim, Moment, Note, Owner, Terms, Ttl, Width};
+use lock_core::{Claim, Limit, Moment, Note, Owner, Terms, Ttl, Width};
 
 use crate::hand_over::ClientId;
 
@@ -12,7 +12,7 @@ use crate::hand_over::ClientId;
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
 /// A waiter's place, with all that a hand-over needs, because the waiter is not asked at that time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) owner: Owner,
     until: Moment,
@@ -44,7 +44,7 @@ pub(crate) fn place_for(ttl: Ttl) -> Duration {
     ttl.get().min(PLACE_MAX)
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Queue(Vec<Place>);
 
 impl Queue {
@@ -52,8 +52,18 @@ impl Queue {
         self.0.retain(|place| place.lives_at(now));
     }
 
+    /// Goes on under another limit, without those that could never be served under it.
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.0.retain(|place| place.terms.mode.count() <= limit.get());
+        self.0.iter_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.0.iter().map(|place| place.owner)
     }
 
     pub(crate) fn first(&self) -> Option<&Place> {

@@ -8,9 +8,10 @@ use std::ops::Bound;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, ReleaseRequest, Released,
-    Renewed,
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, Owner, ReleaseRequest,
+    Released, Renewed,
 };
 
 use crate::hand_over::News;
@@ -24,7 +25,7 @@ use crate::visit::Visit;
 /// The reference store: all locks, one token counter, and the hand-overs that were not reported yet.
 ///
 /// It does nothing by itself. When a lease ends while others wait, the lock passes on with the next acquire or release.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
@@ -38,6 +39,16 @@ impl Store {
         Self::default()
     }
 
+    /// From now on, draws only tokens above this one. A simulator of a store that counts on from its clock uses this.
+    pub fn raise_tokens(&mut self, floor: FencingToken) {
+        self.last_token.raise(floor);
+    }
+
+    /// The owners that hold or wait anywhere. Some may be over: nothing is forgotten until the next request about its lock.
+    pub fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.locks.values().flat_map(Lock::owners)
+    }
+
     /// Grants the lock to the claim's owner, or says who holds it.
     ///
     /// An owner that holds the lock gets the same tokens and slots again and its full ttl. Any other claim is granted if it
@@ -47,15 +58,19 @@ impl Store {
     /// - A shared one fits if all others are shared.
     /// - Permits fit if no more than the limit are taken with them.
     ///
+    /// If the [limit](limit) of a semaphore was set, a claim for permits is served under that.
+    ///
     /// The waiters before it are served first, as far as they fit. A claim that is not granted takes or refreshes its place if
     /// it wants to queue, and loses the place that it may have if it does not.
     ///
     /// A claim that replaces a lease is granted past the queue, as [`Claim::replaces`] has it.
     ///
     /// # Errors
-    /// `OtherKind` if the name is in use as the other kind, or as a semaphore of another limit. `Protocol` if the claim was
+    /// `OtherKind` if the name is in use as the other kind, or as a semaphore of another limit, or if the claim is for more permits
+    /// than the limit that was set. `Protocol` if the claim was
     /// given up by a release of unknown certainty, if its owner holds the lock in another mode, if it replaces what it cannot,
-    /// or if the tokens are used up. None of these changes anything.
+    /// or if the tokens are used up. `NotHeld` if the lease that it replaces
+    /// is not held. None of these changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         let answer = self.visit(now, &claim.name, |visit| visit.acquire(client, claim));
         if answer.is_err() {
@@ -147,6 +162,16 @@ impl Store {
         let revoked = self.visit(now, name, |visit| visit.revoke(token));
         self.forget_if_empty(name);
         revoked
+    }
+
+    /// Sets the limit of a semaphore and hands over what is free under it, or looks at the semaphore.
+    ///
+    /// # Errors
+    /// `OtherKind` if the name is in use as a lock; for a look, also as a semaphore of another limit. Nothing was changed.
+    pub fn limit(&mut self, now: Moment, request: &limit::Request) -> Result<Usage, BackendError> {
+        let usage = self.visit(now, &request.name, |visit| visit.limit(request));
+        self.forget_if_empty(&request.name);
+        usage
     }
 
     /// Carries out a request about a latch, and answers with the latch as it is then. A client that looks and wants to be

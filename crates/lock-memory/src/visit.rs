@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::inspect::Revoked;
+use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Event, FencingToken, Holder, Lease, LockName, Mode, Moment, NameKind,
-    Owner, Queueing, ReleaseRequest, Released, Slots, TokenRange,
+    Answer, BackendError, Certainty, Claim, Event, FencingToken, Holder, Lease, Limit, LockName, Mode, Moment,
+    NameKind, Operation, Owner, Queueing, ReleaseRequest, Released, Slots, Terms, TokenRange,
 };
 
 use crate::BACKEND;
@@ -35,7 +36,7 @@ pub(crate) struct Visit<'a> {
 impl Visit<'_> {
     /// Grants the lock to the claim's owner, or says who holds it.
     pub(crate) fn acquire(&mut self, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
-        self.check(claim)?;
+        let claim = &self.checked(claim)?;
         self.serve(Some(claim.owner))?;
         match (self.lock.holds.get(claim.owner).map(|hold| hold.tokens), claim.replaces) {
             (Some(tokens), None) => Ok(self.grant_for(claim.owner, client, claim, tokens)),
@@ -48,19 +49,57 @@ impl Visit<'_> {
         }
     }
 
-    /// Refuses a claim that was given up, and one whose mode does not suit what is stored.
-    fn check(&self, claim: &Claim) -> Result<(), BackendError> {
-        let mode = claim.terms.mode;
+    /// The claim as it is served. Refuses one that was given up, and one whose mode does not suit what is stored.
+    fn checked(&self, claim: &Claim) -> Result<Claim, BackendError> {
         if self.lock.was_given_up(claim.owner) {
             return Err(given_up());
         }
+        let mode = self.served_as(claim)?;
         if let Some(used) = self.lock.mode().filter(|used| !used.suits(mode)) {
             return Err(BackendError::in_other_use(BACKEND, used, mode));
         }
         match self.lock.holds.get(claim.owner) {
             Some(hold) if hold.mode != mode => Err(held_in_another_mode()),
-            Some(_) | None => Ok(()),
+            Some(_) | None => Ok(Claim { terms: Terms { mode, ..claim.terms }, ..claim.clone() }),
         }
+    }
+
+    /// The mode of a claim, under the limit in force. A lease that was granted goes on, whatever its limit was.
+    fn served_as(&self, claim: &Claim) -> Result<Mode, BackendError> {
+        let mode = claim.terms.mode;
+        let Some(record) = self.lock.record() else { return Ok(mode) };
+        if claim.replaces.is_some() || self.lock.holds.get(claim.owner).is_some() {
+            return Ok(mode.under(record.limit()));
+        }
+        record.apply(BACKEND, mode)
+    }
+
+    /// Sets the limit, or looks at it.
+    pub(crate) fn limit(&mut self, request: &Request) -> Result<Usage, BackendError> {
+        let refused = |used| {
+            Err(BackendError::in_other_use(BACKEND, used, Mode::one_permit(request.known))
+                .of_operation(Operation::Limit))
+        };
+        let used = self.lock.mode();
+        if let Some(lock) = used.filter(|used| used.limit().is_none()) {
+            return refused(lock);
+        }
+        let limit = match (request.act, self.lock.record().map(Record::limit).or(used.and_then(Mode::limit))) {
+            (Act::Set(limit), _) => {
+                self.lock.set_limit(self.now, limit, request.known);
+                self.serve_all();
+                limit
+            }
+            (Act::Look, None) => request.known,
+            (Act::Look, Some(limit)) if self.serves(request.known, limit) => limit,
+            (Act::Look, Some(limit)) => return refused(Mode::one_permit(limit)),
+        };
+        Ok(Usage { limit, used: self.lock.holds.permits() })
+    }
+
+    /// Whether a request that knows this limit is served while another one is in force.
+    fn serves(&self, known: Limit, in_force: Limit) -> bool {
+        self.lock.record().map_or(known == in_force, |record| record.serves(known))
     }
 
     fn ask(&mut self, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
@@ -103,7 +142,7 @@ impl Visit<'_> {
         self.lock.queue.drop_place(claim.owner);
         self.serve_all(); // who is served now no longer waits
         let wanted = self.lock.is_wanted_at(self.now);
-        Answer::Granted { lease: Lease { slots, ..claim.lease(tokens) }, valid_for: claim.terms.ttl.get(), wanted }
+        Answer::Granted { lease: claim.lease_of(tokens, slots), valid_for: claim.terms.ttl.get(), wanted }
     }
 
     /// Answers a claim that does not fit, or before which others wait.
@@ -237,7 +276,7 @@ impl Visit<'_> {
 /// Which leases can be replaced in one step.
 fn is_replaced_by(old: Mode, new: Mode) -> bool {
     let of_a_writer = old == Mode::Exclusive && new.name_kind() == NameKind::Lock;
-    let by_a_writer = (old, new) == (Mode::Shared, Mode::Exclusive);
-    let by_fewer = old.suits(new) && (1..old.count()).contains(&new.count());
-    of_a_writer || by_a_writer || by_fewer
+    let of_a_reader = old == Mode::Shared && new.name_kind() == NameKind::Lock;
+    let of_permits = old.suits(new) && (1..=old.count()).contains(&new.count());
+    of_a_writer || of_a_reader || of_permits
 }

@@ -93,7 +93,9 @@ pub(crate) fn apart(reply: Value, count: usize) -> Vec<Value> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use lock_core::{Certainty, Claim, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width};
+    use lock_core::{
+        Certainty, Claim, Fairness, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width,
+    };
 
     use super::*;
     use crate::script::Counting;
@@ -128,6 +130,7 @@ mod tests {
             note: Note::from_wire("1@h"),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         }
     }
 

@@ -137,13 +137,19 @@ pub(crate) static SHARE: Drawing =
 /// Answers like a claim for a lease that others may share; never `queued`.
 pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "replace");
 
-/// Gives up a hold or a place. Keys: counter, lock, queue, waiters and, if a claim may still arrive, tombstone; with one, it
-/// is not for many. Arguments: `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, 2 for a place, 0 for neither.
+/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, lock, queue, waiters and, if
+/// a claim may still arrive, tombstone; with one, it is not for many. Arguments: `lh1:OWNER:`, life of the tombstone (ms).
+/// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
     "part", "clock", "place", "members", "queue", "sharing", "give_up", "release";
     many { keys: 3, sent: 2, shared: 0 }:
     "releases", "clock", "place", "members", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
+
+/// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: `lh1:OWNER:`,
+/// `lh1:KEPT:`, how long (ms), life of the tombstone (ms). Answers 1 for a hold, and for a lock that is kept already, 2 for a
+/// place, 0 for none of them.
+pub(crate) static KEEP: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "give_up", "keep");
 
 /// Ends the lease that spans a token. Keys: counter, lock, queue, waiters. Arguments: token. Answers 1 or 0.
 pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "revoke");

@@ -192,19 +192,24 @@ impl Question for &ReleaseRequest {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
-        let script = script::RELEASE.counting(server_info.counting);
+        let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
+        let script = script.counting(server_info.counting);
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
-        Ok(match self.certainty {
-            Certainty::Answered => {
-                Call::script(script, &[Key::Counter, lock, queue, waiters]).arg(of_owner(self.owner))
-            }
+        let call = match self.certainty {
+            Certainty::Answered => Call::script(script, &[Key::Counter, lock, queue, waiters]),
             Certainty::Unknown => {
                 let tombstone = keys.tombstone(self.owner);
-                Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone])
-                    .alone()
-                    .arg(of_owner(self.owner))
-                    .arg(tombstone_life(self.terms))
+                Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone]).alone()
             }
+        };
+        let call = call.arg(of_owner(self.owner));
+        let call = match self.keep {
+            Some(time) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
+            None => call,
+        };
+        Ok(match self.certainty {
+            Certainty::Answered => call,
+            Certainty::Unknown => call.arg(tombstone_life(self.terms)),
         })
     }
 
@@ -255,6 +260,11 @@ impl Question for &Lease {
     }
 }
 
+/// How long a lock is kept, in milliseconds: not for less than was asked for.
+fn keep_for(time: Duration) -> u64 {
+    to_millis(time.saturating_add(Duration::from_nanos(999_999)))
+}
+
 /// How long a tombstone lives, in milliseconds.
 pub(crate) fn tombstone_life(terms: Terms) -> u64 {
     to_millis(terms.ttl.get().max(TOMBSTONE_MIN))
@@ -262,7 +272,7 @@ pub(crate) fn tombstone_life(terms: Terms) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Note, Owner, Prefix, Slots, Terms, Ttl, Width};
+    use lock_core::{Fairness, Note, Owner, Prefix, Slots, Terms, Ttl, Width};
 
     use super::*;
     use crate::script::Counting;
@@ -314,7 +324,17 @@ mod tests {
     fn an_answer_in_other_words_is_strange() {
         let (name, terms, note) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT), Note::from_wire("1@h"));
         let (width, queueing) = (Width::ONE, Queueing::Wanted);
-        let claim = Claim { name, owner: owner(1), terms, width, floor: None, note, queueing, replaces: None };
+        let claim = Claim {
+            name,
+            owner: owner(1),
+            terms,
+            width,
+            floor: None,
+            note,
+            queueing,
+            replaces: None,
+            fairness: Fairness::Fair,
+        };
         let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
         let numbers = |count: usize| vec![Value::Int(7); count];
         for (word, rest) in [

@@ -38,6 +38,7 @@ mod config;
 mod error;
 mod file;
 mod inspecting;
+mod keeping;
 mod latches;
 mod line;
 mod lookout;

@@ -121,11 +121,14 @@ impl Transaction<'_> {
         }
     }
 
-    /// Ends the hold of this owner, but leaves the row of the lock. Returns whether it was living; `None` if there is none.
+    /// Ends the hold of this owner, or the time for which it kept the lock, but leaves the row of the lock. Returns whether that
+    /// was living; `None` if there is none.
     pub(crate) fn end(&self, key: &str, held: Option<&Held>, owner: Owner) -> Result<Option<bool>, Fault> {
         match held {
             None => Ok(None),
-            Some(held) if held.mode == Mode::Exclusive => Ok((held.last.owner == owner).then(|| held.is_living())),
+            Some(held) if held.mode == Mode::Exclusive => {
+                Ok([owner, owner.kept()].contains(&held.last.owner).then(|| held.is_living()))
+            }
             Some(_) => self.end_hold(key, owner),
         }
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, Lease, Mode, Moment, Operation, Queueing,
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, Lease, Mode, Moment, Operation, Owner, Queueing,
     ReleaseRequest, Released, Renewed, Slots, TokenRange,
 };
 use rusqlite::{Connection, named_params};
@@ -96,14 +96,10 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
         let key = self.key(&request.name);
-        let left = self.clear_places(&key, request.owner)?;
         let held = self.lock(&key)?;
-        let ended = self.end(&key, held.as_ref(), request.owner)?;
-        let present = held.filter(|held| ended.is_some() || held.is_living()).map(|held| held.mode);
-        if ended.is_some() || present != Some(Mode::Exclusive) {
-            // Its place may have been in the way of those behind it, and others may have ended since the last request.
-            self.pass_on(&key, present, Operation::Release)?;
-        }
+        let is_kept = self.keep(&key, held.as_ref(), request)?;
+        let left = self.clear_places(&key, request.owner)?;
+        let ended = if is_kept { Some(true) } else { self.give_up(&key, held, request.owner)? };
         match request.certainty {
             Certainty::Answered => {}
             Certainty::Unknown => self.bury(&key, request.owner, request.terms.ttl)?,
@@ -113,6 +109,18 @@ impl<'a> Transaction<'a> {
             (_, 1..) => Released::Left,
             (_, 0) => Released::NotHeld,
         })
+    }
+
+    /// Ends the hold of this owner, or the time for which it kept the lock, and serves those who wait. Returns whether that
+    /// was living; `None` if there is none.
+    fn give_up(&self, key: &str, held: Option<Held>, owner: Owner) -> Result<Option<bool>, Fault> {
+        let ended = self.end(key, held.as_ref(), owner)?;
+        let present = held.filter(|held| ended.is_some() || held.is_living()).map(|held| held.mode);
+        if ended.is_some() || present != Some(Mode::Exclusive) {
+            // Its place may have been in the way of those behind it, and others may have ended since the last request.
+            self.pass_on(key, present, Operation::Release)?;
+        }
+        Ok(ended)
     }
 
     pub(crate) fn fence(&self, lease: &Lease) -> Result<Fenced, Fault> {

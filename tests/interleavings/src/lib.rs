@@ -120,7 +120,7 @@ pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use kinds::{Exclusive, Permits, Shared};
 pub use latch::Latch;
-pub use lock::Lock;
+pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use loss::LossWatch;
 pub use member::{ClientId, Member};

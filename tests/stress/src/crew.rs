@@ -1,6 +1,7 @@
 //! The worker processes, each behind its own proxies.
 
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -8,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use test_support::{AfterDrop, Fault, Proxy, signals};
 
-use crate::check::{Problem, Turn, seat_name, turns};
+use crate::cast::{Cast, Mistake};
 use crate::history::{Event, read_file};
-use crate::part::{Facade, Part, SEATS};
+use crate::part::{Facade, Part};
+use crate::problem::Problem;
 use crate::register::Register;
+use crate::turn::{Turn, seat_name, turns};
 
-/// The ttl of all leases: short, so that many expire.
-pub const TTL: Duration = Duration::from_secs(1);
 /// How long a worker may take to exit when told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -27,6 +28,10 @@ pub struct Post {
     pub url: String,
     /// One in front of each server.
     pub proxies: Vec<Proxy>,
+    /// The seats of the worker.
+    pub cast: Cast,
+    /// What is wrong with the worker.
+    pub mistake: Mistake,
 }
 
 /// The worker at a post: its process is replaced when it was killed.
@@ -86,17 +91,18 @@ impl Crew {
         let register = Register::serve(&ground.directory);
         let mut crew = Self { workers: Vec::new(), register, ground, started: Vec::new(), broken: Vec::new() };
         for post in posts {
-            let (name, process) = crew.spawn(post.facade, &post.url);
+            let (name, process) = crew.spawn(&post);
             crew.workers.push(Worker { state: Running::Yes, post, process, name });
         }
         crew
     }
 
-    fn spawn(&mut self, facade: Facade, url: &str) -> (String, Child) {
+    fn spawn(&mut self, post: &Post) -> (String, Child) {
+        let &Post { facade, cast, mistake, .. } = post;
         let name = format!("{}-{}", facade.word(), self.started.len());
         let seed = self.ground.seed.wrapping_add(1_000 * (self.started.len() as u64 + 1));
         let (history, register) = (self.history(&name), self.register.socket().to_owned());
-        let part = Part { facade, url: url.to_owned(), history, register, seed, ttl: TTL };
+        let part = Part { facade, url: post.url.clone(), history, register, seed, ttl: cast.ttl(), cast, mistake };
         let process = Command::new(self.ground.program)
             .args(part.arguments())
             .stdin(Stdio::piped())
@@ -112,14 +118,13 @@ impl Crew {
 
     /// Kills a worker's process and starts another in its place.
     pub fn replace(&mut self, index: usize) {
-        let worker = &mut self.workers[index];
+        let mut worker = self.workers.remove(index);
         self.broken.extend(worker.early_end());
         worker.process.kill().unwrap();
         worker.process.wait().unwrap();
-        let (facade, url) = (worker.post.facade, worker.post.url.clone());
-        let (name, process) = self.spawn(facade, &url);
-        let worker = &mut self.workers[index];
-        (worker.name, worker.process, worker.state) = (name, process, Running::Yes);
+        (worker.name, worker.process) = self.spawn(&worker.post);
+        worker.state = Running::Yes;
+        self.workers.insert(index, worker);
     }
 
     /// The worker that this process id belongs to.
@@ -158,14 +163,18 @@ impl Crew {
 
     /// Every seat of the current workers.
     pub fn seats(&self) -> Vec<String> {
-        let of_worker =
-            |worker: &Worker| (0..SEATS.len()).map(|seat| seat_name(&worker.name, seat)).collect::<Vec<_>>();
+        let of_worker = |worker: &Worker| worker.seats().map(|seat| seat_name(&worker.name, seat)).collect::<Vec<_>>();
         self.workers.iter().flat_map(of_worker).collect()
     }
 
     /// The histories so far, by process name.
     pub fn histories(&self) -> Vec<(&str, Vec<Event>)> {
         self.started.iter().map(|name| (name.as_str(), read_file(&self.history(name)))).collect()
+    }
+
+    /// The history of a current worker.
+    pub fn history_of(&self, worker: usize) -> Vec<Event> {
+        read_file(&self.history(&self.workers[worker].name))
     }
 
     /// All turns so far.
@@ -198,6 +207,20 @@ impl Crew {
 }
 
 impl Worker {
+    fn seats(&self) -> Range<usize> {
+        0..self.post.cast.wishes().len()
+    }
+
+    /// The name of its process in the histories.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Stops its process.
     pub fn freeze(&mut self) {
         signals::stop(self.process.id());

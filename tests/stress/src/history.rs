@@ -7,6 +7,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::hold::Hold;
+
 /// The time on the clock that all processes of this machine share, and that counts suspend, in nanoseconds.
 ///
 /// Read here and not through the library, which is under test.
@@ -25,8 +27,9 @@ pub fn now() -> u64 {
 pub enum What {
     /// It began to wait.
     Waits,
-    /// It has a guard with this token, and the guard's check said so after the moment was read.
-    Has(u64),
+    /// It has a guard of this hold, and the guard's check said so after the moment was read. It may be in place of the guard
+    /// that it had.
+    Has(Hold),
     /// The guard's check still said so after the moment was read.
     Still,
     /// Its turn is over.
@@ -44,6 +47,8 @@ pub enum Ending {
     Dropped,
     /// The hold was lost.
     Lost,
+    /// The hold was lost, and waiting for the loss did not end.
+    Untold,
 }
 
 /// How waiting ended without a turn.
@@ -79,11 +84,12 @@ impl fmt::Display for Event {
         write!(f, "{} {} {} ", self.at, self.seat, self.lock)?;
         match &self.what {
             What::Waits => f.write_str("waits"),
-            What::Has(token) => write!(f, "has {token}"),
+            What::Has(hold) => write!(f, "{hold}"),
             What::Still => f.write_str("still"),
             What::Ended(Ending::Released) => f.write_str("released"),
             What::Ended(Ending::Dropped) => f.write_str("dropped"),
             What::Ended(Ending::Lost) => f.write_str("lost"),
+            What::Ended(Ending::Untold) => f.write_str("untold"),
             What::Left(Leaving::Busy) => f.write_str("busy"),
             What::Left(Leaving::Cancelled) => f.write_str("cancelled"),
             What::Left(Leaving::TimedOut) => f.write_str("timed-out"),
@@ -110,11 +116,12 @@ fn parse(line: &str) -> Option<Event> {
     let (at, seat, lock) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.to_owned());
     let what = match (words.next()?, words.next()) {
         ("waits", None) => What::Waits,
-        ("has", Some(token)) => What::Has(token.parse().ok()?),
+        (verb @ ("has" | "reads" | "permits"), Some(held)) => What::Has(format!("{verb} {held}").parse().ok()?),
         ("still", None) => What::Still,
         ("released", None) => What::Ended(Ending::Released),
         ("dropped", None) => What::Ended(Ending::Dropped),
         ("lost", None) => What::Ended(Ending::Lost),
+        ("untold", None) => What::Ended(Ending::Untold),
         ("busy", None) => What::Left(Leaving::Busy),
         ("cancelled", None) => What::Left(Leaving::Cancelled),
         ("timed-out", None) => What::Left(Leaving::TimedOut),
@@ -168,11 +175,14 @@ mod tests {
     fn events_are_read_back_from_their_lines() {
         let whats = [
             What::Waits,
-            What::Has(1_700_000_000_000_001),
+            What::Has(Hold::Write(1_700_000_000_000_001)),
+            What::Has(Hold::Read(7)),
+            What::Has(Hold::Permits(vec![(0, 7), (2, 8)])),
             What::Still,
             What::Ended(Ending::Released),
             What::Ended(Ending::Dropped),
             What::Ended(Ending::Lost),
+            What::Ended(Ending::Untold),
             What::Left(Leaving::Busy),
             What::Left(Leaving::Cancelled),
             What::Left(Leaving::TimedOut),
@@ -189,7 +199,9 @@ mod tests {
     fn an_unfinished_line_is_ignored_and_a_broken_one_is_an_error() {
         assert_eq!(read("7 0 hot waits\n8 0 hot has 1").unwrap().len(), 1);
         assert_eq!(read("7 0 hot wai\n").unwrap_err(), Unreadable("7 0 hot wai".into()));
-        assert!(read("7 0 hot still 3\n").is_err());
+        for wrong in ["still 3", "permits", "permits 0", "permits 0:7,", "reads", "reads x"] {
+            assert!(read(&format!("7 0 hot {wrong}\n")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -2,26 +2,35 @@
 //!
 //! Each worker process writes a [`history`]: when it waited, when it got a turn, and until when its guard said that the
 //! lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
-//! turns overlapped and whether tokens rose. In each turn they count in a [`register`] that refuses lower tokens, so that
-//! no update may ever be lost. The tests break servers, the network and the workers: `tests/it` those of one Redis,
-//! `tests/quorum` those of five.
+//! turns overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
+//! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests break servers, the network and the workers: `tests/it` those of one Redis,
+//! `tests/quorum` those of five. `tests/crowds` has many readers, writers and permits, and
+//! workers with a mistake, which the checks must find.
 //!
 //! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` replays one, and
 //! `LEASEHOLD_STRESS_SECONDS=240` runs for longer. `cargo xtask chaos` does both.
 //!
-//! Reading order: `history` (what is recorded) · `register` (what the locks protect) · `check` (what must be true) ·
-//! `part` (what a worker does next, from its seed) · `connect`, `nonblocking`, `threads` (the two facades of a worker) ·
+//! Reading order: `cast` (what the seats of a worker want) · `hold`, `history`, `turn` (what is recorded) · `register` (what the
+//! locks protect) · `problem`, `check`, `fair` (what must be true) · `part` (what a worker is told) · `dice`, `seat` (what it does
+//! next, from its seed) · `connect`, `nonblocking`, `threads` (the two facades of a worker) ·
 //! `crew` (the processes) · `storm` (fault injection) · `run` (a test's beginning and end).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "parts of a test")]
 
+pub mod cast;
 pub mod check;
 pub mod connect;
 pub mod crew;
+mod dice;
+pub mod fair;
 pub mod history;
+pub mod hold;
 pub mod nonblocking;
 pub mod part;
+pub mod problem;
 pub mod register;
 pub mod run;
+mod seat;
 pub mod storm;
 pub mod threads;
+pub mod turn;

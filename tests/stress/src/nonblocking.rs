@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use leasehold::{AcquireError, Client, Guard};
+use leasehold::{AcquireError, ChangeError, Client, Guard, NamedLock, PermitGuard, ReadGuard};
 use tokio::task::{JoinSet, block_in_place};
 use tokio::time::{sleep, timeout};
 
+use crate::cast::{Role, limit};
 use crate::connect;
-use crate::history::{Ending, Leaving, What, now};
-use crate::part::{Part, RECONNECT, REST, Seat, TurnEnd, Waiting, Work, leaving};
+use crate::dice::{Dice, TurnEnd, Waiting, Work};
+use crate::history::{Ending, Leaving, What};
+use crate::hold::Hold;
+use crate::part::Part;
+use crate::seat::{RECONNECT, REST, Seat, TOLD_WITHIN, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
@@ -16,8 +20,8 @@ pub fn play(part: &Part) {
     runtime.block_on(async {
         let client = connected(&part.url).await;
         let mut seats = JoinSet::new();
-        for seat in Seat::all(part) {
-            seats.spawn(sit(seat, client.clone()));
+        for (seat, dice) in Seat::all(part) {
+            seats.spawn(sit(seat, dice, client.clone()));
         }
         while let Some(ended) = seats.join_next().await {
             ended.unwrap();
@@ -35,15 +39,11 @@ async fn connected(url: &str) -> Client {
     }
 }
 
-async fn sit(seat: Seat, client: Client) {
-    let mut dice = seat.dice();
+async fn sit(seat: Seat, mut dice: Dice, client: Client) {
     while !seat.orders.are_to_end() {
         seat.say(What::Waits);
-        match wait(&seat, &client, dice.waiting()).await {
-            Ok(guard) => {
-                take_turn(&seat, guard, dice.work()).await;
-                sleep(dice.rest()).await;
-            }
+        match take_turn(&seat, &client, &mut dice).await {
+            Ok(()) => sleep(dice.rest()).await,
             Err(leaving) => {
                 seat.say(What::Left(leaving));
                 sleep(REST).await;
@@ -52,33 +52,122 @@ async fn sit(seat: Seat, client: Client) {
     }
 }
 
-async fn wait(seat: &Seat, client: &Client, waiting: Waiting) -> Result<Guard, Leaving> {
-    let mutex = client.mutex(seat.lock).ttl(seat.ttl);
+async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leaving> {
+    let (waiting, work, change) = (dice.waiting(), dice.work(), dice.change());
+    match seat.wish.role {
+        Role::Write => {
+            let lock = patient(client.mutex(seat.name()).ttl(seat.ttl), waiting);
+            let guard = waited(waiting, lock.acquire(), lock.try_acquire()).await?;
+            let Some(guard) = holds(seat, guard, work).await else { return Ok(()) };
+            match change {
+                None => end(seat, guard, work).await,
+                Some(then) => go_on(seat, guard.downgrade().await, then).await,
+            }
+        }
+        Role::Read => {
+            let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
+            let guard = waited(waiting, lock.acquire(), lock.try_acquire()).await?;
+            let Some(guard) = holds(seat, guard, work).await else { return Ok(()) };
+            match change {
+                None => end(seat, guard, work).await,
+                Some(then) => go_on(seat, guard.try_upgrade().await, then).await,
+            }
+        }
+        Role::Permits(count) => {
+            let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
+            let guard = waited(waiting, lock.acquire_many(count), lock.try_acquire_many(count)).await?;
+            let Some(guard) = holds(seat, guard, work).await else { return Ok(()) };
+            match change {
+                Some(then) if count > 1 => go_on(seat, guard.give_back(1).await, then).await,
+                Some(_) | None => end(seat, guard, work).await,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
+    match waiting {
+        Waiting::Limited(limit) => lock.wait(limit),
+        Waiting::Forever | Waiting::Never | Waiting::Cancelled(_) => lock,
+    }
+}
+
+async fn waited<M>(
+    waiting: Waiting,
+    acquire: impl Future<Output = Result<Guard<M>, AcquireError>>,
+    try_acquire: impl Future<Output = Result<Option<Guard<M>>, AcquireError>>,
+) -> Result<Guard<M>, Leaving> {
     let told = |error: AcquireError| leaving(&error);
     match waiting {
-        Waiting::Forever => mutex.acquire().await.map_err(told),
-        Waiting::Never => mutex.try_acquire().await.map_err(told)?.ok_or(Leaving::Busy),
-        Waiting::Limited(limit) => mutex.wait(limit).acquire().await.map_err(told),
-        Waiting::Cancelled(after) => match timeout(after, mutex.acquire()).await {
+        Waiting::Forever | Waiting::Limited(_) => acquire.await.map_err(told),
+        Waiting::Never => try_acquire.await.map_err(told)?.ok_or(Leaving::Busy),
+        Waiting::Cancelled(after) => match timeout(after, acquire).await {
             Ok(waited) => waited.map_err(told),
             Err(_) => Err(Leaving::Cancelled),
         },
     }
 }
 
-async fn take_turn(seat: &Seat, guard: Guard, work: Work) {
-    let at = now();
-    if guard.check().is_err() {
-        return seat.say(What::Ended(Ending::Lost));
+/// A guard that knows what it holds.
+trait Holds {
+    fn hold(&self) -> Hold;
+}
+
+impl Holds for Guard {
+    fn hold(&self) -> Hold {
+        Hold::Write(self.fencing_token().get())
     }
-    let token = guard.fencing_token().get();
-    seat.say_of(at, What::Has(token));
-    let draft = block_in_place(|| seat.register.read(seat.lock, token));
-    let held = works(seat, &guard, work).await;
-    draft.inspect(|draft| block_in_place(|| seat.register.write(draft)));
+}
+
+impl Holds for ReadGuard {
+    fn hold(&self) -> Hold {
+        Hold::Read(self.fencing_token().get())
+    }
+}
+
+impl Holds for PermitGuard {
+    fn hold(&self) -> Hold {
+        Hold::Permits(self.tokens().map(|(slot, token)| (slot, token.get())).collect())
+    }
+}
+
+/// The guard at the end of its work, unless it was lost.
+async fn holds<M>(seat: &Seat, guard: Guard<M>, work: Work) -> Option<Guard<M>>
+where
+    Guard<M>: Holds,
+{
+    let held = match seat.has(guard.hold(), || guard.check().is_ok()) {
+        None => false,
+        Some(hold) => {
+            let drafts = block_in_place(|| seat.read(&hold));
+            let held = works(seat, &guard, work).await;
+            block_in_place(|| seat.write(&drafts));
+            held
+        }
+    };
     if !held {
-        return seat.say(What::Ended(Ending::Lost));
+        lost(seat, &guard).await;
     }
+    held.then_some(guard)
+}
+
+/// Works under the guard that a change has made, if there was one.
+async fn go_on<M, N>(seat: &Seat, changed: Result<Guard<N>, ChangeError<Guard<M>>>, work: Work)
+where
+    Guard<N>: Holds,
+{
+    match changed {
+        Err(unchanged) => end(seat, unchanged.into_guard(), work).await,
+        Ok(guard) => {
+            if let Some(guard) = holds(seat, guard, work).await {
+                end(seat, guard, work).await;
+            }
+        }
+    }
+}
+
+async fn end<M>(seat: &Seat, guard: Guard<M>, work: Work) {
     match work.end {
         TurnEnd::Drop => {
             drop(guard);
@@ -92,8 +181,9 @@ async fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     }
 }
 
-async fn works(seat: &Seat, guard: &Guard, work: Work) -> bool {
-    for _ in 0..work.steps {
+async fn works<M>(seat: &Seat, guard: &Guard<M>, work: Work) -> bool {
+    let steps = (0..work.steps).take_while(|_| !seat.orders.are_to_end());
+    for _ in steps {
         if !still_holds_after(seat, guard, work.step).await {
             return false;
         }
@@ -101,15 +191,14 @@ async fn works(seat: &Seat, guard: &Guard, work: Work) -> bool {
     true
 }
 
-async fn still_holds_after(seat: &Seat, guard: &Guard, step: Duration) -> bool {
+async fn still_holds_after<M>(seat: &Seat, guard: &Guard<M>, step: Duration) -> bool {
     tokio::select! {
-        _ = guard.lost() => return false,
+        _ = guard.lost(), if seat.heeds_loss() => return false,
         () = sleep(step) => {}
     }
-    let at = now();
-    let holds = guard.check().is_ok();
-    if holds {
-        seat.say_of(at, What::Still);
-    }
-    holds
+    seat.still(|| guard.check().is_ok())
+}
+
+async fn lost<M>(seat: &Seat, guard: &Guard<M>) {
+    seat.lost(timeout(TOLD_WITHIN, guard.lost()).await.is_ok());
 }

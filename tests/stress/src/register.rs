@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::hold::Hold;
+
 /// Whether the register took a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
@@ -136,6 +138,13 @@ impl Register {
     /// The path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// What a turn of the test itself does first.
+    pub fn begin(&self, name: &str, hold: &Hold) {
+        for (resource, token) in hold.resources(name) {
+            assert!(lock(&self.state).read(&resource, token).is_some(), "{resource} refuses {token}");
+        }
     }
 
     /// All attempts to write so far.

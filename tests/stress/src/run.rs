@@ -1,16 +1,21 @@
 //! How each test begins and ends.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::mem::discriminant;
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use crate::check::{Calm, Loss, Problem, Rules, exclusion, refusals, starved, turns};
-use crate::crew::{Crew, Ground, TTL};
+use crate::cast::TTL;
+use crate::check::{Loss, Rules, exclusion};
+use crate::crew::{Crew, Ground};
+use crate::fair::{Calm, starved};
 use crate::history::{What, now};
+use crate::hold::Hold;
+use crate::problem::{Problem, refusals};
 use crate::register::lost_updates;
+use crate::turn::turns;
 
 /// How long nothing is broken before the end, at least ...
 const CALM: Duration = Duration::from_secs(2);
@@ -53,12 +58,29 @@ fn await_turns(crew: &Crew, since: u64) {
     });
 }
 
+/// Waits until something is so.
+///
+/// # Panics
+/// If it takes longer than half a minute.
+pub fn await_that(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(await_within(2 * PATIENCE, is_so), "in vain: {what}");
+}
+
 /// Waits at most as long as the patience: the checker reports who had no turn.
-fn await_true(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE + CALM;
-    while !is_so() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(100));
+fn await_true(is_so: impl FnMut() -> bool) {
+    await_within(PATIENCE + CALM, is_so);
+}
+
+/// Whether it is so within this time.
+fn await_within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    while !is_so() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(50));
     }
+    true
 }
 
 /// Lets the workers run undisturbed for a while, ends them, and reports every violation.
@@ -114,9 +136,15 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for (name, history) in crew.histories() {
         let facade = name.split('-').next().unwrap().to_owned();
+        let mut holding = BTreeSet::new();
         for event in history {
+            let held_before = match &event.what {
+                What::Has(_) => !holding.insert(event.seat),
+                What::Still => true,
+                What::Waits | What::Ended(_) | What::Left(_) => holding.remove(&event.seat),
+            };
             let what = match event.what {
-                What::Has(_) => "turn".to_owned(),
+                What::Has(hold) => format!("{}{}", if held_before { "changed to " } else { "" }, kind(&hold)),
                 What::Waits | What::Still => continue,
                 What::Ended(ending) => format!("{ending:?}"),
                 What::Left(leaving) => format!("{leaving:?}"),
@@ -125,4 +153,12 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
         }
     }
     counts
+}
+
+fn kind(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::Write(_) => "turn",
+        Hold::Read(_) => "reading",
+        Hold::Permits(_) => "permits",
+    }
 }

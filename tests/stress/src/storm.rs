@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use test_support::{AfterDrop, Fault};
 
-use crate::crew::{Crew, Link, Running, TTL};
+use crate::cast::TTL;
+use crate::crew::{Crew, Link, Running};
 
 /// How long it may take, beyond the storm itself, until every kind of fault took effect.
 const LAST_KINDS_WITHIN: Duration = Duration::from_secs(30);
@@ -207,7 +208,7 @@ impl<T: Ord, L: From<Lingering<T>>> Storm<T, L> {
     }
 }
 
-/// A worker to break: often the one that holds a lock, because that hurts most. `held` is the value of the lock.
+/// A worker to break: often one that holds a lock, because that hurts most. `held` is the value of its lease.
 pub fn victim(rng: &mut Rng, crew: &Crew, held: Option<&str>) -> usize {
     let holder = held.and_then(pid_in).and_then(|pid| crew.with_pid(pid));
     match holder {
@@ -216,7 +217,7 @@ pub fn victim(rng: &mut Rng, crew: &Crew, held: Option<&str>) -> usize {
     }
 }
 
-/// The process id in the note of a lease: `lh1:OWNER:LOW:HIGH:PID@HOST WHY`.
+/// The process id in the note of a lease: `lh1:OWNER:LOW:HIGH:PID@HOST WHY`, or `LOW:HIGH:SLOTS:PID@HOST WHY`.
 fn pid_in(value: &str) -> Option<u32> {
-    value.splitn(5, ':').nth(4)?.split_once('@')?.0.parse().ok()
+    value.split_once('@')?.0.rsplit(':').next()?.parse().ok()
 }

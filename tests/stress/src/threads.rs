@@ -3,20 +3,24 @@
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use leasehold::AcquireError;
-use leasehold::blocking::{Client, Guard};
+use leasehold::blocking::{Client, Guard, NamedLock, PermitGuard, ReadGuard};
+use leasehold::{AcquireError, ChangeError};
 
+use crate::cast::{Role, limit};
 use crate::connect;
-use crate::history::{Ending, Leaving, What, now};
-use crate::part::{Part, RECONNECT, REST, Seat, TurnEnd, Waiting, Work, leaving};
+use crate::dice::{Dice, TurnEnd, Waiting, Work};
+use crate::history::{Ending, Leaving, What};
+use crate::hold::Hold;
+use crate::part::Part;
+use crate::seat::{RECONNECT, REST, Seat, TOLD_WITHIN, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
     let client = connected(&part.url);
     thread::scope(|scope| {
-        for seat in Seat::all(part) {
+        for (seat, dice) in Seat::all(part) {
             let client = &client;
-            scope.spawn(move || sit(&seat, client));
+            scope.spawn(move || sit(&seat, dice, client));
         }
     });
     client.close();
@@ -31,15 +35,11 @@ fn connected(url: &str) -> Client {
     }
 }
 
-fn sit(seat: &Seat, client: &Client) {
-    let mut dice = seat.dice();
+fn sit(seat: &Seat, mut dice: Dice, client: &Client) {
     while !seat.orders.are_to_end() {
         seat.say(What::Waits);
-        match wait(seat, client, dice.waiting()) {
-            Ok(guard) => {
-                take_turn(seat, guard, dice.work());
-                sleep(dice.rest());
-            }
+        match take_turn(seat, client, &mut dice) {
+            Ok(()) => sleep(dice.rest()),
             Err(leaving) => {
                 seat.say(What::Left(leaving));
                 sleep(REST);
@@ -48,30 +48,119 @@ fn sit(seat: &Seat, client: &Client) {
     }
 }
 
-fn wait(seat: &Seat, client: &Client, waiting: Waiting) -> Result<Guard, Leaving> {
-    let mutex = client.mutex(seat.lock).ttl(seat.ttl);
-    let told = |error: AcquireError| leaving(&error);
+fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leaving> {
+    let (waiting, work, change) = (dice.waiting(), dice.work(), dice.change());
+    match seat.wish.role {
+        Role::Write => {
+            let lock = patient(client.mutex(seat.name()).ttl(seat.ttl), waiting);
+            let guard = waited(waiting, || lock.acquire(), || lock.try_acquire())?;
+            let Some(guard) = holds(seat, guard, work) else { return Ok(()) };
+            match change {
+                None => end(seat, guard, work),
+                Some(then) => go_on(seat, guard.downgrade(), then),
+            }
+        }
+        Role::Read => {
+            let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
+            let guard = waited(waiting, || lock.acquire(), || lock.try_acquire())?;
+            let Some(guard) = holds(seat, guard, work) else { return Ok(()) };
+            match change {
+                None => end(seat, guard, work),
+                Some(then) => go_on(seat, guard.try_upgrade(), then),
+            }
+        }
+        Role::Permits(count) => {
+            let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
+            let guard = waited(waiting, || lock.acquire_many(count), || lock.try_acquire_many(count))?;
+            let Some(guard) = holds(seat, guard, work) else { return Ok(()) };
+            match change {
+                Some(then) if count > 1 => go_on(seat, guard.give_back(1), then),
+                Some(_) | None => end(seat, guard, work),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
-        Waiting::Forever => mutex.acquire().map_err(told),
-        Waiting::Never => mutex.try_acquire().map_err(told)?.ok_or(Leaving::Busy),
         // A thread cannot be dropped, so it waits for a short time instead.
-        Waiting::Limited(limit) | Waiting::Cancelled(limit) => mutex.wait(limit).acquire().map_err(told),
+        Waiting::Limited(limit) | Waiting::Cancelled(limit) => lock.wait(limit),
+        Waiting::Forever | Waiting::Never => lock,
     }
 }
 
-fn take_turn(seat: &Seat, guard: Guard, work: Work) {
-    let at = now();
-    if guard.check().is_err() {
-        return seat.say(What::Ended(Ending::Lost));
+fn waited<M>(
+    waiting: Waiting,
+    acquire: impl FnOnce() -> Result<Guard<M>, AcquireError>,
+    try_acquire: impl FnOnce() -> Result<Option<Guard<M>>, AcquireError>,
+) -> Result<Guard<M>, Leaving> {
+    let told = |error: AcquireError| leaving(&error);
+    match waiting {
+        Waiting::Forever | Waiting::Limited(_) | Waiting::Cancelled(_) => acquire().map_err(told),
+        Waiting::Never => try_acquire().map_err(told)?.ok_or(Leaving::Busy),
     }
-    let token = guard.fencing_token().get();
-    seat.say_of(at, What::Has(token));
-    let draft = seat.register.read(seat.lock, token);
-    let held = (0..work.steps).all(|_| still_holds_after(seat, &guard, work.step));
-    draft.inspect(|draft| seat.register.write(draft));
+}
+
+/// A guard that knows what it holds.
+trait Holds {
+    fn hold(&self) -> Hold;
+}
+
+impl Holds for Guard {
+    fn hold(&self) -> Hold {
+        Hold::Write(self.fencing_token().get())
+    }
+}
+
+impl Holds for ReadGuard {
+    fn hold(&self) -> Hold {
+        Hold::Read(self.fencing_token().get())
+    }
+}
+
+impl Holds for PermitGuard {
+    fn hold(&self) -> Hold {
+        Hold::Permits(self.tokens().map(|(slot, token)| (slot, token.get())).collect())
+    }
+}
+
+/// The guard at the end of its work, unless it was lost.
+fn holds<M>(seat: &Seat, guard: Guard<M>, work: Work) -> Option<Guard<M>>
+where
+    Guard<M>: Holds,
+{
+    let held = match seat.has(guard.hold(), || guard.check().is_ok()) {
+        None => false,
+        Some(hold) => {
+            let drafts = seat.read(&hold);
+            let held = works(seat, &guard, work);
+            seat.write(&drafts);
+            held
+        }
+    };
     if !held {
-        return seat.say(What::Ended(Ending::Lost));
+        lost(seat, &guard);
     }
+    held.then_some(guard)
+}
+
+/// Works under the guard that a change has made, if there was one.
+fn go_on<M, N>(seat: &Seat, changed: Result<Guard<N>, ChangeError<Guard<M>>>, work: Work)
+where
+    Guard<N>: Holds,
+{
+    match changed {
+        Err(unchanged) => end(seat, unchanged.into_guard(), work),
+        Ok(guard) => {
+            if let Some(guard) = holds(seat, guard, work) {
+                end(seat, guard, work);
+            }
+        }
+    }
+}
+
+fn end<M>(seat: &Seat, guard: Guard<M>, work: Work) {
     match work.end {
         TurnEnd::Drop => {
             drop(guard);
@@ -85,14 +174,18 @@ fn take_turn(seat: &Seat, guard: Guard, work: Work) {
     }
 }
 
-fn still_holds_after(seat: &Seat, guard: &Guard, step: Duration) -> bool {
-    if guard.lost_within(step).is_some() {
+fn works<M>(seat: &Seat, guard: &Guard<M>, work: Work) -> bool {
+    (0..work.steps).take_while(|_| !seat.orders.are_to_end()).all(|_| still_holds_after(seat, guard, work.step))
+}
+
+fn still_holds_after<M>(seat: &Seat, guard: &Guard<M>, step: Duration) -> bool {
+    let lost = guard.lost_within(step);
+    if lost.is_some() && seat.heeds_loss() {
         return false;
     }
-    let at = now();
-    let holds = guard.check().is_ok();
-    if holds {
-        seat.say_of(at, What::Still);
-    }
-    holds
+    seat.still(|| guard.check().is_ok())
+}
+
+fn lost<M>(seat: &Seat, guard: &Guard<M>) {
+    seat.lost(guard.lost_within(TOLD_WITHIN).is_some());
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_async::Client;
-use lock_core::{Answer, AsyncBackend, Claim, ErrorKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{
+    Answer, AsyncBackend, Claim, ErrorKind, Fairness, Note, Operation, Owner, Queueing, Terms, Ttl, Width,
+};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, until};
@@ -46,6 +48,7 @@ fn waiting_claim(owner: u8) -> Claim {
         note: Note::from_wire("1@here"),
         queueing: Queueing::Wanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

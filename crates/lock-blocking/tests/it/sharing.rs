@@ -5,7 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::Client;
-use lock_core::{Answer, BlockingBackend, Claim, ErrorKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{
+    Answer, BlockingBackend, Claim, ErrorKind, Fairness, Note, Operation, Owner, Queueing, Terms, Ttl, Width,
+};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, until};
@@ -47,6 +49,7 @@ fn waiting_claim(owner: u8) -> Claim {
         note: Note::from_wire("1@here"),
         queueing: Queueing::Wanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

@@ -57,8 +57,10 @@ impl Station {
             note: waiter.join.note.clone(),
             queueing: self.queueing(&quest),
             replaces: None,
+            fairness: waiter.join.fairness,
         };
         self.last_asked = Some(quest.owner);
+        quest.fairness = claim.fairness;
         quest.hint = Hint::Nothing;
         quest.progress = self.run(now, Request::Acquire(claim), quest.terms);
         self.quests.push(quest);
@@ -91,6 +93,8 @@ impl Station {
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
             self.on_replacement_answer(now, asked_at, replacement, result);
+        } else if let Some((asked_at, adoption)) = self.take_adopting(id) {
+            self.on_adoption_answer(now, asked_at, adoption, result);
         } else if let Some((asked_at, quest)) = self.take_asking(id) {
             let turn = quest.turn;
             self.on_answer(now, asked_at, quest, result);
@@ -213,9 +217,9 @@ impl Station {
     /// Continues under an owner that the store has never seen, at the same pace.
     fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
         let first = self.line.terms().filter(|_| quest.turn.is_none());
-        let Quest { terms, turn, tries, hint, holder, drawn, .. } = quest;
+        let Quest { terms, fairness, turn, tries, hint, holder, drawn, .. } = quest;
         let next = Quest::new(self.owners.draw(), first.unwrap_or(terms), turn, now);
-        Box::new(Quest { tries, hint, holder, drawn, ..next })
+        Box::new(Quest { fairness, tries, hint, holder, drawn, ..next })
     }
 
     fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
@@ -245,6 +249,9 @@ impl Station {
         } else {
             self.exchange(now, &mut quest);
             self.admit_first(now, grant, &quest);
+            if quest.tries > 0 {
+                self.next_may_be_served(now);
+            }
             // Its answer is still to come, and says how the lease stands.
             if quest.progress.due().is_none() {
                 self.quests.push(quest);
@@ -309,7 +316,7 @@ impl Station {
     }
 }
 
-fn too_slow(ttl: Ttl) -> BackendError {
+pub(super) fn too_slow(ttl: Ttl) -> BackendError {
     let message = format!("the store answers too slowly for a ttl of {ttl}");
     BackendError::new("backend", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
         .with_remedy("use a longer ttl")

@@ -47,10 +47,12 @@ impl Station {
         let [tenure] = &*self.tenures else { return false };
         is_quiet
             && tenure.is_shared()
+            && !tenure.adopted
             && tenure.replacement.is_none()
             && now < tenure.turns_until()
             && self.line.is_empty()
             && self.quests.is_empty()
+            && self.adoptions.is_empty()
             && self.pending_releases.0.is_empty()
     }
 }

@@ -9,8 +9,8 @@ use super::pending::Of;
 use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
-    Answer, BackendError, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
-    ReleaseRequest, Released, Renewed, Waiting,
+    Answer, BackendError, Capabilities, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
+    ReleaseRequest, Released, Renewed, RequestOrder, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -24,11 +24,11 @@ impl Station {
             None => self.line.admit(grant.lease.terms),
         };
         let Some(waiter) = waiter else { return };
-        let token = grant.lease.tokens.low();
+        let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
         let mut tenure = self.keep(grant, quest.certainty);
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
-        if tenure.is_shared() {
+        if tenure.is_shared() && others_join {
             self.join_all(now, &mut tenure);
         }
         self.tenures.push(tenure);
@@ -53,9 +53,9 @@ impl Station {
     /// A turn under this lease begins with this token.
     pub(super) fn raise_floor(&mut self, lease: &Lease, token: FencingToken) {
         match lease.terms.mode {
-            Mode::Exclusive | Mode::Shared => self.floor.raise(token),
-            // The answers to several claims may overtake each other.
-            Mode::Permits { .. } => self.floor.raise_to(lease.tokens.high()),
+            Mode::Exclusive => self.floor.raise(token),
+            // The answers to several claims may overtake each other. Beside a reader, one may be for an adopted lease.
+            Mode::Shared | Mode::Permits { .. } => self.floor.raise_to(lease.tokens.high()),
         }
     }
 
@@ -72,7 +72,7 @@ impl Station {
         if !tenure.turns.is_empty() {
             self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenures.push(tenure);
-        } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() {
+        } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() || tenure.adopted {
             self.give_up(now, tenure, Some(turn), keep);
         } else {
             tenure.replacement = None;
@@ -140,17 +140,38 @@ impl Station {
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep };
-        // Those who wait here have a claim at the store already, and would hear of the hand-over late.
-        if self.policy.store.waiting != Waiting::QueueWithPush {
-            self.quests.iter_mut().for_each(|quest| quest.may_be_free(now));
-        }
+        self.others_may_be_served(now);
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
-            return self.release(now, request, Of::Lease, turn);
+            let of = if tenure.adopted { Of::Adopted } else { Of::Lease };
+            return self.release(now, request, of, turn);
         };
         let request = ReleaseRequest { certainty: Certainty::Unknown, ..request };
         self.release(now, request.clone(), Of::OneOfTwo, None);
         let (owner, terms) = (new.owner, new.terms);
         self.release(now, ReleaseRequest { owner, terms, ..request }, Of::OneOfTwo, turn);
+    }
+
+    /// A lease ends that was held here. Those who wait here have a claim at the store already, which may serve them now. Where it
+    /// cannot tell them, they would hear of it late, so they ask: the first one, or all where claims may overtake each other.
+    fn others_may_be_served(&mut self, now: Moment) {
+        match self.policy.store {
+            Capabilities { waiting: Waiting::QueueWithPush, .. } => {}
+            Capabilities { ordering: RequestOrder::InOrder, .. } => self.next_may_be_served(now),
+            Capabilities { ordering: RequestOrder::Unordered, .. } => {
+                self.quests.iter_mut().for_each(|quest| quest.may_be_free(now));
+            }
+        }
+    }
+
+    /// One that waited here was served, and the next one may have been.
+    pub(super) fn next_may_be_served(&mut self, now: Moment) {
+        let Capabilities { waiting, ordering, .. } = self.policy.store;
+        if waiting != Waiting::QueueWithPush
+            && ordering == RequestOrder::InOrder
+            && let Some(next) = self.quests.iter_mut().min_by_key(|quest| quest.turn)
+        {
+            next.may_be_free(now);
+        }
     }
 
     /// The store said how a lease stands.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::io::{Join, TurnId};
-use crate::{Mode, Moment, Patience, Queueing, Terms, Width};
+use crate::{Fairness, Mode, Moment, Patience, Queueing, Terms, Width};
 
 /// A waiter in line.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub(super) struct Line {
     waiters: BTreeMap<TurnId, Box<Waiter>>,
     /// What ends each wait that has an end.
     limits: BTreeSet<(Limit, TurnId)>,
+    /// The waiters that may be served before those who came first.
+    barging: BTreeSet<TurnId>,
     /// How many claims the store has answered without a grant.
     answers: u64,
 }
@@ -58,6 +60,9 @@ impl Line {
         let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
         let waiter = Box::new(Waiter { join, since: now, last_answer });
         self.limits.extend(waiter.limits());
+        if waiter.join.fairness == Fairness::Barging {
+            self.barging.insert(waiter.join.turn);
+        }
         self.waiters.insert(waiter.join.turn, waiter);
     }
 
@@ -70,7 +75,7 @@ impl Line {
         self.waiters.values().map(AsRef::as_ref)
     }
 
-    /// The front waiter. Nobody passes it.
+    /// The front waiter. Only those who are barging pass it.
     pub(super) fn front(&self) -> Option<&Waiter> {
         self.iter().next()
     }
@@ -84,6 +89,17 @@ impl Line {
     pub(super) fn admit(&mut self, terms: Terms) -> Option<Waiter> {
         let turn = self.front_with(terms)?.join.turn;
         self.leave(turn)
+    }
+
+    /// Takes the first of those who pass others, if it can share a lease.
+    pub(super) fn admit_barging_reader(&mut self) -> Option<Waiter> {
+        let turn = self.barging().find(|waiter| waiter.join.terms.mode == Mode::Shared)?.join.turn;
+        self.leave(turn)
+    }
+
+    /// The waiters that may be served before those who came first, the first one first.
+    pub(super) fn barging(&self) -> impl Iterator<Item = &Waiter> {
+        self.barging.iter().filter_map(|turn| self.get(*turn))
     }
 
     /// What the front waiter wants.
@@ -150,6 +166,7 @@ impl Line {
     pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
         let waiter = self.waiters.remove(&turn)?;
         waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
+        self.barging.remove(&turn);
         if self.waiters.is_empty() {
             // An emptied map would keep its memory, and there may be many stations without waiters.
             *self = Self { answers: self.answers, ..Self::default() };
@@ -181,7 +198,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
-    use crate::{Note, Ttl};
+    use crate::{Fairness, Note, Ttl};
 
     const TERMS: Terms = Terms::exclusive(Ttl::DEFAULT);
 
@@ -194,7 +211,10 @@ mod tests {
         for (turn, patience) in (1..).zip(patiences) {
             let note = Note::from_wire("1@test");
             let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
-            line.join(at(0), Join { turn, terms, patience, attempts: None, max_hold: None, note });
+            line.join(
+                at(0),
+                Join { turn, terms, patience, attempts: None, fairness: Fairness::Fair, max_hold: None, note },
+            );
         }
         line
     }
@@ -278,7 +298,18 @@ mod tests {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
             let turn = TurnId(turn);
-            line.join(at(0), Join { turn, terms: TERMS, patience, attempts: None, max_hold: None, note: note.clone() });
+            line.join(
+                at(0),
+                Join {
+                    turn,
+                    terms: TERMS,
+                    patience,
+                    attempts: None,
+                    fairness: Fairness::Fair,
+                    max_hold: None,
+                    note: note.clone(),
+                },
+            );
         }
         for left in (0..MANY).rev() {
             let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use super::io::TurnId;
 use super::progress::Progress;
-use crate::{BackendError, Certainty, FencingToken, Holder, Lease, LockName, Mode, Moment, Owner, Terms, Width};
+use crate::{
+    BackendError, Certainty, Fairness, FencingToken, Holder, Lease, LockName, Mode, Moment, Owner, Terms, Width,
+};
 
 /// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
 pub(super) struct Quest {
     pub(super) owner: Owner,
     pub(super) terms: Terms,
+    /// That of its latest claim.
+    pub(super) fairness: Fairness,
     /// The waiter that it is for, if each asks for itself. Otherwise it is for the first in line.
     pub(super) turn: Option<TurnId>,
     /// The claim that is under way, or when the next one goes out.
@@ -57,6 +61,7 @@ impl Quest {
         Self {
             owner,
             terms,
+            fairness: Fairness::Fair,
             turn,
             progress: Progress::Due(now),
             hint: Hint::Nothing,
@@ -81,6 +86,11 @@ impl Quest {
         }
     }
 
+    /// Whether those who wait here behind it may have its grant as well. They must not if it passed others.
+    pub(super) fn shares_its_grant(&self, wanted: bool) -> bool {
+        self.fairness == Fairness::Fair || !wanted
+    }
+
     /// Whether a transfer can only follow from a claim that is still to go out. A claim that went unanswered may take a
     /// place at any time, and be handed the lock before the next one goes out.
     pub(super) fn is_unknown_to_store(&self) -> bool {
@@ -89,7 +99,7 @@ impl Quest {
 
     /// Whether this is the lease that was asked for.
     pub(super) fn is_granted_by(&self, lease: &Lease, name: &LockName) -> bool {
-        let is_asked_for = lease.name == *name && lease.owner == self.owner && lease.terms == self.terms;
+        let is_asked_for = lease.name == *name && lease.owner == self.owner && lease.terms.are_like(self.terms);
         is_asked_for && lease.has_its_slots()
     }
 

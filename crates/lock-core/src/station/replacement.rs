@@ -57,7 +57,7 @@ impl Replacement {
     /// Whether this is the lease that was asked for. Of several slots, the first ones stay.
     pub(super) fn is_granted_by(&self, lease: &Lease, old: &Lease) -> bool {
         lease.owner == self.owner
-            && lease.terms == self.terms
+            && lease.terms.are_like(self.terms)
             && lease.has_its_slots()
             && old.slots.get().starts_with(lease.slots.get())
             && self.floor.is_none_or(|floor| lease.tokens.low() > floor)

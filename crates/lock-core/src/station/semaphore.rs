@@ -1,17 +1,19 @@
 //! Semaphores: each waiter asks for a lease of its own, and each turn holds under one.
 
 use super::Station;
-use super::io::TurnId;
+use super::io::{Join, TurnId};
+use super::line::Waiter;
 use super::progress::Progress;
 use super::quest::{Place, Quest};
 use crate::policy::QUESTS_MAX;
-use crate::{BackendError, Mode, Moment, NameKind, RequestOrder, Terms};
+use crate::{BackendError, Fairness, Mode, Moment, NameKind, RequestOrder, Terms};
 
 impl Station {
     /// The mode of a lease that is held or waited for here.
     fn used(&self) -> Option<Mode> {
         let held = self.tenures.first().map(|tenure| tenure.lease.terms);
-        held.or_else(|| self.line.terms()).map(|terms| terms.mode)
+        let adopted = || self.adoptions.first().map(|adoption| adoption.terms());
+        held.or_else(adopted).or_else(|| self.line.terms()).map(|terms| terms.mode)
     }
 
     /// Whether the name is used as a semaphore here.
@@ -59,38 +61,42 @@ impl Station {
         self.take_quest_of(owner)
     }
 
-    /// The first waiter that has no quest, if it may have one.
+    /// The first waiter that has no quest, if it may have one, or else the first of those who pass others.
     fn next_to_ask(&self) -> Option<(TurnId, Terms)> {
         if self.quests.len() >= QUESTS_MAX {
             return None;
         }
-        let has_none = |turn: TurnId| self.quests.iter().all(|quest| quest.turn != Some(turn));
-        let join = self.line.iter().map(|waiter| &waiter.join).find(|join| has_none(join.turn))?;
-        let mode = join.terms.mode;
-        let is_in_the_way = |quest: &Quest| !quest.terms.mode.suits(mode) && self.waiter_of(quest).is_none();
-        let has_to_wait = self.would_overtake(join.turn, join.terms)
-            || self.quests.iter().any(|quest| is_in_the_way(quest))
-            || self.is_release_due(self.quests.len(), Some(mode));
-        (!has_to_wait).then_some((join.turn, join.terms))
+        let has_none = |waiter: &&Waiter| self.quests.iter().all(|quest| quest.turn != Some(waiter.join.turn));
+        let first = self.line.iter().find(has_none)?;
+        let next = if self.would_overtake(first) { self.line.barging().find(has_none)? } else { first };
+        let Join { turn, terms, .. } = next.join;
+        let is_in_the_way = |quest: &Quest| !quest.terms.mode.suits(terms.mode) && self.waiter_of(quest).is_none();
+        let has_to_wait = self.quests.iter().any(|quest| is_in_the_way(quest))
+            || self.is_release_due(self.quests.len(), Some(terms.mode));
+        (!has_to_wait).then_some((turn, terms))
     }
 
     /// Whether a claim of this waiter might be served before one that came earlier and wants something else. If both want
-    /// the same, that does not matter: the grant is for the first of them.
-    pub(super) fn would_overtake(&self, turn: TurnId, terms: Terms) -> bool {
+    /// the same, that does not matter: the grant is for the first of them. One that is barging may overtake.
+    pub(super) fn would_overtake(&self, Waiter { join, .. }: &Waiter) -> bool {
+        let Join { turn, terms, fairness, .. } = *join;
         let ordered = self.policy.store.ordering == RequestOrder::InOrder;
         let is_behind = |quest: &Quest| match quest.progress {
             Progress::UnderWay(..) => ordered || quest.place == Place::Queued,
             Progress::Due(_) => quest.place == Place::Queued,
         };
         let came_first = |quest: &Quest| quest.turn.is_some_and(|first| first < turn && self.line.get(first).is_some());
-        self.quests.iter().any(|quest| came_first(quest) && quest.terms != terms && !is_behind(quest))
+        let is_other = |quest: &Quest| (quest.terms, quest.fairness) != (terms, fairness);
+        fairness == Fairness::Fair
+            && self.quests.iter().any(|quest| came_first(quest) && is_other(quest) && !is_behind(quest))
     }
 
     /// A grant is for the first in line that wants the same. That one leaves its own quest to the waiter that this was for.
     pub(super) fn exchange(&mut self, now: Moment, quest: &mut Quest) {
         let Some(turn) = quest.turn else { return };
         let came_before = self.line.iter().map(|waiter| &waiter.join).take_while(|join| join.turn < turn);
-        let mut wants_the_same = came_before.filter(|join| join.terms == quest.terms);
+        let wanted = (quest.terms, quest.fairness);
+        let mut wants_the_same = came_before.filter(|join| (join.terms, join.fairness) == wanted);
         let Some(first) = wants_the_same.next().map(|join| join.turn) else { return };
         quest.turn = Some(first);
         if let Some(other) = self.quests.iter_mut().find(|other| other.turn == Some(first)) {

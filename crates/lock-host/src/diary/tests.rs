@@ -3,8 +3,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use lock_core::station::{Join, Leaving};
 use lock_core::{
-    Capabilities, Claim, Durability, Effect, ErrorKind, Holder, Lease, Note, Operation, Patience, Released, Terms,
-    TokenRange, Ttl, Waiting, Width,
+    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, Operation, Patience, Released,
+    Terms, TokenRange, Ttl, Waiting, Width,
 };
 
 use super::*;
@@ -46,7 +46,15 @@ impl Rig {
 
     fn join(&self, turn: u64, patience: Patience) {
         let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
-        let join = Join { turn, terms: Terms::exclusive(Ttl::DEFAULT), patience, attempts: None, max_hold: None, note };
+        let join = Join {
+            turn,
+            terms: Terms::exclusive(Ttl::DEFAULT),
+            patience,
+            attempts: None,
+            fairness: Fairness::Fair,
+            max_hold: None,
+            note,
+        };
         let mut inner = self.site.lock();
         inner.waiters.here.insert(turn, None);
         self.site.feed(&mut inner, Input::Join(join));

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Claim, Fenced, FencingToken, Lease,
-    LockName, Operation, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Claim, Fenced, FencingToken,
+    Lease, LockName, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -59,6 +60,10 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         self.backend.latch().map(|_| self as &dyn BlockingLatch)
     }
+
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        self.backend.limit().map(|_| self as &dyn BlockingLimit)
+    }
 }
 
 impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
@@ -82,6 +87,13 @@ impl<B: BlockingBackend + ?Sized> BlockingLatch for Faulty<B> {
     fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
         let latches = self.backend.latch()?;
         self.pass_blocking(self.call(Operation::Latch), || latches.ask(request, within))
+    }
+}
+
+impl<B: BlockingBackend + ?Sized> BlockingLimit for Faulty<B> {
+    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        let limits = self.backend.limit()?;
+        self.pass_blocking(self.call(Operation::Limit), || limits.ask(request, within))
     }
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, BackendError, Claim, Fenced, FencingToken, Lease, LockName,
-    Operation, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, BackendError, Claim, Fenced, FencingToken, Lease,
+    LockName, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -66,6 +67,10 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
     fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
         self.backend.latch().map(|_| self as &dyn AsyncLatch)
     }
+
+    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
+        self.backend.limit().map(|_| self as &dyn AsyncLimit)
+    }
 }
 
 #[async_trait]
@@ -91,6 +96,14 @@ impl<B: AsyncBackend + ?Sized> AsyncLatch for Faulty<B> {
     async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
         let latches = self.backend.latch()?;
         self.pass_async(self.call(Operation::Latch), latches.ask(request, within)).await
+    }
+}
+
+#[async_trait]
+impl<B: AsyncBackend + ?Sized> AsyncLimit for Faulty<B> {
+    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        let limits = self.backend.limit()?;
+        self.pass_async(self.call(Operation::Limit), limits.ask(request, within)).await
     }
 }
 

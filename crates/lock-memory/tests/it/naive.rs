@@ -185,11 +185,11 @@ impl Naive {
     fn replace(&mut self, now: Moment, claim: &Claim, old: Owner) -> Said {
         let Some(own) = self.own(old).cloned() else {
             self.serve(now, None);
-            return Said::Failed(ErrorKind::Protocol);
+            return Said::Failed(ErrorKind::NotHeld);
         };
         let (from, to) = (own.mode, claim.terms.mode);
-        let fewer = from.count() > to.count() && to.count() > 0;
-        let allowed = from == Mode::Exclusive || (from, to) == (Mode::Shared, Mode::Exclusive) || fewer;
+        let no_more = from.count() >= to.count() && to.count() > 0;
+        let allowed = [Mode::Exclusive, Mode::Shared].contains(&from) || no_more;
         if !allowed {
             return Said::Failed(ErrorKind::Protocol);
         }

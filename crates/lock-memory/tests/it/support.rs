@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width,
+    Answer, Certainty, Claim, Fairness, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl,
+    Width,
 };
 use lock_memory::store::ClientId;
 
@@ -41,6 +42,7 @@ pub(crate) fn claim(byte: u8) -> Claim {
         note: Note::new("here", u32::from(byte), "testing").unwrap(),
         queueing: Queueing::Wanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

@@ -1,11 +1,21 @@
 
--- Ends a hold or a place. Gives 1 for a hold, 2 for a place, 0 for neither.
+-- The digits of the owner under which a lock is kept for an owner.
+local function kept_for(owner)
+  local digits = {}
+  for i = 0, 15 do digits[string.format('%x', i)] = string.format('%x', 15 - i) end
+  return (string.gsub(owner, '%x', digits))
+end
+
+-- Ends a hold, the time for which a lock is kept, or a place. Gives 1 for the first two, 2 for a place, 0 for none of them.
 local function give_up(lock, queue, waiters, mine, held)
-  if held and string.sub(held, 1, #mine) == mine then
+  local owner = string.sub(mine, 5, -2)
+  local holder = held and string.match(held, '^lh1:(%x+):')
+  if holder and (holder == owner or holder == kept_for(owner)) then
+    -- It may have kept the lock and asked again.
+    if holder ~= owner then leave(queue, waiters, owner) end
     free(lock, queue, waiters)
     return 1
   end
-  local owner = string.sub(mine, 5, -2)
   if is_shared(held) then return sharing().give_up(lock, queue, held, owner) end
   return leave(queue, waiters, owner) and 2 or 0
 end

@@ -14,10 +14,10 @@ local name = share.visited(lock, queue, held or nil)
 local is_ours = name.limit > 0 or string.sub(held or '', 1, 4) == 'lh1:'
 if is_ours and kind_of(name.limit) ~= kind_of(limit) then return {'otherkind', name.limit} end
 
--- How many first slots of a lease go on, or nothing if this claim cannot take its place.
+-- How many first members of a lease go on, or nothing if this claim cannot take its place. 0 if it is the only lease, or becomes it.
 local function kept_of(old_limit, members)
   if old_limit == 0 or limit == 0 then return kind_of(old_limit) == kind_of(limit) and 0 end
-  return limit ~= READERS and limit == old_limit and width < members and width
+  return limit == old_limit and width <= members and width
 end
 
 local function grant(lease)
@@ -28,7 +28,7 @@ local function grant(lease)
   if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
   local slots = ''
   if kept > 0 then
-    slots = string.match(lease.slots, '^' .. string.rep('%d+,', kept - 1) .. '%d+')
+    slots = limit == READERS and '' or string.match(lease.slots, '^' .. string.rep('%d+,', kept - 1) .. '%d+')
     name.used = name.used - #lease.members
     redis.call('ZREM', name.holders, unpack(lease.members))
     redis.call('HDEL', name.leases, old_owner)

@@ -10,6 +10,7 @@ mod facades;
 mod faults;
 mod greeting;
 mod inspect;
+mod keeping;
 mod latches;
 mod losses;
 mod many;

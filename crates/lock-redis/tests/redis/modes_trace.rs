@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lock_core::inspect::Revoked;
 use lock_core::{
     Answer, BackendError, BlockingInspect, Certainty, Claim, Fenced, FencingToken, Holder, Lease, Mode, Moment,
-    Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
 use lock_redis::RedisConfig;
@@ -140,10 +140,22 @@ impl Play {
     }
 
     fn release(&mut self, claim: &Claim, certainty: Certainty) {
-        let request = release_of(claim, certainty);
-        let released: Released = self.client.release(&request, SOON).unwrap();
+        self.release_by(claim, &release_of(claim, certainty));
+    }
+
+    /// Releases a hold so that nobody can have the lock for a while.
+    fn keep(&mut self, claim: &Claim, certainty: Certainty, time: Duration) {
+        self.release_by(claim, &ReleaseRequest { keep: Some(time), ..release_of(claim, certainty) });
+    }
+
+    fn release_by(&mut self, claim: &Claim, request: &ReleaseRequest) {
+        let released = self.client.release(request, SOON);
         let now = self.now();
-        let expected = self.store.release(now, &request).unwrap();
+        let (released, expected) = match (released, self.store.release(now, request)) {
+            (Ok(released), Ok(expected)) => (released, expected),
+            (Err(error), Err(expected)) => return assert_eq!(said(&error), said(&expected), "{}: {claim:?}", self.at),
+            (released, expected) => panic!("{}: {claim:?}: {released:?}, not {expected:?}", self.at),
+        };
         // A place that has expired may still be there to be left.
         let had_expired = (released, expected) == (Released::Left, Released::NotHeld);
         let may_expire = claim.terms.ttl.get() == BRIEF;
@@ -206,7 +218,18 @@ impl Play {
                 self.acquire(&Claim { queueing: Queueing::Unwanted, ..claim.clone() });
                 self.claims.retain(|other| other.owner != claim.owner);
             }
-            (20..26, Some(claim), _) => {
+            (20 | 21, Some(claim), _) => {
+                let is_long = claim.terms.ttl.get() == LONG;
+                let certainty = if is_long && self.dice.bool() { Certainty::Unknown } else { Certainty::Answered };
+                self.keep(&claim, certainty, LONG);
+                let again = LONG / self.dice.u32(1..4);
+                self.keep(&claim, certainty, again);
+            }
+            (22, Some(claim), _) => {
+                self.keep(&claim, Certainty::Answered, BRIEF);
+                thread::sleep(BRIEF + BRIEF / 2);
+            }
+            (23..26, Some(claim), _) => {
                 self.release(&claim, Certainty::Answered);
                 self.claims.retain(|other| other.owner != claim.owner);
             }

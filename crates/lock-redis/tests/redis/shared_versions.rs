@@ -1,9 +1,10 @@
 //! Clients of the version before this one, which know exclusive leases only, and clients of other libraries beside leases
 //! that share a name. The scripts of that version are in `older/`.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use lock_core::{Answer, Certainty, Claim, Holder, Mode, Owner, Queueing, Released, Terms};
+use lock_core::{Answer, Certainty, Claim, Holder, Mode, Owner, Queueing, ReleaseRequest, Released, Terms};
 use redis::{Connection, FromRedisValue, Value};
 use test_support::RedisServer;
 
@@ -11,6 +12,10 @@ use crate::support::{Client, SOON, both, claim, granted, owner, release_of, take
 
 const ACQUIRE: &str = include_str!("older/exclusive_acquire.lua");
 const RELEASE: &str = include_str!("older/exclusive_release.lua");
+
+/// The hashes by which clients of that version call these scripts.
+const HASHES: [(&str, &str); 2] =
+    [(ACQUIRE, "e52578cf4c71d95ae3a0af143282fee7d9238c84"), (RELEASE, "1f87477462d6589975068758c17f4aec0c26df68")];
 
 /// The inbox that the test subscribes to.
 const HERE: &str = "leasehold:inbox:00000000000000000000000000000001";
@@ -72,6 +77,13 @@ fn stored(server: &RedisServer, name: &str) -> Option<String> {
 }
 
 #[test]
+fn the_scripts_are_those_that_older_clients_call() {
+    for (text, hash) in HASHES {
+        assert_eq!(redis::Script::new(text).get_hash(), hash);
+    }
+}
+
+#[test]
 fn older_clients_stay_out_while_readers_hold_and_are_served_in_turn() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
@@ -90,6 +102,25 @@ fn older_clients_stay_out_while_readers_hold_and_are_served_in_turn() {
         assert_eq!(stored(&server, facade), None, "{facade}: the older version cannot grant what is next");
         granted(client.acquire(&later, SOON));
         give_back(&client, &later);
+    }
+}
+
+#[test]
+fn older_clients_stay_out_while_a_lock_is_kept_and_have_it_afterwards() {
+    let server = RedisServer::start();
+    for (facade, client) in both(&server.url()) {
+        let (mut older, (mine, _lease)) = (Older::new(&server, facade, 1), take(&client, facade));
+        let keep = |time| ReleaseRequest { keep: Some(time), ..release_of(&mine, Certainty::Answered) };
+        assert_eq!(client.release(&keep(Duration::from_secs(60)), SOON), Ok(Released::Released));
+        assert_eq!((older.acquire("-").as_str(), older.release()), ("queued", 2), "{facade}");
+        let asked = client.release(&keep(Duration::from_millis(300)), SOON);
+        assert_eq!((asked, older.acquire("").as_str()), (Ok(Released::Released), "held"), "{facade}");
+        let until = Instant::now() + SOON;
+        while older.acquire("") != "granted" {
+            assert!(Instant::now() < until, "{facade}: it is still kept");
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(older.release(), 1);
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fenced,
-    FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fairness,
+    Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use tokio::runtime::Runtime;
@@ -105,6 +105,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         note: Note::new("here", 1, "testing").unwrap(),
         queueing: Queueing::Unwanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::node::Membership;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Lease, Note, Owner, Queueing,
-    ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, Lease, Note, Owner,
+    Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::ManualClock;
 use lock_memory::faults::{Asked, Fault, Faults, Faulty};
@@ -137,6 +137,7 @@ pub(crate) fn claim(owner: u8) -> Claim {
         note: Note::from_wire("1@here"),
         queueing: Queueing::Unwanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, LockName, Moment, Note, Operation, Owner, Queueing,
-    ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockName, Moment, Note, Operation, Owner,
+    Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 
 use lock_host::{Clock, HostClock, ManualClock};
@@ -125,6 +125,7 @@ fn claim(name: &str, owner: u8) -> Claim {
         note: Note::new("h", 1, "").unwrap(),
         queueing: Queueing::Unwanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 use std::time::Instant;
 
-use lock_core::{Certainty, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{Certainty, Fairness, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
@@ -71,6 +71,7 @@ fn claim() -> Claim {
         note: Note::new("h", 1, "").unwrap(),
         queueing: Queueing::Wanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A file that was made by the first version of this layout, and a program of that version beside this one. What such a
 //! program does is repeated here by its own statements.
 
-use lock_core::{BlockingBackend, Claim, Event, Lease, Moment, Owner, Released, Renewed};
+use lock_core::{BlockingBackend, Claim, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed};
 use lock_host::{Clock, ManualClock};
 use rusqlite::{Connection, OptionalExtension, named_params};
 
@@ -208,6 +208,27 @@ fn what_an_older_program_hands_over_becomes_what_its_waiter_asked_for() {
     assert!(older.hold().is_none());
     assert_eq!(granted(there.ask(&two)).slots.get(), [0, 1]);
     position(here.ask(&permits("a", 2, 3)));
+}
+
+/// To an older program, a kept lock has a holder that does not renew its lease.
+#[test]
+fn an_older_program_has_to_wait_while_a_lock_is_kept() {
+    let rig = Rig::new();
+    let older = Older::making(&rig);
+    let client = rig.client();
+    let mine = claim("a");
+    let lease = granted(client.ask(&mine));
+    let keep = |time| ReleaseRequest { keep: Some(time), ..release_of(&mine) };
+    assert_eq!(client.release(&keep(secs(60)), WITHIN).unwrap(), Released::Released);
+    assert_eq!((older.hold(), is_renewed(&client, &lease)), (Some(mine.owner.kept()), false));
+    let old = claim("a");
+    assert!(!older.acquire(&old));
+    rig.clock.advance(secs(50));
+    assert_eq!(client.release(&keep(secs(60)), WITHIN).unwrap(), Released::Released);
+    rig.clock.advance(secs(9));
+    assert!(older.hold().is_some());
+    rig.clock.advance(secs(1));
+    assert!(older.hold().is_none() && older.acquire(&old));
 }
 
 /// An operator's older program can end a lock over the heads of those who hold it. Nobody holds it then.

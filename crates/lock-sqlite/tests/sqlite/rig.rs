@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Mode, Queueing, ReleaseRequest, Released, Renewed,
-    Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Queueing, ReleaseRequest, Released,
+    Renewed, Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -81,6 +81,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         note: note("testing").unwrap(),
         queueing: Queueing::Wanted,
         replaces: None,
+        fairness: Fairness::Fair,
     }
 }
 

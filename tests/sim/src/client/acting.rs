@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
+use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
 
 use super::user::User;
 use super::{Backend, Process, Usage};
@@ -29,9 +29,11 @@ impl<B: Backend> Process<B> {
             Act::Leave { site, turn } => self.leave(env, site, turn),
             Act::Replace { site, turn, terms } => self.replace(site, turn, terms),
             Act::GiveUp { site } => {
-                let waiting = self.sites[site].users.iter().filter(|(_, user)| user.hold.is_none());
-                for turn in waiting.map(|(turn, _)| *turn).collect::<Vec<_>>() {
+                let waits = |(_, user): &(&TurnId, &User)| user.hold.is_none();
+                while let Some(turn) = self.sites[site].users.iter().find(waits).map(|(turn, _)| *turn) {
                     self.leave(env, site, turn);
+                    // That one leaves may mean that the next has its turn.
+                    self.drain(env);
                 }
             }
             Act::Check { site, turn } => {
@@ -122,7 +124,15 @@ impl<B: Backend> Process<B> {
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
-            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, max_hold, note }),
+            Input::Join(Join {
+                turn,
+                terms: Terms { mode, ttl },
+                patience,
+                attempts: None,
+                fairness: Fairness::Fair,
+                max_hold,
+                note,
+            }),
         ));
     }
 
@@ -158,7 +168,7 @@ impl<B: Backend> Process<B> {
         if beside {
             env.fired(if hold.lease().terms.mode == Mode::Shared { Fault::ReadTogether } else { Fault::HeldTogether });
         }
-        env.watch.begun(env.now, &site.name);
+        env.watch.begun(env.now, hold.lease());
         // The facade checks the hold once more.
         if hold.check(now).is_ok() {
             env.watch.admitted(hold);

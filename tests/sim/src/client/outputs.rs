@@ -26,7 +26,7 @@ impl<B: Backend> Process<B> {
             Output::Replaced { turn, result: Err(_) } => {
                 site.users.get_mut(&turn).into_iter().for_each(|user| user.goal = None);
             }
-            Output::Ended { .. } => {}
+            Output::Ended { .. } | Output::Detached(_) => {}
             Output::Run(action) => self.run(env, now, index, action),
             Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
             Output::Renew(owner) => self.keeper.hasten(now, owner),

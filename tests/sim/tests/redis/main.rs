@@ -9,7 +9,7 @@ mod real;
 use std::env;
 use std::time::Duration;
 
-use lock_core::{Claim, LockName, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{Claim, Fairness, LockName, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
 use lock_sim::redis::trace::{Ask, Author, Inbox, Met, Model, Said, Seat, Step, token_of};
 use real::Real;
 use test_support::RedisServer;
@@ -116,6 +116,7 @@ fn a_counter_that_was_lost_is_raised_to_the_clock() {
             note: Note::from_wire("1@here"),
             queueing: Queueing::Wanted,
             replaces: None,
+            fairness: Fairness::Fair,
         };
         let before = real.now();
         server.command::<()>(&["DEL", "leasehold:counter"]);

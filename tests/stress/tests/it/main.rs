@@ -1,4 +1,4 @@
-//! Six processes in both facades on two locks of one Redis, while everything breaks.
+//! Six processes in both facades on two locks, a lock with readers and a semaphore of one Redis, while everything breaks.
 //!
 //! The seed is printed, and read from `LEASEHOLD_SEED`: it determines which faults are injected in which order, and what
 //! each worker does, but not how the processes interleave. `LEASEHOLD_STRESS_SECONDS` makes the run longer.
@@ -10,7 +10,8 @@ mod nemesis;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stress::crew::{Crew, Post, TTL};
+use stress::cast::{Cast, Mistake, TTL};
+use stress::crew::{Crew, Post};
 use stress::part::Facade;
 use stress::run::{await_workers, calm_down, ground, judge, storm, tally};
 use stress::storm::Nemesis as _;
@@ -46,16 +47,23 @@ fn turns_never_overlap_tokens_rise_and_nobody_starves() {
 
     let problems = calm_down(&mut crew, &losses);
     let counts = tally(&crew);
-    for seen in ["async Cancelled", "async TimedOut", "blocking TimedOut"] {
-        assert!(counts.contains_key(seen), "nobody was {seen}: {counts:?}");
+    for facade in ["async", "blocking"] {
+        for seen in
+            ["TimedOut", "turn", "reading", "permits", "changed to turn", "changed to reading", "changed to permits"]
+        {
+            let seen = format!("{facade} {seen}");
+            assert!(counts.contains_key(&seen), "nobody was {seen}: {counts:?}");
+        }
     }
+    assert!(counts.contains_key("async Cancelled"), "{counts:?}");
     judge(crew, &problems);
     nothing_is_left(&server);
 }
 
 fn post(server: &RedisServer, facade: Facade, query: &str) -> Post {
     let proxy = Proxy::start(server.port());
-    Post { facade, url: format!("{}{query}", server.url_at(proxy.port())), proxies: vec![proxy] }
+    let url = format!("{}{query}", server.url_at(proxy.port()));
+    Post { facade, url, proxies: vec![proxy], cast: Cast::Kinds, mistake: Mistake::None }
 }
 
 /// Locks, queues and waiters are gone once nobody uses them; what outlives them does so for a ttl.

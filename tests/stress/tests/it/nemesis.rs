@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use stress::cast::{BOOK, COOL, HOT, POOL, TTL};
 use stress::check::Loss;
-use stress::crew::{Crew, Link, TTL};
+use stress::crew::{Crew, Link};
 use stress::history::now;
-use stress::part::{COOL, HOT};
 use stress::storm::{self, Blow, Lingering, Storm, Wire, victim};
 use test_support::{DataCopy, RedisServer};
 
@@ -80,8 +80,11 @@ impl<'a> Nemesis<'a> {
     }
 
     fn victim(&mut self) -> usize {
-        let lock = if self.storm.rng.bool() { HOT } else { COOL };
-        let held: Option<String> = self.server.command(&["GET", lock]);
+        let lock = [HOT, COOL, BOOK, POOL][self.storm.rng.usize(..4)];
+        let alone: Option<String> = self.server.command(&["GET", lock]);
+        // If several hold it, the value does not say who.
+        let together: Vec<String> = self.server.command(&["HVALS", &format!("leasehold:{{{lock}}}:s")]);
+        let held = self.storm.rng.choice(together).or(alone);
         victim(&mut self.storm.rng, self.crew, held.as_deref())
     }
 

@@ -4,11 +4,14 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stress::check::{Problem, Turn};
-use stress::crew::{Crew, TTL};
+use stress::cast::TTL;
+use stress::crew::Crew;
 use stress::history::now;
+use stress::hold::Hold;
 use stress::part::Facade;
+use stress::problem::Problem;
 use stress::run::{await_workers, calm_down, ground, judge};
+use stress::turn::Turn;
 
 use crate::nodes::{MAX_TTL, MINORITY, NODES, Nodes};
 
@@ -77,7 +80,7 @@ fn granted_too_early(turns: &[Turn], loss: Loss) -> Vec<Problem> {
 #[test]
 fn a_grant_within_the_dwell_is_found() {
     let second = nanos(Duration::from_secs(1));
-    let turn = |from| Turn { lock: "hot".into(), who: "w".into(), token: 1, from, until: from };
+    let turn = |from| Turn { lock: "hot".into(), who: "w".into(), hold: Hold::Write(1), from, until: from };
     let loss = Loss { before: 10 * second, at: 10 * second + 1 };
     let turns = [9, 10, 12, 13].map(|at| turn(at * second));
     assert_eq!(granted_too_early(&turns, loss), [Problem::Early(turn(12 * second))]);

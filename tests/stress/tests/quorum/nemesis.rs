@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use stress::crew::{Crew, Link, TTL};
-use stress::part::{COOL, HOT};
+use stress::cast::{COOL, HOT, TTL};
+use stress::crew::{Crew, Link};
 use stress::storm::{self, Blow, Lingering, Nemesis as _, Storm, Wire, victim};
 use test_support::Fault;
 

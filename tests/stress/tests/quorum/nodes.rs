@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use leasehold::backend::node::{NodeState, View};
 use leasehold::redlock::Purpose;
 use leasehold::redlock::blocking::Quorum;
+use stress::cast::{Cast, Mistake, TTL};
 use stress::connect::observer;
-use stress::crew::{Post, TTL};
+use stress::crew::Post;
 use stress::part::Facade;
 use test_support::{Proxy, RedisOptions, RedisServer};
 
@@ -65,7 +66,8 @@ impl Nodes {
     pub(crate) fn post(&self, facade: Facade, query: &str) -> Post {
         let proxies: Vec<Proxy> = self.nodes.iter().map(|node| Proxy::start(node.server.port())).collect();
         let address = |(node, proxy): (&Node, &Proxy)| format!("{}{query}", node.server.url_at(proxy.port()));
-        Post { facade, url: url(self.nodes.iter().zip(&proxies).map(address)), proxies }
+        let url = url(self.nodes.iter().zip(&proxies).map(address));
+        Post { facade, url, proxies, cast: Cast::Locks, mistake: Mistake::None }
     }
 
     pub(crate) fn node(&mut self, node: usize) -> &mut Node {

@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, BlockingBackend, BlockingInspect,
-    BlockingLatch, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released,
-    Renewed,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, BlockingBackend,
+    BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease,
+    LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
@@ -89,6 +90,10 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
 
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Seen, BackendError> {
         store.latch()?.ask(request, WITHIN)
+    }
+
+    fn limit(&self, store: &dyn BlockingBackend, request: &limit::Request) -> Result<Usage, BackendError> {
+        store.limit()?.ask(request, WITHIN)
     }
 }
 
@@ -198,6 +203,14 @@ struct Twin<B> {
     breakage: B,
 }
 
+/// A client of a store that is broken in this way.
+pub(crate) fn covered<B: Breakage>(
+    store: Arc<dyn BlockingBackend>,
+    breakage: B,
+) -> Arc<impl AsyncBackend + BlockingBackend> {
+    Arc::new(Twin { store, breakage })
+}
+
 impl<B> Twin<B> {
     fn view(&self) -> &dyn BlockingInspect {
         self.store.inspect().unwrap()
@@ -242,11 +255,28 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         Ok(self)
     }
+
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        Ok(self)
+    }
 }
 
 impl<B: Breakage> BlockingLatch for Twin<B> {
     fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
         self.breakage.latch(&*self.store, request)
+    }
+}
+
+impl<B: Breakage> BlockingLimit for Twin<B> {
+    fn ask(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+        self.breakage.limit(&*self.store, request)
+    }
+}
+
+#[async_trait]
+impl<B: Breakage> AsyncLimit for Twin<B> {
+    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        BlockingLimit::ask(self, request, within)
     }
 }
 
@@ -297,6 +327,10 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
     }
 
     fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
+    }
+
+    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
         Ok(self)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use lock_core::{
-    BackendError, BlockingBackend, Claim, Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    BackendError, BlockingBackend, Claim, Fairness, Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 
 use super::cover::{Breakage, WITHIN};
@@ -68,7 +68,17 @@ fn take_for_keeping(store: &dyn BlockingBackend, request: &ReleaseRequest, owner
     let (width, queueing, note) = (Width::ONE, Queueing::Unwanted, Note::from_wire("1@twin"));
     let terms = Terms::exclusive(Ttl::new(keep).unwrap());
     store.acquire(
-        &Claim { name: request.name.clone(), owner, terms, width, floor: None, note, queueing, replaces: None },
+        &Claim {
+            name: request.name.clone(),
+            owner,
+            terms,
+            width,
+            floor: None,
+            note,
+            queueing,
+            replaces: None,
+            fairness: Fairness::Fair,
+        },
         WITHIN,
     )?;
     Ok(())

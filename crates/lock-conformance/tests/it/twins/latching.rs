@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lock_conformance::Harness;
 use lock_core::latch::{Act, Generation, LatchState, Request, Seen, Watching};
-use lock_core::{BackendError, BlockingBackend, EventSink, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{BackendError, BlockingBackend, EventSink, Fairness, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
 use lock_host::SharedClock;
 
 use super::cover::{Breakage, Stores, WITHIN};
@@ -193,7 +193,17 @@ impl Breakage for LatchesAreLocks {
         let (name, owner, terms) = (request.name.clone(), Owner::from_random([7; 16]), Terms::exclusive(Ttl::DEFAULT));
         let (width, queueing, note) = (Width::ONE, Queueing::Unwanted, Note::from_wire("1@twin"));
         store.acquire(
-            &lock_core::Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None },
+            &lock_core::Claim {
+                name,
+                owner,
+                terms,
+                width,
+                floor: None,
+                note,
+                queueing,
+                replaces: None,
+                fairness: Fairness::Fair,
+            },
             WITHIN,
         )?;
         ask(store, request, request.act.clone())

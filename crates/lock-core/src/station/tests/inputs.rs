@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, reader, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
-use crate::{Answer, Effect, ErrorKind, Event, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms};
+use crate::{
+    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms,
+};
 
 /// The waiter that an input adds.
 const NEW: u8 = 3;
@@ -18,7 +20,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 58] = [
+pub(super) const INPUTS: [(&str, Feed); 61] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -32,12 +34,15 @@ pub(super) const INPUTS: [(&str, Feed); 58] = [
     ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
     ("join, reads", |rig| rig.read(NEW)),
     ("join, reads, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..reader(NEW) }))),
+    ("join, reads, barging", |rig| rig.feed(Input::Join(Join { fairness: Fairness::Barging, ..reader(NEW) }))),
+    ("adopt", |rig| rig.adopt(join(NEW), 8)),
     ("leave: first", |rig| rig.leave(FIRST)),
     ("leave: second", |rig| rig.leave(SECOND)),
     ("cancel: first", |rig| rig.cancel(FIRST)),
     ("cancel: second", |rig| rig.cancel(SECOND)),
     ("leave: unknown turn", |rig| rig.leave(STRANGER)),
     ("leave and keep: first", |rig| rig.leave_and_keep(FIRST)),
+    ("detach: first", |rig| rig.detach(FIRST)),
     ("replace: first, longer ttl", |rig| rig.replace(FIRST, "60s")),
     ("replace: first, shorter ttl", |rig| rig.replace(FIRST, "10s")),
     ("replace: first, reads", |rig| rig.downgrade(FIRST)),

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Lease, Mode, Moment, Note, Operation,
-    Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange, Waiting,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Lease, Mode, Moment, Note,
+    Operation, Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange, Waiting,
 };
 
 /// How long a place lasts at most.
@@ -78,7 +78,8 @@ impl Store {
                 None => {
                     self.check_use(claim.terms.mode)?;
                     let first = self.queue.front().is_none_or(|place| place.claim.owner == claim.owner);
-                    if !first || !self.fits(claim.terms.mode) {
+                    let may_be_next = first || claim.fairness == Fairness::Barging;
+                    if !may_be_next || !self.fits(claim.terms.mode) {
                         return Ok(self.wait(now, client, claim));
                     }
                     let free = self.free_slots();

@@ -13,7 +13,8 @@ use super::super::{Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
-    Ability, Capabilities, Durability, Event, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms, Waiting,
+    Ability, Capabilities, Durability, Event, Fairness, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms,
+    Waiting,
 };
 
 /// Every way in which a store wakes waiters.
@@ -26,6 +27,7 @@ enum Step {
         client: usize,
         wait: Wait,
         attempts: Option<NonZeroU32>,
+        fairness: Fairness,
         ttl: &'static str,
         /// At a lock.
         mode: Mode,
@@ -85,6 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
     let modes = prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)];
     let counts = prop_oneof![3 => Just(1), 1 => 2..5_u32];
     let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
+    let fairness = prop_oneof![3 => Just(Fairness::Fair), 1 => Just(Fairness::Barging)];
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
@@ -93,9 +96,9 @@ fn step() -> impl Strategy<Value = Step> {
     let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     prop_oneof![
-        6 => (client.clone(), wait, attempts, ttls, modes.clone(), max_hold, counts.clone()).prop_map(
-            |(client, wait, attempts, ttl, mode, max_hold, count)| {
-                Step::Join { client, wait, attempts, ttl, mode, max_hold, count }
+        6 => (client.clone(), wait, attempts, fairness, ttls, modes.clone(), max_hold, counts.clone()).prop_map(
+            |(client, wait, attempts, fairness, ttl, mode, max_hold, count)| {
+                Step::Join { client, wait, attempts, fairness, ttl, mode, max_hold, count }
             }
         ),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
@@ -120,8 +123,8 @@ fn step() -> impl Strategy<Value = Step> {
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, attempts, ttl, mode, max_hold, count } => {
-                self.play_join(client, wait, attempts, self.terms(ttl, mode, count), max_hold);
+            Step::Join { client, wait, attempts, fairness, ttl, mode, max_hold, count } => {
+                self.play_join(client, wait, attempts, fairness, self.terms(ttl, mode, count), max_hold);
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
@@ -171,6 +174,7 @@ impl World {
         client: usize,
         wait: Wait,
         attempts: Option<NonZeroU32>,
+        fairness: Fairness,
         terms: Terms,
         max_hold: Option<Duration>,
     ) {
@@ -181,7 +185,7 @@ impl World {
             Wait::Forever => Patience::Forever,
         };
         let note = Note::from_wire("1@test");
-        self.join(client, Join { turn, terms, patience, attempts, max_hold, note });
+        self.join(client, Join { turn, terms, patience, attempts, fairness, max_hold, note });
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.
@@ -215,7 +219,7 @@ impl World {
 
     fn play_silence(&mut self, client: usize, tries: usize) {
         for _ in 0..tries {
-            self.play_join(client, Wait::Not, None, self.terms("30s", Mode::Exclusive, 1), None);
+            self.play_join(client, Wait::Not, None, Fairness::Fair, self.terms("30s", Mode::Exclusive, 1), None);
             for letter in self.net.iter_mut().filter(|letter| matches!(letter.way, Way::There | Way::Back(_))) {
                 letter.way = Way::Lost;
             }
@@ -297,7 +301,7 @@ fn play(mut world: World, steps: Vec<Step>) {
     world.pass(Duration::from_secs(31), None);
     assert!(world.store.is_over(world.now), "the store still holds something: {:?}", world.store);
     for client in 0..CLIENTS {
-        world.play_join(client, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
+        world.play_join(client, Wait::Forever, None, Fairness::Fair, world.terms("3s", Mode::Exclusive, 1), None);
     }
     world.heal();
     assert!(world.is_at_rest() && world.store.is_empty(), "something was left behind: {world:?}");
@@ -308,7 +312,7 @@ fn play(mut world: World, steps: Vec<Step>) {
 fn late_events_about_an_ended_lease_admit_nobody() {
     let mut world = World::new(policy(Waiting::QueueWithPush, RequestOrder::Unordered, 16), None, 1);
     for client in [0, 1] {
-        world.play_join(client, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
+        world.play_join(client, Wait::Forever, None, Fairness::Fair, world.terms("3s", Mode::Exclusive, 1), None);
         world.flow(1);
     }
     let first = *world.clients[0].holders.keys().next().unwrap();
@@ -316,7 +320,7 @@ fn late_events_about_an_ended_lease_admit_nobody() {
     world.carry(0);
     // The lock was handed to the second client, which sleeps until its lease has ended and the third one holds.
     world.pass(millis(4_000), Some(1));
-    world.play_join(2, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
+    world.play_join(2, Wait::Forever, None, Fairness::Fair, world.terms("3s", Mode::Exclusive, 1), None);
     world.carry_and_answer_last();
     world.pass(millis(1), None);
     world.carry_and_answer_last();
@@ -338,9 +342,9 @@ fn overlapping_readers_let_a_writer_elsewhere_in_within_one_generation() {
         let (came_at, mut begun) = (world.now + millis(100), BTreeMap::new());
         let done_at = loop {
             if world.now == came_at {
-                world.play_join(1, Wait::Forever, None, world.terms("3s", Mode::Exclusive, 1), None);
+                world.play_join(1, Wait::Forever, None, Fairness::Fair, world.terms("3s", Mode::Exclusive, 1), None);
             }
-            world.play_join(0, Wait::Forever, None, world.terms("3s", Mode::Shared, 1), None);
+            world.play_join(0, Wait::Forever, None, Fairness::Fair, world.terms("3s", Mode::Shared, 1), None);
             world.flow(3);
             for turn in world.clients[0].holders.keys().copied().collect::<Vec<_>>() {
                 if world.now.since(*begun.entry(turn).or_insert(world.now)) >= WORK {

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use super::super::pending::{Of, PendingRelease};
 use super::super::progress::Progress;
+use super::super::quest::{Place, Quest};
 use super::super::replacement::Replacement;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::policy::{QUESTS_MAX, WORD_FOR};
 use crate::{
-    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Hold, Keep, Keeper, Lease, Mode, Moment,
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
     Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
 };
 
@@ -244,7 +245,7 @@ impl World {
                 let lost = client.holders.remove(&turn);
                 assert!(lost.is_none_or(|hold| hold.check(self.now).is_err()), "a lost hold says so");
             }
-            Output::Ended { .. } => {}
+            Output::Ended { .. } | Output::Detached(_) => {}
             Output::Run(action) => {
                 match &action.request {
                     Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) => {
@@ -503,7 +504,11 @@ fn check_order(station: &Station, id: ActionId, claim: &Claim) {
     };
     let owed = station.pending_releases.0.iter().filter(came_first);
     let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
-    let is_first = station.policy.store.waiting == Waiting::Poll && claim.replaces.is_none();
+    // A grant that came too late is asked for again.
+    let is_known = |quest: &Quest| quest.owner == claim.owner && quest.place == Place::Queued;
+    let is_first = station.policy.store.waiting == Waiting::Poll
+        && claim.replaces.is_none()
+        && !station.quests.iter().any(|quest| is_known(quest));
     assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
 }
 
@@ -515,12 +520,14 @@ fn slots(lease: &Lease) -> Vec<u32> {
     }
 }
 
-/// Whether the first is passed if the second is admitted. Waiters at a semaphore that want different things have places of
-/// their own, and the store decides which comes first.
+/// Whether the first is passed if the second is admitted, and must not be. Waiters at a semaphore that want different things
+/// have places of their own, and the store decides which comes first.
 fn is_passed(first: &Join, second: &Join) -> bool {
-    match first.terms.mode {
-        Mode::Exclusive | Mode::Shared => true,
-        Mode::Permits { .. } => first.terms == second.terms,
+    let same = first.fairness == second.fairness;
+    match second.terms.mode {
+        Mode::Exclusive => true,
+        Mode::Shared => second.fairness == Fairness::Fair || same && first.terms.mode == Mode::Shared,
+        Mode::Permits { .. } => same && first.terms == second.terms,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Recording, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms,
-    TokenRange, Ttl, Width,
+    BackendError, Certainty, Claim, Fairness, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest,
+    Terms, TokenRange, Ttl, Width,
 };
 
 /// In microseconds.
@@ -120,6 +120,7 @@ impl Author {
             note: Note::new("here", u32::try_from(self.owners).unwrap(), "a: note").unwrap(),
             queueing: Queueing::Unwanted,
             replaces: None,
+            fairness: Fairness::Fair,
         }
     }
 

@@ -1,0 +1,76 @@
+//! The code of docs/kinds, for async code.
+#![allow(clippy::print_stdout, reason = "the pages print")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use leasehold::{Client, Kit};
+
+async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
+    let guard = lock.acquire().await?;
+    println!("send token {} with each write", guard.fencing_token());
+    guard.check()?;
+    guard.release().await?;
+    Ok(())
+}
+
+async fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let catalog = locks.rw_lock("catalog");
+    let reader = catalog.read().wait(Duration::from_secs(5)).acquire().await?;
+    let reader = match reader.try_upgrade().await {
+        Ok(writer) => writer.downgrade().await?,
+        Err(unchanged) => unchanged.into_guard(),
+    };
+    reader.release().await?;
+    Ok(())
+}
+
+async fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let gpus = locks.semaphore("gpu", 4);
+    let guard = gpus.acquire_many(2).await?;
+    for (slot, token) in guard.tokens() {
+        println!("use GPU {slot}, which can refuse tokens below {token}");
+    }
+    let guard = guard.give_back(1).await?;
+    println!("still on GPU {}", guard.slot());
+    guard.release().await?;
+    Ok(())
+}
+
+async fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.all(["account:7", "account:3"]).acquire().await?;
+    for (name, token) in guard.tokens() {
+        println!("{name} has token {token}");
+    }
+    guard.release().await?;
+    Ok(())
+}
+
+async fn again(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let outer = locks.reentrant("order:7").acquire().await?;
+    let inner = locks.reentrant("order:7").acquire_under(Some(&outer)).await?;
+    inner.release().await?;
+    outer.release().await?;
+    Ok(())
+}
+
+async fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let loaded = locks.latch("load:2026-11-22");
+    loaded.expect(2).await?;
+    loaded.arrive_as("shard-1").await?;
+    loaded.arrive_as("shard-2").await?;
+    loaded.wait_for(Duration::from_secs(600)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
+    let locks = leasehold::connect("memory:").await?;
+    mutexes(&locks).await?;
+    readers(&locks).await?;
+    permits(&locks).await?;
+    sets(&locks).await?;
+    again(&locks).await?;
+    latches(&locks).await
+}

@@ -1,0 +1,72 @@
+//! The code of docs/kinds, with threads.
+#![allow(clippy::print_stdout, reason = "the pages print")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use leasehold::blocking::{Client, Kit};
+
+fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let lock = locks.mutex("invoice:42").wait(Duration::from_secs(5));
+    match lock.try_acquire_or_holder()? {
+        Ok(guard) => guard.release()?,
+        Err(busy) => println!("{busy}"),
+    }
+    Ok(())
+}
+
+fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let catalog = locks.rw_lock("catalog");
+    let writer = catalog.write().acquire()?;
+    println!("write with token {}", writer.fencing_token());
+    let reader = writer.downgrade()?;
+    reader.release()?;
+    Ok(())
+}
+
+fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let licences = locks.semaphore("licence", 4).wait(Duration::from_secs(5));
+    let guard = licences.acquire()?;
+    println!("licence {} of 0 to 3", guard.slot());
+    guard.release()?;
+    Ok(())
+}
+
+fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let pair = locks.all(["account:7", "account:3"]).wait(Duration::from_secs(5));
+    let guard = pair.acquire()?;
+    guard.check()?;
+    guard.release()?;
+    Ok(())
+}
+
+fn again(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let outer = locks.reentrant("order:7").acquire()?;
+    let inner = locks.reentrant("order:7").acquire()?;
+    assert_eq!(inner.fencing_token(), outer.fencing_token());
+    inner.release()?;
+    outer.release()?;
+    Ok(())
+}
+
+fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let loaded = locks.latch("load:2026-11-22");
+    loaded.expect(2)?;
+    loaded.arrive()?;
+    println!("{:?} missing", loaded.remaining()?);
+    loaded.arrive()?;
+    loaded.wait_for(Duration::from_secs(600))?;
+    loaded.reset()?;
+    Ok(())
+}
+
+#[test]
+fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
+    let locks = leasehold::blocking::connect("memory:")?;
+    mutexes(&locks)?;
+    readers(&locks)?;
+    permits(&locks)?;
+    sets(&locks)?;
+    again(&locks)?;
+    latches(&locks)
+}

@@ -1,0 +1,39 @@
+//! The code in the README and in the pages about the kinds of locks is the code here, word for word.
+#![cfg(feature = "full")]
+
+mod kinds;
+mod kinds_with_threads;
+mod readme;
+
+/// Code without its comments and layout.
+fn bare(code: &str) -> String {
+    let lines = code.lines().map(|line| line.split(" // ").next().unwrap_or(line));
+    lines.flat_map(str::split_whitespace).collect()
+}
+
+/// The code of a page, block by block.
+fn snippets(page: &str) -> Vec<&str> {
+    page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_code_in_the_pages_is_the_code_here() {
+    let files = [include_str!("readme.rs"), include_str!("kinds.rs"), include_str!("kinds_with_threads.rs")];
+    let here: String = files.map(bare).concat();
+    let pages = [
+        (include_str!("../../../../README.md"), 3),
+        (include_str!("../../../../docs/kinds/mutex.md"), 2),
+        (include_str!("../../../../docs/kinds/read-write.md"), 2),
+        (include_str!("../../../../docs/kinds/semaphore.md"), 2),
+        (include_str!("../../../../docs/kinds/all.md"), 2),
+        (include_str!("../../../../docs/kinds/reentrant.md"), 2),
+        (include_str!("../../../../docs/kinds/latch.md"), 2),
+    ];
+    for (page, count) in pages {
+        let snippets = snippets(page);
+        assert_eq!(snippets.len(), count);
+        for snippet in snippets {
+            assert!(here.contains(&bare(snippet)), "not compiled here: {snippet}");
+        }
+    }
+}

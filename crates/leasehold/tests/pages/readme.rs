@@ -1,0 +1,65 @@
+//! The code in the README compiles: it is here, word for word.
+#![allow(unused_variables, dead_code, clippy::unused_async, reason = "this code is compiled, not run")]
+
+use std::error::Error;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use leasehold::{FencingToken, Lost};
+
+/// What the snippets call and work on.
+struct Row;
+
+async fn write(_: FencingToken, _: Row) -> Result<(), io::Error> {
+    Ok(())
+}
+
+async fn work() -> Result<(), io::Error> {
+    Ok(())
+}
+
+fn stop(_: Lost) {}
+
+fn next() -> Option<u8> {
+    None
+}
+
+fn load(_: u8, _: FencingToken) -> Result<(), io::Error> {
+    Ok(())
+}
+
+async fn with_tokio(row: Row) -> Result<(), Box<dyn Error>> {
+    let locks = leasehold::connect("redis://127.0.0.1").await?;
+    let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
+    let guard = lock.acquire().await?;
+
+    write(guard.fencing_token(), row).await?;
+    tokio::select! {
+        done = work() => done?,
+        lost = guard.lost() => return Err(lost.into()),
+    }
+    guard.release().await?;
+    Ok(())
+}
+
+fn with_threads() -> Result<(), Box<dyn Error>> {
+    let locks = leasehold::blocking::connect("sqlite:locks.db")?;
+    let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) };
+    let watch = guard.watch();
+    thread::spawn(move || watch.lost().map(stop));
+    while let Some(batch) = next() {
+        guard.check()?;
+        load(batch, guard.fencing_token())?;
+    }
+    guard.release()?;
+    Ok(())
+}
+
+async fn with_a_pool(pool: leasehold::redis::nonblocking::Pool) -> Result<(), Box<dyn Error>> {
+    use leasehold::FromRedis;
+
+    let locks = leasehold::Client::from_redis(redis::Client::open("redis://127.0.0.1")?)?;
+    let locks = leasehold::Client::from_pool(pool).push("redis://127.0.0.1").connect().await?;
+    Ok(())
+}

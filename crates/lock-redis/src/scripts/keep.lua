@@ -1,0 +1,38 @@
+
+-- A release that lets nobody have the lock for a while. Nobody holds it then, so its value names an owner that nobody is.
+local lock, queue, waiters, tombstone = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local mine, kept, time, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local owner, held = string.sub(mine, 5, -2), redis.pcall('GET', lock)
+if type(held) ~= 'string' then held = false end
+
+local function begins(with) return held and string.sub(held, 1, #with) == with end
+
+-- The next in line asks how long the lock is kept, and asks again then.
+local function tell_next()
+  local now = milliseconds()
+  local function lives(waiter) return not is_over(waiter, now) and listens(waiter.inbox) end
+  local _, waiter = first(queue, waiters, nil, lives)
+  if waiter and waiter.inbox ~= '-' then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
+end
+
+local function keep()
+  if is_shared(held) then
+    local share = sharing()
+    local lease = share.lease_of(share.visited(lock, queue, held), owner)
+    if lease and lease.lives then return redis.error_reply('UNKEPT only an exclusive lease can be kept') end
+  end
+  if not begins(mine) and not begins(kept) then return give_up(lock, queue, waiters, mine, held) end
+  -- It may have kept the lock and asked again. A full server takes this, and then what follows.
+  leave(queue, waiters, owner)
+  if begins(mine) then
+    redis.call('SET', lock, kept .. string.sub(held, #mine + 1), 'PX', time)
+  elseif redis.call('PTTL', lock) > time then
+    redis.call('PEXPIRE', lock, time)
+  end
+  tell_next()
+  return 1
+end
+
+local released = keep()
+if tombstone and type(released) == 'number' then redis.call('SET', tombstone, '', 'PX', life) end
+return released

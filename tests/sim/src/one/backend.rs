@@ -1,0 +1,316 @@
+//! The backend for one server, like the real one: its connections, what is under way on them, and what happens to that
+//! when one is cut.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use lock_core::station::{Action, ActionId, Input, Reply, Request};
+use lock_core::{
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Moment, Operation, Owner, Queueing, ReleaseRequest,
+    RequestOrder,
+};
+
+use super::layer::Layer;
+use super::mistake::Mistake;
+use super::units::{Inbox, Seat};
+use super::words::{Ask, Refused, SERVER, Say, Words};
+use crate::client::{Backend, Heard};
+use crate::env::Env;
+use crate::fault::Fault;
+use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
+
+/// How long the first words on a connection may take.
+const GREETING_WITHIN: Duration = Duration::from_secs(1);
+/// How many connections carry requests that may overtake each other.
+const POOL: usize = 3;
+
+/// What was asked, for the recipient of the answer.
+#[derive(Debug)]
+enum What {
+    /// An action of the station with this number.
+    Action(usize, ActionId),
+    Renewal(Batch),
+    /// Nobody waits for the answer.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub(crate) struct Translator {
+    process: ProcessId,
+    inbox: Option<Inbox>,
+    /// The connections for actions, and last the keeper's. Messages arrive over the first.
+    lanes: Vec<Lane>,
+    pending: BTreeMap<Tag, Pending>,
+    /// The action that was answered last, for an answer that arrives twice.
+    last_answered: Option<(Tag, usize, ActionId)>,
+    last_tag: u64,
+    /// By station.
+    layers: Vec<Layer>,
+    mistake: Option<Mistake>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    line: Line,
+    /// What waits for a connection.
+    held_back: VecDeque<Tag>,
+    made: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    Down { again_at: Moment },
+    Greeting { conn: ConnId, tag: Tag, until: Moment },
+    Up(ConnId),
+}
+
+#[derive(Debug)]
+struct Pending {
+    what: What,
+    ask: Ask,
+    deadline: Moment,
+    sent_on: Option<ConnId>,
+}
+
+impl Translator {
+    pub(crate) fn new(
+        process: ProcessId,
+        inbox: Option<Inbox>,
+        ordering: RequestOrder,
+        sites: usize,
+        mistake: Option<Mistake>,
+    ) -> Self {
+        let lanes = match ordering {
+            RequestOrder::InOrder => 2,
+            RequestOrder::Unordered => POOL + 1,
+        };
+        let down = Line::Down { again_at: Moment::ORIGIN };
+        let lane = |_| Lane { line: down, held_back: VecDeque::new(), made: 0 };
+        let layers = (0..sites).map(|_| Layer::new(mistake)).collect();
+        let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(lane).collect());
+        Self { process, inbox, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
+    }
+
+    /// Asks, now or once there is a connection; or fails at once if there is none.
+    fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
+        let lane = match what {
+            What::Action(..) | What::Nothing => env.dice.from(0, self.lanes.len() - 2),
+            What::Renewal(_) => self.lanes.len() - 1,
+        };
+        let tag = self.next_tag();
+        if let Line::Up(conn) = self.lanes[lane].line {
+            env.ask(conn, tag, ask.clone());
+            self.pending.insert(tag, Pending { what, ask, deadline, sent_on: Some(conn) });
+            return None;
+        }
+        if env.dice.chance(300) {
+            env.fired(Fault::NotSent);
+            return failed(what, &ask, ErrorKind::Unreachable, Effect::None);
+        }
+        self.lanes[lane].held_back.push_back(tag);
+        self.pending.insert(tag, Pending { what, ask, deadline, sent_on: None });
+        None
+    }
+
+    fn request(&self, env: &mut Env<Words>, request: Request) -> Ask {
+        match request {
+            Request::Acquire(claim) => {
+                let claim = self.claim(env, claim);
+                let seat = match (claim.queueing, self.inbox) {
+                    (Queueing::Unwanted, _) => Seat::Unwanted,
+                    (Queueing::Wanted, None) => Seat::Silent,
+                    (Queueing::Wanted, Some(inbox)) => Seat::Told(inbox),
+                };
+                Ask::Acquire(claim, seat)
+            }
+            Request::Release(request) => Ask::Release(request),
+        }
+    }
+
+    /// An answer came.
+    fn answered(&mut self, env: &mut Env<Words>, conn: ConnId, tag: Tag, say: Say) -> Option<Heard> {
+        if let Some(lane) = self.greeted(conn, tag) {
+            return self.connected(env, conn, lane);
+        }
+        if let Some((_, site, id)) = self.last_answered.filter(|(last, ..)| *last == tag) {
+            return Some(Heard::Reply(site, id, reply(say)?));
+        }
+        // A caller on a connection that is gone already has its error.
+        if self.pending.get(&tag)?.sent_on != Some(conn) {
+            return None;
+        }
+        match (self.pending.remove(&tag)?.what, say) {
+            (What::Renewal(batch), Say::Renew(answers)) => Some(Heard::Renewal(batch, Ok(answers))),
+            (What::Action(site, id), say) => {
+                self.last_answered = Some((tag, site, id));
+                Some(Heard::Reply(site, id, reply(say)?))
+            }
+            (What::Renewal(_) | What::Nothing, _) => None,
+        }
+    }
+
+    fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
+        let (conn, tag) = (env.network.connect(self.process, SERVER), self.next_tag());
+        let inbox = self.inbox.filter(|_| index == 0);
+        env.ask(conn, tag, Ask::Hello(inbox));
+        self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
+    }
+
+    fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
+        let greets =
+            |lane: &Lane| matches!(lane.line, Line::Greeting { conn: on, tag: by, .. } if on == conn && by == tag);
+        self.lanes.iter().position(greets)
+    }
+
+    fn connected(&mut self, env: &mut Env<Words>, conn: ConnId, index: usize) -> Option<Heard> {
+        let lane = &mut self.lanes[index];
+        lane.line = Line::Up(conn);
+        lane.made += 1;
+        while let Some(tag) = lane.held_back.pop_front() {
+            if let Some(pending) = self.pending.get_mut(&tag) {
+                pending.sent_on = Some(conn);
+                env.ask(conn, tag, pending.ask.clone());
+            }
+        }
+        (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
+    }
+
+    fn end(&mut self, env: &mut Env<Words>, which: impl Fn(&Pending) -> bool, kind: ErrorKind) -> Vec<Heard> {
+        let ending = self.pending.iter().filter(|(_, pending)| which(pending)).map(|(tag, _)| *tag);
+        let ending: Vec<_> = ending.collect();
+        let ended: Vec<_> = ending.into_iter().filter_map(|tag| self.pending.remove(&tag)).collect();
+        for pending in &ended {
+            if let (Ask::Acquire(claim, _), Some(Mistake::ReleasedTooSoon)) = (&pending.ask, self.mistake) {
+                self.release_too_soon(env, pending.deadline, claim);
+            }
+        }
+        ended.into_iter().filter_map(|pending| failed(pending.what, &pending.ask, kind, Effect::Unknown)).collect()
+    }
+
+    fn release_too_soon(&mut self, env: &mut Env<Words>, deadline: Moment, claim: &Claim) {
+        if claim.replaces.is_some() {
+            let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
+            let request = ReleaseRequest { name, owner: claim.owner, terms, certainty, keep: None };
+            self.submit(env, deadline, What::Nothing, Ask::Release(request));
+        }
+    }
+
+    /// The claim that goes out.
+    fn claim(&self, env: &mut Env<Words>, claim: Claim) -> Claim {
+        match self.mistake {
+            Some(Mistake::AskedAsAnother) if claim.replaces.is_some() && env.dice.chance(500) => {
+                Claim { owner: Owner::kept(claim.owner), ..claim }
+            }
+            Some(_) | None => claim,
+        }
+    }
+
+    fn next_tag(&mut self) -> Tag {
+        self.last_tag += 1;
+        Tag(self.last_tag)
+    }
+}
+
+impl Backend for Translator {
+    type Talk = Words;
+
+    fn run(&mut self, env: &mut Env<Words>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
+        if let Some(reply) = self.layers[site].outward(now, &action) {
+            return vec![Heard::Reply(site, action.id, reply)];
+        }
+        let (what, ask) = (What::Action(site, action.id), self.request(env, action.request));
+        self.submit(env, now + action.within, what, ask).into_iter().collect()
+    }
+
+    fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
+        let (deadline, ask) = (now + batch.within, Ask::Renew(batch.leases.clone()));
+        self.submit(env, deadline, What::Renewal(batch), ask).into_iter().collect()
+    }
+
+    fn next_wake(&self) -> Option<Moment> {
+        let lines = self.lanes.iter().filter_map(|lane| match lane.line {
+            Line::Down { again_at } => Some(again_at),
+            Line::Greeting { until, .. } => Some(until),
+            Line::Up(_) => None,
+        });
+        lines.chain(self.pending.values().map(|pending| pending.deadline)).min()
+    }
+
+    fn wake(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
+        for index in 0..self.lanes.len() {
+            match self.lanes[index].line {
+                Line::Down { again_at } if again_at <= now => self.greet(env, now, index),
+                Line::Greeting { conn, until, .. } if until <= now => {
+                    env.leave(conn, ConnectionEnd::Said);
+                    self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
+                }
+                Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}
+            }
+        }
+        self.end(env, |pending| pending.deadline <= now, ErrorKind::Timeout)
+    }
+
+    fn said(&mut self, env: &mut Env<Words>, _: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
+        self.answered(env, conn, tag, say).into_iter().collect()
+    }
+
+    fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {
+        let on = |lane: &&mut Lane| match lane.line {
+            Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
+            Line::Down { .. } => false,
+        };
+        if let Some(lane) = self.lanes.iter_mut().find(on) {
+            lane.line = Line::Down { again_at: now + env.dice.millis(0, 300) };
+        }
+        self.end(env, |pending| pending.sent_on == Some(conn), ErrorKind::Unreachable)
+    }
+
+    fn hears(&self, conn: ConnId) -> bool {
+        match self.lanes[0].line {
+            Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
+            Line::Down { .. } => false,
+        }
+    }
+
+    fn conns(&self) -> Vec<ConnId> {
+        let conn = |lane: &Lane| match lane.line {
+            Line::Up(conn) | Line::Greeting { conn, .. } => Some(conn),
+            Line::Down { .. } => None,
+        };
+        self.lanes.iter().filter_map(conn).collect()
+    }
+
+    fn inward(&mut self, now: Moment, site: usize, input: Input) -> Input {
+        self.layers[site].inward(now, input)
+    }
+}
+
+/// What the station gets for an answer to an action.
+fn reply(say: Say) -> Option<Reply> {
+    match say {
+        Say::Acquire(result) => Some(Reply::Acquire(result.map_err(|refused| error_of(Operation::Acquire, refused)))),
+        Say::Release(result) => Some(Reply::Release(result.map_err(|refused| error_of(Operation::Release, refused)))),
+        Say::Hello | Say::Renew(_) | Say::Fence(_) | Say::Revoke(_) | Say::Foreign(_) => None,
+    }
+}
+
+fn error_of(operation: Operation, refused: Refused) -> BackendError {
+    let error = |kind, message| BackendError::new("sim", operation, kind, Effect::None, message);
+    match refused {
+        Refused::GivenUp => error(ErrorKind::Protocol, "this claim was given up"),
+        Refused::Spent => error(ErrorKind::Unavailable, "the tokens are used up"),
+        Refused::Other(error) => error,
+    }
+}
+
+fn failed(what: What, ask: &Ask, kind: ErrorKind, effect: Effect) -> Option<Heard> {
+    let error = |operation| BackendError::new("sim", operation, kind, effect, "did not work");
+    match (what, ask) {
+        (What::Renewal(batch), _) => Some(Heard::Renewal(batch, Err(error(Operation::Renew)))),
+        (What::Action(site, id), Ask::Acquire(..)) => {
+            Some(Heard::Reply(site, id, Reply::Acquire(Err(error(Operation::Acquire)))))
+        }
+        (What::Action(site, id), _) => Some(Heard::Reply(site, id, Reply::Release(Err(error(Operation::Release))))),
+        (What::Nothing, _) => None,
+    }
+}

@@ -1,0 +1,96 @@
+//! How long a waiter may be without a turn: in time while nothing is broken, and in turns of others.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::history::{Event, What};
+use crate::problem::Problem;
+use crate::turn::Turn;
+
+/// The end of a run, after the last fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Calm {
+    /// When everything worked again.
+    pub from: u64,
+    /// When the workers were told to end.
+    pub until: u64,
+    /// How long a waiter may be without a turn.
+    pub patience: Duration,
+}
+
+/// Which of the seats were without a turn for too long while nothing was broken.
+pub fn starved(turns: &[Turn], seats: &[String], calm: Calm) -> Vec<Problem> {
+    let patience = u64::try_from(calm.patience.as_nanos()).unwrap();
+    let waited = seats.iter().map(|seat| (seat, longest_without(turns, seat, calm)));
+    waited.filter(|(_, nanos)| *nanos > patience).map(|(seat, nanos)| Problem::Starved(seat.clone(), nanos)).collect()
+}
+
+fn longest_without(turns: &[Turn], seat: &str, calm: Calm) -> u64 {
+    let mut own: Vec<(u64, u64)> =
+        turns.iter().filter(|turn| turn.who == seat).map(|turn| (turn.from, turn.until)).collect();
+    own.sort_unstable();
+    let (mut since, mut longest) = (calm.from, 0);
+    for (from, until) in own.into_iter().chain([(calm.until, calm.until)]) {
+        longest = longest.max(from.min(calm.until).saturating_sub(since));
+        since = since.max(until);
+    }
+    longest
+}
+
+/// For each time that the only seat of a worker waited: how many turns the same other seat began meanwhile, at most. A wait
+/// that did not end counts as well.
+pub fn generations(history: &[Event], others: &[Turn]) -> Vec<usize> {
+    let mut since = None;
+    let mut waits = Vec::new();
+    for event in history {
+        match &event.what {
+            What::Waits => since = since.or(Some(event.at)),
+            What::Has(_) => waits.extend(since.take().map(|since| (since, event.at))),
+            What::Still | What::Ended(_) | What::Left(_) => {}
+        }
+    }
+    waits.extend(since.map(|since| (since, u64::MAX)));
+    waits.into_iter().map(|(since, until)| most_turns(others, since, until)).collect()
+}
+
+/// How many turns the same seat began in this time, at most.
+fn most_turns(turns: &[Turn], since: u64, until: u64) -> usize {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for turn in turns.iter().filter(|turn| since < turn.from && turn.from < until) {
+        *counts.entry(&turn.who).or_default() += 1;
+    }
+    counts.into_values().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::read;
+    use crate::hold::Hold;
+
+    fn turn(who: &str, from: u64, until: u64) -> Turn {
+        Turn { lock: "hot".into(), who: who.into(), hold: Hold::Read(1), from, until }
+    }
+
+    #[test]
+    fn starved_seats_are_found() {
+        let calm = Calm { from: 100, until: 200, patience: Duration::from_nanos(40) };
+        let turn = |from, until| turn("w1", from, until);
+        let without = |turns: &[Turn]| starved(turns, &["w1".into()], calm);
+        let starved = |nanos| [Problem::Starved("w1".into(), nanos)];
+        assert_eq!(without(&[]), starved(100));
+        assert_eq!(without(&[turn(50, 90)]), starved(100));
+        assert_eq!(without(&[turn(50, 130), turn(165, 170)]), []);
+        assert_eq!(without(&[turn(120, 130), turn(180, 190)]), starved(50));
+        assert_eq!(without(&[turn(110, 130), turn(140, 150)]), starved(50));
+        assert_eq!(without(&[turn(130, 160), turn(250, 260)]), []);
+    }
+
+    #[test]
+    fn generations_are_those_of_one_seat() {
+        let text = "10 0 hot waits\n20 0 hot busy\n25 0 hot waits\n40 0 hot has 7\n50 0 hot released\n60 0 hot waits\n";
+        let others = [(5, "a"), (15, "a"), (16, "b"), (35, "a"), (45, "a"), (65, "b"), (66, "b"), (67, "b")];
+        let others = others.map(|(from, who)| turn(who, from, from + 1));
+        assert_eq!(generations(&read(text).unwrap(), &others), [2, 3]);
+    }
+}

@@ -1,0 +1,47 @@
+//! Many readers, writers and holders of permits in real processes: who gets in when, what the dead leave behind, and whether
+//! the checks find a worker with a mistake.
+//!
+//! The seed is printed, and read from `LEASEHOLD_SEED`; `LEASEHOLD_STRESS_SECONDS` makes the runs of readers and writers
+//! longer.
+
+#![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
+
+mod dead;
+mod mistakes;
+mod overlapping;
+mod stopped;
+
+use stress::cast::{Cast, Mistake};
+use stress::crew::{Crew, Post};
+use stress::part::Facade;
+use stress::run::ground;
+use stress::turn::Turn;
+use test_support::RedisServer;
+
+/// Workers on this store without proxies, with both facades in turn.
+fn crew(url: &str, casts: &[(Cast, Mistake)]) -> Crew {
+    let facades = [Facade::Async, Facade::Blocking].into_iter().cycle();
+    let post = |((cast, mistake), facade): (&(Cast, Mistake), Facade)| Post {
+        facade,
+        url: url.to_owned(),
+        proxies: Vec::new(),
+        cast: *cast,
+        mistake: *mistake,
+    };
+    Crew::start(ground(env!("CARGO_BIN_EXE_stress-worker")), casts.iter().zip(facades).map(post).collect())
+}
+
+/// Workers without a mistake.
+fn sound(url: &str, casts: &[Cast]) -> Crew {
+    let casts: Vec<_> = casts.iter().map(|cast| (*cast, Mistake::None)).collect();
+    crew(url, &casts)
+}
+
+/// The turns of one worker.
+fn turns_of(crew: &Crew, worker: usize) -> Vec<Turn> {
+    stress::turn::turns(crew.workers[worker].name(), &crew.history_of(worker))
+}
+
+fn redis() -> RedisServer {
+    RedisServer::start()
+}

@@ -1,0 +1,78 @@
+//! Workers with a mistake: each check finds the one that it is for.
+
+use std::thread;
+
+use stress::cast::{BOOK, Cast, Mistake, POOL, TTL};
+use stress::check::{Rules, exclusion};
+use stress::crew::Crew;
+use stress::hold::Hold;
+use stress::problem::Problem;
+use stress::run::{await_that, judge};
+use stress::turn::Turn;
+
+use crate::{crew, redis};
+
+const RULES: Rules<'_> = Rules { losses: &[], ttl: TTL };
+
+/// What is looked for, and what it is in words.
+type Wanted = (&'static str, fn(&Problem) -> bool);
+
+/// Waits until the checks have found all of these.
+fn finds(crew: Crew, wanted: &[Wanted]) {
+    for (what, is_it) in wanted {
+        await_that(what, || exclusion(crew.turns(), RULES).iter().any(is_it));
+    }
+    judge(crew, &[]);
+}
+
+fn reads(turn: &Turn) -> bool {
+    matches!(turn.hold, Hold::Read(_))
+}
+
+#[test]
+fn processes_with_locks_of_their_own_are_found() {
+    let server = redis();
+    let crew = crew(&server.url(), &[(Cast::Kinds, Mistake::Apart); 2]);
+    finds(
+        crew,
+        &[
+            ("two writers", |problem| matches!(problem, Problem::Overlap(one, other) if !reads(one) && !reads(other))),
+            (
+                "a reader beside a writer",
+                |problem| matches!(problem, Problem::Overlap(one, other) if one.lock == BOOK && reads(one) != reads(other)),
+            ),
+            ("a slot held twice", |problem| matches!(problem, Problem::Overlap(one, _) if one.lock == POOL)),
+            ("more permits than there are", |problem| matches!(problem, Problem::TooMany(..))),
+        ],
+    );
+}
+
+#[test]
+fn a_process_that_presents_old_tokens_is_found() {
+    let server = redis();
+    let crew = crew(&server.url(), &[(Cast::Kinds, Mistake::OldTokens), (Cast::Kinds, Mistake::None)]);
+    finds(
+        crew,
+        &[
+            ("a writer", |problem| matches!(problem, Problem::Order(_, turn) if matches!(turn.hold, Hold::Write(_)))),
+            ("a reader", |problem| matches!(problem, Problem::Order(_, turn) if reads(turn))),
+            ("a slot", |problem| matches!(problem, Problem::Order(_, turn) if turn.lock == POOL)),
+        ],
+    );
+}
+
+/// It is stopped past its lease, and goes on as if it still held.
+#[test]
+fn a_process_that_does_not_look_whether_it_holds_is_found() {
+    let server = redis();
+    let mut crew = crew(&server.url(), &[(Cast::Writers, Mistake::Believes), (Cast::Writers, Mistake::None)]);
+    await_that("both write", || (0..2).all(|worker| !crate::turns_of(&crew, worker).is_empty()));
+    await_that("an overlap", || {
+        crew.workers[0].freeze();
+        thread::sleep(TTL * 3 / 2);
+        crew.workers[0].thaw();
+        thread::sleep(TTL / 2);
+        exclusion(crew.turns(), RULES).iter().any(|problem| matches!(problem, Problem::Overlap(..)))
+    });
+    judge(crew, &[]);
+}
