@@ -185,7 +185,7 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());
-            busy(wish, &format!("waited {waited} for {name}, which is held by {holder}; {advice}"))
+            busy(wish, &format!("waited {waited} for {name}, behind {holder}; {advice}"))
         }
         AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
         AcquireError::Backend(error) => error.into(),

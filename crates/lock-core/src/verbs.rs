@@ -71,6 +71,12 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The same claim in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        Self { terms: Terms { mode, ..self.terms }, ..self.clone() }
+    }
+
     /// The lease that grants these tokens to this claim, without slots.
     pub fn lease(&self, tokens: TokenRange) -> Lease {
         self.lease_of(tokens, Slots::NONE)
@@ -166,6 +172,18 @@ pub enum Holder {
     },
     /// A holder that does not use this library, with a lock in a layout that the backend respects.
     Foreign,
+}
+
+impl Holder {
+    /// What prevents a claim that was put off, as a part of a sentence. A store names a holder whatever the reason is; the
+    /// reason may be that others wait before.
+    pub fn obstacle(holder: Option<&Self>) -> String {
+        match holder {
+            Some(Self::Foreign) => format!("{} holds it", Self::Foreign),
+            Some(holder @ Self::Leasehold { .. }) => format!("{holder} holds it or waits before you"),
+            None => "somebody holds it or waits before you".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Holder {

@@ -43,7 +43,7 @@ macro_rules! client_methods {
         }
 
         /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
-        /// limit, and nobody can use it as a lock meanwhile: they get an error of the kind
+        /// limit, unless it was changed with `set_limit`, and nobody can use it as a lock meanwhile: they get an error of the kind
         /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
         /// [`Semaphore`](crate::Semaphore) has an example.
         pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {

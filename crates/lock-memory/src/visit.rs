@@ -7,7 +7,7 @@ use lock_core::inspect::Revoked;
 use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Event, Fairness, FencingToken, Holder, Lease, Limit, LockName, Mode,
-    Moment, NameKind, Operation, Owner, Queueing, ReleaseRequest, Released, Slots, Terms, TokenRange,
+    Moment, NameKind, Operation, Owner, Queueing, ReleaseRequest, Released, Slots, TokenRange,
 };
 
 use crate::BACKEND;
@@ -60,7 +60,7 @@ impl Visit<'_> {
         }
         match self.lock.holds.get(claim.owner) {
             Some(hold) if hold.mode != mode => Err(held_in_another_mode()),
-            Some(_) | None => Ok(Claim { terms: Terms { mode, ..claim.terms }, ..claim.clone() }),
+            Some(_) | None => Ok(claim.in_mode(mode)),
         }
     }
 

@@ -80,7 +80,7 @@ pub fn a_claim_that_does_not_fit_takes_its_place(bench: &Bench) {
     two.take(&fair);
 }
 
-/// The holder has died, and whoever waits would fit now: the first of them is next, and not the barging claim that finds it out.
+/// The holder has died, and a waiter would fit now: it is next, and not the barging claim that finds this out.
 pub fn those_who_fit_are_served_first(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let writer = waiting_claim("a");
