@@ -106,11 +106,17 @@ pub enum Fault {
     HeldTogether,
     /// Some permits were given back.
     GaveBack,
+    /// A holder let go of its lease.
+    Detached,
+    /// Somebody went on with a lease that was detached.
+    Adopted,
+    /// A ticket was over when somebody wanted to adopt it.
+    TicketOver,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::GaveBack as usize + 1;
+    const COUNT: usize = Self::TicketOver as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -146,7 +152,7 @@ impl Fault {
     ];
 
     /// What can go wrong with a store in memory.
-    pub const WITH_A_STORE_IN_MEMORY: [Self; 27] = [
+    pub const WITH_A_STORE_IN_MEMORY: [Self; 30] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::RequestDoubled,
@@ -174,6 +180,9 @@ impl Fault {
         Self::Upgraded,
         Self::HeldTogether,
         Self::GaveBack,
+        Self::Detached,
+        Self::Adopted,
+        Self::TicketOver,
     ];
 
     /// What goes wrong in the plots of a quorum.

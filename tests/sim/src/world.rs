@@ -131,6 +131,10 @@ impl<S: Stores> World<S> {
         self.env.note(format_args!("{plan:?}"));
         match plan {
             Plan::Act(process, act) => self.act(process, act),
+            Plan::Handed(wish, ticket) => {
+                let somebody = self.somebody();
+                somebody.into_iter().for_each(|process| self.act(process, Act::Adopt(wish.clone(), ticket.clone())));
+            }
             Plan::Arrival(process) => self.arrive(process),
             Plan::Resume(process) => self.resume(process),
             Plan::Death(process) => self.end_process(process),

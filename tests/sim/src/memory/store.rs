@@ -31,6 +31,8 @@ pub(super) struct Server {
     /// The connection over which a client last asked for a lock.
     listening: BTreeMap<ClientId, ConnId>,
     pub(super) mistake: Option<Mistake>,
+    /// Who has replaced each lease, where several can.
+    adopted: BTreeMap<Owner, Owner>,
     twin: Twin,
 }
 
@@ -65,6 +67,11 @@ impl Server {
                 let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Unknown);
                 self.store.release(now, &ReleaseRequest { name, owner: old, terms, certainty, keep: None })?;
                 self.store.acquire(now, client, &Claim { replaces: None, ..claim.clone() })
+            }
+            Some(old) if self.mistake == Some(Mistake::AdoptedTwice) => {
+                let present = self.adopted.insert(old, claim.owner).filter(|present| *present != claim.owner);
+                let replaces = present.or(claim.replaces);
+                self.store.acquire(now, client, &Claim { replaces, ..claim.clone() })
             }
             Some(old) if self.mistake == Some(Mistake::UpgradedBesideReaders) => {
                 self.end_others(now, claim, old)?;

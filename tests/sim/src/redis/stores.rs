@@ -204,6 +204,7 @@ impl Stores for OneRedis {
             Plan::Start(_) => world.start_server(),
             Plan::ForeignDone => world.end_outsider(),
             Plan::Act(..)
+            | Plan::Handed(..)
             | Plan::Arrival(_)
             | Plan::Resume(_)
             | Plan::Death(_)
