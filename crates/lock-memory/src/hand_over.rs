@@ -38,7 +38,7 @@ pub struct Hint {
 }
 
 /// What clients have to be told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct News {
     pub(crate) hand_overs: Vec<HandOver>,
     pub(crate) hints: Vec<Hint>,

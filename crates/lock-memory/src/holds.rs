@@ -59,7 +59,7 @@ impl Hold {
 }
 
 /// The holds of one lock, found by owner and by end, so that neither a claim nor a renewal looks at all of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
     by_owner: HashMap<Owner, Hold>,
     by_end: BTreeSet<(Moment, Owner)>,
@@ -68,7 +68,7 @@ pub(crate) struct Holds {
 }
 
 /// The slots that nobody has: some that were given back, and all from the first that was never given.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct FreeSlots {
     returned: BTreeSet<u32>,
     never_given: u32,
@@ -94,6 +94,10 @@ impl Holds {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.by_owner.is_empty()
+    }
+
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.by_owner.keys().copied()
     }
 
     pub(crate) fn get(&self, owner: Owner) -> Option<&Hold> {

@@ -15,7 +15,7 @@ const KEPT: usize = 32;
 const WATCHED: Duration = Duration::from_secs(10);
 
 /// All latches, and who waits for them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Latches {
     by_name: BTreeMap<LockName, Latch>,
     watching: BTreeMap<LockName, Watchers>,
@@ -23,7 +23,7 @@ pub(crate) struct Latches {
     tidy_at: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Latch {
     state: LatchState,
     /// Which call counted an id.
@@ -34,7 +34,7 @@ struct Latch {
 }
 
 /// Who waits for a latch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Watchers {
     clients: BTreeSet<ClientId>,
     until: Moment,

@@ -13,7 +13,7 @@ use crate::queue::Queue;
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lock {
     pub(crate) holds: Holds,
     pub(crate) queue: Queue,
@@ -40,6 +40,11 @@ impl Lock {
 
     pub(crate) fn was_given_up(&self, owner: Owner) -> bool {
         self.tombstones.contains_key(&owner)
+    }
+
+    /// The owners that hold, and those that wait.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.holds.owners().chain(self.queue.owners())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

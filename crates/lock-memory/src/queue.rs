@@ -12,7 +12,7 @@ use crate::hand_over::ClientId;
 const PLACE_MAX: Duration = Duration::from_secs(10);
 
 /// A waiter's place, with all that a hand-over needs, because the waiter is not asked at that time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) owner: Owner,
     until: Moment,
@@ -44,7 +44,7 @@ pub(crate) fn place_for(ttl: Ttl) -> Duration {
     ttl.get().min(PLACE_MAX)
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Queue(Vec<Place>);
 
 impl Queue {
@@ -60,6 +60,10 @@ impl Queue {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.0.iter().map(|place| place.owner)
     }
 
     pub(crate) fn first(&self) -> Option<&Place> {

@@ -10,8 +10,8 @@ use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, ReleaseRequest, Released,
-    Renewed,
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, Owner, ReleaseRequest,
+    Released, Renewed,
 };
 
 use crate::hand_over::News;
@@ -25,7 +25,7 @@ use crate::visit::Visit;
 /// The reference store: all locks, one token counter, and the hand-overs that were not reported yet.
 ///
 /// It does nothing by itself. When a lease ends while others wait, the lock passes on with the next acquire or release.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
@@ -37,6 +37,16 @@ impl Store {
     /// A store without locks, whose first token is 1.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// From now on, draws only tokens above this one. A simulator of a store that counts on from its clock uses this.
+    pub fn raise_tokens(&mut self, floor: FencingToken) {
+        self.last_token.raise(floor);
+    }
+
+    /// The owners that hold or wait anywhere. Some may be over: nothing is forgotten until the next request about its lock.
+    pub fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.locks.values().flat_map(Lock::owners)
     }
 
     /// Grants the lock to the claim's owner, or says who holds it.

@@ -5,12 +5,17 @@ use lock_core::{BackendError, FencingToken, Operation, TokenRange, Width};
 use crate::refusal::used_up;
 
 /// The highest token that was ever drawn; 0 before the first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LastToken(u64);
 
 impl LastToken {
     pub(crate) fn get(&self) -> Option<FencingToken> {
         FencingToken::new(self.0).ok()
+    }
+
+    /// Draws only higher ones from now on.
+    pub(crate) fn raise(&mut self, floor: FencingToken) {
+        self.0 = self.0.max(floor.get());
     }
 
     pub(crate) fn draw(&mut self, width: Width) -> Result<TokenRange, BackendError> {

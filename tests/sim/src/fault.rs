@@ -151,28 +151,9 @@ impl Fault {
         Self::WriteRefused,
     ];
 
-    /// What can go wrong with a store in memory.
-    pub const WITH_A_STORE_IN_MEMORY: [Self; 30] = [
-        Self::RequestLost,
-        Self::AnswerLost,
+    /// What happens besides at the reference store, which does more than hold locks for one at a time.
+    pub const OF_ALL_KINDS: [Self; 11] = [
         Self::RequestDoubled,
-        Self::AnswerDoubled,
-        Self::PushLost,
-        Self::PushDoubled,
-        Self::PushOvertook,
-        Self::Delayed,
-        Self::Cut,
-        Self::HalfOpen,
-        Self::Ghost,
-        Self::Paused,
-        Self::Suspended,
-        Self::Killed,
-        Self::HandedToTheDead,
-        Self::Buried,
-        Self::AdmittedByPush,
-        Self::Cancelled,
-        Self::Lost,
-        Self::WriteRefused,
         Self::Kept,
         Self::Replaced,
         Self::ReadTogether,

@@ -30,6 +30,7 @@ mod invariants;
 mod ledger;
 pub mod memory;
 mod network;
+mod one;
 mod packet;
 pub mod quorum;
 pub mod redis;

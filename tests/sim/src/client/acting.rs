@@ -31,9 +31,11 @@ impl<B: Backend> Process<B> {
             Act::Leave { site, turn } => self.leave(env, site, turn),
             Act::Replace { site, turn, terms } => self.replace(site, turn, terms),
             Act::GiveUp { site } => {
-                let waiting = self.sites[site].users.iter().filter(|(_, user)| user.hold.is_none());
-                for turn in waiting.map(|(turn, _)| *turn).collect::<Vec<_>>() {
+                let waits = |(_, user): &(&TurnId, &User)| user.hold.is_none();
+                while let Some(turn) = self.sites[site].users.iter().find(waits).map(|(turn, _)| *turn) {
                     self.leave(env, site, turn);
+                    // That one leaves may mean that the next has its turn.
+                    self.drain(env);
                 }
             }
             Act::Check { site, turn } => {
@@ -197,7 +199,7 @@ impl<B: Backend> Process<B> {
         if user.adopts {
             env.fired(Fault::Adopted);
         }
-        env.watch.begun(env.now, &site.name);
+        env.watch.begun(env.now, hold.lease());
         // The facade checks the hold once more.
         if hold.check(now).is_ok() {
             env.watch.admitted(hold);

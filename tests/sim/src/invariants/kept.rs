@@ -26,6 +26,16 @@ impl Kept {
         }
     }
 
+    /// Nothing is kept there any more.
+    pub(super) fn ended(&mut self, name: &LockName) {
+        self.until.remove(name);
+    }
+
+    /// Nothing is kept any more.
+    pub(super) fn all_ended(&mut self) {
+        self.until.clear();
+    }
+
     pub(super) fn check(&self, now: Time, name: &LockName) -> Result<(), String> {
         match self.until.get(name).filter(|until| now < **until) {
             Some(until) => Err(format!("{name} was admitted at {now:?}, and is kept until {until:?}")),

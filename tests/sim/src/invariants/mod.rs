@@ -171,6 +171,7 @@ impl Watch {
     }
 
     pub(crate) fn revoked(&mut self, name: &LockName, tokens: TokenRange) {
+        self.kept.ended(name);
         if let Some(grant) = self.grants.get_mut(name).and_then(|grants| grants.get_mut(&tokens)) {
             grant.revoked = Some(Revocation);
         }
@@ -179,6 +180,7 @@ impl Watch {
     /// The store lost data: what was granted before belongs to an earlier memory.
     pub(crate) fn data_lost(&mut self, excused: impl Iterator<Item = Owner>) {
         self.begin_epoch();
+        self.kept.all_ended();
         self.excused.extend(excused);
     }
 
@@ -233,10 +235,12 @@ impl Watch {
         self.kept.begun(name, owner);
     }
 
-    /// A turn begins at a lock.
-    pub(crate) fn begun(&mut self, now: Time, name: &LockName) {
-        let result = self.kept.check(now, name);
-        self.report(Rule::Kept, result);
+    /// A turn begins under a lease. If an operator ended that, or the store forgot it, nobody knows yet.
+    pub(crate) fn begun(&mut self, now: Time, lease: &Lease) {
+        if self.epoch_of(lease) == Some(self.epoch()) {
+            let result = self.kept.check(now, &lease.name);
+            self.report(Rule::Kept, result);
+        }
     }
 
     pub(crate) fn admitted(&mut self, hold: &Arc<Hold>) {

@@ -1,136 +1,209 @@
-//! The store at the other end of the network, and what is said to it.
+//! The reference store as a server: what its clients say to it, and where they listen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Claim, Event, LockName, Mode, Moment, Owner, ReleaseRequest, Released, Terms, Ttl,
+    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, Fairness, FencingToken, Holder,
+    Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, HandOver, Hint, Hold, Store};
 
-use super::Mistake;
-use super::asked::{Ask, Say};
 use super::twin::Twin;
-use crate::network::{ConnId, StoreId, Talk};
+use crate::client::Usage;
+use crate::dice::Dice;
+use crate::network::ConnId;
+use crate::one::{Ask, Inbox, Listeners, Mistake, Model, Order, Outcome, Refused, Say, Seat, Stored, micros};
 
-/// There is only one.
-pub(super) const STORE: StoreId = StoreId(0);
-
-/// Processes and the store.
-#[derive(Debug)]
-pub(crate) enum Words {}
-
-impl Talk for Words {
-    type Ask = Ask;
-    type Say = Say;
-}
+/// The shortest time for which claims of an owner are refused that was given up: longer than anything is under way.
+const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
+/// The client of those who are not told anything.
+const SILENT: ClientId = ClientId::new(0);
 
 /// The store, and where its clients listen.
 #[derive(Debug, Default)]
 pub(super) struct Server {
     store: Store,
-    /// The connection over which a client last asked for a lock.
-    listening: BTreeMap<ClientId, ConnId>,
-    pub(super) mistake: Option<Mistake>,
-    /// Who has replaced each lease, where several can.
-    adopted: BTreeMap<Owner, Owner>,
+    listeners: Listeners,
+    inboxes: BTreeMap<ClientId, Inbox>,
+    outsider: Option<TokenRange>,
+    mistake: Option<Mistake>,
     twin: Twin,
 }
 
 impl Server {
-    pub(super) fn new(mistake: Option<Mistake>) -> Self {
-        Self { mistake, ..Self::default() }
-    }
-
-    /// Runs what is asked, and tells what is to be sent over which connection.
-    pub(super) fn run(&mut self, now: Moment, conn: ConnId, client: ClientId, ask: &Ask) -> (Say, Vec<Message>) {
-        self.twin.before(self.mistake, now, &mut self.store, ask);
-        let say = match ask {
-            Ask::Acquire(claim) => {
-                self.listening.insert(client, conn);
-                Say::Acquire(self.acquire(now, client, claim))
+    /// Runs a request of a client.
+    fn run(&mut self, now: Moment, ask: &Ask) -> Say {
+        match ask {
+            Ask::Hello(_) => Say::Hello,
+            Ask::Acquire(claim, seat) => {
+                let client = self.client(*seat);
+                let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim);
+                Say::Acquire(answer.map(|answer| self.as_said(answer)).map_err(refused))
             }
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
-            Ask::Release(request) => Say::Release(self.release(now, client, request)),
-        };
-        let (mistake, twin) = (self.mistake, &mut self.twin);
-        let granted = self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
-            (client, Event::Granted { lease: twin.granted(mistake, lease), valid_for, wanted })
-        });
-        let hints = self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event));
-        let message = |(client, event)| Message { conn: self.listening.get(&client).copied(), event };
-        (say, granted.chain(hints).map(message).collect())
-    }
-
-    fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
-        match claim.replaces {
-            Some(old) if self.mistake == Some(Mistake::InTwoSteps) => {
-                let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Unknown);
-                self.store.release(now, &ReleaseRequest { name, owner: old, terms, certainty, keep: None })?;
-                self.store.acquire(now, client, &Claim { replaces: None, ..claim.clone() })
+            Ask::Release(request) => Say::Release(self.release(now, request).map_err(refused)),
+            Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
+            Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token)),
+            Ask::ForeignSet(name, value, life) => {
+                self.outsider = self.foreign_set(now, name, *value, Duration::from_millis(*life));
+                Say::Foreign(self.outsider.is_some())
             }
-            Some(old) if self.mistake == Some(Mistake::AdoptedTwice) => {
-                let present = self.adopted.insert(old, claim.owner).filter(|present| *present != claim.owner);
-                let replaces = present.or(claim.replaces);
-                self.store.acquire(now, client, &Claim { replaces, ..claim.clone() })
-            }
-            Some(old) if self.mistake == Some(Mistake::UpgradedBesideReaders) => {
-                self.end_others(now, claim, old)?;
-                self.store.acquire(now, client, claim)
-            }
-            Some(_) | None => {
-                let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim)?;
-                Ok(match answer {
-                    Answer::Granted { lease, valid_for, wanted } => {
-                        Answer::Granted { lease: self.twin.granted(self.mistake, lease), valid_for, wanted }
-                    }
-                    Answer::Queued { .. } | Answer::Busy { .. } => answer,
-                })
+            Ask::ForeignDelete(name, value) => {
+                let terms = Terms::exclusive(Ttl::DEFAULT);
+                let (name, owner, certainty) = (name.clone(), outsider(*value), Certainty::Answered);
+                let request = ReleaseRequest { name, owner, terms, certainty, keep: None };
+                Say::Foreign(self.store.release(now, &request) == Ok(Released::Released))
             }
         }
     }
 
-    /// Ends the leases of all other readers of a lock that one of them wants to write.
-    fn end_others(&mut self, now: Moment, claim: &Claim, old: Owner) -> Result<(), BackendError> {
-        let holders: Vec<_> = self.holds(now, &claim.name).map(|hold| hold.owner).collect();
-        let others = holders.into_iter().filter(|owner| ![old, claim.owner].contains(owner));
-        for owner in others.filter(|_| claim.terms.mode == Mode::Exclusive) {
-            let (name, terms, certainty) = (claim.name.clone(), claim.terms, lock_core::Certainty::Answered);
-            self.store.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None })?;
-        }
-        Ok(())
+    fn client(&mut self, seat: Seat) -> ClientId {
+        let Seat::Told(inbox) = seat else { return SILENT };
+        let client = ClientId::new(inbox.0);
+        self.inboxes.insert(client, inbox);
+        client
     }
 
-    fn release(&mut self, now: Moment, client: ClientId, request: &ReleaseRequest) -> Result<Released, BackendError> {
-        match (request.keep, self.mistake) {
-            (Some(_), Some(Mistake::FreedAtOnce)) => {
-                self.store.release(now, &ReleaseRequest { keep: None, ..request.clone() })
+    fn as_said(&mut self, mut answer: Answer) -> Answer {
+        match &mut answer {
+            Answer::Granted { lease, .. } => *lease = self.twin.granted(self.mistake, lease.clone()),
+            Answer::Queued { holder, .. } | Answer::Busy { holder, .. } => {
+                if matches!(holder, Holder::Leasehold { tokens, .. } if Some(*tokens) == self.outsider) {
+                    *holder = Holder::Foreign;
+                }
             }
-            (Some(keep), Some(Mistake::KeptForItsOwner)) if self.is_holder(now, request) => {
-                let terms = Terms { ttl: Ttl::new(keep).unwrap_or(Ttl::MIN), ..request.terms };
-                let (width, floor, note) = (lock_core::Width::ONE, None, lock_core::Note::from_wire(""));
-                let (queueing, replaces) = (lock_core::Queueing::Unwanted, None);
-                let (name, owner) = (request.name.clone(), request.owner);
-                let fairness = lock_core::Fairness::Fair;
-                let claim = Claim { name, owner, terms, width, floor, note, queueing, replaces, fairness };
-                self.store.acquire(now, client, &claim).map(|_| Released::Released)
-            }
-            _ => self.store.release(now, request),
+        }
+        answer
+    }
+
+    /// A client of the plain layout is one that nobody knows as ours.
+    fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> Option<TokenRange> {
+        let (name, owner, terms) = (name.clone(), outsider(value), Terms::exclusive(Ttl::new(life).ok()?));
+        let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
+        let (queueing, fairness, replaces) = (Queueing::Unwanted, Fairness::Fair, None);
+        let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, replaces };
+        match self.store.acquire(now, SILENT, &claim) {
+            Ok(Answer::Granted { lease, .. }) => Some(lease.tokens),
+            Ok(_) | Err(_) => None,
         }
     }
 
-    fn is_holder(&self, now: Moment, request: &ReleaseRequest) -> bool {
-        self.store.holds(now, &request.name).any(|hold| hold.owner == request.owner)
+    fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        let terms = Terms { ttl: request.terms.ttl.max(Ttl::new(TOMBSTONE_MIN).unwrap_or(Ttl::MAX)), ..request.terms };
+        self.twin.release(self.mistake, now, &mut self.store, &ReleaseRequest { terms, ..request.clone() })
     }
 
-    /// Who holds a lock.
-    pub(super) fn holds(&self, now: Moment, name: &LockName) -> impl Iterator<Item = &Hold> {
-        self.store.holds(now, name)
+    /// What others are told because of a request: of hand-overs, and hints.
+    fn news(&mut self) -> (Vec<Lease>, Vec<(Inbox, Event)>) {
+        let (mut granted, mut published) = (Vec::new(), Vec::new());
+        for HandOver { client, lease, valid_for, wanted } in self.store.take_hand_overs() {
+            let lease = self.twin.granted(self.mistake, lease);
+            granted.push(lease.clone());
+            published.push((client, Event::Granted { lease, valid_for, wanted }));
+        }
+        published.extend(self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event)));
+        let inbox = |(client, event)| Some((*self.inboxes.get(&client)?, event));
+        (granted, published.into_iter().filter_map(inbox).collect())
+    }
+
+    /// What is drawn from now on is above all that was drawn, as with a counter that is compared with the clock.
+    fn raise_tokens(&mut self, now: Moment) {
+        if self.mistake != Some(Mistake::TokensFall)
+            && let Ok(token) = FencingToken::new(micros(now))
+        {
+            self.store.raise_tokens(token);
+        }
     }
 }
 
-/// Something that the store says unasked; to nobody, where the client never asked.
-#[derive(Debug)]
-pub(super) struct Message {
-    pub(super) conn: Option<ConnId>,
-    pub(super) event: Event,
+impl Model for Server {
+    type Data = Store;
+
+    /// A replacement may be for ten times as long.
+    const TTLS: &'static [Duration] =
+        &[Duration::from_millis(600), Duration::from_secs(3), Duration::from_secs(3), Duration::from_secs(12)];
+    const REPEATS: &'static [u32] = &[0, 50];
+    const ORDER: Order = Order::OfArrival;
+
+    fn new(_: &mut Dice, mistake: Option<Mistake>) -> Self {
+        Self { mistake, ..Self::default() }
+    }
+
+    fn can(capabilities: Capabilities) -> Capabilities {
+        capabilities
+            .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
+            .with_abilities(&[Ability::Keep, Ability::Replace])
+    }
+
+    fn usage(dice: &mut Dice) -> Usage {
+        Usage::any(dice)
+    }
+
+    fn ask(&mut self, now: Moment, conn: ConnId, ask: &Ask) -> Outcome {
+        if let Ask::Hello(Some(inbox)) = ask {
+            self.listeners.add(*inbox, conn);
+        }
+        self.twin.before(self.mistake, now, &mut self.store, ask);
+        let say = self.run(now, ask);
+        let (mut granted, published) = self.news();
+        if let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &say {
+            granted.push(lease.clone());
+        }
+        Outcome { say, published, granted }
+    }
+
+    fn heard_on(&self, inbox: Inbox) -> BTreeSet<ConnId> {
+        self.listeners.on(inbox)
+    }
+
+    fn closed(&mut self, conn: ConnId) {
+        self.listeners.closed(conn);
+    }
+
+    fn data(&self) -> &Store {
+        &self.store
+    }
+
+    fn flush(&mut self, now: Moment) {
+        mem::take(&mut self.store);
+        self.twin = Twin::default();
+        self.raise_tokens(now);
+    }
+
+    fn start_again(&mut self, now: Moment, data: Store) {
+        self.store = data;
+        self.twin = Twin::default();
+        self.listeners.clear();
+        self.raise_tokens(now);
+    }
+
+    fn owners(&self) -> BTreeSet<Owner> {
+        self.store.owners().collect()
+    }
+
+    fn holds(&self, now: Moment, name: &LockName) -> Vec<Stored> {
+        let holds = self.store.holds(now, name).filter(|hold| Some(hold.tokens) != self.outsider);
+        let stored = |Hold { owner, tokens, slots, until, .. }: &Hold| Stored {
+            owner: *owner,
+            tokens: *tokens,
+            slots: slots.clone(),
+            until: *until,
+        };
+        holds.map(stored).collect()
+    }
+
+    fn left_over(&mut self, now: Moment, names: &[LockName]) -> Option<String> {
+        let left = |name: &LockName| self.store.holds(now, name).next().map(|hold| format!("{name}: {hold:?}"));
+        names.iter().find_map(left)
+    }
+}
+
+fn outsider(value: u64) -> Owner {
+    Owner::from_random((u128::from(value) << 64 | 1).to_be_bytes())
+}
+
+fn refused(error: BackendError) -> Refused {
+    if error.kind() == ErrorKind::Protocol { Refused::GivenUp } else { Refused::Other(error) }
 }

@@ -1,12 +1,15 @@
 //! What a broken store does besides the reference store.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::{Answer, BackendError, Certainty, Claim, Lease, Mode, Moment, ReleaseRequest, Slots, Terms};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, Fairness, Lease, Mode, Moment, Note, Owner, Queueing, ReleaseRequest,
+    Released, Slots, Terms, Ttl, Width,
+};
 use lock_memory::store::{ClientId, Store};
 
-use super::Mistake;
-use super::asked::Ask;
+use crate::one::{Ask, Mistake};
 
 /// How much too early a lease ends.
 const EARLY: Duration = Duration::from_millis(300);
@@ -18,6 +21,8 @@ pub(super) struct Twin {
     leases: Vec<Lease>,
     /// The claims that wait, in the order in which they came.
     waiting: Vec<(ClientId, Claim)>,
+    /// Who has replaced each lease, where several can.
+    adopted: BTreeMap<Owner, Owner>,
 }
 
 impl Twin {
@@ -25,7 +30,7 @@ impl Twin {
     pub(super) fn before(&mut self, mistake: Option<Mistake>, now: Moment, store: &mut Store, ask: &Ask) {
         match (mistake, ask) {
             (Some(Mistake::NeverEnded), _) => _ = store.renew(now, &self.leases),
-            (Some(Mistake::EndedEarly), Ask::Acquire(claim)) => {
+            (Some(Mistake::EndedEarly), Ask::Acquire(claim, _)) => {
                 let ends_soon = store.holds(now, &claim.name).find(|hold| hold.until.since(now) < EARLY);
                 let owner = ends_soon.map(|hold| hold.owner);
                 owner.into_iter().for_each(|owner| leave(now, store, &Claim { owner, ..claim.clone() }));
@@ -62,15 +67,45 @@ impl Twin {
         client: ClientId,
         claim: &Claim,
     ) -> Result<Answer, BackendError> {
+        if let Some(old) = claim.replaces {
+            if mistake == Some(Mistake::AdoptedTwice) {
+                let present = self.adopted.insert(old, claim.owner).filter(|present| *present != claim.owner);
+                let replaces = present.or(claim.replaces);
+                return store.acquire(now, client, &Claim { replaces, ..claim.clone() });
+            }
+            return replace(mistake, now, store, client, claim, old);
+        }
         match (mistake, claim.terms.mode) {
             (Some(Mistake::OneTooMany), Mode::Permits { count, limit, .. }) => {
                 let mode = Mode::permits(count.get(), limit.get() + 1).unwrap_or_default();
                 store.acquire(now, client, &Claim { terms: Terms { mode, ..claim.terms }, ..claim.clone() })
             }
-            (Some(Mistake::LastServedFirst), _) if claim.replaces.is_none() => {
-                self.before_others(now, store, client, claim)
-            }
+            (Some(Mistake::LastServedFirst), _) => self.before_others(now, store, client, claim),
             _ => store.acquire(now, client, claim),
+        }
+    }
+
+    pub(super) fn release(
+        &mut self,
+        mistake: Option<Mistake>,
+        now: Moment,
+        store: &mut Store,
+        request: &ReleaseRequest,
+    ) -> Result<Released, BackendError> {
+        let holds = store.holds(now, &request.name).any(|hold| hold.owner == request.owner);
+        match (request.keep, mistake) {
+            (Some(_), Some(Mistake::FreedAtOnce)) => {
+                store.release(now, &ReleaseRequest { keep: None, ..request.clone() })
+            }
+            (Some(keep), Some(Mistake::KeptForItsOwner)) if holds => {
+                let terms = Terms { ttl: Ttl::new(keep).unwrap_or(Ttl::MIN), ..request.terms };
+                let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
+                let (queueing, fairness, replaces) = (Queueing::Unwanted, Fairness::Fair, None);
+                let (name, owner) = (request.name.clone(), request.owner);
+                let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, replaces };
+                store.acquire(now, ClientId::new(0), &claim).map(|_| Released::Released)
+            }
+            _ => store.release(now, request),
         }
     }
 
@@ -91,6 +126,31 @@ impl Twin {
             self.waiting.push((client, claim.clone()));
         }
         Ok(answer)
+    }
+}
+
+/// Replaces the lease of this owner.
+fn replace(
+    mistake: Option<Mistake>,
+    now: Moment,
+    store: &mut Store,
+    client: ClientId,
+    claim: &Claim,
+    old: Owner,
+) -> Result<Answer, BackendError> {
+    match mistake {
+        Some(Mistake::InTwoSteps) => {
+            let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
+            store.release(now, &ReleaseRequest { name, owner: old, terms, certainty, keep: None })?;
+            store.acquire(now, client, &Claim { replaces: None, ..claim.clone() })
+        }
+        Some(Mistake::UpgradedBesideReaders) if claim.terms.mode == Mode::Exclusive => {
+            let holders: Vec<_> = store.holds(now, &claim.name).map(|hold| hold.owner).collect();
+            let others = holders.into_iter().filter(|owner| ![old, claim.owner].contains(owner));
+            others.for_each(|owner| leave(now, store, &Claim { owner, ..claim.clone() }));
+            store.acquire(now, client, claim)
+        }
+        Some(_) | None => store.acquire(now, client, claim),
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Real<'a> {
             Ask::Release(request) => self.release(request),
             Ask::Fence(lease) => self.fence(lease),
             Ask::Revoke(name, token) => self.revoke(name, *token),
-            Ask::Hello(_) => panic!("a trace greets nobody"),
+            Ask::Hello(_) | Ask::ForeignSet(..) | Ask::ForeignDelete(..) => panic!("a trace asks otherwise: {ask:?}"),
         };
         let told = self.told();
         (at, Said { say, told })
@@ -106,7 +106,7 @@ impl<'a> Real<'a> {
         let (at, reply) = self.script(texts().release, &keys, &arguments);
         let released: usize = redis::from_redis_value(reply).unwrap();
         let released = [Released::NotHeld, Released::Released, Released::Left][released];
-        (at, Say::Release(released))
+        (at, Say::Release(Ok(released)))
     }
 
     fn fence(&mut self, lease: &Lease) -> (Moment, Say) {

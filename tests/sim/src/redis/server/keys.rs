@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lock_core::{Holder, Note, Owner, TokenRange};
 
 use super::queue::{Queue, Waiter};
-use super::units::Millis;
+use crate::one::Millis;
 
 /// A key with an expiry. Redis keeps a key for all of its last millisecond.
 #[derive(Clone, Debug)]

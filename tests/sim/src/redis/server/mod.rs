@@ -4,68 +4,23 @@ mod database;
 mod keys;
 mod queue;
 mod scripts;
-mod units;
 
 use std::collections::BTreeSet;
+use std::mem;
+use std::time::Duration;
 
-use lock_core::inspect::Revoked;
-use lock_core::{
-    Answer, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Renewed,
-};
+use lock_core::{Capabilities, LockName, Moment, Owner, Slots};
 
 use database::RunId;
 pub(crate) use database::{Database, Detail};
-pub(crate) use keys::{Kept, Stored};
-pub use scripts::Refused;
-use scripts::{Listeners, Script};
-pub(crate) use units::millis;
-pub use units::{Inbox, Seat};
+use keys::Kept;
+use keys::Stored as Value;
+use scripts::Script;
 
+use crate::client::Usage;
+use crate::dice::Dice;
 use crate::network::ConnId;
-use crate::redis::Mistake;
-
-/// What a client asks over a connection.
-#[derive(Clone, Debug)]
-pub enum Ask {
-    /// The first words: verify the counter, and listen to this inbox.
-    Hello(Option<Inbox>),
-    /// The first verb.
-    Acquire(Claim, Seat),
-    /// The second verb.
-    Renew(Vec<Lease>),
-    /// The third verb.
-    Release(ReleaseRequest),
-    /// The fourth verb.
-    Fence(Lease),
-    /// An operator ends the lease that spans a token.
-    Revoke(LockName, FencingToken),
-}
-
-/// What the server says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Say {
-    /// To [`Ask::Hello`].
-    Hello,
-    /// To [`Ask::Acquire`].
-    Acquire(Result<Answer, Refused>),
-    /// To [`Ask::Renew`].
-    Renew(Vec<Renewed>),
-    /// To [`Ask::Release`].
-    Release(Released),
-    /// To [`Ask::Fence`].
-    Fence(Fenced),
-    /// To [`Ask::Revoke`].
-    Revoke(Revoked),
-}
-
-/// What follows from one script.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) say: Say,
-    pub(crate) published: Vec<(Inbox, Event)>,
-    /// What was newly granted.
-    pub(crate) granted: Vec<Lease>,
-}
+use crate::one::{Ask, Inbox, Listeners, Mistake, Model, Order, Outcome, Say, Stored, millis};
 
 /// One Redis.
 #[derive(Clone, Debug)]
@@ -78,20 +33,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(mistake: Option<Mistake>) -> Self {
-        Self { data: Database::default(), run_id: 1, listeners: Listeners::new(), mistake, detail: Detail::default() }
+    pub(crate) fn new(mistake: Option<Mistake>, detail: Detail) -> Self {
+        Self { data: Database::default(), run_id: 1, listeners: Listeners::default(), mistake, detail }
     }
 
-    pub(crate) fn telling(mut self, detail: Detail) -> Self {
-        self.detail = detail;
-        self
-    }
-
-    /// Runs what is asked. `now` is the server's clock.
-    pub(crate) fn run(&mut self, now: Moment, conn: ConnId, ask: &Ask) -> Outcome {
-        if let Ask::Hello(Some(inbox)) = ask {
-            self.listeners.entry(*inbox).or_default().insert(conn);
-        }
+    fn script(&mut self, now: Moment, ask: &Ask) -> Outcome {
         let run_id = self.run_id;
         let (published, granted) = (Vec::new(), Vec::new());
         let (data, listeners, mistake, detail) = (&mut self.data, &self.listeners, self.mistake, self.detail);
@@ -103,56 +49,96 @@ impl Server {
             }
             Ask::Acquire(claim, seat) => Say::Acquire(script.acquire(claim, *seat)),
             Ask::Renew(leases) => Say::Renew(script.renew(leases)),
-            Ask::Release(request) => Say::Release(script.release(request)),
+            Ask::Release(request) => Say::Release(Ok(script.release(request))),
             Ask::Fence(lease) => Say::Fence(script.fence(lease)),
             Ask::Revoke(name, token) => Say::Revoke(script.revoke(name, *token)),
+            Ask::ForeignSet(name, value, life) => Say::Foreign(script.foreign_set(name, *value, *life)),
+            Ask::ForeignDelete(name, value) => Say::Foreign(script.foreign_delete(name, *value)),
         };
         Outcome { say, published: script.published, granted: script.granted }
     }
 
-    /// The connections that listen to an inbox.
-    pub(crate) fn heard_on(&self, inbox: Inbox) -> BTreeSet<ConnId> {
-        self.listeners.get(&inbox).cloned().unwrap_or_default()
-    }
-
-    /// A connection is gone, and its subscriptions with it.
-    pub(crate) fn closed(&mut self, conn: ConnId) {
-        for conns in self.listeners.values_mut() {
-            conns.remove(&conn);
-        }
-        self.listeners.retain(|_, conns| !conns.is_empty());
-    }
-
-    /// Starts again, as another run of the server, with these data.
-    pub(crate) fn start_again(&mut self, data: Database) {
-        self.data = data;
-        self.listeners.clear();
-        self.run_id += 1;
-    }
-
-    /// A client of the plain layout: `SET key value NX PX life`. Returns whether the lock was free.
-    pub(crate) fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: u64) -> bool {
-        let now = millis(now);
-        let keys = self.data.locks.entry(name.clone()).or_default();
-        keys.forget_what_is_over(now);
-        let free = keys.lock.is_none();
-        if free {
-            keys.lock = Some(Kept { value: Stored::Foreign(value), ends: now + life });
-        }
-        free
-    }
-
-    /// A client of the plain layout: compare and delete. Returns whether it was there.
-    pub(crate) fn foreign_delete(&mut self, name: &LockName, value: u64) -> bool {
-        let keys = self.data.locks.get_mut(name);
-        keys.and_then(|keys| keys.lock.take_if(|lock| lock.value == Stored::Foreign(value))).is_some()
-    }
-
     /// Drops what has expired. Redis does so when a key is read; keys that nobody reads do not matter.
-    pub(crate) fn forget_what_is_over(&mut self, now: Moment) {
+    fn forget_what_is_over(&mut self, now: Moment) {
         for keys in self.data.locks.values_mut() {
             keys.forget_what_is_over(millis(now));
         }
         self.data.locks.retain(|_, keys| !keys.is_empty());
     }
+}
+
+impl Model for Server {
+    type Data = Database;
+
+    const TTLS: &'static [Duration] = &[
+        Duration::from_millis(600),
+        Duration::from_secs(3),
+        Duration::from_secs(3),
+        Duration::from_secs(12),
+        Duration::from_secs(30),
+    ];
+    const REPEATS: &'static [u32] = &[0];
+    const ORDER: Order = Order::OfThoseWhoListen;
+
+    fn new(dice: &mut Dice, mistake: Option<Mistake>) -> Self {
+        Self::new(mistake, if dice.chance(500) { Detail::Full } else { Detail::AsRedis })
+    }
+
+    fn can(capabilities: Capabilities) -> Capabilities {
+        capabilities
+    }
+
+    fn usage(_: &mut Dice) -> Usage {
+        Usage::Mutex
+    }
+
+    fn ask(&mut self, now: Moment, conn: ConnId, ask: &Ask) -> Outcome {
+        if let Ask::Hello(Some(inbox)) = ask {
+            self.listeners.add(*inbox, conn);
+        }
+        self.script(now, ask)
+    }
+
+    fn heard_on(&self, inbox: Inbox) -> BTreeSet<ConnId> {
+        self.listeners.on(inbox)
+    }
+
+    fn closed(&mut self, conn: ConnId) {
+        self.listeners.closed(conn);
+    }
+
+    fn data(&self) -> &Database {
+        &self.data
+    }
+
+    fn flush(&mut self, _: Moment) {
+        mem::take(&mut self.data);
+    }
+
+    fn start_again(&mut self, _: Moment, data: Database) {
+        self.data = data;
+        self.listeners.clear();
+        self.run_id += 1;
+    }
+
+    fn owners(&self) -> BTreeSet<Owner> {
+        self.data.owners().collect()
+    }
+
+    fn holds(&self, _: Moment, name: &LockName) -> Vec<Stored> {
+        let lock = self.data.locks.get(name).and_then(|keys| keys.lock.as_ref());
+        lock.and_then(stored).into_iter().collect()
+    }
+
+    /// No key outlives its lease or its place: after a quiet time only the counter and the marker are left.
+    fn left_over(&mut self, now: Moment, _: &[LockName]) -> Option<String> {
+        self.forget_what_is_over(now);
+        (!self.data.locks.is_empty()).then(|| format!("{:?}", self.data))
+    }
+}
+
+/// A key is there for all of its last millisecond.
+fn stored(lock: &Kept<Value>) -> Option<Stored> {
+    let until = Moment::ORIGIN + Duration::from_millis(lock.ends + 1);
+    Some(Stored { owner: lock.value.owner()?, tokens: lock.value.tokens()?, slots: Slots::NONE, until })
 }

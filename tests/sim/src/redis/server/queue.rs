@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lock_core::{FencingToken, Note, Owner, Ttl, Width};
 
-use super::units::{Inbox, Millis};
+use crate::one::{Inbox, Millis};
 
 /// The longest that a place lasts.
 pub(crate) const PLACE_MAX: Millis = 10_000;

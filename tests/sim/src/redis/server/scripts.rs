@@ -1,6 +1,5 @@
 //! The scripts, as values: what each does to the keys, step by step as in `docs/wire.md`. Each runs alone.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::inspect::Revoked;
@@ -12,26 +11,12 @@ use lock_core::{
 use super::database::{Database, Detail, RunId};
 use super::keys::{Kept, Keys, Stored};
 use super::queue::{PLACE_MAX, Waiter};
-use super::units::{Inbox, Millis, Seat, micros, millis};
-use crate::network::ConnId;
-use crate::redis::Mistake;
+use crate::one::{Inbox, Listeners, Millis, Mistake, Refused, Seat, micros, millis};
 
 /// The shortest that a tombstone lives.
 const TOMBSTONE_MIN: Millis = 10_000;
 /// How far ahead of the clock a floor may raise the counter: a day.
 const AHEAD_MAX: u64 = 86_400_000_000;
-
-/// Who listens where.
-pub(crate) type Listeners = BTreeMap<Inbox, BTreeSet<ConnId>>;
-
-/// Why a script refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// A tombstone of the owner exists.
-    GivenUp,
-    /// The tokens are used up.
-    Spent,
-}
 
 /// One script while it runs.
 pub(crate) struct Script<'a> {
@@ -96,7 +81,7 @@ impl Script<'_> {
                 self.keys(&claim.name).leave(claim.owner);
                 return Answer::Busy { remaining, holder, drawn };
             }
-            Seat::Told(inbox) if is_heard(self.listeners, inbox) => Some(inbox),
+            Seat::Told(inbox) if self.listeners.is_heard(inbox) => Some(inbox),
             Seat::Told(_) | Seat::Silent => None,
         };
         let Claim { owner, terms, width, floor, .. } = *claim;
@@ -105,8 +90,8 @@ impl Script<'_> {
         let position = self.keys(&claim.name).seat(now, place, waiter);
         if !was_wanted && self.is_wanted(&claim.name) {
             // The inbox does not say who holds, so a hint may reach no holder.
-            let wanted = |inbox: &Inbox| (*inbox, Event::Wanted { name: claim.name.clone() });
-            self.published.extend(self.listeners.keys().map(wanted));
+            let wanted = |inbox| (inbox, Event::Wanted { name: claim.name.clone() });
+            self.published.extend(self.listeners.inboxes().map(wanted));
         }
         let position = u32::try_from(position).unwrap_or(u32::MAX);
         let said = match (seat, inbox) {
@@ -186,7 +171,7 @@ impl Script<'_> {
     fn hand_over(&mut self, name: &LockName, me: Option<Owner>, ttl: Ttl) {
         let (now, listeners) = (millis(self.now), self.listeners);
         let lives =
-            |waiter: &Waiter| !waiter.is_over(now) && waiter.inbox.is_none_or(|inbox| is_heard(listeners, inbox));
+            |waiter: &Waiter| !waiter.is_over(now) && waiter.inbox.is_none_or(|inbox| listeners.is_heard(inbox));
         let Some(waiter) = self.keys(name).take_first(me, lives) else { return };
         if Some(waiter.owner) == me {
             return;
@@ -203,6 +188,22 @@ impl Script<'_> {
             let (valid_for, wanted) = (Duration::from_millis(place), self.is_wanted(name));
             self.published.push((inbox, Event::Granted { lease, valid_for, wanted }));
         }
+    }
+
+    /// `SET key value NX PX life`. Returns whether the lock was free.
+    pub(crate) fn foreign_set(&mut self, name: &LockName, value: u64, life: Millis) -> bool {
+        let ends = millis(self.now) + life;
+        let lock = &mut self.keys(name).lock;
+        let is_free = lock.is_none();
+        if is_free {
+            *lock = Some(Kept { value: Stored::Foreign(value), ends });
+        }
+        is_free
+    }
+
+    /// Compare and delete. Returns whether it was there.
+    pub(crate) fn foreign_delete(&mut self, name: &LockName, value: u64) -> bool {
+        self.keys(name).lock.take_if(|lock| lock.value == Stored::Foreign(value)).is_some()
     }
 
     fn draw(&mut self, width: Width, floor: Option<FencingToken>) -> Option<TokenRange> {
@@ -246,10 +247,6 @@ impl Script<'_> {
 const UNHEARD_STEP: Millis = 30;
 /// The least that is reported, near the head of the queue.
 const UNHEARD_MIN: Millis = 300;
-
-fn is_heard(listeners: &Listeners, inbox: Inbox) -> bool {
-    listeners.get(&inbox).is_some_and(|conns| !conns.is_empty())
-}
 
 /// How long a place lasts, and a lease that was handed over to it.
 fn place_of(ttl: Ttl) -> Millis {

@@ -3,7 +3,7 @@
 use lock_core::inspect::Revoked;
 use lock_core::{Answer, Fenced, Holder, Released, Renewed};
 
-use crate::redis::server::{Refused, Say};
+use crate::one::{Refused, Say};
 
 /// What a trace must have met to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,10 +63,15 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         Say::Acquire(Err(Refused::GivenUp)) => Some(Met::GivenUp),
         Say::Renew(answers) if answers.contains(&Renewed::NotHeld) => Some(Met::NotRenewed),
         Say::Renew(_) => Some(Met::Renewed),
-        Say::Release(Released::Left) => Some(Met::Left),
+        Say::Release(Ok(Released::Left)) => Some(Met::Left),
         Say::Revoke(Revoked::Revoked) => Some(Met::Revoked),
         Say::Fence(Fenced::Acknowledged) => Some(Met::Acknowledged),
         Say::Fence(Fenced::Higher(_)) => Some(Met::Higher),
-        Say::Acquire(_) | Say::Release(_) | Say::Revoke(_) | Say::Fence(Fenced::NotHeld) | Say::Hello => None,
+        Say::Acquire(_)
+        | Say::Release(_)
+        | Say::Revoke(_)
+        | Say::Fence(Fenced::NotHeld)
+        | Say::Hello
+        | Say::Foreign(_) => None,
     }
 }

@@ -18,8 +18,9 @@ use met::met_in;
 
 use crate::dice::Dice;
 use crate::network::ConnId;
-use crate::redis::server::Server;
-pub use crate::redis::server::{Ask, Inbox, Refused, Say, Seat};
+use crate::one::Model as _;
+pub use crate::one::{Ask, Inbox, Refused, Say, Seat};
+use crate::redis::server::{Detail, Server};
 
 /// What a step does.
 #[derive(Clone, Debug)]
@@ -82,9 +83,9 @@ const CONN: ConnId = ConnId(0);
 impl Model {
     /// A server with this counter, and a listener at each of these inboxes.
     pub fn new(now: Moment, counter: u64, inboxes: &[Inbox]) -> Self {
-        let mut server = Server::new(None);
+        let mut server = Server::new(None, Detail::AsRedis);
         for inbox in inboxes {
-            server.run(now, CONN, &Ask::Hello(Some(*inbox)));
+            server.ask(now, CONN, &Ask::Hello(Some(*inbox)));
         }
         server.data.counter = Some(counter);
         Self(server)
@@ -92,7 +93,7 @@ impl Model {
 
     /// Runs what is asked at this moment of the server's clock.
     pub fn ask(&mut self, now: Moment, ask: &Ask) -> Said {
-        let outcome = self.0.run(now, CONN, ask);
+        let outcome = self.0.ask(now, CONN, ask);
         Said { say: outcome.say, told: outcome.published }
     }
 
@@ -103,13 +104,17 @@ impl Model {
 
     /// `SET name value NX PX life`. Returns whether the lock was free.
     pub fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> bool {
-        self.0.foreign_set(now, name, value, u64::try_from(life.as_millis()).unwrap_or(u64::MAX))
+        let life = u64::try_from(life.as_millis()).unwrap_or(u64::MAX);
+        self.foreign(now, &Ask::ForeignSet(name.clone(), value, life))
     }
 
     /// Compare and delete. Returns whether it was there.
     pub fn foreign_delete(&mut self, now: Moment, name: &LockName, value: u64) -> bool {
-        self.0.forget_what_is_over(now);
-        self.0.foreign_delete(name, value)
+        self.foreign(now, &Ask::ForeignDelete(name.clone(), value))
+    }
+
+    fn foreign(&mut self, now: Moment, ask: &Ask) -> bool {
+        self.0.ask(now, CONN, ask).say == Say::Foreign(true)
     }
 }
 

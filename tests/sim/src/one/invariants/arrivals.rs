@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lock_core::{Lease, LockName, Moment, Owner, TokenRange};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
     lines: BTreeMap<LockName, Line>,
     /// What was granted so far.
@@ -12,7 +12,7 @@ pub(crate) struct Arrivals {
 }
 
 /// Those who wait for one lock.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Line {
     /// In the order of arrival, and until when each place lasts.
     waiting: Vec<(Owner, Moment)>,
@@ -48,10 +48,10 @@ impl Arrivals {
         self.lines.entry(name.clone()).or_default().drop_places(|(waits, _)| *waits == owner);
     }
 
-    /// It holds from now on: nobody may have come before it, unless it held already, or replaces a lease.
-    pub(crate) fn granted(&mut self, now: Moment, lease: &Lease, replaces: Option<Owner>) -> Result<(), String> {
+    /// It holds from now on: nobody may have come before it, unless it held already, or is the one that replaced a lease.
+    pub(crate) fn granted(&mut self, now: Moment, lease: &Lease, replaced: Option<Owner>) -> Result<(), String> {
         let (name, owner) = (&lease.name, lease.owner);
-        let is_new = self.granted.insert(lease.tokens) && replaces.is_none();
+        let is_new = self.granted.insert(lease.tokens) && replaced != Some(owner);
         let line = self.living(now, name);
         let first = line.waiting.first().map(|(first, _)| *first);
         line.drop_places(|(waits, _)| *waits == owner);

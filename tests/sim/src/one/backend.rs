@@ -1,16 +1,19 @@
-//! The backend for one Redis, like the real one: its connections, what is under way on them, and what happens to that
+//! The backend for one server, like the real one: its connections, what is under way on them, and what happens to that
 //! when one is cut.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{BackendError, Batch, Effect, ErrorKind, Moment, Operation, Queueing, RequestOrder};
+use lock_core::{
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Moment, Operation, Owner, Queueing, ReleaseRequest,
+    RequestOrder,
+};
 
-use super::Mistake;
 use super::layer::Layer;
-use super::server::{Ask, Inbox, Refused, Say, Seat};
-use super::words::{REDIS, Words};
+use super::mistake::Mistake;
+use super::units::{Inbox, Seat};
+use super::words::{Ask, Refused, SERVER, Say, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
@@ -27,6 +30,8 @@ enum What {
     /// An action of the station with this number.
     Action(usize, ActionId),
     Renewal(Batch),
+    /// Nobody waits for the answer.
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -41,6 +46,7 @@ pub(crate) struct Translator {
     last_tag: u64,
     /// By station.
     layers: Vec<Layer>,
+    mistake: Option<Mistake>,
 }
 
 #[derive(Debug)]
@@ -82,13 +88,13 @@ impl Translator {
         let lane = |_| Lane { line: down, held_back: VecDeque::new(), made: 0 };
         let layers = (0..sites).map(|_| Layer::new(mistake)).collect();
         let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(lane).collect());
-        Self { process, inbox, lanes, pending, last_answered: None, last_tag: 0, layers }
+        Self { process, inbox, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
     }
 
     /// Asks, now or once there is a connection; or fails at once if there is none.
     fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
         let lane = match what {
-            What::Action(..) => env.dice.from(0, self.lanes.len() - 2),
+            What::Action(..) | What::Nothing => env.dice.from(0, self.lanes.len() - 2),
             What::Renewal(_) => self.lanes.len() - 1,
         };
         let tag = self.next_tag();
@@ -99,16 +105,17 @@ impl Translator {
         }
         if env.dice.chance(300) {
             env.fired(Fault::NotSent);
-            return Some(failed(what, &ask, ErrorKind::Unreachable, Effect::None));
+            return failed(what, &ask, ErrorKind::Unreachable, Effect::None);
         }
         self.lanes[lane].held_back.push_back(tag);
         self.pending.insert(tag, Pending { what, ask, deadline, sent_on: None });
         None
     }
 
-    fn request(&self, request: Request) -> Ask {
+    fn request(&self, env: &mut Env<Words>, request: Request) -> Ask {
         match request {
             Request::Acquire(claim) => {
+                let claim = self.claim(env, claim);
                 let seat = match (claim.queueing, self.inbox) {
                     (Queueing::Unwanted, _) => Seat::Unwanted,
                     (Queueing::Wanted, None) => Seat::Silent,
@@ -138,12 +145,12 @@ impl Translator {
                 self.last_answered = Some((tag, site, id));
                 Some(Heard::Reply(site, id, reply(say)?))
             }
-            (What::Renewal(_), _) => None,
+            (What::Renewal(_) | What::Nothing, _) => None,
         }
     }
 
     fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        let (conn, tag) = (env.network.connect(self.process, REDIS), self.next_tag());
+        let (conn, tag) = (env.network.connect(self.process, SERVER), self.next_tag());
         let inbox = self.inbox.filter(|_| index == 0);
         env.ask(conn, tag, Ask::Hello(inbox));
         self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
@@ -168,11 +175,34 @@ impl Translator {
         (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
     }
 
-    fn end(&mut self, which: impl Fn(&Pending) -> bool, kind: ErrorKind) -> Vec<Heard> {
+    fn end(&mut self, env: &mut Env<Words>, which: impl Fn(&Pending) -> bool, kind: ErrorKind) -> Vec<Heard> {
         let ending = self.pending.iter().filter(|(_, pending)| which(pending)).map(|(tag, _)| *tag);
         let ending: Vec<_> = ending.collect();
-        let ended = ending.into_iter().filter_map(|tag| self.pending.remove(&tag));
-        ended.map(|pending| failed(pending.what, &pending.ask, kind, Effect::Unknown)).collect()
+        let ended: Vec<_> = ending.into_iter().filter_map(|tag| self.pending.remove(&tag)).collect();
+        for pending in &ended {
+            if let (Ask::Acquire(claim, _), Some(Mistake::ReleasedTooSoon)) = (&pending.ask, self.mistake) {
+                self.release_too_soon(env, pending.deadline, claim);
+            }
+        }
+        ended.into_iter().filter_map(|pending| failed(pending.what, &pending.ask, kind, Effect::Unknown)).collect()
+    }
+
+    fn release_too_soon(&mut self, env: &mut Env<Words>, deadline: Moment, claim: &Claim) {
+        if claim.replaces.is_some() {
+            let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
+            let request = ReleaseRequest { name, owner: claim.owner, terms, certainty, keep: None };
+            self.submit(env, deadline, What::Nothing, Ask::Release(request));
+        }
+    }
+
+    /// The claim that goes out.
+    fn claim(&self, env: &mut Env<Words>, claim: Claim) -> Claim {
+        match self.mistake {
+            Some(Mistake::AskedAsAnother) if claim.replaces.is_some() && env.dice.chance(500) => {
+                Claim { owner: Owner::kept(claim.owner), ..claim }
+            }
+            Some(_) | None => claim,
+        }
     }
 
     fn next_tag(&mut self) -> Tag {
@@ -188,7 +218,7 @@ impl Backend for Translator {
         if let Some(reply) = self.layers[site].outward(now, &action) {
             return vec![Heard::Reply(site, action.id, reply)];
         }
-        let (what, ask) = (What::Action(site, action.id), self.request(action.request));
+        let (what, ask) = (What::Action(site, action.id), self.request(env, action.request));
         self.submit(env, now + action.within, what, ask).into_iter().collect()
     }
 
@@ -217,7 +247,7 @@ impl Backend for Translator {
                 Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}
             }
         }
-        self.end(|pending| pending.deadline <= now, ErrorKind::Timeout)
+        self.end(env, |pending| pending.deadline <= now, ErrorKind::Timeout)
     }
 
     fn said(&mut self, env: &mut Env<Words>, _: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
@@ -232,7 +262,7 @@ impl Backend for Translator {
         if let Some(lane) = self.lanes.iter_mut().find(on) {
             lane.line = Line::Down { again_at: now + env.dice.millis(0, 300) };
         }
-        self.end(|pending| pending.sent_on == Some(conn), ErrorKind::Unreachable)
+        self.end(env, |pending| pending.sent_on == Some(conn), ErrorKind::Unreachable)
     }
 
     fn hears(&self, conn: ConnId) -> bool {
@@ -257,27 +287,30 @@ impl Backend for Translator {
 
 /// What the station gets for an answer to an action.
 fn reply(say: Say) -> Option<Reply> {
-    let error = |kind, message| BackendError::new("sim", Operation::Acquire, kind, Effect::None, message);
     match say {
-        Say::Acquire(Ok(answer)) => Some(Reply::Acquire(Ok(answer))),
-        Say::Acquire(Err(Refused::GivenUp)) => {
-            Some(Reply::Acquire(Err(error(ErrorKind::Protocol, "this claim was given up"))))
-        }
-        Say::Acquire(Err(Refused::Spent)) => {
-            Some(Reply::Acquire(Err(error(ErrorKind::Unavailable, "the tokens are used up"))))
-        }
-        Say::Release(released) => Some(Reply::Release(Ok(released))),
-        Say::Hello | Say::Renew(_) | Say::Fence(_) | Say::Revoke(_) => None,
+        Say::Acquire(result) => Some(Reply::Acquire(result.map_err(|refused| error_of(Operation::Acquire, refused)))),
+        Say::Release(result) => Some(Reply::Release(result.map_err(|refused| error_of(Operation::Release, refused)))),
+        Say::Hello | Say::Renew(_) | Say::Fence(_) | Say::Revoke(_) | Say::Foreign(_) => None,
     }
 }
 
-fn failed(what: What, ask: &Ask, kind: ErrorKind, effect: Effect) -> Heard {
+fn error_of(operation: Operation, refused: Refused) -> BackendError {
+    let error = |kind, message| BackendError::new("sim", operation, kind, Effect::None, message);
+    match refused {
+        Refused::GivenUp => error(ErrorKind::Protocol, "this claim was given up"),
+        Refused::Spent => error(ErrorKind::Unavailable, "the tokens are used up"),
+        Refused::Other(error) => error,
+    }
+}
+
+fn failed(what: What, ask: &Ask, kind: ErrorKind, effect: Effect) -> Option<Heard> {
     let error = |operation| BackendError::new("sim", operation, kind, effect, "did not work");
     match (what, ask) {
-        (What::Renewal(batch), _) => Heard::Renewal(batch, Err(error(Operation::Renew))),
+        (What::Renewal(batch), _) => Some(Heard::Renewal(batch, Err(error(Operation::Renew)))),
         (What::Action(site, id), Ask::Acquire(..)) => {
-            Heard::Reply(site, id, Reply::Acquire(Err(error(Operation::Acquire))))
+            Some(Heard::Reply(site, id, Reply::Acquire(Err(error(Operation::Acquire)))))
         }
-        (What::Action(site, id), _) => Heard::Reply(site, id, Reply::Release(Err(error(Operation::Release)))),
+        (What::Action(site, id), _) => Some(Heard::Reply(site, id, Reply::Release(Err(error(Operation::Release))))),
+        (What::Nothing, _) => None,
     }
 }

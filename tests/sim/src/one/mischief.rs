@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;
 
-use super::TTLS;
-use super::invariants::Outsider;
-use super::server::{Ask, Database};
-use super::stores::{OneRedis, Return, Service};
-use super::words::REDIS;
+use lock_core::{LockName, Moment};
+
+use super::invariants::{Arrivals, Outsider};
+use super::model::{Model, Stored};
+use super::stores::{Copied, One, Return, Service};
+use super::units::millis;
+use super::words::{Ask, SERVER, Say};
+use crate::client::Usage;
 use crate::env::Plan;
 use crate::fault::Fault;
 use crate::network::{ConnId, Weather};
@@ -25,7 +28,7 @@ const HANGS_MAX: Duration = Duration::from_secs(45);
 /// How often a client that keeps trying tries.
 const TRIES_EVERY: Duration = Duration::from_millis(700);
 
-impl World<OneRedis> {
+impl<M: Model> World<One<M>> {
     /// One thing goes wrong.
     pub(super) fn go_wrong(&mut self) {
         match self.env.dice.from(0, 14) {
@@ -39,21 +42,27 @@ impl World<OneRedis> {
             8 => self.flush(),
             9 | 10 => self.revoke(),
             11 => self.begin_outsider(),
-            12 => self.stores.copy = Some(self.stores.server.data.clone()),
+            12 => self.copy_data(),
             _ => self.change_weather(),
         }
+    }
+
+    fn copy_data(&mut self) {
+        let (data, arrivals) = (self.stores.server.data().clone(), self.stores.arrivals.clone());
+        self.stores.copy = Some(Copied { data, arrivals });
     }
 
     fn change_weather(&mut self) {
         let dice = &mut self.env.dice;
         let (lose, double, slow) = (dice.pick(&[0, 0, 20, 100]), dice.pick(&[0, 50]), dice.pick(&[0, 20, 200]));
         let or_none = Option::unwrap_or_default;
+        let repeat = or_none(dice.pick(M::REPEATS));
         self.env.network.weather =
-            Weather { lose: or_none(lose), double: or_none(double), repeat: 0, slow: or_none(slow) };
+            Weather { lose: or_none(lose), double: or_none(double), repeat, slow: or_none(slow) };
     }
 
     fn freeze(&mut self) {
-        if matches!(self.stores.service, Service::Up) {
+        if self.stores.is_up() {
             self.env.fired(Fault::Frozen);
             let time = self.env.dice.millis(1, 3000);
             self.stand_still(time);
@@ -62,7 +71,7 @@ impl World<OneRedis> {
 
     /// Meanwhile waiters give up, and a client keeps trying.
     fn hang(&mut self) {
-        if !matches!(self.stores.service, Service::Up) {
+        if !self.stores.is_up() {
             return;
         }
         self.env.fired(Fault::Hung);
@@ -71,7 +80,7 @@ impl World<OneRedis> {
         let Some(process) = self.somebody() else { return };
         let site = self.env.dice.from(0, self.names.len() - 1);
         for try_at in (1..).map(|number| TRIES_EVERY * number).take_while(|at| *at < time) {
-            let wish = Wish { wait: Wait::Not, cancel: None, ..Wish::patient(&mut self.env.dice, site, &TTLS[3..]) };
+            let wish = Wish { wait: Wait::Not, cancel: None, ..Wish::patient(&mut self.env.dice, site, &M::TTLS[3..]) };
             self.env.plan(try_at, Plan::Act(process, Act::GiveUp { site }));
             self.env.plan(try_at, Plan::Act(process, Act::Join(wish)));
         }
@@ -79,7 +88,7 @@ impl World<OneRedis> {
 
     fn stand_still(&mut self, time: Duration) {
         self.stores.service = Service::Frozen(VecDeque::new());
-        self.env.plan(time, Plan::Thaw(REDIS));
+        self.env.plan(time, Plan::Thaw(SERVER));
     }
 
     pub(super) fn thaw(&mut self) {
@@ -93,7 +102,7 @@ impl World<OneRedis> {
     }
 
     fn stop_server(&mut self) {
-        if !matches!(self.stores.service, Service::Up) {
+        if !self.stores.is_up() {
             return;
         }
         let how = match (self.env.dice.from(0, 3), &self.stores.copy) {
@@ -101,10 +110,10 @@ impl World<OneRedis> {
             (1 | 2, Some(copy)) => Return::FromCopy(copy.clone()),
             _ => Return::WithItsData,
         };
-        self.env.network.store_ended(self.env.now, &mut self.env.dice, REDIS);
+        self.env.network.store_ended(self.env.now, &mut self.env.dice, SERVER);
         self.stores.service = Service::Down(self.env.now, how);
         let time = self.env.dice.millis(50, 5000);
-        self.env.plan(time, Plan::Start(REDIS));
+        self.env.plan(time, Plan::Start(SERVER));
     }
 
     pub(super) fn start_server(&mut self) {
@@ -115,44 +124,57 @@ impl World<OneRedis> {
             let by = self.env.dice.between(Duration::ZERO, away / 2);
             self.stores.clock.set_back(by);
         }
-        let (fault, data) = match how {
-            Return::WithItsData => (Fault::RestartedWithData, mem::take(&mut self.stores.server.data)),
-            Return::Empty => (Fault::RestartedEmpty, Database::default()),
+        let (fault, Copied { data, arrivals }) = match how {
+            Return::WithItsData => {
+                let (data, arrivals) = (self.stores.server.data().clone(), mem::take(&mut self.stores.arrivals));
+                (Fault::RestartedWithData, Copied { data, arrivals })
+            }
+            Return::Empty => (Fault::RestartedEmpty, Copied::default()),
             Return::FromCopy(copy) => (Fault::RestartedFromCopy, copy),
         };
         self.env.fired(fault);
         self.env.note(format_args!("{fault:?}"));
-        self.stores.server.start_again(data);
-        if fault != Fault::RestartedWithData {
-            self.data_lost();
+        self.stores.server.start_again(self.stores.clock.read(self.env.now), data);
+        if fault == Fault::RestartedWithData {
+            self.stores.arrivals = arrivals;
+        } else {
+            self.data_lost(arrivals);
         }
     }
 
     fn flush(&mut self) {
-        if matches!(self.stores.service, Service::Up) && self.env.dice.chance(500) {
+        if self.stores.is_up() && self.env.dice.chance(500) {
             self.env.fired(Fault::Flushed);
-            self.stores.server.data = Database::default();
-            self.data_lost();
+            self.stores.server.flush(self.stores.clock.read(self.env.now));
+            self.data_lost(Arrivals::default());
         }
     }
 
     fn revoke(&mut self) {
         let Some(name) = self.env.dice.pick(&self.names) else { return };
-        let lock = self.stores.server.data.locks.get(&name).and_then(|keys| keys.lock.as_ref());
-        let Some(tokens) = lock.and_then(|lock| lock.value.tokens()) else { return };
-        if matches!(self.stores.service, Service::Up) {
+        let holds = self.stores.server.holds(self.stores.clock.read(self.env.now), &name);
+        let Some(Stored { tokens, owner, .. }) = self.env.dice.pick(&holds) else { return };
+        if self.stores.is_up() {
             self.env.fired(Fault::Revoked);
             self.env.watch.revoked(&name, tokens);
-            self.run_script(OPERATOR, &Ask::Revoke(name, tokens.high()));
+            let holdings = self.processes.values().flat_map(|process| process.holdings(self.env.now));
+            // Who does not know yet that its lease was replaced.
+            for holding in holdings.filter(|holding| holding.replacing == Some(owner)) {
+                self.env.watch.revoked(&name, holding.hold.lease().tokens);
+            }
+            self.run(OPERATOR, &Ask::Revoke(name, tokens.high()));
         }
     }
 
+    /// At a name that is used as a lock: a plain client knows nothing else.
     fn begin_outsider(&mut self) {
         let Some(name) = self.env.dice.pick(&self.names) else { return };
         let (value, life) = (self.env.number(), self.env.dice.millis(100, 5000));
-        let millis = u64::try_from(life.as_millis()).unwrap_or_default();
-        let up = matches!(self.stores.service, Service::Up) && self.stores.outsider.is_none();
-        if up && self.stores.server.foreign_set(self.stores.clock.read(self.env.now), &name, value, millis) {
+        if !self.stores.is_up() || self.stores.outsider.is_some() || self.is_semaphore(&name) {
+            return;
+        }
+        let lasts = millis(Moment::ORIGIN + life);
+        if self.run(OPERATOR, &Ask::ForeignSet(name.clone(), value, lasts)) == Say::Foreign(true) {
             self.env.fired(Fault::ForeignHeld);
             let (until, epoch) = (self.env.now + life * OUTSIDERS_PART / 100, self.env.watch.epoch());
             self.stores.outsider = Some(Outsider { name, value, until, epoch });
@@ -161,10 +183,15 @@ impl World<OneRedis> {
         }
     }
 
+    fn is_semaphore(&self, name: &LockName) -> bool {
+        let usages = self.names.iter().zip(&self.stores.usages);
+        usages.into_iter().any(|(known, usage)| known == name && matches!(usage, Usage::Semaphore(_)))
+    }
+
     pub(super) fn end_outsider(&mut self) {
         let Some(outsider) = self.stores.outsider.take() else { return };
-        if matches!(self.stores.service, Service::Up) {
-            self.stores.server.foreign_delete(&outsider.name, outsider.value);
+        if self.stores.is_up() {
+            self.run(OPERATOR, &Ask::ForeignDelete(outsider.name, outsider.value));
         }
     }
 }

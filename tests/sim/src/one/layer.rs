@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{Answer, Event, Moment, Owner, Released};
+use lock_core::{Answer, Event, Moment, Owner, Released, Renewed};
 
-use super::Mistake;
+use super::mistake::Mistake;
 
 #[derive(Debug)]
 pub(crate) struct Layer {
@@ -34,6 +34,7 @@ impl Layer {
                 self.answered(id, &reply);
                 Input::Reply(id, reply)
             }
+            (Some(Mistake::DeafReaders), input) => as_if_nobody_waited(input),
             (_, input) => input,
         }
     }
@@ -67,4 +68,21 @@ fn granted_by(input: &Input) -> Option<Owner> {
         return Some(lease.owner);
     }
     None
+}
+
+fn as_if_nobody_waited(input: Input) -> Input {
+    let wanted = false;
+    match input {
+        Input::Renewal { owner, asked_at, answer: Ok(Renewed::Renewed { valid_for, .. }) } => {
+            Input::Renewal { owner, asked_at, answer: Ok(Renewed::Renewed { valid_for, wanted }) }
+        }
+        Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, .. }))) => {
+            Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, wanted })))
+        }
+        Input::Event(Event::Granted { lease, valid_for, .. }) => {
+            Input::Event(Event::Granted { lease, valid_for, wanted })
+        }
+        Input::Event(Event::Wanted { .. }) => Input::Tick,
+        input => input,
+    }
 }

@@ -5,14 +5,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lock_core::{LockName, Mode};
 
-use crate::invariants::{Holding, Rule};
+use crate::clock::Time;
+use crate::invariants::{Epoch, Holding, Rule, Watch};
 
-pub(crate) fn check(holdings: &[Holding<'_>]) -> Result<(), (Rule, String)> {
-    let mut by_name: BTreeMap<&LockName, Vec<&Holding<'_>>> = BTreeMap::new();
+/// A holder of the plain layout, and when it thinks that its hold ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Outsider {
+    pub(crate) name: LockName,
+    pub(crate) value: u64,
+    pub(crate) until: Time,
+    pub(crate) epoch: Epoch,
+}
+
+/// Holders of one memory of the store respect each other. If it lost data, there can be others: no more is guaranteed.
+pub(crate) fn check(
+    watch: &Watch,
+    holdings: &[Holding<'_>],
+    outsider: Option<&Outsider>,
+) -> Result<(), (Rule, String)> {
+    let mut by_name: BTreeMap<(&LockName, Epoch), Vec<&Holding<'_>>> = BTreeMap::new();
     for holding in holdings {
-        by_name.entry(&holding.hold.lease().name).or_default().push(holding);
+        let lease = holding.hold.lease();
+        if let Some(epoch) = watch.epoch_of(lease) {
+            by_name.entry((&lease.name, epoch)).or_default().push(holding);
+        }
     }
-    by_name.values().try_for_each(|holders| {
+    by_name.iter().try_for_each(|((name, epoch), holders)| {
+        if let Some(outsider) = outsider.filter(|outsider| outsider.name == **name && outsider.epoch == *epoch) {
+            return Err((Rule::OneHolder, format!("{holders:?} hold beside {outsider:?}")));
+        }
         one_kind(holders)?;
         limit(holders)?;
         slots(holders)

@@ -1,0 +1,51 @@
+//! One server: the backend that asks it, what goes wrong there, and what must hold. What the server does is in a model.
+
+mod backend;
+mod invariants;
+mod layer;
+mod listeners;
+mod mischief;
+mod mistake;
+mod model;
+mod stores;
+mod units;
+mod words;
+
+use std::time::Duration;
+
+pub(crate) use listeners::Listeners;
+pub use mistake::Mistake;
+pub(crate) use model::{Model, Order, Stored};
+use stores::One;
+pub use units::{Inbox, Seat};
+pub(crate) use units::{Millis, micros, millis};
+pub(crate) use words::Outcome;
+pub use words::{Ask, Refused, Say};
+
+use crate::diary::Diary;
+use crate::env::Env;
+use crate::run::Report;
+use crate::world::World;
+
+/// How long all is well, in the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// By then, everybody must have had a turn.
+    pub(crate) healed_within: Duration,
+    /// And this much later, nothing is stored of anybody.
+    pub(crate) quiet: Duration,
+}
+
+/// Plays what this seed decides, with one rule turned off if `mistake` says so.
+pub(crate) fn play_one<M: Model>(seed: u64, mistake: Option<Mistake>, diary: Diary, rest: Rest) -> Report {
+    let names: Vec<_> = ["a", "b"].iter().filter_map(|name| name.parse().ok()).collect();
+    let mut env = Env::new(seed, diary);
+    let one = One::<M>::new(&mut env, names.len(), mistake);
+    let mut world = World::new(env, one, names, M::TTLS);
+    world.populate();
+    world.go_through_chaos();
+    world.rest_within(rest.healed_within);
+    world.run_until(world.env.now + rest.quiet);
+    world.check_quiet();
+    Report::of(world.env, world.steps)
+}

@@ -1,0 +1,81 @@
+//! What goes over the network to the one server and back.
+
+use lock_core::inspect::Revoked;
+use lock_core::{
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+};
+
+use super::units::{Inbox, Millis, Seat};
+use crate::network::{StoreId, Talk};
+
+/// There is only one.
+pub(super) const SERVER: StoreId = StoreId(0);
+
+/// Clients and the server.
+#[derive(Debug)]
+pub(crate) enum Words {}
+
+impl Talk for Words {
+    type Ask = Ask;
+    type Say = Say;
+}
+
+/// What a client asks over a connection.
+#[derive(Clone, Debug)]
+pub enum Ask {
+    /// The first words: verify the counter, and listen to this inbox.
+    Hello(Option<Inbox>),
+    /// The first verb.
+    Acquire(Claim, Seat),
+    /// The second verb.
+    Renew(Vec<Lease>),
+    /// The third verb.
+    Release(ReleaseRequest),
+    /// The fourth verb.
+    Fence(Lease),
+    /// An operator ends the lease that spans a token.
+    Revoke(LockName, FencingToken),
+    /// A client of the plain layout: `SET name value NX PX life`.
+    ForeignSet(LockName, u64, Millis),
+    /// The same: compare and delete.
+    ForeignDelete(LockName, u64),
+}
+
+/// What the server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Say {
+    /// To [`Ask::Hello`].
+    Hello,
+    /// To [`Ask::Acquire`].
+    Acquire(Result<Answer, Refused>),
+    /// To [`Ask::Renew`].
+    Renew(Vec<Renewed>),
+    /// To [`Ask::Release`].
+    Release(Result<Released, Refused>),
+    /// To [`Ask::Fence`].
+    Fence(Fenced),
+    /// To [`Ask::Revoke`].
+    Revoke(Revoked),
+    /// To [`Ask::ForeignSet`] and [`Ask::ForeignDelete`]: whether it did.
+    Foreign(bool),
+}
+
+/// Why a server refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A tombstone of the owner exists.
+    GivenUp,
+    /// The tokens are used up.
+    Spent,
+    /// Another reason.
+    Other(BackendError),
+}
+
+/// What follows from one request.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) say: Say,
+    pub(crate) published: Vec<(Inbox, Event)>,
+    /// What was newly granted.
+    pub(crate) granted: Vec<Lease>,
+}
