@@ -60,6 +60,17 @@ fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let permit = locks.semaphore("gpu", 4).acquire()?;
+    let slot = permit.slot();
+    let ticket = permit.detach()?;
+
+    let permit = locks.semaphore("gpu", 4).adopt(&ticket)?;
+    assert_eq!(permit.slot(), slot);
+    permit.release()?;
+    Ok(())
+}
+
 #[test]
 fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::blocking::connect("memory:")?;
@@ -68,5 +79,6 @@ fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     permits(&locks)?;
     sets(&locks)?;
     again(&locks)?;
+    tickets(&locks)?;
     latches(&locks)
 }
