@@ -4,23 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::Ticket;
-
 use crate::clock::Time;
 use crate::diary::Diary;
 use crate::dice::Dice;
 use crate::fault::{Fault, Tally};
 use crate::invariants::Watch;
 use crate::network::{ConnId, ConnectionEnd, Network, ProcessId, StoreId, Tag, Talk};
-use crate::wish::{Act, Wish};
+use crate::wish::Act;
 
 /// Something that happens by itself at its time.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// A user in a process does something.
     Act(ProcessId, Act),
-    /// Somebody gets a ticket, in any process.
-    Handed(Wish, Ticket),
     /// A user comes to a process.
     Arrival(ProcessId),
     /// A process continues.

@@ -131,10 +131,6 @@ impl<S: Stores> World<S> {
         self.env.note(format_args!("{plan:?}"));
         match plan {
             Plan::Act(process, act) => self.act(process, act),
-            Plan::Handed(wish, ticket) => {
-                let somebody = self.somebody();
-                somebody.into_iter().for_each(|process| self.act(process, Act::Adopt(wish.clone(), ticket.clone())));
-            }
             Plan::Arrival(process) => self.arrive(process),
             Plan::Resume(process) => self.resume(process),
             Plan::Death(process) => self.end_process(process),
@@ -151,7 +147,9 @@ impl<S: Stores> World<S> {
     }
 
     pub(crate) fn act(&mut self, process: ProcessId, act: Act) {
-        if let Some(process) = self.processes.get_mut(&process) {
+        // A ticket goes to anybody.
+        let process = if let Act::Adopt(..) = act { self.somebody() } else { Some(process) };
+        if let Some(process) = process.and_then(|process| self.processes.get_mut(&process)) {
             process.hear(&mut self.env, News::Act(act));
         }
     }

@@ -12,8 +12,8 @@ impl Station {
     /// The mode of a lease that is held or waited for here.
     fn used(&self) -> Option<Mode> {
         let held = self.tenures.first().map(|tenure| tenure.lease.terms);
-        let adopted = self.adoptions.first().map(|adoption| adoption.terms());
-        held.or(adopted).or_else(|| self.line.terms()).map(|terms| terms.mode)
+        let adopted = || self.adoptions.first().map(|adoption| adoption.terms());
+        held.or_else(adopted).or_else(|| self.line.terms()).map(|terms| terms.mode)
     }
 
     /// Whether the name is used as a semaphore here.

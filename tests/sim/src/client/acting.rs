@@ -106,7 +106,7 @@ impl<B: Backend> Process<B> {
             let later = env.dice.between(Duration::ZERO, ticket.valid_for() * 2);
             let soon = env.dice.millis(0, 50);
             let at = if env.dice.chance(700) { soon } else { later };
-            env.plan(at, Plan::Handed(wish.clone(), ticket.clone()));
+            env.plan(at, Plan::Act(self.id, Act::Adopt(wish.clone(), ticket.clone())));
         }
     }
 

@@ -287,7 +287,6 @@ impl<M: Model> Stores for One<M> {
             Plan::Start(_) => world.start_server(),
             Plan::ForeignDone => world.end_outsider(),
             Plan::Act(..)
-            | Plan::Handed(..)
             | Plan::Arrival(_)
             | Plan::Resume(_)
             | Plan::Death(_)

@@ -267,7 +267,6 @@ impl Stores for Nodes {
             Plan::ClockRight(StoreId(node)) => world.right_clock(node),
             Plan::Cue(deed) => world.cue(deed),
             Plan::Act(..)
-            | Plan::Handed(..)
             | Plan::Arrival(_)
             | Plan::Resume(_)
             | Plan::Death(_)
