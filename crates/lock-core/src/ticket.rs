@@ -12,10 +12,10 @@ use crate::{FencingToken, Invalid, Lease, LockName, Mode, Owner};
 /// How the text of a ticket begins. Another form would begin in another way.
 const FORM: &str = "lht1";
 
-/// What it takes to go on with a lock that a guard has let go of with `detach`, in another task, thread or process. Whoever
-/// adopts it first has the lock; the others get an error.
+/// What it takes to go on with a lock that a guard has let go of with `detach`, in another task, thread or process. The first one
+/// to adopt it has the lock; the others get an error.
 ///
-/// A ticket is a secret: whoever has it can take the lock over. `Debug` and `Display` hide the secret;
+/// A ticket is a secret: anyone who has it can take the lock over. `Debug` and `Display` hide the secret;
 /// [`expose`](Self::expose) and serde give the whole ticket as text, which [`FromStr`] and serde read again.
 ///
 /// Nobody renews the lease of a ticket. If it is not adopted before the ttl is over, the lock is free.

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use leasehold::kit::{JobOutcome, Slot};
-use leasehold::{Client, FencingToken, Kit};
+use leasehold::{Client, FencingToken, Kit, Ticket};
 
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
@@ -79,6 +79,16 @@ async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.mutex("upload:7").acquire().await?;
+    let text = guard.detach().await?.expose();
+
+    let ticket: Ticket = text.parse()?;
+    let guard = locks.mutex("upload:7").adopt(&ticket).await?;
+    guard.release().await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::connect("memory:").await?;
@@ -88,5 +98,6 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     sets(&locks).await?;
     again(&locks).await?;
     jobs(&locks).await?;
+    tickets(&locks).await?;
     latches(&locks).await
 }

@@ -37,6 +37,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/kinds/all.md"), 2),
         (include_str!("../../../../docs/kinds/reentrant.md"), 2),
         (include_str!("../../../../docs/kinds/latch.md"), 2),
+        (include_str!("../../../../docs/kinds/ticket.md"), 2),
         (include_str!("../../../../docs/fencing.md"), 7),
         (include_str!("../../../../docs/cookbook.md"), 2),
         (include_str!("../../../../docs/kinds/job.md"), 2),

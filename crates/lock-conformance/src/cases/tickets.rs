@@ -23,7 +23,7 @@ fn detached<M: 'static + std::fmt::Debug>(guard: Guard<M>) -> Ticket {
     ticket
 }
 
-/// Whoever tries to adopt it learns that it is over, and gets nothing.
+/// An attempt to adopt it reports that it is over, and acquires nothing.
 #[track_caller]
 pub(super) fn is_over<M: 'static + std::fmt::Debug>(lock: &Lock<M>, ticket: &Ticket) {
     let error = lock.adopt(ticket).expect_err("nobody can adopt it any more");
