@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Fairness, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
+use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
 
 use crate::cancel::CancelToken;
 use crate::kinds::Exclusive;
@@ -79,8 +79,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
-        let LockOptions { attempts, max_hold, .. } = *self.options;
-        let (terms, patience, fairness, note) = (self.terms, self.patience, Fairness::Fair, self.note.clone());
+        let LockOptions { attempts, fairness, max_hold, .. } = *self.options;
+        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);

@@ -124,8 +124,8 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
     "claims_left"
 );
 
-/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments: those of an
-/// acquire, and the limit.
+/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments:
+/// those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
 /// Answers like an acquire, except that a grant is `granted`, low and high token, slots, 1 if others wait, and the limit in force unless
 /// it is that of the claim. If more permits are asked for than that: `above` and the limit.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Queueing, ReleaseRequest, Released,
-    Renewed, Slots, Terms, TokenRange,
+    Answer, Certainty, Claim, Fairness, Fenced, FencingToken, Lease, Mode, Operation, Queueing, ReleaseRequest,
+    Released, Renewed, Slots, Terms, TokenRange,
 };
 use redis::Value;
 
@@ -60,7 +60,11 @@ impl Question for &Claim {
             None => {
                 let [holders, leases] = [keys.holders(), keys.leases()];
                 let keys = [Key::Counter, lock, tombstone, queue, waiters, numbers, holders, leases, keys.limits()];
-                asked(&script::SHARE, &keys).arg(limit_of(mode))
+                let call = asked(&script::SHARE, &keys).arg(limit_of(mode));
+                match self.fairness {
+                    Fairness::Fair => call,
+                    Fairness::Barging => call.arg("barging"),
+                }
             }
         })
     }

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, Lease, Mode, Moment, Operation, Owner, Queueing,
-    ReleaseRequest, Released, Renewed, Slots, TokenRange,
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fairness, Fenced, Lease, Mode, Moment, Operation, Owner,
+    Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange,
 };
 use rusqlite::{Connection, named_params};
 
@@ -54,9 +54,9 @@ impl<'a> Transaction<'a> {
         }
         self.hand_over(key, &mut standing, Some(claim.owner), Operation::Acquire)?;
         let first = standing.next.as_ref().filter(|next| next.owner != claim.owner).map(|next| next.mode);
-        let slots = match first {
-            None => self.fit(key, standing.mode, claim.terms.mode)?,
-            Some(_) => None,
+        let slots = match (first, claim.fairness) {
+            (None, _) | (Some(_), Fairness::Barging) => self.fit(key, standing.mode, claim.terms.mode)?,
+            (Some(_), Fairness::Fair) => None,
         };
         if let Some(slots) = slots {
             self.sweep(key)?;

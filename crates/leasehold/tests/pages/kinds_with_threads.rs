@@ -21,6 +21,8 @@ fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
     println!("write with token {}", writer.fencing_token());
     let reader = writer.downgrade()?;
     reader.release()?;
+    let health = catalog.read().barging().acquire()?;
+    health.release()?;
     Ok(())
 }
 
@@ -29,6 +31,8 @@ fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = licences.acquire()?;
     println!("licence {} of 0 to 3", guard.slot());
     guard.release()?;
+    let counted = licences.many(2).run_while_held(|two| two.slots().len())?;
+    assert_eq!(counted, 2);
     Ok(())
 }
 

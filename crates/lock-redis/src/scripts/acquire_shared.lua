@@ -1,6 +1,6 @@
 
 -- One claim of any mode for a name that others hold or wait for together, or that it would share with them.
-local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn)
+local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn, barging)
   local share, owner = sharing(), string.sub(mine, 5, -2)
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   width = tonumber(width)
@@ -22,8 +22,8 @@ local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, m
   if lease then share.end_lease(name, lease) end
   local head, waiter
   if name.used == 0 or name.limit > 0 then head, waiter = share.hand_over(name, owner) end
-  if (not head or head == owner) and share.fits(name, limit, width) then
-    if head then drop(queue, waiters, {owner}, 1) end
+  if (not head or head == owner or barging) and share.fits(name, limit, width) then
+    if head == owner then drop(queue, waiters, {owner}, 1) elseif head then leave(queue, waiters, owner) end
     local low, high = draw(width, tonumber(floor), drawn)
     if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
     local slots = share.put(name, limit, owner, width, low, high, note, ttl)

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use lock_core::inspect::Revoked;
 use lock_core::limit::{Act, Request};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, Fenced, FencingToken, Holder, Lease,
-    Limit, Mode, Moment, Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, Fairness, Fenced, FencingToken, Holder,
+    Lease, Limit, Mode, Moment, Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
 use lock_redis::RedisConfig;
@@ -17,7 +17,7 @@ use test_support::{RedisOptions, RedisServer, RedisVersion};
 use crate::support::{Client, SOON, both, claim, release_of};
 
 /// How many traces there are, and how many steps each has.
-const TRACES: u64 = 4;
+const TRACES: u64 = 6;
 const STEPS: u32 = 150;
 /// How many claims are known at a time.
 const KNOWN: usize = 14;
@@ -69,7 +69,9 @@ impl Play {
         let mode = self.mode();
         let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
         let queueing = if self.dice.bool() { Queueing::Wanted } else { Queueing::Unwanted };
-        let claim = Claim { terms: Terms { mode, ttl: Ttl::new(ttl).unwrap() }, width, queueing, ..claim(&self.name) };
+        let fairness = if self.dice.u8(..4) == 0 { Fairness::Barging } else { Fairness::Fair };
+        let terms = Terms { mode, ttl: Ttl::new(ttl).unwrap() };
+        let claim = Claim { terms, width, queueing, fairness, ..claim(&self.name) };
         self.claims.push(claim.clone());
         if self.claims.len() > KNOWN {
             let forgotten = self.claims.remove(0);

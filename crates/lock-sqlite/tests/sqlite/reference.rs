@@ -29,7 +29,7 @@ type Known = u32;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Acquire(Who, Queueing),
+    Acquire(Who, Queueing, Fairness),
     Replace(Who, Who),
     Renew(Who),
     Release(Who),
@@ -65,9 +65,10 @@ fn terms() -> impl Strategy<Value = Vec<Terms>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let queueing = prop_oneof![3 => Just(Queueing::Wanted), 1 => Just(Queueing::Unwanted)];
+    let fairness = prop_oneof![3 => Just(Fairness::Fair), 1 => Just(Fairness::Barging)];
     let time = (1_u64..20).prop_map(|count| Duration::from_millis(count * 500));
     let step = prop_oneof![
-        8 => (0..WHO, queueing).prop_map(|(who, queueing)| Step::Acquire(who, queueing)),
+        8 => (0..WHO, queueing, fairness).prop_map(|(who, queueing, fairness)| Step::Acquire(who, queueing, fairness)),
         2 => (0..WHO, 0..WHO).prop_map(|(new, old)| Step::Replace(new, old)),
         3 => (0..WHO).prop_map(Step::Renew),
         4 => (0..WHO).prop_map(Step::Release),
@@ -101,7 +102,9 @@ impl Both {
     fn play(&mut self, step: &Step) -> Result<(), TestCaseError> {
         let now = self.rig.clock.now();
         match *step {
-            Step::Acquire(who, queueing) => self.acquire(who, &Claim { queueing, ..self.claim(who) })?,
+            Step::Acquire(who, queueing, fairness) => {
+                self.acquire(who, &Claim { queueing, fairness, ..self.claim(who) })?;
+            }
             Step::Replace(new, old) if new == old => {}
             Step::Replace(new, old) => {
                 let replaces = Some(owner(old));
