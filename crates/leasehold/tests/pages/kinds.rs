@@ -39,6 +39,13 @@ async fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn another_limit(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let gpus = locks.semaphore("gpu", 8);
+    gpus.set_limit(8).await?;
+    println!("{} are free now", gpus.available_permits().await?);
+    Ok(())
+}
+
 async fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = locks.all(["account:7", "account:3"]).acquire().await?;
     for (name, token) in guard.tokens() {
@@ -95,6 +102,7 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     mutexes(&locks).await?;
     readers(&locks).await?;
     permits(&locks).await?;
+    another_limit(&locks).await?;
     sets(&locks).await?;
     again(&locks).await?;
     jobs(&locks).await?;

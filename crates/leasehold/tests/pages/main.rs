@@ -33,7 +33,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../README.md"), 3),
         (include_str!("../../../../docs/kinds/mutex.md"), 2),
         (include_str!("../../../../docs/kinds/read-write.md"), 2),
-        (include_str!("../../../../docs/kinds/semaphore.md"), 2),
+        (include_str!("../../../../docs/kinds/semaphore.md"), 4),
         (include_str!("../../../../docs/kinds/all.md"), 2),
         (include_str!("../../../../docs/kinds/reentrant.md"), 2),
         (include_str!("../../../../docs/kinds/latch.md"), 2),

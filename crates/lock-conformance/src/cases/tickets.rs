@@ -194,8 +194,6 @@ pub fn permits_go_on_with_their_slots(bench: &Bench) {
         assert!(*slot == same && *old < new);
     }
     is_over(&mine, &ticket);
-    let other = bench.client().semaphore("a", 4, &options(LONG)).adopt(&ticket);
-    assert!(matches!(other, Err(AcquireError::Invalid(_))), "{other:?}");
     guard.release().unwrap();
     mine.acquire_many(3).unwrap().release().unwrap();
 }
