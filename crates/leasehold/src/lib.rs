@@ -124,7 +124,7 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. Both are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
+//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
 //! has arrived, such as all parts of a job; see [`latch`].
 //!
 //! # Observability

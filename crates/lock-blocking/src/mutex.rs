@@ -125,7 +125,7 @@ impl<M> NamedLock<M> {
     /// let lock = client.mutex("import").why("nightly import");
     /// match lock.try_acquire_or_holder()? {
     ///     Ok(guard) => guard.release()?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is held by ...
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
     /// }
     /// # Ok(())
     /// # }

@@ -174,6 +174,18 @@ pub enum Holder {
     Foreign,
 }
 
+impl Holder {
+    /// What prevents a claim that was put off, as a part of a sentence. A store names a holder whatever the reason is; the
+    /// reason may be that others wait before.
+    pub fn obstacle(holder: Option<&Self>) -> String {
+        match holder {
+            Some(Self::Foreign) => format!("{} holds it", Self::Foreign),
+            Some(holder @ Self::Leasehold { .. }) => format!("{holder} holds it or waits before you"),
+            None => "somebody holds it or waits before you".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -42,7 +42,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         options: &'a LockOptions,
         note: Note,
     ) -> Self {
-        let patience = options.patience(stations.ports().clock.now());
+        let patience = options.patience(|| stations.ports().clock.now());
         let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
         let (terms, marker) = (Terms { mode, ttl: options.ttl }, PhantomData);
         let (cancel, ticket) = (None, None);

@@ -236,7 +236,7 @@ impl fmt::Display for Occurrence {
                 write!(f, "still waiting for \"{lock}\" after {waited:.1?}")?;
                 match (error, holder) {
                     (Some(error), _) => write!(f, ": {error}"),
-                    (None, Some(holder)) => write!(f, ": it is held by {holder}"),
+                    (None, Some(_)) => write!(f, ": {}", Holder::obstacle(holder.as_ref())),
                     (None, None) => Ok(()),
                 }
             }

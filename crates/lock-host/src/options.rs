@@ -161,13 +161,13 @@ impl LockOptions {
         self.max_hold.map_or(Ok(()), check_max_hold)
     }
 
-    /// The patience of a waiter that begins to wait `now`.
+    /// The patience of a waiter that begins to wait now. The clock is read only for a wait that ends.
     #[doc(hidden)]
-    pub fn patience(&self, now: Moment) -> Patience {
+    pub fn patience(&self, now: impl FnOnce() -> Moment) -> Patience {
         match self.wait {
             None => Patience::Forever,
             Some(Duration::ZERO) => Patience::Never,
-            Some(wait) => Patience::Until(now + wait),
+            Some(wait) => Patience::Until(now() + wait),
         }
     }
 }
@@ -257,11 +257,11 @@ mod tests {
     #[test]
     fn patience_counts_from_now() {
         let now = Moment::from_nanos(5);
-        assert_eq!(LockOptions::default().patience(now), Patience::Forever);
+        assert_eq!(LockOptions::default().patience(|| now), Patience::Forever);
         let options = LockOptions::default().wait(Duration::from_nanos(2));
-        assert_eq!(options.patience(now), Patience::Until(Moment::from_nanos(7)));
+        assert_eq!(options.patience(|| now), Patience::Until(Moment::from_nanos(7)));
         let options = LockOptions::default().wait(Duration::ZERO);
-        assert_eq!(options.patience(now), Patience::Never);
+        assert_eq!(options.patience(|| now), Patience::Never);
     }
 
     #[test]

@@ -150,6 +150,9 @@ impl Station {
                 }
                 self.wait(now, quest, now + wake);
             }
+            Err(error) if error.kind() == ErrorKind::OtherKind => {
+                self.on_ask_error(now, quest, error.with_name(&self.name));
+            }
             Err(error) => self.on_ask_error(now, quest, error),
         }
     }

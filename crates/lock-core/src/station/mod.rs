@@ -38,6 +38,7 @@
 mod adopting;
 mod adoption;
 mod asking;
+mod at_once;
 mod by_turn;
 mod few;
 mod floor;

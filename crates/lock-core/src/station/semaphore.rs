@@ -30,7 +30,7 @@ impl Station {
     /// Refuses to use the name as something else as well.
     pub(super) fn check_use(&self, asked: Mode) -> Result<(), BackendError> {
         match self.used().filter(|used| used.name_kind() != asked.name_kind()) {
-            Some(used) => Err(BackendError::in_other_use(self.policy.store.backend, used, asked)),
+            Some(used) => Err(BackendError::in_other_use(self.policy.store.backend, used, asked).with_name(&self.name)),
             None => Ok(()),
         }
     }

@@ -178,7 +178,10 @@ impl World {
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
-        self.clients[client].station.handle_input(self.now, input);
+        match self.at_once(client, &input) {
+            Some(output) => self.carry_out(client, output),
+            None => self.clients[client].station.handle_input(self.now, input),
+        }
         for _ in 0..OUTPUTS_MAX {
             let Some(output) = self.clients[client].station.poll_output() else {
                 let wake = self.clients[client].station.next_wake();
@@ -191,6 +194,21 @@ impl World {
             self.carry_out(client, output);
         }
         panic!("client {client} has no end of outputs");
+    }
+
+    /// Every other turn begins and ends at once, if it can.
+    fn at_once(&mut self, client: usize, input: &Input) -> Option<Output> {
+        let (station, now) = (&mut self.clients[client].station, self.now);
+        match input {
+            Input::Join(join) if join.turn.0 % 2 == 0 => {
+                station.join_at_once(now, join).map(|hold| Output::Admit { turn: join.turn, hold })
+            }
+            Input::Leave(Leaving { turn, .. }) if turn.0 % 2 == 0 => {
+                let result = Ok(Released::Released);
+                station.leave_at_once(now, *turn).then_some(Output::Ended { turn: *turn, result })
+            }
+            _ => None,
+        }
     }
 
     fn carry_out(&mut self, number: usize, output: Output) {
