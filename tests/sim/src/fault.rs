@@ -108,11 +108,17 @@ pub enum Fault {
     GaveBack,
     /// A barging claim was granted before others that had waited for longer.
     Barged,
+    /// A holder let go of its lease.
+    Detached,
+    /// Somebody went on with a lease that was detached.
+    Adopted,
+    /// A ticket was over when somebody wanted to adopt it.
+    TicketOver,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::Barged as usize + 1;
+    const COUNT: usize = Self::TicketOver as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -148,7 +154,7 @@ impl Fault {
     ];
 
     /// What happens besides at the reference store, which does more than hold locks for one at a time.
-    pub const OF_ALL_KINDS: [Self; 9] = [
+    pub const OF_ALL_KINDS: [Self; 12] = [
         Self::RequestDoubled,
         Self::Kept,
         Self::Replaced,
@@ -157,7 +163,10 @@ impl Fault {
         Self::Upgraded,
         Self::HeldTogether,
         Self::GaveBack,
+        Self::Adopted,
         Self::Barged,
+        Self::Detached,
+        Self::TicketOver,
     ];
 
     /// What goes wrong in the plots of a quorum.
