@@ -20,7 +20,7 @@ impl Scenario {
             Kind::Queue => &[ByHand],
             Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
             Kind::Broken(_) => &[Leasehold, Rslock],
-            Kind::SqlitePairs { .. } | Kind::SqliteWait => &[Bare, Leasehold],
+            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => &[Bare, Leasehold],
         }
     }
 
@@ -33,7 +33,8 @@ impl Scenario {
             | Kind::Memory
             | Kind::Crash
             | Kind::SqlitePairs { .. }
-            | Kind::SqliteWait => Subject::Bare,
+            | Kind::SqliteWait
+            | Kind::Reads => Subject::Bare,
             Kind::Queue | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
             Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
         }
@@ -54,7 +55,8 @@ impl Scenario {
             | Kind::Beside
             | Kind::Broken(_)
             | Kind::SqlitePairs { .. }
-            | Kind::SqliteWait => Subject::Leasehold,
+            | Kind::SqliteWait
+            | Kind::Reads => Subject::Leasehold,
         }
     }
 }

@@ -255,6 +255,9 @@ async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>)
 
 /// Waits for a turn, for a guard of any kind.
 async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
+    if let Some(held) = asking.join_at_once(Tasks::hold) {
+        return Ok(held);
+    }
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
         let verdict = answer(turn.site(), turn.id(), verdict).await;

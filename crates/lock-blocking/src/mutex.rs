@@ -283,6 +283,9 @@ fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Re
 
 /// Waits for a turn, for a guard of any kind.
 fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
+    if let Some(held) = asking.join_at_once(Threads::hold) {
+        return Ok(held);
+    }
     loop {
         let (turn, ()) = asking.join(Threads::begin);
         let verdict = verdict(turn.site(), turn.id());
