@@ -58,7 +58,7 @@ impl Store {
     /// - A shared one fits if all others are shared.
     /// - Permits fit if no more than the limit are taken with them.
     ///
-    /// If the [limit](limit) of a semaphore was set, a claim for permits is served under that.
+    /// If the limit of a semaphore was set (see [`limit`]), a claim for permits is served under that.
     ///
     /// The waiters before it are served first, as far as they fit. A claim that is barging is then granted if it fits, although
     /// others wait that do not. A claim that is not granted takes or refreshes its place if
