@@ -21,7 +21,8 @@ pub(super) struct Turn {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     by_turn: ByTurn<Turn>,
-    /// The turns that `max_hold` ends. Boxed, because most leases have none.
+    /// The turns that `max_hold` ends.
+    #[expect(clippy::box_collection, reason = "most leases have none, and there may be many leases")]
     ends: Option<Box<BTreeSet<(Moment, TurnId)>>>,
 }
 
