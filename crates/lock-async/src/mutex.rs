@@ -225,7 +225,7 @@ impl Semaphore {
         Ok(ask_limit(self.0.look_at_limit()?).await?.available())
     }
 
-    /// Waits for `count` permits, from 1 to 64, which are granted together.
+    /// Waits for `count` permits, from 1 to 64, which are granted together: short for an acquire of [`many`](Self::many).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire); `Invalid` for none, for more than the limit, and for more than 64.
@@ -233,7 +233,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_many(&self, count: u32) -> Result<PermitGuard, AcquireError> {
-        Self(self.0.with_count(count)).acquire().await
+        self.many(count).acquire().await
     }
 
     /// Takes `count` permits, from 1 to 64, if they are free; `None` if they are not.
@@ -244,7 +244,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
-        Self(self.0.with_count(count)).try_acquire().await
+        self.many(count).try_acquire().await
     }
 }
 

@@ -252,7 +252,7 @@ impl Semaphore {
         Ok(ask_limit(self.0.look_at_limit()?)?.available())
     }
 
-    /// Waits for `count` permits, from 1 to 64, which are granted together.
+    /// Waits for `count` permits, from 1 to 64, which are granted together: short for an acquire of [`many`](Self::many).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire); `Invalid` for none, for more than the limit, and for more than 64.
@@ -260,7 +260,7 @@ impl Semaphore {
     /// # Blocking
     /// As the same call for one permit.
     pub fn acquire_many(&self, count: u32) -> Result<PermitGuard, AcquireError> {
-        Self(self.0.with_count(count)).acquire()
+        self.many(count).acquire()
     }
 
     /// Takes `count` permits, from 1 to 64, if they are free; `None` if they are not.
@@ -271,7 +271,7 @@ impl Semaphore {
     /// # Blocking
     /// As the same call for one permit.
     pub fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
-        Self(self.0.with_count(count)).try_acquire()
+        self.many(count).try_acquire()
     }
 }
 

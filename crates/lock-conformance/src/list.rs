@@ -160,6 +160,14 @@ macro_rules! __cases {
                 a_waiter_that_can_never_be_served_gets_an_error: Ability(SetLimit);
                 wrong_limits_are_invalid: Ability(SetLimit);
             }
+            barging {
+                a_reader_passes_a_writer_that_waits: Mode(Shared);
+                a_small_request_passes_a_large_one: Mode(Permits);
+                a_claim_that_does_not_fit_takes_its_place: Mode(Permits);
+                those_who_fit_are_served_first: Mode(Shared);
+                the_option_lets_readers_pass: Mode(Shared);
+                the_option_lets_small_requests_pass: Mode(Permits);
+            }
             reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
                 a_mutex_is_the_write_side: Mode(Shared);

@@ -25,8 +25,8 @@ pub enum Fairness {
     /// It is granted after all who wait before it.
     #[default]
     Fair,
-    /// It is granted whenever it fits beside the present holders, even if others wait. If it does not fit, it takes its place in the
-    /// queue like any other.
+    /// It is granted whenever it fits beside the present holders, although others wait that do not. If it does not fit, it
+    /// takes its place in the queue like any other.
     Barging,
 }
 
@@ -71,6 +71,12 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The same claim in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        Self { terms: Terms { mode, ..self.terms }, ..self.clone() }
+    }
+
     /// The lease that grants these tokens to this claim, without slots.
     pub fn lease(&self, tokens: TokenRange) -> Lease {
         self.lease_of(tokens, Slots::NONE)

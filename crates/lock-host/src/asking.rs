@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Fairness, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
+use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
 
 use crate::cancel::CancelToken;
 use crate::kinds::Exclusive;
@@ -79,8 +79,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// A wish of a new turn.
     fn wish(&self) -> Join {
         let turn = self.site.ports().next_turn();
-        let LockOptions { attempts, max_hold, .. } = *self.options;
-        let (terms, patience, fairness, note) = (self.terms, self.patience, Fairness::Fair, self.note.clone());
+        let LockOptions { attempts, fairness, max_hold, .. } = *self.options;
+        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
         Join { turn, terms, patience, attempts, fairness, max_hold, note }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock_core::{FencingToken, Hold, LockName, Lost};
+use lock_core::{FencingToken, Hold, LeaseId, LockName, Lost};
 
 use crate::SharedClock;
 
@@ -36,6 +36,12 @@ impl Proof {
     /// first slot.
     pub fn fencing_token(&self) -> FencingToken {
         self.hold.token()
+    }
+
+    /// A value that no other holder has, for a resource that can compare values but not tokens. It is public: nobody can renew or
+    /// release the lock with it. It changes with the token.
+    pub fn lease_id(&self) -> LeaseId {
+        LeaseId::of(self.hold.lease().owner, self.hold.token())
     }
 
     /// When the hold ends unless it is renewed first. Each renewal moves it.
@@ -114,6 +120,7 @@ mod tests {
         let (proof, hold) = proof(&clock, Mode::Exclusive, Slots::NONE);
         assert_eq!((proof.name(), proof.fencing_token().get(), proof.remaining()), (&name, 7, TTL));
         assert!(proof.check().is_ok() && proof.valid_until() > Instant::now());
+        assert_eq!(proof.lease_id(), LeaseId::of(Owner::from_random([1; 16]), proof.fencing_token()));
         clock.advance(TTL);
         assert!(matches!(proof.check().unwrap_err().reason, LossReason::Expired(None)));
         hold.extend(clock.now() + TTL);

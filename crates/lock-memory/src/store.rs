@@ -60,7 +60,8 @@ impl Store {
     ///
     /// If the [limit](limit) of a semaphore was set, a claim for permits is served under that.
     ///
-    /// The waiters before it are served first, as far as they fit. A claim that is not granted takes or refreshes its place if
+    /// The waiters before it are served first, as far as they fit. A claim that is barging is then granted if it fits, although
+    /// others wait that do not. A claim that is not granted takes or refreshes its place if
     /// it wants to queue, and loses the place that it may have if it does not.
     ///
     /// A claim that replaces a lease is granted past the queue, as [`Claim::replaces`] has it.

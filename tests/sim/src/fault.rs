@@ -106,11 +106,13 @@ pub enum Fault {
     HeldTogether,
     /// Some permits were given back.
     GaveBack,
+    /// A barging claim was granted before others that had waited for longer.
+    Barged,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::GaveBack as usize + 1;
+    const COUNT: usize = Self::Barged as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 29] = [
@@ -146,7 +148,7 @@ impl Fault {
     ];
 
     /// What happens besides at the reference store, which does more than hold locks for one at a time.
-    pub const OF_ALL_KINDS: [Self; 8] = [
+    pub const OF_ALL_KINDS: [Self; 9] = [
         Self::RequestDoubled,
         Self::Kept,
         Self::Replaced,
@@ -155,6 +157,7 @@ impl Fault {
         Self::Upgraded,
         Self::HeldTogether,
         Self::GaveBack,
+        Self::Barged,
     ];
 
     /// What goes wrong in the plots of a quorum.

@@ -40,6 +40,16 @@ pub(crate) struct Work {
     pub(crate) end: TurnEnd,
 }
 
+/// What a seat does with its guard before the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    None,
+    /// It goes on in another mode, or with fewer permits.
+    Mode(Work),
+    /// It leaves a ticket.
+    Ticket,
+}
+
 /// The choices of a seat.
 #[derive(Debug)]
 pub(crate) struct Dice {
@@ -88,9 +98,18 @@ impl Dice {
         }
     }
 
-    /// The work after the guard was changed, if it is to be changed.
-    pub(crate) fn change(&mut self) -> Option<Work> {
-        (self.cast == Cast::Kinds && self.rng.u32(..4) == 0).then(|| self.work())
+    /// What a seat does with its guard before the end.
+    pub(crate) fn change(&mut self) -> Change {
+        match self.rng.u32(..8) {
+            0 | 1 if self.cast == Cast::Kinds => Change::Mode(self.work()),
+            2 if self.cast == Cast::Kinds => Change::Ticket,
+            _ => Change::None,
+        }
+    }
+
+    /// Whether a seat goes on with the ticket of somebody else, if there is one.
+    pub(crate) fn adopts(&mut self) -> bool {
+        self.cast == Cast::Kinds && self.rng.bool()
     }
 
     /// How long a seat rests after its turn.

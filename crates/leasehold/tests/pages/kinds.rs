@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use leasehold::{Client, Kit};
+use leasehold::kit::{JobOutcome, Slot};
+use leasehold::{Client, FencingToken, Kit};
 
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
@@ -64,6 +65,20 @@ async fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn send_report(token: FencingToken) -> String {
+    format!("the report, under token {token}")
+}
+
+async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let slot: Slot = "2099-11-21T03:00".parse()?;
+    let job = locks.job("nightly").slot(slot).at_most(Duration::from_secs(3600));
+    match job.run(async |guard| send_report(guard.fencing_token())).await? {
+        JobOutcome::Ran(report) => println!("sent {report}"),
+        JobOutcome::Skipped(skipped) => println!("{skipped}"),
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::connect("memory:").await?;
@@ -72,5 +87,6 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     permits(&locks).await?;
     sets(&locks).await?;
     again(&locks).await?;
+    jobs(&locks).await?;
     latches(&locks).await
 }

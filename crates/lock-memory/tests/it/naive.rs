@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Certainty, Claim, ErrorKind, Fenced, Holder, Lease, Mode, Moment, Owner, Queueing, ReleaseRequest, Released, Terms,
+    Certainty, Claim, ErrorKind, Fairness, Fenced, Holder, Lease, Mode, Moment, Owner, Queueing, ReleaseRequest,
+    Released, Terms,
 };
 
 use crate::support::PLACE;
@@ -158,7 +159,7 @@ impl Naive {
     fn ask(&mut self, now: Moment, claim: &Claim) -> Said {
         let (owner, mode) = (claim.owner, claim.terms.mode);
         let is_next = self.queue.first().is_none_or(|waits| waits.claim.owner == owner);
-        if is_next && self.fits(mode) {
+        if (is_next || claim.fairness == Fairness::Barging) && self.fits(mode) {
             self.add(claim, now + claim.terms.ttl.get());
             return self.granted(now, owner);
         }

@@ -11,6 +11,7 @@ if type(held) == 'table' then return held end
 if redis.call('EXISTS', tombstone) == 1 then return redis.error_reply('GIVENUP this claim was given up') end
 local share = sharing()
 local name = share.visited(lock, queue, held or nil)
+limit = share.under(name, limit)
 local is_ours = name.limit > 0 or string.sub(held or '', 1, 4) == 'lh1:'
 if is_ours and kind_of(name.limit) ~= kind_of(limit) then return {'otherkind', name.limit} end
 
@@ -42,7 +43,7 @@ local function grant(lease)
   leave(queue, waiters, owner)
   share.hand_over(name)
   share.settle(name)
-  return {'granted', low, high, slots, redis.call('EXISTS', waiters)}
+  return {'granted', low, high, slots, redis.call('EXISTS', waiters), limit}
 end
 
 local function replace()

@@ -112,6 +112,7 @@ impl<B: Backend> Process<B> {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
         let mode = self.mode(env, site);
+        let fairness = self.sites[site].usage.fairness(&mut env.dice);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
@@ -120,19 +121,11 @@ impl<B: Backend> Process<B> {
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        self.sites[site].users.insert(turn, User::new(wish, env.now));
+        self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
-            Input::Join(Join {
-                turn,
-                terms: Terms { mode, ttl },
-                patience,
-                attempts: None,
-                fairness: Fairness::Fair,
-                max_hold,
-                note,
-            }),
+            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }),
         ));
     }
 
@@ -147,12 +140,12 @@ impl<B: Backend> Process<B> {
     }
 
     /// A user gets its turn, and no answer to a claim has just come: if it reads under a lease that others hold already, it
-    /// passes nobody at the store.
+    /// passes nobody at the store, unless it is barging.
     pub(super) fn may_join(&self, env: &mut Env<B::Talk>, index: usize, turn: TurnId, hold: &Hold) {
         let users = &self.sites[index].users;
         let same = |user: &User| user.hold.as_ref().is_some_and(|held| held.lease().owner == hold.lease().owner);
         let joins = users.values().any(|user| same(user) && user.begun < Some(env.now));
-        if let Some(user) = users.get(&turn).filter(|_| joins) {
+        if let Some(user) = users.get(&turn).filter(|user| joins && user.fairness == Fairness::Fair) {
             env.watch.joined(&hold.lease().name, user.since);
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use lock_core::{Answer, Capabilities, Durability, Event, Moment, Owner, Policy, Released, RequestOrder, Waiting};
+use lock_core::{
+    Answer, Capabilities, Durability, Event, Fairness, Moment, Owner, Policy, Released, RequestOrder, Waiting,
+};
 
 use super::backend::Translator;
 use super::invariants::{self, Arrivals, Outsider, Tokens};
@@ -60,6 +62,8 @@ pub(crate) struct One<M: Model> {
     pub(super) usages: Vec<Usage>,
     tokens: Tokens,
     pub(super) arrivals: Arrivals,
+    /// The owners of claims that stood still with the server: it may have forgotten their releases by then.
+    pub(super) served_late: BTreeSet<Owner>,
     mistake: Option<Mistake>,
 }
 
@@ -74,11 +78,12 @@ impl<M: Model> One<M> {
             usages: (0..names).map(|_| M::usage(&mut env.dice)).collect(),
             tokens: Tokens::default(),
             arrivals: Arrivals::default(),
+            served_late: BTreeSet::new(),
             mistake,
         }
     }
 
-    /// The owners of claims that may still arrive.
+    /// The owners of claims that may still arrive, or arrived so late that nothing is known of them.
     fn claims_under_way(&self, env: &Env<Words>) -> BTreeSet<Owner> {
         let waiting = match &self.service {
             Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
@@ -88,7 +93,7 @@ impl<M: Model> One<M> {
             Ask::Acquire(claim, _) => Some(claim.owner),
             _ => None,
         });
-        claims.collect()
+        claims.chain(self.served_late.iter().copied()).collect()
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -152,10 +157,11 @@ impl<M: Model> World<One<M>> {
             return;
         }
         let arrivals = &mut self.stores.arrivals;
-        let mut replaced = None;
+        let (mut replaced, mut barging) = (None, None);
         match (ask, &outcome.say) {
             (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Granted { .. }))) => {
                 replaced = claim.replaces.map(|_| claim.owner);
+                barging = Some(claim.owner).filter(|_| claim.fairness == Fairness::Barging);
             }
             (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Queued { valid_for, .. }))) => {
                 arrivals.queued(now, &claim.name, claim.owner, now + *valid_for);
@@ -170,8 +176,15 @@ impl<M: Model> World<One<M>> {
         // In the order in which they were granted.
         granted.sort_by_key(|lease| lease.tokens);
         for lease in granted {
-            let result = arrivals.granted(now, lease, replaced);
-            self.env.watch.report(Rule::Overtaken, result);
+            let (owner, passed) = (lease.owner, arrivals.granted(now, lease).filter(|_| replaced != Some(lease.owner)));
+            match passed {
+                Some(_) if barging == Some(owner) => self.env.fired(Fault::Barged),
+                Some(first) => {
+                    let what = format!("{owner:?} was served, and {first:?} has waited for longer at {}", lease.name);
+                    self.env.watch.report(Rule::Overtaken, Err(what));
+                }
+                None => self.env.watch.report(Rule::Overtaken, Ok(())),
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! true of the reference backend, and others are true of the twin.
 
 mod answering;
+mod barging;
 mod cover;
 mod dead;
 mod holding;
@@ -100,6 +101,7 @@ const UNTRIED: [(&str, &str); 2] = [
 #[test]
 fn every_case_catches_a_twin() {
     let of_leases = [
+        barging::CAUGHT,
         holding::CAUGHT,
         keeping::CAUGHT,
         lasting::CAUGHT,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::super::pending::{Of, PendingRelease};
 use super::super::progress::Progress;
-use super::super::quest::{Place, Quest};
+use super::super::quest::Place;
 use super::super::replacement::Replacement;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
@@ -505,10 +505,8 @@ fn check_order(station: &Station, id: ActionId, claim: &Claim) {
     let owed = station.pending_releases.0.iter().filter(came_first);
     let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
     // A grant that came too late is asked for again.
-    let is_known = |quest: &Quest| quest.owner == claim.owner && quest.place == Place::Queued;
-    let is_first = station.policy.store.waiting == Waiting::Poll
-        && claim.replaces.is_none()
-        && !station.quests.iter().any(|quest| is_known(quest));
+    let known = station.quests.iter().find(|quest| quest.owner == claim.owner && quest.place == Place::Queued);
+    let is_first = station.policy.store.waiting == Waiting::Poll && claim.replaces.is_none() && known.is_none();
     assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
 }
 
