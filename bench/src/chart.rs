@@ -187,10 +187,10 @@ fn label(x: f64, y: f64, text: &str) -> Text {
 fn colour(subject: Subject) -> &'static str {
     match subject {
         Subject::Bare => "#98a2b3",
-        Subject::ByHand => "#667085",
+        Subject::ByHand | Subject::ReadByHand | Subject::PermitByHand => "#667085",
         Subject::Leasehold => "#1570ef",
         Subject::Chain0 => "#84caff",
-        Subject::Pool | Subject::SixteenthHeld => "#53b1fd",
+        Subject::Read | Subject::Permit | Subject::Pool | Subject::SixteenthHeld => "#53b1fd",
         Subject::Rslock => "#f79009",
         Subject::RslockEager => "#fec84b",
     }

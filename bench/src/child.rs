@@ -11,6 +11,7 @@ mod sqlite;
 
 use anyhow::{Result, bail};
 use bench_measure::{Plan, Runtime, Subject, run};
+use lock_core::{Limit, Mode};
 
 /// Does the work of the plan in `argument`.
 pub(crate) fn main(argument: Option<String>) -> Result<()> {
@@ -24,9 +25,13 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::Bare if sqlite::path(&plan).is_some() => run(&plan, sqlite::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
-        Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan)),
-        Subject::Leasehold | Subject::SixteenthHeld => run(&plan, ours::Ours::connect(&plan, None)),
-        Subject::Chain0 => run(&plan, ours::Ours::connect(&plan, Some(0))),
+        Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Exclusive)),
+        Subject::ReadByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Shared)),
+        Subject::PermitByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::one_permit(Limit::ONE))),
+        Subject::Leasehold | Subject::SixteenthHeld => run(&plan, ours::Ours::connect(&plan, ours::mutex, None)),
+        Subject::Read => run(&plan, ours::Ours::connect(&plan, ours::read, None)),
+        Subject::Permit => run(&plan, ours::Ours::connect(&plan, ours::permit, None)),
+        Subject::Chain0 => run(&plan, ours::Ours::connect(&plan, ours::mutex, Some(0))),
         Subject::Pool => run(&plan, ours::Ours::pooled(&plan)),
         Subject::Rslock | Subject::RslockEager => bail!("rslock has a program of its own"),
     }

@@ -7,17 +7,23 @@ use crate::scenario::{Kind, Scenario};
 impl Scenario {
     /// Who takes part.
     pub(crate) fn subjects(&self) -> &'static [Subject] {
-        use Subject::{Bare, ByHand, Chain0, Leasehold, Pool, Rslock, RslockEager, SixteenthHeld};
+        use Subject::{
+            Bare, ByHand, Chain0, Leasehold, Permit, PermitByHand, Pool, Read, ReadByHand, Rslock, RslockEager,
+            SixteenthHeld,
+        };
         match self.kind {
             Kind::Pairs { runtime: Runtime::Blocking, .. } => &[Bare, ByHand, Leasehold],
             Kind::Pairs { .. } => &[Bare, ByHand, Leasehold, Rslock],
+            Kind::Read => &[ByHand, Leasehold, ReadByHand, Read],
+            Kind::Permit => &[ByHand, Leasehold, PermitByHand, Permit],
             Kind::Held { .. } => &[Leasehold, SixteenthHeld],
             Kind::Contend { .. } => &[Bare, Leasehold, Chain0, Rslock, RslockEager],
+            Kind::Permits { .. } => &[Chain0, Permit],
             Kind::Pool(_) => &[Leasehold, Pool],
             Kind::Hold => &[Bare, Leasehold, Rslock],
             Kind::Memory => &[Bare, Leasehold, Rslock],
             Kind::Crash => &[Bare, Leasehold, Chain0, Rslock],
-            Kind::Queue => &[ByHand],
+            Kind::Queue | Kind::Readers => &[ByHand],
             Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
             Kind::Broken(_) => &[Leasehold, Rslock],
             Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => &[Bare, Leasehold],
@@ -35,8 +41,9 @@ impl Scenario {
             | Kind::SqlitePairs { .. }
             | Kind::SqliteWait
             | Kind::Reads => Subject::Bare,
-            Kind::Queue | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
-            Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
+            Kind::Queue | Kind::Readers | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
+            Kind::Read | Kind::Permit | Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
+            Kind::Permits { .. } => Subject::Chain0,
         }
     }
 
@@ -45,7 +52,9 @@ impl Scenario {
         match self.kind {
             Kind::Held { .. } => Subject::SixteenthHeld,
             Kind::Pool(_) => Subject::Pool,
-            Kind::Queue => Subject::ByHand,
+            Kind::Read => Subject::Read,
+            Kind::Permit | Kind::Permits { .. } => Subject::Permit,
+            Kind::Queue | Kind::Readers => Subject::ByHand,
             Kind::Pairs { .. }
             | Kind::Contend { .. }
             | Kind::Hold
@@ -66,7 +75,11 @@ pub(crate) fn title(subject: Subject) -> &'static str {
     match subject {
         Subject::Bare => "bare pair",
         Subject::ByHand => "our scripts by hand",
+        Subject::ReadByHand => "our scripts by hand, a reader",
+        Subject::PermitByHand => "our scripts by hand, a permit",
         Subject::Leasehold => "leasehold",
+        Subject::Read => "leasehold, a reader",
+        Subject::Permit => "leasehold, a permit",
         Subject::Chain0 => "leasehold, chain 0",
         Subject::Pool => "leasehold, pool",
         Subject::SixteenthHeld => "leasehold, 1 in 16 held",
@@ -80,7 +93,10 @@ pub(crate) fn to(base: Subject) -> &'static str {
     match base {
         Subject::Bare => "to bare",
         Subject::ByHand => "to by hand",
+        Subject::ReadByHand | Subject::PermitByHand => "to the same by hand",
         Subject::Leasehold => "to leasehold",
+        Subject::Read => "to a reader",
+        Subject::Permit => "to a permit",
         Subject::Chain0 => "to chain 0",
         Subject::Pool => "to a pool",
         Subject::SixteenthHeld => "to 1 in 16 held",

@@ -74,6 +74,18 @@ pub(crate) enum Figure {
     HandOver,
     /// The same, to the one at the shortest queue.
     HandOverGrowth,
+    /// The median script of a reader that begins beside the most others, in microseconds; of the next two, likewise.
+    ReadBegins,
+    /// The same, to the one beside the fewest; of a number between, if that is more.
+    ReadBeginsGrowth,
+    /// Of a reader's renewal.
+    ReadRenewal,
+    /// The same, to the one beside the fewest.
+    ReadRenewalGrowth,
+    /// Of a reader that ends.
+    ReadEnds,
+    /// The same, to the one beside the fewest.
+    ReadEndsGrowth,
     /// Of the acquires at a quorum, those that needed one round of requests only, at least, in percent.
     OneRound,
     /// The median of a pair while a node is broken, to that before.
@@ -125,6 +137,12 @@ impl Figure {
             Self::JoinGrowth => "joins, to 100",
             Self::LeaveAtOnceGrowth => "leaves, to 100",
             Self::HandOverGrowth => "hands over, to 100",
+            Self::ReadBegins => "begins µs",
+            Self::ReadRenewal => "renews µs",
+            Self::ReadEnds => "ends µs",
+            Self::ReadBeginsGrowth => "begins, to 10",
+            Self::ReadRenewalGrowth => "renews, to 10",
+            Self::ReadEndsGrowth => "ends, to 10",
             Self::OneRound => "one round %",
             Self::ToHealthy => "to healthy",
             Self::Longest => "longest ms",
@@ -171,6 +189,12 @@ impl Figure {
             | Self::LeaveAtOnceGrowth
             | Self::HandOver
             | Self::HandOverGrowth
+            | Self::ReadBegins
+            | Self::ReadBeginsGrowth
+            | Self::ReadRenewal
+            | Self::ReadRenewalGrowth
+            | Self::ReadEnds
+            | Self::ReadEndsGrowth
             | Self::OneRound
             | Self::ToHealthy => Summary::Median,
         }

@@ -4,8 +4,8 @@
 //! connection: the minimum for a lock, and our own scripts without our library. All subjects of a scenario run in turn,
 //! each in its own process, in an order that is drawn again in every round.
 //!
-//! Reading order: `args` · `scenario`, `compared` (what is measured) · `rounds`, `awake` (in which order) · `runs`, `queue`,
-//! `quorum`, `sqlite` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
+//! Reading order: `args` · `scenario`, `compared` (what is measured) · `rounds`, `awake` (in which order) · `runs`, `steps`,
+//! `queue`, `readers`, `quorum`, `sqlite` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
 //! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `summary`, `history`,
 //! `page`, `publish` (how it is shown).
 #![allow(
@@ -30,12 +30,14 @@ mod process;
 mod publish;
 mod queue;
 mod quorum;
+mod readers;
 mod results;
 mod rounds;
 mod runs;
 mod scenario;
 mod server;
 mod sqlite;
+mod steps;
 mod summary;
 mod table;
 mod targets;

@@ -34,7 +34,11 @@ impl Programs {
         let mut command = match plan.subject {
             Subject::Bare
             | Subject::ByHand
+            | Subject::ReadByHand
+            | Subject::PermitByHand
             | Subject::Leasehold
+            | Subject::Read
+            | Subject::Permit
             | Subject::Chain0
             | Subject::Pool
             | Subject::SixteenthHeld => {

@@ -95,7 +95,11 @@ fn subjects(scenario: &Scenario, programs: &Programs) -> Vec<Subject> {
         Subject::Rslock | Subject::RslockEager => programs.rslock.is_some(),
         Subject::Bare
         | Subject::ByHand
+        | Subject::ReadByHand
+        | Subject::PermitByHand
         | Subject::Leasehold
+        | Subject::Read
+        | Subject::Permit
         | Subject::Chain0
         | Subject::Pool
         | Subject::SixteenthHeld => true,

@@ -45,16 +45,26 @@ impl Ground<'_> {
                 let Scale { warm_up, span, .. } = self.scale;
                 self.pairs(&self.plan(subject, runtime, Work::Pairs { tasks, ending, warm_up, span }))
             }
+            Kind::Read | Kind::Permit => {
+                let Scale { warm_up, span, .. } = self.scale;
+                let work = Work::Pairs { tasks: 1, ending: Ending::Awaited, warm_up, span };
+                self.pairs(&self.plan(subject, Runtime::CurrentThread, work))
+            }
             Kind::Held { tasks, runtime } => self.held(subject, tasks, runtime),
             Kind::Contend { waiters, processes } => {
                 let figures = self.contend(subject, waiters, processes, Runtime::CurrentThread)?;
-                if subject == Subject::Chain0 { self.beside_a_pair(figures) } else { Ok(figures) }
+                if subject == Subject::Chain0 { self.beside_a_pair(subject, figures) } else { Ok(figures) }
+            }
+            Kind::Permits { waiters, processes } => {
+                let figures = self.contend(subject, waiters, processes, Runtime::CurrentThread)?;
+                self.beside_a_pair(subject, figures)
             }
             Kind::Pool(runtime) => self.contend(subject, 2, 2, runtime),
             Kind::Hold => self.hold(subject),
             Kind::Memory => self.memory(subject),
             Kind::Crash => self.crash(subject),
             Kind::Queue => self.queue(),
+            Kind::Readers => self.readers(),
             Kind::Quorum { tasks } => self.quorum(subject, tasks),
             Kind::Beside => self.beside(subject),
             Kind::Broken(fault) => self.broken(subject, fault),
@@ -145,10 +155,10 @@ impl Ground<'_> {
     }
 
     /// Measures an uncontended pair of the same library at once after the hand-overs, while the machine is as busy.
-    fn beside_a_pair(&mut self, hand_overs: Figures) -> Result<Figures> {
+    fn beside_a_pair(&mut self, subject: Subject, hand_overs: Figures) -> Result<Figures> {
         let Scale { warm_up, span, .. } = self.scale;
         let work = Work::Pairs { tasks: 1, ending: Ending::Awaited, warm_up, span };
-        let pair = self.pairs(&self.plan(Subject::Chain0, Runtime::CurrentThread, work))?;
+        let pair = self.pairs(&self.plan(subject, Runtime::CurrentThread, work))?;
         let times = hand_overs.get(Figure::P50).zip(pair.get(Figure::P50));
         Ok(times.map_or(hand_overs.clone(), |(hand_over, pair)| hand_overs.with(Figure::ToPair, hand_over / pair)))
     }
@@ -245,7 +255,15 @@ pub(crate) fn client_costs(done: f64, reports: &[Report]) -> Figures {
 fn plainly_sent(subject: Subject) -> &'static [&'static str] {
     match subject {
         Subject::Bare | Subject::Rslock | Subject::RslockEager => &["set"],
-        Subject::ByHand | Subject::Leasehold | Subject::Chain0 | Subject::Pool | Subject::SixteenthHeld => &[],
+        Subject::ByHand
+        | Subject::ReadByHand
+        | Subject::PermitByHand
+        | Subject::Leasehold
+        | Subject::Read
+        | Subject::Permit
+        | Subject::Chain0
+        | Subject::Pool
+        | Subject::SixteenthHeld => &[],
     }
 }
 

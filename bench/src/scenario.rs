@@ -13,10 +13,16 @@ use Runtime::{Blocking, CurrentThread, TwoThreads};
 pub(crate) enum Kind {
     /// Tasks that acquire and release, each its own lock, through one client.
     Pairs { tasks: u32, runtime: Runtime, ending: Ending },
-    /// The same by tries, with and without locks that another process holds.
+    /// One task that acquires and releases: alone, and together with other readers.
+    Read,
+    /// The same: alone, and with a permit.
+    Permit,
+    /// Tasks as those of pairs, by tries, with and without locks that another process holds.
     Held { tasks: u32, runtime: Runtime },
     /// Waiters for one lock, shared out over processes.
     Contend { waiters: u32, processes: u32 },
+    /// The same for the one permit of a semaphore.
+    Permits { waiters: u32, processes: u32 },
     /// Two waiters for one lock, each in a process of its own, over pools.
     Pool(Runtime),
     /// Many leases held for long.
@@ -27,6 +33,8 @@ pub(crate) enum Kind {
     Crash,
     /// Steps at queues of different lengths.
     Queue,
+    /// Steps of readers beside others.
+    Readers,
     /// Tasks that acquire and release, each its own lock, at the nodes of a quorum.
     Quorum { tasks: u32 },
     /// The same with one task, beside another process with one.
@@ -131,7 +139,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 32] = [
+pub(crate) const ALL: [Scenario; 36] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -140,6 +148,8 @@ pub(crate) const ALL: [Scenario; 32] = [
     scenario("tasks-64-mt", "64 tasks, a free lock each, one client, two worker threads", pairs(64, TwoThreads)),
     scenario("tasks-1000", "1000 tasks, a free lock each, one client", pairs(1000, CurrentThread)),
     scenario("tasks-1000-mt", "1000 tasks, a free lock each, one client, two worker threads", pairs(1000, TwoThreads)),
+    scenario("read", "One task, a free lock, as a reader", Kind::Read),
+    scenario("permit", "One task, a free semaphore", Kind::Permit),
     scenario("held", "64 tasks that try, with one lock in sixteen held", held(CurrentThread)),
     scenario("held-mt", "64 tasks that try, with one lock in sixteen held, two worker threads", held(TwoThreads)),
     scenario("blocking", "One plain thread, a free lock", pairs(1, Blocking)),
@@ -153,6 +163,11 @@ pub(crate) const ALL: [Scenario; 32] = [
     scenario("split-2", "2 waiters for one lock, two processes", Kind::Contend { waiters: 2, processes: 2 }),
     scenario("split-8", "8 waiters for one lock, two processes", Kind::Contend { waiters: 8, processes: 2 }),
     scenario("split-64", "64 waiters for one lock, two processes", Kind::Contend { waiters: 64, processes: 2 }),
+    scenario(
+        "permits-8",
+        "8 waiters for the one permit of a semaphore, two processes",
+        Kind::Permits { waiters: 8, processes: 2 },
+    ),
     scenario("pool", "2 waiters for one lock, two processes, over a deadpool pool", Kind::Pool(CurrentThread)),
     scenario("pool-blocking", "2 threads for one lock, two processes, over an r2d2 pool", Kind::Pool(Blocking)),
     scenario("hold", "Leases that are held and renewed, ttl 10 s", Kind::Hold),
@@ -162,6 +177,11 @@ pub(crate) const ALL: [Scenario; 32] = [
         "queue",
         "Steps at a queue of 10,000 that nobody tells, and at most to one of 100 (1,000 or 10,000)",
         Kind::Queue,
+    ),
+    scenario(
+        "readers",
+        "Steps of a reader beside 10,000 others, and at most to one beside 10 (1,000 or 10,000)",
+        Kind::Readers,
     ),
     scenario("quorum-one", "Five nodes: one task, a free lock", Kind::Quorum { tasks: 1 }),
     scenario("quorum-64", "Five nodes: 64 tasks, a free lock each, one client", Kind::Quorum { tasks: 64 }),
@@ -184,14 +204,15 @@ impl Scenario {
         use Figure::{
             AfterExpiry, AskAgain, AskAgainGrowth, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands,
             Failed, Fairness, HandOver, HandOverGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, Longest, Max,
-            OneRound, Overlaps, P50, P99, Rate, Renewals, Script, ScriptTail, ServerLease, ServerShare, ServerTime,
-            ServerWaiter, SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
+            OneRound, Overlaps, P50, P99, Rate, ReadBegins, ReadBeginsGrowth, ReadEnds, ReadEndsGrowth, ReadRenewal,
+            ReadRenewalGrowth, Renewals, Script, ScriptTail, ServerLease, ServerShare, ServerTime, ServerWaiter,
+            SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
         };
         match self.kind {
-            Kind::Pairs { .. } | Kind::Held { .. } => {
+            Kind::Pairs { .. } | Kind::Read | Kind::Permit | Kind::Held { .. } => {
                 &[ServerTime, ClientTime, P50, P99, Max, Rate, Commands, ScriptTail, Failed]
             }
-            Kind::Contend { .. } | Kind::Pool(_) => {
+            Kind::Contend { .. } | Kind::Permits { .. } | Kind::Pool(_) => {
                 &[ServerTime, ClientTime, P50, ToPair, P99, Max, Rate, Commands, Fairness, Overlaps, Failed]
             }
             Kind::Hold => &[
@@ -211,6 +232,7 @@ impl Scenario {
             Kind::Queue => {
                 &[AskAgain, AskAgainGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, HandOver, HandOverGrowth]
             }
+            Kind::Readers => &[ReadBegins, ReadBeginsGrowth, ReadRenewal, ReadRenewalGrowth, ReadEnds, ReadEndsGrowth],
             Kind::Quorum { .. } | Kind::Beside => {
                 &[ServerTime, ClientTime, P50, P99, Max, Rate, Commands, OneRound, Failed]
             }
@@ -224,15 +246,21 @@ impl Scenario {
     pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
         match self.kind {
             Kind::Pairs { .. }
+            | Kind::Read
+            | Kind::Permit
             | Kind::Held { .. }
             | Kind::Quorum { .. }
             | Kind::Beside
             | Kind::SqlitePairs { .. }
             | Kind::Reads => scale.rounds,
-            Kind::Contend { .. } | Kind::Pool(_) => scale.contended_rounds,
-            Kind::Hold | Kind::Memory | Kind::Crash | Kind::Queue | Kind::Broken(_) | Kind::SqliteWait => {
-                scale.long_rounds
-            }
+            Kind::Contend { .. } | Kind::Permits { .. } | Kind::Pool(_) => scale.contended_rounds,
+            Kind::Hold
+            | Kind::Memory
+            | Kind::Crash
+            | Kind::Queue
+            | Kind::Readers
+            | Kind::Broken(_)
+            | Kind::SqliteWait => scale.long_rounds,
         }
     }
 
@@ -241,13 +269,17 @@ impl Scenario {
         match self.kind {
             Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => 0,
             Kind::Pairs { .. }
+            | Kind::Read
+            | Kind::Permit
             | Kind::Held { .. }
             | Kind::Contend { .. }
+            | Kind::Permits { .. }
             | Kind::Pool(_)
             | Kind::Hold
             | Kind::Memory
             | Kind::Crash
-            | Kind::Queue => 1,
+            | Kind::Queue
+            | Kind::Readers => 1,
             Kind::Quorum { .. } | Kind::Beside | Kind::Broken(_) => NODES,
         }
     }

@@ -10,10 +10,10 @@ use crate::measured::Measured;
 use Bound::{AtLeast, AtMost};
 use Figure::{
     AfterExpiry, AskAgainGrowth, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness,
-    HandOverGrowth, JoinGrowth, LeaveAtOnceGrowth, Longest, OneRound, P50, Rate, ScriptTail, ServerShare, ServerTime,
-    SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
+    HandOverGrowth, JoinGrowth, LeaveAtOnceGrowth, Longest, OneRound, P50, Rate, ReadBeginsGrowth, ReadEndsGrowth,
+    ReadRenewalGrowth, ScriptTail, ServerShare, ServerTime, SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
 };
-use Subject::{Bare, ByHand, Chain0, Leasehold, Pool, SixteenthHeld};
+use Subject::{Bare, ByHand, Chain0, Leasehold, Permit, Pool, Read, SixteenthHeld};
 
 /// A target and what was measured.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 72] = [
+const TARGETS: [Target; 81] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -110,6 +110,16 @@ const TARGETS: [Target; 72] = [
     Target::to("blocking", Leasehold, ClientTime, Bare, AtMost(1.1)),
     Target::to("blocking", Leasehold, P50, Bare, AtMost(1.1)),
     Target::to("blocking-64", Leasehold, Rate, Bare, AtLeast(0.8)),
+    // Readers and permits, which store more than a lock does.
+    Target::to("read", Read, ServerTime, Leasehold, AtMost(1.4)),
+    Target::to("read", Read, P50, Leasehold, AtMost(1.4)),
+    Target::to("permit", Permit, ServerTime, Leasehold, AtMost(1.4)),
+    Target::to("permit", Permit, P50, Leasehold, AtMost(1.4)),
+    Target::of("permits-8", Permit, Commands, AtMost(2.2)),
+    Target::of("permits-8", Permit, Fairness, AtLeast(0.98)),
+    Target::of("readers", ByHand, ReadBeginsGrowth, AtMost(1.5)),
+    Target::of("readers", ByHand, ReadRenewalGrowth, AtMost(1.5)),
+    Target::of("readers", ByHand, ReadEndsGrowth, AtMost(1.5)),
     // One lock that is wanted by many.
     Target::of("waiters-8", Chain0, ToPair, AtMost(1.3)),
     Target::of("waiters-8", Chain0, Commands, AtMost(2.2)),
@@ -177,8 +187,9 @@ pub(crate) fn judge(scenarios: &[Measured]) -> Vec<Verdict> {
 }
 
 fn overlaps(scenarios: &[Measured]) -> Option<f64> {
-    let ours =
-        |measured: &Measured| [Leasehold, Chain0, Pool].map(|s| measured.subject(s)?.figures.get(Figure::Overlaps));
+    let ours = |measured: &Measured| {
+        [Leasehold, Chain0, Permit, Pool].map(|s| measured.subject(s)?.figures.get(Figure::Overlaps))
+    };
     scenarios.iter().flat_map(ours).flatten().reduce(f64::max)
 }
 

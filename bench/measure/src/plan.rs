@@ -14,8 +14,16 @@ pub enum Subject {
     Bare,
     /// The scripts of this library, sent over a connection of redis-rs.
     ByHand,
+    /// The same for a lock that it reads.
+    ReadByHand,
+    /// The same for the one permit of a semaphore.
+    PermitByHand,
     /// This library with its default settings.
     Leasehold,
+    /// The same for a lock that it reads.
+    Read,
+    /// The same for the one permit of a semaphore.
+    Permit,
     /// This library without local hand-over.
     Chain0,
     /// This library over a pool, with a URL for notifications.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use bench_measure::{Meter, Names, Pairs, Plan, Report, Subject, Turn, Work, now, ready, report, write_turns};
 use leasehold::blocking::{Client, FromRedis, Mutex, connect};
+use lock_core::{Terms, Ttl};
 use lock_redis::blocking::SocketTimeouts;
 
 use super::{bare, by_hand};
@@ -40,7 +41,15 @@ fn pairs(plan: &Plan, threads: u32) -> Result<Vec<Pair>> {
             let client = connect(plan.server()?)?;
             Ok(names.map(|name| Box::new(our_pair(client.mutex(name).ttl(plan.ttl))) as Pair).collect())
         }
-        Subject::Chain0 | Subject::Pool | Subject::SixteenthHeld | Subject::Rslock | Subject::RslockEager => {
+        Subject::ReadByHand
+        | Subject::PermitByHand
+        | Subject::Read
+        | Subject::Permit
+        | Subject::Chain0
+        | Subject::Pool
+        | Subject::SixteenthHeld
+        | Subject::Rslock
+        | Subject::RslockEager => {
             bail!("not measured on plain threads")
         }
     }
@@ -137,7 +146,7 @@ fn hand_pair(plan: &Plan, name: &str) -> Result<impl FnMut() -> Result<()> + use
     let client = redis::Client::open(plan.server()?)?;
     let mut connection = client.get_connection()?;
     lock_redis::by_hand::ByHand::load().exec(&mut connection)?;
-    let commands = by_hand::Commands::new(&client, name, plan.ttl)?;
+    let commands = by_hand::Commands::new(&client, name, Terms::exclusive(Ttl::new(plan.ttl)?))?;
     Ok(move || {
         let owner = lock_host::new_owner()?;
         let answer = commands.acquire(owner)?.query(&mut connection)?;

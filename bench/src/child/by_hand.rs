@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan};
-use lock_core::{Certainty, Claim, Fairness, LockName, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{Certainty, Claim, Fairness, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_redis::by_hand::ByHand as Scripts;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
@@ -18,20 +18,20 @@ const RETRY_MS: std::ops::RangeInclusive<u64> = 5..=15;
 pub(super) struct Commands {
     scripts: Scripts,
     name: LockName,
-    ttl: Ttl,
+    terms: Terms,
     note: Note,
 }
 
 impl Commands {
-    pub(super) fn new(client: &redis::Client, name: &str, ttl: Duration) -> Result<Self> {
-        Ok(Self { scripts: Scripts::new(client), name: name.parse()?, ttl: Ttl::new(ttl)?, note: lock_host::note("")? })
+    pub(super) fn new(client: &redis::Client, name: &str, terms: Terms) -> Result<Self> {
+        Ok(Self { scripts: Scripts::new(client), name: name.parse()?, terms, note: lock_host::note("")? })
     }
 
     pub(super) fn acquire(&self, owner: Owner) -> Result<Cmd> {
         let claim = Claim {
             name: self.name.clone(),
             owner,
-            terms: Terms::exclusive(self.ttl),
+            terms: self.terms,
             width: Width::for_waiters(1),
             floor: None,
             note: self.note.clone(),
@@ -46,7 +46,7 @@ impl Commands {
         let request = ReleaseRequest {
             name: self.name.clone(),
             owner,
-            terms: Terms::exclusive(self.ttl),
+            terms: self.terms,
             certainty: Certainty::Answered,
             keep: None,
         };
@@ -68,7 +68,7 @@ pub(super) fn is_granted(answer: Value) -> Result<bool> {
 pub(super) struct ByHand {
     client: redis::Client,
     connection: MultiplexedConnection,
-    ttl: Duration,
+    terms: Terms,
 }
 
 /// One lock over it.
@@ -78,11 +78,11 @@ pub(super) struct HandLock {
 }
 
 impl ByHand {
-    pub(super) async fn connect(plan: &Plan) -> Result<Self> {
+    pub(super) async fn connect(plan: &Plan, mode: Mode) -> Result<Self> {
         let client = redis::Client::open(plan.server()?)?;
         let mut connection = connection::multiplexed(plan.server()?).await?;
         Scripts::load().exec_async(&mut connection).await?;
-        Ok(Self { client, connection, ttl: plan.ttl })
+        Ok(Self { client, connection, terms: Terms { mode, ttl: Ttl::new(plan.ttl)? } })
     }
 }
 
@@ -90,7 +90,7 @@ impl Client for ByHand {
     type Lock = HandLock;
 
     fn lock(&self, name: &str) -> Result<HandLock> {
-        let commands = Commands::new(&self.client, name, self.ttl)?;
+        let commands = Commands::new(&self.client, name, self.terms)?;
         Ok(HandLock { connection: self.connection.clone(), commands })
     }
 }

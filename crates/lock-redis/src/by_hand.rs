@@ -1,12 +1,15 @@
 //! The exact commands and scripts of this backend, to be sent directly: benchmarks measure against them, and models are
 //! compared with them. Not for users.
 
+use std::slice;
+
 use lock_core::node::Ask;
-use lock_core::{Claim, ReleaseRequest};
+use lock_core::{Claim, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
+use crate::verbs::Renewal;
 use crate::wire::{Line, Question, Wire, load};
 
 /// The texts of the scripts that our connections use.
@@ -60,6 +63,11 @@ impl ByHand {
     /// The command for a release.
     pub fn release(&self, request: &ReleaseRequest) -> Option<Cmd> {
         Some(request.call(self.line()).ok()?.command)
+    }
+
+    /// The command for a renewal of one lease.
+    pub fn renew(&self, lease: &Lease) -> Option<Cmd> {
+        Some(Renewal(slice::from_ref(lease)).call(self.line()).ok()?.command)
     }
 
     /// Loads the scripts.
