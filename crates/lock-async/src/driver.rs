@@ -95,7 +95,7 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        let mut inner = leave(site, turn, None);
+        let mut inner = leave(site, Leaving::now(turn), None);
         inner.waiters.own.hand_over(|request| site.ports().driver.send(request));
         let stranded = inner.waiters.own.take_stranded();
         drop(inner);
@@ -124,10 +124,10 @@ pub fn runtime() -> Handle {
 }
 
 /// Waits for the end of a hold: the outcome, unless the turn has already ended.
-pub(crate) async fn end(site: &Site, turn: TurnId) -> Option<Ended> {
+pub(crate) async fn end(site: &Site, leaving: Leaving) -> Option<Ended> {
     let (sender, ended) = oneshot::channel();
-    drop(leave(site, turn, Some(sender)));
-    answer(site, turn, ended).await
+    drop(leave(site, leaving, Some(sender)));
+    answer(site, leaving.turn, ended).await
 }
 
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
@@ -146,12 +146,12 @@ fn ask_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Ve
 }
 
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.
-fn leave(site: &Site, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> Locked<'_> {
+fn leave(site: &Site, leaving: Leaving, ended: Option<oneshot::Sender<Ended>>) -> Locked<'_> {
     let mut inner = site.lock();
-    if inner.waiters.hear_end(turn, ended) {
-        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
+    if inner.waiters.hear_end(leaving.turn, ended) {
+        site.feed(&mut inner, Input::Leave(leaving));
     }
-    inner.waiters.forget_waiting(turn);
+    inner.waiters.forget_waiting(leaving.turn);
     inner
 }
 

@@ -166,7 +166,7 @@ mod tests {
             let mutex = client.mutex("a");
             _ = tokio::time::timeout(Duration::from_micros(10), mutex.acquire()).await;
         }
-        let site = client.0.find(&"a".parse().unwrap(), lock_core::NameKind::Lock).unwrap();
+        let site = client.0.find(&"a".parse().unwrap()).unwrap();
         let turns = site.lock().waiters.turns();
         assert_eq!(turns.len(), 2, "{turns:?}");
         drop(guard);

@@ -59,7 +59,7 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        leave(site, turn);
+        leave(site, Leaving::now(turn));
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
@@ -113,10 +113,11 @@ pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
 }
 
 /// Ends the turn and waits until the store has answered; `None` if it had already ended.
-pub(crate) fn leave(site: &Site, turn: TurnId) -> End {
+pub(crate) fn leave(site: &Site, leaving: Leaving) -> End {
+    let turn = leaving.turn;
     let mut inner = site.lock();
     inner.waiters.get_mut(turn)?.presence = Presence::Here;
-    site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
+    site.feed(&mut inner, Input::Leave(leaving));
     let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());
     inner.waiters.by_turn.remove(&turn);
     find_hands(site, &mut inner.waiters);

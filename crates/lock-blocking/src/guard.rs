@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lock_core::Lost;
+use lock_core::station::Leaving;
 use lock_host::{NAP_MAX, ReleaseError, VerifyError};
 
 use crate::driver::{Driver, change, leave};
@@ -102,6 +103,45 @@ impl<M> Guard<M> {
     /// # }
     /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
-        self.0.ended(leave(self.0.site(), self.0.turn()))
+        self.0.ended(leave(self.0.site(), Leaving::now(self.0.turn())))
+    }
+}
+
+impl Guard {
+    /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that the
+    /// lock was held until now, and that the store keeps it.
+    ///
+    /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
+    /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
+    /// be missed: the lock is then free when its ttl is over.
+    ///
+    /// # Errors
+    /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
+    /// dropped, which releases the lock at once. To find out before, look at the
+    /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
+    /// outcome, the lock may be free at once.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_host as leasehold;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// use std::time::Duration;
+    ///
+    /// // A machine whose clock is late comes too late: the report was sent.
+    /// if let Some(guard) = locks.mutex("report:2026-11-22").try_acquire()? {
+    ///     println!("send the report");
+    ///     guard.release_keeping(Duration::from_secs(600))?;
+    /// }
+    /// assert!(locks.mutex("report:2026-11-22").try_acquire()?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
+        self.0.ended(leave(self.0.site(), self.0.keeping(time)?))
     }
 }

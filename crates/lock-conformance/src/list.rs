@@ -89,6 +89,7 @@ macro_rules! __cases {
                 the_owner_that_left_has_nothing_of_a_kept_lock: Ability(Keep);
                 a_release_ends_the_keeping: Ability(Keep);
                 a_waiter_has_a_kept_lock_when_its_time_is_over: Ability(Keep);
+                a_guard_is_released_for_later: Ability(Keep);
             }
             replacing {
                 a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
@@ -181,6 +182,7 @@ macro_rules! __cases {
                 wrong_numbers_are_invalid: Mode(Permits);
                 another_limit_is_an_error: Mode(Permits);
                 another_kind_is_an_error: Mode(Permits);
+                a_name_is_used_otherwise_right_after_a_drop: Mode(Permits);
                 a_holder_learns_of_its_loss: Mode(Permits);
                 permits_are_renewed: Mode(Permits);
                 closing_ends_permits: Mode(Permits);

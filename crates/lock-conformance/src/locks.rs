@@ -256,3 +256,12 @@ impl<M> Guard<M> {
         }
     }
 }
+
+impl Guard {
+    pub(crate) fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
+        match self {
+            Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release_keeping(time)),
+            Self::Blocking(guard) => guard.release_keeping(time),
+        }
+    }
+}

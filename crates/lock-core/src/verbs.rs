@@ -25,7 +25,7 @@ pub enum Fairness {
     /// It is granted after all who wait before it.
     #[default]
     Fair,
-    /// It is granted whenever it fits beside the present holders, whoever waits. If it does not fit, it takes its place in the
+    /// It is granted whenever it fits beside the present holders, even if others wait. If it does not fit, it takes its place in the
     /// queue like any other.
     Barging,
 }

@@ -117,7 +117,7 @@ impl<D: Driver, M> Lock<D, M> {
         self.options.validate()?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
         let note = note(&self.options.why)?;
-        let site = self.stations.site(name, mode.name_kind()).map_err(no_randomness)?;
+        let site = self.stations.site(name).map_err(no_randomness)?;
         Ok(Asking::new(&self.stations, site, name, *mode, &self.options, note))
     }
 
@@ -154,8 +154,8 @@ impl<D: Driver, M> Lock<D, M> {
     }
 
     fn site(&self) -> Option<Arc<Site<D>>> {
-        let (name, mode) = self.wanted.as_ref().ok()?;
-        self.stations.find(name, mode.name_kind())
+        let (name, _) = self.wanted.as_ref().ok()?;
+        self.stations.find(name)
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, NameKind, ReleaseRequest};
+use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
 use crate::clock::Clock;
 use crate::host::secret;
@@ -13,14 +13,13 @@ use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
 use crate::sleepers::Sleepers;
-use crate::sync::{Arc, MutexGuard};
+use crate::sync::Arc;
 
 /// The stations of a client. They are created on demand; idle ones are dropped when there are many.
 pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,
-    locks: Sharded<Sites<D>>,
-    semaphores: Sharded<Sites<D>>,
+    sites: Sharded<Sites<D>>,
     /// Those who wait for latches.
     pub(crate) sleepers: Sleepers,
 }
@@ -45,8 +44,8 @@ const STATIONS_KEPT: usize = 32;
 impl<D: Driver> Stations<D> {
     /// No stations yet.
     pub fn new(ports: Ports<D>) -> Arc<Self> {
-        let (floor, locks, semaphores, sleepers) = Default::default();
-        Arc::new(Self { ports: Arc::new(ports), floor, locks, semaphores, sleepers })
+        let (floor, sites, sleepers) = Default::default();
+        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers })
     }
 
     /// What they share.
@@ -59,12 +58,12 @@ impl<D: Driver> Stations<D> {
         EventSink::of(Arc::downgrade(self))
     }
 
-    /// The station of a name of this kind, made if there is none.
+    /// The station of a name, made if there is none.
     ///
     /// # Errors
     /// If the system's random source fails.
-    pub fn site(&self, name: &LockName, kind: NameKind) -> io::Result<Arc<Site<D>>> {
-        let mut sites = self.of_kind(kind).of(name);
+    pub fn site(&self, name: &LockName) -> io::Result<Arc<Site<D>>> {
+        let mut sites = self.sites.of(name);
         if let Some(site) = sites.by_name.get(name) {
             return Ok(Arc::clone(site));
         }
@@ -78,38 +77,22 @@ impl<D: Driver> Stations<D> {
         Ok(site)
     }
 
-    /// The station of a name of this kind, if there is one.
-    pub fn find(&self, name: &LockName, kind: NameKind) -> Option<Arc<Site<D>>> {
-        self.of_kind(kind).of(name).by_name.get(name).cloned()
-    }
-
-    fn of_kind(&self, kind: NameKind) -> &Sharded<Sites<D>> {
-        match kind {
-            NameKind::Lock => &self.locks,
-            NameKind::Semaphore => &self.semaphores,
-        }
-    }
-
-    /// All shards.
-    fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Sites<D>>> {
-        [&self.locks, &self.semaphores].into_iter().flat_map(Sharded::all)
+    /// The station of a name, if there is one.
+    pub fn find(&self, name: &LockName) -> Option<Arc<Site<D>>> {
+        self.sites.of(name).by_name.get(name).cloned()
     }
 
     /// Closes all stations, including later ones, and returns them.
     pub fn close(&self) -> Vec<Arc<Site<D>>> {
-        self.shards().for_each(|mut sites| sites.phase = Phase::Closed);
+        self.sites.all().for_each(|mut sites| sites.phase = Phase::Closed);
         self.sleepers.close();
         let sites = self.all();
         sites.iter().for_each(|site| site.close());
         sites
     }
 
-    fn station_of(&self, lease: &Lease) -> Option<Arc<Site<D>>> {
-        self.find(&lease.name, lease.terms.mode.name_kind())
-    }
-
     fn all(&self) -> Vec<Arc<Site<D>>> {
-        self.shards().flat_map(|sites| sites.by_name.values().cloned().collect::<Vec<_>>()).collect()
+        self.sites.all().flat_map(|sites| sites.by_name.values().cloned().collect::<Vec<_>>()).collect()
     }
 }
 
@@ -128,13 +111,11 @@ impl<D: Driver> Listener for Stations<D> {
     /// Passes an event on. A grant is for the station that knows its owner, if there is one.
     fn hear(&self, event: Event) -> Heard {
         let sites = match &event {
-            Event::Granted { lease, .. } => match self.station_of(lease).filter(|site| site.knows(lease.owner)) {
+            Event::Granted { lease, .. } => match self.find(&lease.name).filter(|site| site.knows(lease.owner)) {
                 Some(site) => vec![site],
                 None => return Heard::Unknown,
             },
-            Event::Freed { name } | Event::Wanted { name } => {
-                [NameKind::Lock, NameKind::Semaphore].into_iter().filter_map(|kind| self.find(name, kind)).collect()
-            }
+            Event::Freed { name } | Event::Wanted { name } => self.find(name).into_iter().collect(),
             Event::LatchChanged { name } => {
                 self.sleepers.wake(name);
                 return Heard::Taken;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-use lock_core::station::{Input, TurnId};
+use lock_core::station::{Input, Leaving, TurnId};
 use lock_core::{BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms};
 
 use crate::cancel::Watch;
@@ -185,6 +185,17 @@ impl<D: Driver> Held<D, Permits> {
             ))
         };
         left.map_err(|invalid| Refusal::Error(invalid.into()))
+    }
+}
+
+impl<D: Driver> Held<D, Exclusive> {
+    /// How the turn ends if the store is to keep the lock for this time after it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the store cannot do that.
+    pub fn keeping(&self, time: Duration) -> Result<Leaving, BackendError> {
+        let keep = self.site().ports().policy.store.keep(time)?;
+        Ok(Leaving { turn: self.turn.id, keep: Some(keep) })
     }
 }
 

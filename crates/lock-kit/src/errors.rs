@@ -42,6 +42,23 @@ impl From<Invalid> for ReentrantError {
     }
 }
 
+/// Why a job did not run, or why its run does not count.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// The plan is invalid, the store cannot do it, or the store failed. The work was not begun.
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    /// The slot could not be marked as run, so the work was not begun. If the store may have got the mark, the slot may count as
+    /// run.
+    #[error("the slot of the job was not marked, and the work was not begun: {0}")]
+    NotMarked(#[source] ReleaseError),
+    /// The lock was lost: the work was stopped, or its result came too late to count. The reason is `MaxHold` if the work took
+    /// longer than `at_most`.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+}
+
 /// Locks of a set had been lost, or the store did not confirm their release. All other locks of the set were released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseAllError {

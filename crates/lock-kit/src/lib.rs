@@ -1,10 +1,13 @@
-//! What locks are used for, composed from the exclusive locks of a client: several locks at once, and re-entrant locks.
+//! What locks are used for, composed from the exclusive locks of a client: several locks at once, re-entrant
+//! locks, and jobs.
 //!
-//! Nothing here is known to a store, so all of it works on every store. The policy is the same in both facades; what
+//! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
+//! released lock. The policy is the same in both facades; what
 //! waits is in `nonblocking` and `blocking`. Import the trait `Kit` of one of them to call its methods on a client.
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
+//! - Jobs: `slot` (what a run is for), `job` (what is acquired and kept), and `job` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
@@ -12,13 +15,19 @@ pub mod blocking;
 mod errors;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod guards;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod job;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod set;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
+mod slot;
 
-pub use errors::{AcquireAllError, ReentrantError, ReleaseAllError};
+pub use errors::{AcquireAllError, JobError, ReentrantError, ReleaseAllError};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use job::{JobOutcome, SkipReason, Skipped};
+pub use slot::{Mark, Slot};

@@ -1,11 +1,13 @@
 //! For async code on tokio.
 
 mod all;
+mod job;
 mod reentrant;
 
 use lock_async::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use job::Job;
 pub use reentrant::Reentrant;
 
 /// What a client offers beyond single locks. Import it to call its methods.
@@ -33,6 +35,9 @@ pub trait Kit {
 
     /// A lock that its holder can acquire again.
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
+
+    /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
+    fn job(&self, name: impl AsRef<str>) -> Job;
 }
 
 impl Kit for Client {
@@ -42,5 +47,9 @@ impl Kit for Client {
 
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
         Reentrant::new(self.mutex(name))
+    }
+
+    fn job(&self, name: impl AsRef<str>) -> Job {
+        Job::new(self, name.as_ref())
     }
 }

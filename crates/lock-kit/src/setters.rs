@@ -35,4 +35,68 @@ macro_rules! mutex_setters {
     };
 }
 
-pub(crate) use mutex_setters;
+/// Sets the options of a job, which has a plan.
+macro_rules! job_setters {
+    () => {
+        /// Runs once for this slot over all machines, instead of whenever it is called and does not run elsewhere.
+        ///
+        /// The store remembers the slot in a lock of its own, whose name is that of the job, `@` and the slot. No machine's clock
+        /// has to be right for that.
+        pub fn slot(mut self, slot: $crate::Slot) -> Self {
+            self.plan.slot = Some(slot);
+            self
+        }
+
+        /// Sets for how long slots are remembered; 7 days if not set. Older slots are refused. Clocks may differ by a day: slots
+        /// are remembered for so much longer.
+        pub fn retain(mut self, retain: ::std::time::Duration) -> Self {
+            self.plan.retain = retain;
+            self
+        }
+
+        /// Lets another machine run the slot if the run ends without a result: its process dies or loses the lock, or the
+        /// work panics. Then a slot may be run more than once, and partly. Without this, such a slot counts as run.
+        pub fn retry_after_crash(mut self) -> Self {
+            self.plan.crashed = $crate::job::Crashed::HasNotRun;
+            self
+        }
+
+        /// Lets no run begin for this time after one has begun, even if the work is done sooner. This is for schedules without
+        /// slots, on machines whose clocks differ by less than that. A run that crashes does not count for longer than its ttl.
+        pub fn at_least(mut self, at_least: ::std::time::Duration) -> Self {
+            self.plan.at_least = at_least;
+            self
+        }
+
+        /// Sets how long the work may take. Then the lock of the job is lost, and others may run.
+        pub fn at_most(self, at_most: ::std::time::Duration) -> Self {
+            self.set(|options| options.max_hold(at_most))
+        }
+
+        /// Sets how long to wait for a run that is under way; not at all if not set. A slot that was taken is not waited for.
+        pub fn wait(self, wait: ::std::time::Duration) -> Self {
+            self.set(|options| options.wait(wait))
+        }
+
+        /// Sets how long the store keeps the lock of the job when nobody renews it, as [`Mutex::ttl`] does.
+        pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
+            self.set(|options| options.ttl(ttl))
+        }
+
+        /// Sets why the job runs, as [`Mutex::why`] does.
+        pub fn why(self, why: impl Into<String>) -> Self {
+            self.set(|options| options.why(why))
+        }
+
+        fn set(mut self, change: impl FnOnce(::lock_host::LockOptions) -> ::lock_host::LockOptions) -> Self {
+            self.plan.options = change(::std::mem::take(&mut self.plan.options));
+            self
+        }
+
+        fn mutex(&self, wanted: $crate::job::Wanted) -> Mutex {
+            self.client.mutex(wanted.name).options(wanted.options)
+        }
+    };
+}
+
+pub(crate) use {job_setters, mutex_setters};

@@ -10,12 +10,12 @@ pub const COOL: &str = "cool";
 pub const BOOK: &str = "book";
 /// A semaphore with three permits.
 pub const POOL: &str = "pool";
-/// A semaphore with fifty.
+/// A semaphore with fifty and one.
 pub const DOCK: &str = "dock";
 
 /// How many permits a semaphore has.
 pub fn limit(lock: &str) -> u32 {
-    if lock == DOCK { 50 } else { 3 }
+    if lock == DOCK { 51 } else { 3 }
 }
 
 /// What a seat does with its lock.
@@ -61,7 +61,7 @@ pub enum Cast {
     Locks,
     /// They use locks of all kinds.
     Kinds,
-    /// They read, always some of them, and never hold longer than [`STEADY`].
+    /// They read, always some of them.
     Readers,
     /// One writes at times.
     Writer,
@@ -82,7 +82,7 @@ pub enum Cast {
 pub(crate) enum Pace {
     /// It varies, and so does the waiting.
     Varied,
-    /// For [`STEADY`], and the next one follows at once.
+    /// [`STEADY`] on average, and the next one follows at once.
     Steady,
     /// For a moment, with pauses.
     Brief,
@@ -90,7 +90,8 @@ pub(crate) enum Pace {
     Lasting,
 }
 
-/// How long each turn lasts where there are always some: twice as long as readers join without asking the store.
+/// How long turns last on average where there are always some, so that they overlap in ever new ways: twice as long as readers
+/// join without asking the store.
 pub const STEADY: Duration = Duration::from_millis(40);
 
 impl Cast {

@@ -74,7 +74,7 @@ impl Dice {
     pub(crate) fn work(&mut self) -> Work {
         let end = if self.rng.bool() { TurnEnd::Release } else { TurnEnd::Drop };
         match self.cast.pace() {
-            Pace::Steady => return Work { steps: 1, step: STEADY, end },
+            Pace::Steady => return Work { steps: 1, step: STEADY / 2 + self.up_to(STEADY), end },
             Pace::Brief => return Work { steps: 1, step: self.up_to(Duration::from_millis(4)), end },
             // Until it is told to end.
             Pace::Lasting => return Work { steps: u32::MAX, step: STEADY, end },

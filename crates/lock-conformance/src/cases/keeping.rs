@@ -70,3 +70,16 @@ pub fn a_waiter_has_a_kept_lock_when_its_time_is_over(bench: &Bench) {
     assert!(bench.now().since(asked_at) < LONG / 2, "admitted far too late");
     waiter.outcome().unwrap().release().unwrap();
 }
+
+/// A user that releases and keeps a lock shuts everybody out for that time, also the waiters of its own client.
+pub fn a_guard_is_released_for_later(bench: &Bench) {
+    let (one, two) = (bench.client(), bench.client());
+    let guard = one.acquire("a", &options(LONG)).unwrap();
+    let waiter = one.wait_for("a", &options(LONG));
+    let asked_at = bench.now();
+    guard.release_keeping(BRIEF).unwrap();
+    assert!(two.try_acquire("a", &options(LONG)).unwrap().is_none(), "free too early");
+    bench.until("the waiter has it", || waiter.is_finished());
+    assert!(bench.now() >= earliest_end(asked_at, BRIEF), "admitted too early");
+    waiter.outcome().unwrap().release().unwrap();
+}

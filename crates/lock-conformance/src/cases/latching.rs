@@ -212,7 +212,7 @@ pub fn arrivals_outlive_those_who_arrived(bench: &Bench) {
     let here = bench.shared();
     let waiter = here.client().wait_for_latch("a", LONG);
     here.client().expect("a", 3).unwrap();
-    here.client().arrive("a").unwrap();
+    assert_eq!(here.client().arrive("a").unwrap().missing(), Some(0), "the dead have arrived");
     here.until("the waiter goes on", || waiter.is_finished());
     waiter.outcome().unwrap();
 }

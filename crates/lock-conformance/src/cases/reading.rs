@@ -1,6 +1,7 @@
 //! Read-write locks as users have them: in either facade, over several clients, with several readers in one.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use lock_core::{AcquireError, LossReason};
 use lock_host::{Exclusive, LockOptions, Shared, Unchanged};
@@ -76,18 +77,20 @@ pub fn racing_readers_and_writers_never_hold_together(bench: &Bench) {
     let ([one, two], inside) = (two_clients(bench), AtomicI64::new(0));
     /// More than there are readers.
     const WRITER: i64 = 1000;
+    /// Long enough to meet others that get in meanwhile.
+    const INSIDE: Duration = Duration::from_millis(1);
     let works = |client: &Client, turn: usize| {
         for turn in turn..turn + 4 {
             if turn % 3 == 0 {
                 let guard = writer(client).acquire().unwrap();
                 assert_eq!(inside.fetch_add(WRITER, Ordering::SeqCst), 0, "a writer beside somebody");
-                std::thread::yield_now();
+                std::thread::sleep(INSIDE);
                 inside.fetch_sub(WRITER, Ordering::SeqCst);
                 guard.release().unwrap();
             } else {
                 let guard = reader(client).acquire().unwrap();
                 assert!(inside.fetch_add(1, Ordering::SeqCst) < WRITER, "a reader beside a writer");
-                std::thread::yield_now();
+                std::thread::sleep(INSIDE);
                 inside.fetch_sub(1, Ordering::SeqCst);
                 guard.release().unwrap();
             }
@@ -186,7 +189,7 @@ pub fn a_hold_is_changed_again_and_again(bench: &Bench) {
 /// A changed hold is renewed like any other.
 pub fn a_changed_hold_is_renewed(bench: &Bench) {
     let [one, two] = two_clients(bench);
-    let ttl = std::time::Duration::from_secs(2);
+    let ttl = Duration::from_secs(2);
     let read = one.write("a", &options(ttl)).acquire().unwrap().downgrade().unwrap();
     bench.keep(&read, ttl, 2 * ttl);
     assert!(writer(&two).try_acquire().unwrap().is_none(), "taken from its holder");

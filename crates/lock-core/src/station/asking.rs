@@ -67,7 +67,7 @@ impl Station {
     }
 
     /// The waiter that the quest is for.
-    fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
+    pub(super) fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
         match quest.turn {
             Some(turn) => self.line.get(turn),
             None => self.line.front_with(quest.terms),
@@ -117,6 +117,9 @@ impl Station {
             return self.on_overtaken(now, asked_at, quest.owner, result);
         }
         quest.progress = Progress::Due(now);
+        if self.is_left_over(&quest) {
+            return self.on_useless_answer(now, *quest, &result);
+        }
         if result.is_ok() {
             (quest.basis, quest.trouble) = (asked_at, None);
         }
@@ -147,6 +150,16 @@ impl Station {
             }
             Err(error) => self.on_ask_error(now, quest, error),
         }
+    }
+
+    /// Nobody wants what the quest asked for: what the store keeps of it is released.
+    fn on_useless_answer(&mut self, now: Moment, mut quest: Quest, result: &Result<Answer, BackendError>) {
+        match result {
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => quest.place = Place::Queued,
+            Err(error) if error.effect() == Effect::Unknown => quest.certainty = Certainty::Unknown,
+            Ok(Answer::Busy { .. }) | Err(_) => {}
+        }
+        self.leave_queue(now, &quest);
     }
 
     /// How long until a queued waiter asks again, if nothing is heard from the store.

@@ -217,10 +217,10 @@ impl Station {
             let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
             self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
+        self.line.join(now, join);
         if self.is_held_back() {
             self.hasten_release(now);
         }
-        self.line.join(now, join);
     }
 
     fn on_cancel(&mut self, turn: TurnId) {

@@ -3,7 +3,7 @@
 use super::io::{ActionId, TurnId};
 use super::progress::Progress;
 use crate::policy::QUESTS_MAX;
-use crate::{BackendError, Certainty, Moment, NameKind, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
+use crate::{BackendError, Certainty, Mode, Moment, NameKind, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
 
 /// A release request that was not answered yet.
 #[derive(Debug)]
@@ -39,12 +39,14 @@ impl PendingRelease {
     ///
     /// Where the store has no queue, what is left of a claim that was not answered may stand in the next one's way. Where
     /// requests may overtake each other, the next claim would meet the lease that was held here; the first try of the
-    /// release is waited for, and no other.
-    fn comes_before_claims(&self, policy: &Policy) -> bool {
+    /// release is waited for, and no other. A claim that uses the name otherwise is an error at the store as long as anything
+    /// is left of this use.
+    fn comes_before_claims(&self, policy: &Policy, mode: Option<Mode>) -> bool {
+        let is_other_use = mode.is_some_and(|mode| !mode.suits(self.request.terms.mode));
         let may_linger = policy.store.waiting == Waiting::Poll && self.request.certainty == Certainty::Unknown;
         let may_be_overtaken =
             policy.store.ordering == RequestOrder::Unordered && self.of != Of::Claim && self.tries == 0;
-        may_linger || may_be_overtaken
+        may_linger || may_be_overtaken || is_other_use
     }
 }
 
@@ -58,21 +60,22 @@ impl PendingReleases {
         self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
-    /// The release that has to be answered before a new owner may ask. With `most` pending, there is one.
-    pub(super) fn before_claims(&self, policy: &Policy, most: usize) -> Option<&PendingRelease> {
-        self.before_claims_at(policy, most).and_then(|index| self.0.get(index))
+    /// The release that has to be answered before a new owner may ask for a lease of this mode. With `most` pending, there is
+    /// one.
+    pub(super) fn before_claims(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> Option<&PendingRelease> {
+        self.before_claims_at(policy, most, mode).and_then(|index| self.0.get(index))
     }
 
     /// Repeats that release at once, unless it is under way.
-    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy, most: usize) {
-        let first = self.before_claims_at(policy, most).and_then(|index| self.0.get_mut(index));
+    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy, most: usize, mode: Option<Mode>) {
+        let first = self.before_claims_at(policy, most, mode).and_then(|index| self.0.get_mut(index));
         if let Some(PendingRelease { progress: Progress::Due(at), .. }) = first {
             *at = now;
         }
     }
 
-    fn before_claims_at(&self, policy: &Policy, most: usize) -> Option<usize> {
-        let one = self.0.iter().position(|pending| pending.comes_before_claims(policy));
+    fn before_claims_at(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> Option<usize> {
+        let one = self.0.iter().position(|pending| pending.comes_before_claims(policy, mode));
         // One that is under way comes first.
         let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].progress.due());
         if one.is_none() && self.0.len() >= most { any() } else { one }

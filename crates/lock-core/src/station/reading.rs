@@ -3,7 +3,7 @@
 //! A reader joins the living lease if the store has said that nobody waits elsewhere: since the reader came, or a moment ago.
 //! If the last word is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
 //! station asks the store for them, beside the lease that it holds. A writer here does the same, so that it has its place in
-//! the store's queue, and no reader passes it but one that is barging: that joins the living lease, whoever waits.
+//! the store's queue, and no reader passes it but one that is barging: that joins the living lease even then.
 
 use super::Station;
 use super::io::Output;

@@ -6,7 +6,7 @@ use super::pending::{Of, PendingRelease};
 use super::progress::Progress;
 use super::quest::{Place, Quest};
 use crate::policy::{QUESTS_MAX, pace};
-use crate::{BackendError, Moment, ReleaseRequest, Released};
+use crate::{BackendError, Mode, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
@@ -17,20 +17,25 @@ impl Station {
             (_, None) => !self.closed,
             (_, Some(quest)) => return self.has_to_wait(quest),
         };
-        new_owner && self.is_release_due(self.quests.len())
+        new_owner && self.is_release_due(self.quests.len(), self.wanted())
     }
 
     /// Whether a quest has to wait before it asks: for a release, or for a waiter that came earlier.
     pub(super) fn has_to_wait(&self, quest: &Quest) -> bool {
-        let owes = || self.is_release_due(self.quests.len().saturating_sub(1));
+        let owes = || self.is_release_due(self.quests.len().saturating_sub(1), Some(quest.terms.mode));
         let waiter = || quest.turn.and_then(|turn| self.line.get(turn));
         let overtakes = || quest.place == Place::Outside && waiter().is_some_and(|waiter| self.would_overtake(waiter));
         quest.is_unknown_to_store() && owes() || overtakes()
     }
 
-    /// Whether a release has to be answered before another claim goes out beside so many other quests.
-    fn is_release_due(&self, others: usize) -> bool {
-        self.pending_releases.before_claims(&self.policy, self.owed_most(others)).is_some()
+    /// Whether a release has to be answered before another claim, of this mode, goes out beside so many other quests.
+    pub(super) fn is_release_due(&self, others: usize, mode: Option<Mode>) -> bool {
+        self.pending_releases.before_claims(&self.policy, self.owed_most(others), mode).is_some()
+    }
+
+    /// The mode that the first in line wants.
+    fn wanted(&self) -> Option<Mode> {
+        self.line.terms().map(|terms| terms.mode)
     }
 
     /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one. So
@@ -54,7 +59,8 @@ impl Station {
     /// Repeats the release that holds claims back at once, unless it is under way.
     pub(super) fn hasten_release(&mut self, now: Moment) {
         let most = self.owed_most(self.quests.len());
-        self.pending_releases.hasten_before_claims(now, &self.policy, most);
+        let mode = self.wanted();
+        self.pending_releases.hasten_before_claims(now, &self.policy, most, mode);
     }
 
     /// Has the store release what it may keep for a quest: a place, a grant, or a claim that may still be under way.

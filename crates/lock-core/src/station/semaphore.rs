@@ -9,16 +9,21 @@ use crate::policy::QUESTS_MAX;
 use crate::{BackendError, Fairness, Mode, Moment, NameKind, RequestOrder, Terms};
 
 impl Station {
-    /// The mode of a lease that is held, asked for or waited for here.
+    /// The mode of a lease that is held or waited for here.
     fn used(&self) -> Option<Mode> {
         let held = self.tenures.first().map(|tenure| tenure.lease.terms);
-        let asked = self.quests.first().map(|quest| quest.terms);
-        held.or(asked).or_else(|| self.line.terms()).map(|terms| terms.mode)
+        held.or_else(|| self.line.terms()).map(|terms| terms.mode)
     }
 
     /// Whether the name is used as a semaphore here.
     pub(super) fn is_semaphore(&self) -> bool {
-        self.used().is_some_and(|mode| mode.name_kind() == NameKind::Semaphore)
+        let asked = || self.quests.first().map(|quest| quest.terms.mode);
+        self.used().or_else(asked).is_some_and(|mode| mode.name_kind() == NameKind::Semaphore)
+    }
+
+    /// Whether the quest is left over from the use as something else: nobody here has a use for its answer.
+    pub(super) fn is_left_over(&self, quest: &Quest) -> bool {
+        self.used().is_some_and(|used| used.name_kind() != quest.terms.mode.name_kind())
     }
 
     /// Refuses to use the name as something else as well.
@@ -31,9 +36,10 @@ impl Station {
 
     /// Does what follows from the time and the state, where each waiter asks for itself.
     pub(super) fn serve_each(&mut self, now: Moment) {
-        while let Some(quest) = self.quests.take(|quest| {
-            quest.progress.due().is_some() && quest.turn.is_some_and(|turn| self.line.get(turn).is_none())
-        }) {
+        while let Some(quest) = self
+            .quests
+            .take(|quest| quest.progress.due().is_some() && quest.turn.is_none_or(|turn| self.line.get(turn).is_none()))
+        {
             self.leave_queue(now, &quest);
         }
         while let Some(quest) = self.next_due_quest(now) {
@@ -56,13 +62,17 @@ impl Station {
 
     /// The first waiter that has no quest, if it may have one, or else the first of those who pass others.
     fn next_to_ask(&self) -> Option<(TurnId, Terms)> {
-        if self.quests.len() >= QUESTS_MAX || self.is_held_back() {
+        if self.quests.len() >= QUESTS_MAX {
             return None;
         }
         let has_none = |waiter: &&Waiter| self.quests.iter().all(|quest| quest.turn != Some(waiter.join.turn));
         let first = self.line.iter().find(has_none)?;
         let next = if self.would_overtake(first) { self.line.barging().find(has_none)? } else { first };
-        Some((next.join.turn, next.join.terms))
+        let Join { turn, terms, .. } = next.join;
+        let is_in_the_way = |quest: &Quest| !quest.terms.mode.suits(terms.mode) && self.waiter_of(quest).is_none();
+        let has_to_wait = self.quests.iter().any(|quest| is_in_the_way(quest))
+            || self.is_release_due(self.quests.len(), Some(terms.mode));
+        (!has_to_wait).then_some((turn, terms))
     }
 
     /// Whether a claim of this waiter might be served before one that came earlier and wants something else. If both want

@@ -3,8 +3,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use lock_core::station::{Join, Leaving};
 use lock_core::{
-    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, NameKind, Note, Operation, Patience,
-    Released, Terms, TokenRange, Ttl, Waiting, Width,
+    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, Operation, Patience, Released,
+    Terms, TokenRange, Ttl, Waiting, Width,
 };
 
 use super::*;
@@ -40,7 +40,7 @@ impl Rig {
         let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
         let observer = Arc::new(Passes(Mutex::new(sender), also));
         let stations = observed(capabilities, Arc::new(clock.clone()), vec![observer]);
-        let site = stations.site(&"a".parse().unwrap(), NameKind::Lock).unwrap();
+        let site = stations.site(&"a".parse().unwrap()).unwrap();
         Self { clock, stations, site, told }
     }
 
@@ -315,7 +315,7 @@ fn a_release_that_was_not_confirmed_is_told_and_so_is_its_end() {
 #[test]
 fn the_store_is_reported_once_for_all_locks() {
     let rig = Rig::new(|_| {});
-    let other = rig.stations.site(&"b".parse().unwrap(), NameKind::Lock).unwrap();
+    let other = rig.stations.site(&"b".parse().unwrap()).unwrap();
     for site in [&rig.site, &other] {
         crate::recorder::join(site, 1);
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use lock_core::{Capabilities, Durability, NameKind, Waiting};
+use lock_core::{Capabilities, Durability, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
@@ -24,7 +24,7 @@ impl Clock for Fragile {
 fn site(clock: &Fragile) -> (Arc<crate::Stations<Recorder>>, Arc<Site<Recorder>>) {
     let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
     let stations = stations(capabilities, Arc::new(clock.clone()));
-    let site = stations.site(&"a".parse().unwrap(), NameKind::Lock).unwrap();
+    let site = stations.site(&"a".parse().unwrap()).unwrap();
     (stations, site)
 }
 
@@ -67,7 +67,7 @@ fn a_panic_ends_the_station_and_everybody_there_is_told() {
     );
     assert_eq!(inner.waiters.actions.len(), 1, "the lease is released");
     drop(inner);
-    assert!(stations.site(&"b".parse().unwrap(), NameKind::Lock).is_ok_and(|other| other.is_idle()), "others go on");
+    assert!(stations.site(&"b".parse().unwrap()).is_ok_and(|other| other.is_idle()), "others go on");
 }
 
 /// What a station still says after its close has panicked does not count: everybody has been told.

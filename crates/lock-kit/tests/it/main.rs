@@ -4,6 +4,8 @@
 mod all;
 mod all_blocking;
 mod circles;
+mod jobs;
+mod keeping;
 mod locations;
 mod reentrant;
 mod reentrant_blocking;

@@ -28,7 +28,9 @@ enum Step {
     Acquire(Who, Queueing),
     Replace(Who, Who),
     Renew(Who),
-    Release(Who, Option<Duration>),
+    Release(Who),
+    /// Twice, as when the first answer is lost.
+    Keep(Who, [Duration; 2]),
     Fence(Who),
     Revoke(Who),
     Pass(Duration),
@@ -57,12 +59,13 @@ fn terms() -> impl Strategy<Value = Vec<Terms>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let queueing = prop_oneof![3 => Just(Queueing::Wanted), 1 => Just(Queueing::Unwanted)];
-    let keep = prop::option::weighted(0.4, (1_u64..20).prop_map(|count| Duration::from_millis(count * 500)));
+    let time = (1_u64..20).prop_map(|count| Duration::from_millis(count * 500));
     let step = prop_oneof![
         8 => (0..WHO, queueing).prop_map(|(who, queueing)| Step::Acquire(who, queueing)),
         2 => (0..WHO, 0..WHO).prop_map(|(new, old)| Step::Replace(new, old)),
         3 => (0..WHO).prop_map(Step::Renew),
-        4 => (0..WHO, keep).prop_map(|(who, keep)| Step::Release(who, keep)),
+        4 => (0..WHO).prop_map(Step::Release),
+        3 => (0..WHO, [time.clone(), time]).prop_map(|(who, times)| Step::Keep(who, times)),
         1 => (0..WHO).prop_map(Step::Fence),
         1 => (0..WHO).prop_map(Step::Revoke),
         3 => (1_u64..20).prop_map(|count| Step::Pass(Duration::from_millis(count * 250))),
@@ -103,11 +106,11 @@ impl Both {
                 let there = self.store.renew(now, std::slice::from_ref(there))[0];
                 prop_assert_eq!(without_wanted(here), without_wanted(there));
             }
-            Step::Release(who, keep) => {
-                let request = ReleaseRequest { keep, ..self.release(who) };
-                let here = self.file.release(&request, WITHIN).map_err(|error| error.kind());
-                let there = self.store.release(now, &request).map_err(|error| error.kind());
-                prop_assert_eq!(here, there);
+            Step::Release(who) => self.release_by(&self.release(who))?,
+            Step::Keep(who, times) => {
+                for time in times {
+                    self.release_by(&ReleaseRequest { keep: Some(time), ..self.release(who) })?;
+                }
             }
             Step::Fence(who) => {
                 let Some((here, there)) = self.leases.get(&who) else { return Ok(()) };
@@ -128,6 +131,13 @@ impl Both {
         }
         self.serve();
         self.compare_entries()
+    }
+
+    fn release_by(&mut self, request: &ReleaseRequest) -> Result<(), TestCaseError> {
+        let here = self.file.release(request, WITHIN).map_err(|error| error.kind());
+        let there = self.store.release(self.rig.clock.now(), request).map_err(|error| error.kind());
+        prop_assert_eq!(here, there);
+        Ok(())
     }
 
     /// A visit of a stranger: the file does not serve those who wait when it refuses something, and the reference does.

@@ -203,6 +203,14 @@ struct Twin<B> {
     breakage: B,
 }
 
+/// A client of a store that is broken in this way.
+pub(crate) fn covered<B: Breakage>(
+    store: Arc<dyn BlockingBackend>,
+    breakage: B,
+) -> Arc<impl AsyncBackend + BlockingBackend> {
+    Arc::new(Twin { store, breakage })
+}
+
 impl<B> Twin<B> {
     fn view(&self) -> &dyn BlockingInspect {
         self.store.inspect().unwrap()

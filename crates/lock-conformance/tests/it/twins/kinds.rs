@@ -1,22 +1,35 @@
 //! Twins that are wrong about readers and permits, as users of the facades see it.
 
-use lock_core::{BackendError, BlockingBackend, Fenced, Lease, Renewed};
+use lock_core::{Answer, BackendError, BlockingBackend, Claim, Fenced, Lease, Mode, Renewed, Slots, Terms};
 
-use super::cover::{Breakage, WITHIN};
+use super::cover::{Breakage, WITHIN, regrant};
 use super::holding::ReleasesNothing;
 use super::lasting::RenewsNothing;
 use super::modes::{
     GivesSlotsTwice, GivesUpForAnUpgrade, GrantsOneMore, GrantsToReaders, KeepsKindsApart, Overtakes, TakesAnyLimit,
-    UpgradesBesideOthers,
+    UpgradesBesideOthers, forced, in_terms_of,
 };
+use super::telling::TwoStores;
 use super::twins;
 
 twins! {
     one_that_lets_readers_in_beside_a_writer: GrantsToReaders,
         caught by [
-            "reading::readers_exclude_writers_and_not_each_other", "reading::a_mutex_is_the_write_side"
+            "reading::readers_exclude_writers_and_not_each_other", "reading::a_mutex_is_the_write_side",
+            "reading::the_only_reader_becomes_the_writer", "reading::a_hold_is_changed_again_and_again"
         ],
         spared by ["semaphores::as_many_hold_as_there_are_permits"];
+    one_that_has_a_store_for_each_facade: TwoStores,
+        caught by ["reading::racing_readers_and_writers_never_hold_together"],
+        spared by ["semaphores::wrong_numbers_are_invalid"];
+    one_whose_downgrades_stay_writers: StaysAWriter,
+        caught by [
+            "reading::a_downgrade_lets_readers_in_and_no_writer", "reading::a_hold_is_changed_again_and_again"
+        ],
+        spared by ["reading::a_mutex_is_the_write_side", "semaphores::some_are_given_back"];
+    one_that_takes_nothing_back: TakesNothingBack,
+        caught by ["semaphores::some_are_given_back"],
+        spared by ["semaphores::several_are_granted_together", "reading::the_only_reader_becomes_the_writer"];
     one_that_overtakes_waiting_writers_and_large_requests: Overtakes,
         caught by [
             "reading::a_writer_that_waits_is_before_later_readers", "semaphores::a_large_request_is_not_overtaken"
@@ -63,5 +76,34 @@ impl Breakage for NobodyLoses {
 
     fn fence(&self, _: &dyn BlockingBackend, _: &Lease) -> Result<Fenced, BackendError> {
         Ok(Fenced::Acknowledged)
+    }
+}
+
+/// A writer that becomes a reader is one only by its own account.
+#[derive(Default)]
+struct StaysAWriter;
+
+impl Breakage for StaysAWriter {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        if claim.replaces.is_none() || claim.terms.mode != Mode::Shared {
+            return store.acquire(claim, WITHIN);
+        }
+        let terms = Terms { mode: Mode::Exclusive, ..claim.terms };
+        Ok(in_terms_of(claim, store.acquire(&Claim { terms, ..claim.clone() }, WITHIN)?))
+    }
+}
+
+/// Permits that are given back are not free: the store keeps the lease of all of them.
+#[derive(Default)]
+struct TakesNothingBack;
+
+impl Breakage for TakesNothingBack {
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let (Some(_), Mode::Permits { count, .. }) = (claim.replaces, claim.terms.mode) else {
+            return store.acquire(claim, WITHIN);
+        };
+        let kept = Slots::new(0..count.get());
+        let answer = forced(store, claim)?;
+        Ok(regrant(answer, |lease, valid_for| (Lease { slots: kept, ..lease }, valid_for)))
     }
 }

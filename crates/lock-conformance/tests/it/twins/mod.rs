@@ -5,6 +5,7 @@
 
 mod answering;
 mod cover;
+mod dead;
 mod holding;
 mod keeping;
 mod kinds;
@@ -89,18 +90,10 @@ fn suits_memory(case: &Case) -> bool {
     }
 }
 
-const STUCK: &str = "a call to a twin that fails it may wait for the clock, which the case does not move meanwhile";
 /// Cases that no twin of a backend fails, and why.
-const UNTRIED: [(&str, &str); 9] = [
-    ("reading::racing_readers_and_writers_never_hold_together", STUCK),
-    ("reading::a_downgrade_lets_readers_in_and_no_writer", STUCK),
-    ("reading::the_only_reader_becomes_the_writer", STUCK),
-    ("reading::a_hold_is_changed_again_and_again", STUCK),
-    ("semaphores::some_are_given_back", STUCK),
+const UNTRIED: [(&str, &str); 2] = [
     ("semaphores::wrong_numbers_are_invalid", "it is the client that refuses them, before it asks the store"),
     ("fencing::a_store_that_forgot_is_not_believed", "it is the client that must not believe, whatever the store says"),
-    ("latching::arrivals_outlive_those_who_arrived", "a store without processes has no arriver to kill"),
-    ("cross_process::a_killed_waiter_is_not_waited_for", "a store without processes has no waiter to kill"),
 ];
 
 #[test]
@@ -116,7 +109,7 @@ fn every_case_catches_a_twin() {
     ]
     .concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();
-    let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT].concat();
+    let caught = [&of_leases, &of_requests, latching::CAUGHT, processes::CAUGHT, dead::CAUGHT].concat();
     for case in CASES {
         let untried = UNTRIED.iter().any(|(path, _)| *path == case.path);
         assert_ne!(caught.contains(&case.path), untried, "{}: catches a twin, or says why not", case.path);

@@ -92,7 +92,7 @@ fn shown(store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, 
 }
 
 /// What the store never granted, under later tokens than those of the last holder.
-fn forced(store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+pub(super) fn forced(store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
     let entry = shown(store, &claim.name)?.unwrap();
     let lock_core::Holder::Leasehold { tokens, .. } = entry.holder else { panic!("a twin holds it") };
     let lease = claim.lease(TokenRange::above(tokens.high().get() + 1, claim.width).unwrap());
@@ -100,7 +100,7 @@ fn forced(store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendE
 }
 
 /// The answer to a claim for which the store was asked with other terms.
-fn in_terms_of(claim: &Claim, answer: Answer) -> Answer {
+pub(super) fn in_terms_of(claim: &Claim, answer: Answer) -> Answer {
     regrant(answer, |lease, _| (Lease { terms: claim.terms, ..lease }, claim.terms.ttl.get()))
 }
 

@@ -43,7 +43,7 @@ twins! {
 
 /// Each facade has a store of its own.
 #[derive(Default)]
-struct TwoStores;
+pub(super) struct TwoStores;
 
 impl Breakage for TwoStores {
     fn reach(stores: &Stores, facade: Facade) -> Arc<dyn BlockingBackend> {

@@ -292,6 +292,70 @@ fn a_name_is_not_used_as_a_lock_and_as_a_semaphore_at_the_same_time() {
     assert_eq!(rig.join(3), ["refuse 3: error OtherKind, effect None"]);
 }
 
+fn of_limit(turn: u8, limit: u32) -> Input {
+    let mode = Mode::permits(1, limit).unwrap();
+    Input::Join(Join { terms: Terms { mode, ..join(turn).terms }, ..join(turn) })
+}
+
+#[test]
+fn a_claim_that_uses_the_name_otherwise_waits_for_the_release() {
+    let lock = "run #3: acquire o2, ttl 30s, width 1, above 7, place wanted, within 1000ms";
+    let limit = "run #3: acquire o2, 1 of 41 permits, ttl 30s, width 1, above 7, place wanted, within 1000ms";
+    for (other, claim) in [(Input::Join(join(2)), lock), (of_limit(2, 41), limit)] {
+        let mut rig = Rig::new(all_modes());
+        rig.feed(permits(1, 1));
+        rig.grant_slots(7, [0]);
+        assert_eq!(rig.leave(1)[1], "run #2: release o1, all answered, within 1000ms");
+        assert_eq!(rig.feed(other), none());
+        assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released", claim]);
+    }
+    let mut rig = Rig::new(all_modes());
+    rig.join(1);
+    rig.grant(7, 7);
+    rig.leave(1);
+    assert_eq!(rig.feed(permits(2, 1)), none());
+    let claim = "run #3: acquire o2, 1 of 40 permits, ttl 30s, width 1, above 7, place wanted, within 1000ms";
+    assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released", claim]);
+}
+
+/// Its waiter has left, and the answer is nothing to the one that wants something else.
+#[test]
+fn a_claim_that_uses_the_name_otherwise_waits_for_the_end_of_one_that_nobody_wants_any_more() {
+    let claims = [Input::Join(join(2)), of_limit(2, 41)].map(|other| {
+        let mut rig = Rig::new(all_modes());
+        rig.feed(permits(1, 1));
+        rig.leave(1);
+        assert_eq!(rig.feed(other), none());
+        assert_eq!(rig.grant_slots(7, [0]), ["run #2: release o1, all answered, within 1000ms"]);
+        rig.release(Ok(Released::Released)).len()
+    });
+    assert_eq!(claims, [1, 1]);
+    for answer in [ErrorKind::OtherKind, ErrorKind::Denied] {
+        let mut rig = Rig::new(all_modes());
+        rig.join(1);
+        rig.leave(1);
+        assert_eq!(rig.feed(permits(2, 1)), none());
+        let claim = "run #2: acquire o2, 1 of 40 permits, ttl 30s, width 1, place wanted, within 1000ms";
+        assert_eq!(rig.fail(answer, Effect::None), [claim]);
+    }
+}
+
+#[test]
+fn an_impatient_waiter_that_uses_the_name_otherwise_gets_the_answer_to_its_own_claim() {
+    let mut rig = Rig::new(all_modes());
+    rig.join(1);
+    rig.leave(1);
+    let never = |input| match input {
+        Input::Join(join) => Input::Join(Join { patience: Patience::Never, ..join }),
+        input => input,
+    };
+    assert_eq!(rig.feed(never(permits(2, 1))), none());
+    let busy = || Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None });
+    let claim = "run #2: acquire o2, 1 of 40 permits, ttl 30s, width 1, no place, within 1000ms";
+    assert_eq!(rig.answer(busy()), [claim]);
+    assert_eq!(rig.answer(busy()), ["refuse 2: busy, held under token 8"]);
+}
+
 #[test]
 fn one_turn_ends_and_the_others_go_on() {
     let mut rig = holding(2);

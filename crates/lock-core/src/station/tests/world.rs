@@ -487,10 +487,10 @@ fn check_order(station: &Station, id: ActionId, claim: &Claim) {
     let owed = station.pending_releases.0.iter().filter(came_first);
     let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
     // A grant that came too late is asked for again.
-    let is_known = |quest: &Box<Quest>| quest.owner == claim.owner && quest.place == Place::Queued;
+    let is_known = |quest: &Quest| quest.owner == claim.owner && quest.place == Place::Queued;
     let is_first = station.policy.store.waiting == Waiting::Poll
         && claim.replaces.is_none()
-        && !station.quests.iter().any(is_known);
+        && !station.quests.iter().any(|quest| is_known(quest));
     assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
 }
 

@@ -1,0 +1,170 @@
+//! The slots of a job: the times for which it runs.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use lock_core::Invalid;
+
+const WHAT: &str = "slot of a job";
+const REMEDY: &str =
+    "give the time at which the schedule calls for the run, such as 2026-11-21T03:00 (UTC) or 2026-11-21T03:00+01:00";
+
+/// For how much longer a slot is remembered than it is accepted. Chosen: clocks that are wrong by more than a day are noticed.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The nominal time of one run of a job: when the schedule calls for it, not when the run begins. All machines have to name the
+/// same time.
+///
+/// As text, a slot is a time with an offset, or without one for UTC, or a date for its first second. It is shown in UTC.
+///
+/// ```
+/// # use lock_kit as leasehold;
+/// use leasehold::Slot;
+///
+/// let slot: Slot = "2026-11-21T03:00".parse()?;
+/// assert_eq!(slot, "2026-11-21T04:00+01:00".parse()?);
+/// assert_eq!(slot.to_string(), "2026-11-21T03:00:00Z");
+/// assert!("three o'clock".parse::<Slot>().is_err());
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(Timestamp);
+
+impl Slot {
+    /// The slot of a time.
+    ///
+    /// # Errors
+    /// `Invalid` for a time with a fraction of a second: no two machines read the same time from their clocks, so such a time is
+    /// not one of a schedule. Also for times before the year -9999 and after 9999.
+    pub fn at(time: SystemTime) -> Result<Self, Invalid> {
+        match Timestamp::try_from(time) {
+            Ok(time) => Self::new(time),
+            Err(_) => Err(Invalid::new(WHAT, format!("{time:?}"), "its year has more than four digits", REMEDY)),
+        }
+    }
+
+    fn new(time: Timestamp) -> Result<Self, Invalid> {
+        if time.subsec_nanosecond() == 0 {
+            return Ok(Self(time));
+        }
+        Err(Invalid::new(WHAT, time, "it has a fraction of a second", REMEDY))
+    }
+
+    /// The time.
+    pub fn time(self) -> SystemTime {
+        self.0.into()
+    }
+}
+
+impl FromStr for Slot {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = |problem: &str| Invalid::new(WHAT, text, problem, REMEDY);
+        // The parser of local times would ignore the zone.
+        if text.contains('[') {
+            return Err(refuse("it names a time zone"));
+        }
+        let in_utc =
+            || text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC)).map(|time| time.timestamp());
+        let time = text.parse::<Timestamp>().or_else(|_| in_utc()).map_err(|_| refuse("it is not a time"))?;
+        Self::new(time)
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// What marks a slot of a job as run: a lock that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The name of the lock: that of the job, `@`, and the slot.
+    pub name: String,
+    /// For how long it is kept.
+    pub keep: Duration,
+}
+
+impl Mark {
+    /// How long slots are remembered if nothing else is set. Chosen: longer than a machine is usually off, or a queue of jobs
+    /// is usually stuck.
+    pub const RETAIN: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+    /// The mark of a slot. `now` is read from this machine's clock, and only decides whether the slot is too old.
+    ///
+    /// # Errors
+    /// `Invalid` if the slot is older than `retain`: whether it has run may be forgotten.
+    pub fn of(job: &str, slot: Slot, retain: Duration, now: SystemTime) -> Result<Self, Invalid> {
+        let ahead = match now.duration_since(slot.time()) {
+            Ok(age) if age > retain => {
+                let problem = format!("it is older than {}, and may have run", humantime::format_duration(retain));
+                return Err(Invalid::new(
+                    WHAT,
+                    slot,
+                    problem,
+                    "check this machine's clock, or remember slots for longer",
+                ));
+            }
+            Ok(_) => Duration::ZERO,
+            Err(early) => early.duration(),
+        };
+        let keep = retain.saturating_add(CLOCKS_DIFFER).saturating_add(ahead);
+        Ok(Self { name: format!("{job}@{slot}"), keep })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(text: &str) -> Slot {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_slot_is_one_time_however_it_is_written() {
+        let same =
+            ["2026-11-21T03:00Z", "2026-11-21 03:00", "2026-11-21T03:00:00", "2026-11-21T04:00+01", "20261121T0300Z"];
+        for text in same {
+            assert_eq!(slot(text).to_string(), "2026-11-21T03:00:00Z", "{text}");
+        }
+        assert_eq!(slot("2026-11-21"), slot("2026-11-21T00:00Z"));
+        assert_eq!(Slot::at(slot("2026-11-21T03:00").time()), Ok(slot("2026-11-21T03:00")));
+    }
+
+    #[test]
+    fn what_is_no_time_of_a_schedule_is_refused() {
+        for (text, problem) in [
+            ("", "it is not a time"),
+            ("soon", "it is not a time"),
+            ("03:00", "it is not a time"),
+            ("2026-11-31T03:00", "it is not a time"),
+            ("2026-11-21T25:00", "it is not a time"),
+            ("2026-11-21T03:00+01:00[Europe/Berlin]", "it names a time zone"),
+            ("2026-11-21T03:00[Europe/Berlin]", "it names a time zone"),
+            ("2026-11-21T03:00:00.5Z", "it has a fraction of a second"),
+        ] {
+            let error = text.parse::<Slot>().unwrap_err().to_string();
+            assert!(error.contains(problem) && error.contains("such as 2026-11-21T03:00"), "{text}: {error}");
+        }
+        assert!(Slot::at(slot("2026-11-21").time() + Duration::from_millis(1)).is_err());
+    }
+
+    #[test]
+    fn a_slot_is_remembered_for_longer_than_it_is_accepted() {
+        let (slot, day) = (slot("2026-11-21T03:00"), Duration::from_secs(24 * 60 * 60));
+        let mark = |now| Mark::of("nightly", slot, 7 * day, now);
+        let on_time = mark(slot.time()).unwrap();
+        assert_eq!(on_time, Mark { name: "nightly@2026-11-21T03:00:00Z".to_owned(), keep: 8 * day });
+        assert_eq!(mark(slot.time() + 7 * day), Ok(on_time));
+        let error = mark(slot.time() + 7 * day + Duration::from_secs(1)).unwrap_err().to_string();
+        assert!(error.contains("it is older than 7days"), "{error}");
+        assert_eq!(mark(slot.time() - 30 * day).unwrap().keep, 38 * day);
+    }
+}

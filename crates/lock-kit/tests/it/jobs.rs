@@ -1,0 +1,230 @@
+//! Jobs, in both facades.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
+use lock_kit::{JobError, JobOutcome, SkipReason, Skipped, Slot, blocking, nonblocking};
+use lock_memory::faults::Fault;
+
+use crate::support::{Bench, Store, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// The slot of the hour that began so many hours ago.
+fn slot(hours: u64) -> Slot {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    Slot::at(SystemTime::UNIX_EPOCH + Duration::from_secs((now / 3600 - hours) * 3600)).unwrap()
+}
+
+#[track_caller]
+fn skipped<T>(outcome: Result<JobOutcome<T>, JobError>) -> Skipped {
+    match outcome.unwrap() {
+        JobOutcome::Skipped(skipped) => skipped,
+        JobOutcome::Ran(_) => panic!("it ran"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_runs_once_on_every_store_that_can_keep_a_lock() {
+    use nonblocking::Kit;
+    for store in Store::each() {
+        let (one, two, threads) = (store.tokio().await, store.tokio().await, store.plain());
+        let job = |client: &lock_async::Client| client.job("nightly").slot(slot(1)).why("the report");
+        assert_eq!(job(&one).run(async |guard| guard.name().to_string()).await.unwrap().ran().unwrap(), "nightly");
+        for client in [&one, &two] {
+            let skipped = skipped(job(client).run(async |_| ()).await);
+            assert_eq!((skipped.reason, skipped.slot), (SkipReason::SlotTaken, Some(slot(1))));
+            assert!(skipped.to_string().contains("the report"), "{skipped}");
+        }
+        let later = tokio::task::spawn_blocking(move || {
+            let run = |slot| blocking::Kit::job(&threads, "nightly").slot(slot).run(|_| 7);
+            (skipped(run(slot(1))).reason, run(slot(0)).unwrap())
+        });
+        assert_eq!(later.await.unwrap(), (SkipReason::SlotTaken, JobOutcome::Ran(7)));
+    }
+}
+
+#[test]
+fn a_slot_runs_once_in_threads() {
+    use blocking::Kit;
+    for store in Store::each() {
+        let runs = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let client = store.plain();
+                let runs = &runs;
+                scope.spawn(move || {
+                    for hour in 0..3 {
+                        let job = client.job("nightly").slot(slot(hour)).wait(20 * SECOND);
+                        _ = job.run(|_| runs.fetch_add(1, Ordering::Relaxed)).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(runs.into_inner(), 3);
+    }
+}
+
+#[test]
+fn a_quorum_refuses_slots_before_anything_is_sent_and_runs_jobs_without() {
+    use blocking::Kit;
+    let client = Store::quorum().plain();
+    for job in [client.job("nightly").slot(slot(0)), client.job("nightly").at_least(HOUR)] {
+        let error = job.run(|_| ()).unwrap_err();
+        let JobError::Acquire(AcquireError::Backend(error)) = error else { panic!("{error}") };
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+    assert_eq!(client.job("nightly").run(|_| 7), Ok(JobOutcome::Ran(7)));
+}
+
+#[tokio::test]
+async fn at_least_keeps_the_lock_from_the_begin_of_the_run() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let client = bench.tokio();
+    let job = client.job("poll").at_least(HOUR);
+    assert_eq!(job.run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+    bench.clock.advance(HOUR - 2 * SECOND);
+    assert_eq!(skipped(job.run(async |_| ()).await).reason, SkipReason::Running);
+    bench.clock.advance(2 * SECOND);
+    assert_eq!(job.run(async |_| 8).await, Ok(JobOutcome::Ran(8)));
+}
+
+#[test]
+fn at_least_keeps_the_lock_in_threads() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let client = bench.plain();
+    let job = client.job("poll").at_least(HOUR);
+    assert_eq!(job.run(|_| 7), Ok(JobOutcome::Ran(7)));
+    assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::Running);
+    bench.clock.advance(HOUR);
+    assert_eq!(job.run(|_| 8), Ok(JobOutcome::Ran(8)));
+}
+
+#[tokio::test]
+async fn work_is_stopped_when_it_takes_too_long() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (client, clock) = (bench.tokio(), bench.clock.clone());
+    let job = client.job("nightly").slot(slot(0)).at_most(10 * SECOND);
+    let outcome = job.run(async |_| {
+        clock.advance(10 * SECOND);
+        std::future::pending::<()>().await;
+    });
+    let Err(JobError::Lost(lost)) = outcome.await else { panic!("it was not stopped") };
+    assert_eq!(lost.reason, LossReason::MaxHold);
+    assert_eq!(skipped(job.run(async |_| ()).await).reason, SkipReason::SlotTaken);
+    assert_eq!(client.job("nightly").slot(slot(1)).run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+}
+
+#[test]
+fn work_that_takes_too_long_in_a_thread_does_not_count() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let job = bench.plain().job("nightly").at_most(10 * SECOND);
+    let outcome = job.run(|guard| {
+        bench.clock.advance(10 * SECOND);
+        guard.lost()
+    });
+    let Err(JobError::Lost(lost)) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(lost.reason, LossReason::MaxHold);
+}
+
+/// By default, a slot whose run did not end counts as run.
+#[tokio::test]
+async fn a_run_that_crashes_is_repeated_only_if_the_job_says_so() {
+    use nonblocking::Kit;
+    for retries in [false, true] {
+        let bench = Bench::new();
+        let (one, two) = (bench.tokio(), bench.tokio());
+        let job = |client: &lock_async::Client| {
+            let job = client.job("nightly").slot(slot(0));
+            if retries { job.retry_after_crash() } else { job }
+        };
+        {
+            let crash = job(&one);
+            let mut crash = Box::pin(crash.run(async |_| std::future::pending::<()>().await));
+            let begun = async { until("the work to begin", || bench.free(&["nightly"]).is_empty()).await };
+            tokio::select! { _ = &mut crash => panic!("it ended"), () = begun => {} }
+            assert_eq!(skipped(job(&two).run(async |_| ()).await).reason, SkipReason::SlotTaken);
+        }
+        until("the lock to be free", || bench.free(&["nightly"]) == ["nightly"]).await;
+        if retries {
+            let mark = format!("nightly@{}", slot(0));
+            until("the mark to be free", || !bench.free(&[&mark]).is_empty()).await;
+            assert_eq!(job(&two).run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+        }
+        assert_eq!(skipped(job(&two).run(async |_| ()).await).reason, SkipReason::SlotTaken);
+    }
+}
+
+#[test]
+fn a_thread_that_panics_frees_its_slot_only_if_the_job_says_so() {
+    use blocking::Kit;
+    for retries in [false, true] {
+        let bench = Bench::new();
+        let client = bench.plain();
+        let job = client.job("nightly").slot(slot(0));
+        let job = if retries { job.retry_after_crash() } else { job };
+        let crash = thread::spawn({
+            let job = job.clone();
+            move || job.run(|_| panic!("as it should")).map(drop)
+        });
+        assert!(crash.join().is_err());
+        assert_eq!(job.run(|_| 7).unwrap().ran(), retries.then_some(7));
+        assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::SlotTaken);
+    }
+}
+
+#[test]
+fn without_its_mark_the_work_is_not_begun() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let job = bench.plain().job("nightly").slot(slot(0));
+    bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Denied));
+    let outcome = job.run(|_| panic!("the work was begun"));
+    let Err(error @ JobError::NotMarked(_)) = outcome else { panic!("{outcome:?}") };
+    assert!(error.to_string().contains("the work was not begun"), "{error}");
+    assert_eq!(bench.free(&["nightly"]), ["nightly"]);
+}
+
+#[test]
+fn a_job_that_runs_is_not_run_and_its_slot_stays_free() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let (one, two) = (bench.plain(), bench.plain());
+    let outcome = one.job("nightly").slot(slot(1)).run(|_| {
+        let skipped = skipped(two.job("nightly").slot(slot(0)).run(|_| ()));
+        assert_eq!((skipped.reason, skipped.holder.is_some()), (SkipReason::Running, true));
+    });
+    assert_eq!(outcome, Ok(JobOutcome::Ran(())));
+    assert_eq!(two.job("nightly").slot(slot(0)).run(|_| 7), Ok(JobOutcome::Ran(7)));
+}
+
+/// By then, the slot is too old to be run.
+#[test]
+fn a_slot_is_forgotten_a_day_after_it_is_too_old() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let client = bench.plain();
+    let job = client.job("nightly").slot(slot(0)).retain(DAY);
+    assert_eq!(job.run(|_| 7), Ok(JobOutcome::Ran(7)));
+    bench.clock.advance(2 * DAY - SECOND);
+    assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::SlotTaken);
+    bench.clock.advance(SECOND);
+    assert_eq!(job.run(|_| 8), Ok(JobOutcome::Ran(8)));
+
+    let old = client.job("nightly").slot(slot(25)).retain(DAY).run(|_| ());
+    let Err(JobError::Acquire(AcquireError::Invalid(invalid))) = old else { panic!("{old:?}") };
+    assert!(invalid.to_string().contains("it is older than 1day"), "{invalid}");
+    let ahead = Slot::at(slot(0).time() + 2 * DAY).unwrap();
+    let early = client.job("nightly").slot(ahead).retain(DAY);
+    assert_eq!(early.run(|_| 9), Ok(JobOutcome::Ran(9)));
+    bench.clock.advance(2 * DAY + SECOND);
+    assert_eq!(skipped(early.run(|_| ())).reason, SkipReason::SlotTaken);
+}
