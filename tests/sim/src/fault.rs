@@ -86,6 +86,8 @@ pub enum Fault {
     Buried,
     /// A waiter was admitted by a message.
     AdmittedByPush,
+    /// Two locks were held as one.
+    SetHeld,
     /// A waiter gave up.
     Cancelled,
     /// A holder lost its hold.
@@ -106,14 +108,20 @@ pub enum Fault {
     HeldTogether,
     /// Some permits were given back.
     GaveBack,
+    /// All had arrived at a latch.
+    Opened,
+    /// A latch was reset.
+    LatchReset,
+    /// An arrival was repeated after a reset.
+    LateArrival,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::GaveBack as usize + 1;
+    const COUNT: usize = Self::LateArrival as usize + 1;
 
     /// What can go wrong with one Redis.
-    pub const WITH_ONE_REDIS: [Self; 29] = [
+    pub const WITH_ONE_REDIS: [Self; 30] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -140,13 +148,14 @@ impl Fault {
         Self::HandedToTheDead,
         Self::Buried,
         Self::AdmittedByPush,
+        Self::SetHeld,
         Self::Cancelled,
         Self::Lost,
         Self::WriteRefused,
     ];
 
     /// What happens besides at the reference store, which does more than hold locks for one at a time.
-    pub const OF_ALL_KINDS: [Self; 8] = [
+    pub const OF_ALL_KINDS: [Self; 11] = [
         Self::RequestDoubled,
         Self::Kept,
         Self::Replaced,
@@ -155,6 +164,9 @@ impl Fault {
         Self::Upgraded,
         Self::HeldTogether,
         Self::GaveBack,
+        Self::Opened,
+        Self::LatchReset,
+        Self::LateArrival,
     ];
 
     /// What goes wrong in the plots of a quorum.

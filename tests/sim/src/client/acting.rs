@@ -6,6 +6,7 @@ use std::time::Duration;
 use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
 
+use super::latching::Call;
 use super::user::User;
 use super::{Backend, Process, Usage};
 use crate::clock::Time;
@@ -13,7 +14,7 @@ use crate::dice::Dice;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::Holding;
-use crate::wish::{Act, Wait, Wish};
+use crate::wish::{Act, Part, Wait, Wish};
 
 /// How long a lock is kept at most, in milliseconds.
 const KEEP_MAX: u64 = 8000;
@@ -27,6 +28,10 @@ impl<B: Backend> Process<B> {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
             Act::Leave { site, turn } => self.leave(env, site, turn),
+            Act::Latch { name, wanted, ttl } => {
+                let number = env.number();
+                self.calls.extend(Call::new(&mut env.dice, now, name, &wanted, ttl).map(|call| (number, call)));
+            }
             Act::Replace { site, turn, terms } => self.replace(site, turn, terms),
             Act::GiveUp { site } => {
                 let waits = |(_, user): &(&TurnId, &User)| user.hold.is_none();
@@ -66,6 +71,7 @@ impl<B: Backend> Process<B> {
         if user.as_ref().is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
         }
+        let part = user.as_ref().map(|user| user.wish.part);
         let held =
             user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| user.writes_alone(hold))?)));
         let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
@@ -76,6 +82,14 @@ impl<B: Backend> Process<B> {
             env.watch.keeping([Some(hold.lease().owner), replacing].into_iter().flatten(), end);
         }
         self.soon.push_back((site, Input::Leave(Leaving { turn, keep })));
+        self.leave_first(env, part);
+    }
+
+    /// Who leaves the second lock of a set, or does not get it, leaves the first as well.
+    pub(super) fn leave_first(&mut self, env: &mut Env<B::Talk>, part: Option<Part>) {
+        if let Some(Part::Last { first: (site, turn) }) = part {
+            self.leave(env, site, turn);
+        }
     }
 
     /// A holder wants a ttl that is as long, or longer, or another mode.
@@ -111,28 +125,22 @@ impl<B: Backend> Process<B> {
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
-        let mode = self.mode(env, site);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
             Wait::Forever => Patience::Forever,
         };
+        let mode = if wish.part == Part::Alone { self.mode(env, site) } else { Mode::Exclusive };
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        self.sites[site].users.insert(turn, User::new(wish, env.now));
+        let barges = self.can_share() && env.dice.chance(150);
+        let fairness = if barges { Fairness::Barging } else { Fairness::Fair };
+        self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
         self.soon.push_back((
             site,
-            Input::Join(Join {
-                turn,
-                terms: Terms { mode, ttl },
-                patience,
-                attempts: None,
-                fairness: Fairness::Fair,
-                max_hold,
-                note,
-            }),
+            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }),
         ));
     }
 
@@ -152,7 +160,7 @@ impl<B: Backend> Process<B> {
         let users = &self.sites[index].users;
         let same = |user: &User| user.hold.as_ref().is_some_and(|held| held.lease().owner == hold.lease().owner);
         let joins = users.values().any(|user| same(user) && user.begun < Some(env.now));
-        if let Some(user) = users.get(&turn).filter(|_| joins) {
+        if let Some(user) = users.get(&turn).filter(|user| joins && user.fairness == Fairness::Fair) {
             env.watch.joined(&hold.lease().name, user.since);
         }
     }
@@ -177,7 +185,18 @@ impl<B: Backend> Process<B> {
         user.hold = Some(Arc::clone(hold));
         user.begun = Some(env.now);
         let hold_for = user.wish.hold_for;
-        env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
+        match user.wish.part {
+            Part::First { then } => {
+                let part = Part::Last { first: (index, turn) };
+                env.plan(Duration::ZERO, Plan::Act(self.id, Act::Join(Wish { site: then, part, ..user.wish.clone() })));
+            }
+            part => {
+                if part != Part::Alone {
+                    env.fired(Fault::SetHeld);
+                }
+                env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
+            }
+        }
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
             let at = env.dice.between(Duration::ZERO, hold_for);
             let Terms { mode, ttl } = hold.lease().terms;

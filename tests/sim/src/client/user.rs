@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::{Hold, Mode, Owner};
+use lock_core::{Fairness, Hold, Mode, Owner};
 
 use crate::clock::Time;
 use crate::wish::Wish;
@@ -11,6 +11,8 @@ use crate::wish::Wish;
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) wish: Wish,
+    /// Whether it may pass those who wait.
+    pub(super) fairness: Fairness,
     /// When it came.
     pub(super) since: Time,
     pub(crate) hold: Option<Arc<Hold>>,
@@ -23,8 +25,8 @@ pub(crate) struct User {
 }
 
 impl User {
-    pub(super) fn new(wish: Wish, since: Time) -> Self {
-        Self { wish, since, begun: None, hold: None, goal: None, replacing: None }
+    pub(super) fn new(wish: Wish, fairness: Fairness, since: Time) -> Self {
+        Self { wish, fairness, since, begun: None, hold: None, goal: None, replacing: None }
     }
 
     /// The slots that it uses under its hold. A holder that wants to give some back has stopped using those.

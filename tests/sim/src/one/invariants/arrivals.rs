@@ -48,10 +48,11 @@ impl Arrivals {
         self.lines.entry(name.clone()).or_default().drop_places(|(waits, _)| *waits == owner);
     }
 
-    /// It holds from now on: nobody may have come before it, unless it held already, or is the one that replaced a lease.
-    pub(crate) fn granted(&mut self, now: Moment, lease: &Lease, replaced: Option<Owner>) -> Result<(), String> {
+    /// It holds from now on: nobody may have come before it, unless it held already, or may pass them:
+    /// it replaced a lease, or barges.
+    pub(crate) fn granted(&mut self, now: Moment, lease: &Lease, passing: Option<Owner>) -> Result<(), String> {
         let (name, owner) = (&lease.name, lease.owner);
-        let is_new = self.granted.insert(lease.tokens) && replaced != Some(owner);
+        let is_new = self.granted.insert(lease.tokens) && passing != Some(owner);
         let line = self.living(now, name);
         let first = line.waiting.first().map(|(first, _)| *first);
         line.drop_places(|(waits, _)| *waits == owner);
