@@ -190,7 +190,7 @@ impl<B: Backend> Process<B> {
                 let part = Part::Last { first: (index, turn) };
                 env.plan(Duration::ZERO, Plan::Act(self.id, Act::Join(Wish { site: then, part, ..user.wish.clone() })));
             }
-            part => {
+            part @ (Part::Alone | Part::Last { .. }) => {
                 if part != Part::Alone {
                     env.fired(Fault::SetHeld);
                 }

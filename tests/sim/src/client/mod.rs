@@ -195,10 +195,9 @@ impl<B: Backend> Process<B> {
 
     fn told(&mut self, now: Moment, event: &Event) {
         for call in self.calls.values_mut() {
-            match event {
-                Event::LatchChanged { name } if name == call.name() => call.hear(now),
-                Event::RecheckAll => call.hear(now),
-                _ => {}
+            let changed = matches!(event, Event::LatchChanged { name } if name == call.name());
+            if changed || *event == Event::RecheckAll {
+                call.hear(now);
             }
         }
         for (index, site) in self.sites.iter().enumerate() {

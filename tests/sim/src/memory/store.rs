@@ -170,10 +170,9 @@ impl Model for Server {
             self.listeners.add(*inbox, conn);
         }
         self.twin.before(self.mistake, now, &mut self.store, ask);
-        let held: Vec<_> = match ask {
-            Ask::Acquire(claim, _) => self.store.holds(now, &claim.name).map(|hold| hold.tokens).collect(),
-            _ => Vec::new(),
-        };
+        let asked = if let Ask::Acquire(claim, _) = ask { Some(&claim.name) } else { None };
+        let holds = asked.into_iter().flat_map(|name| self.store.holds(now, name));
+        let held: Vec<_> = holds.map(|hold| hold.tokens).collect();
         let say = self.run(now, ask);
         let (mut granted, published) = self.news();
         if let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &say

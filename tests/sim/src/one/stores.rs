@@ -80,10 +80,11 @@ impl<M: Model> One<M> {
             Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
             Service::Up | Service::Down(..) => None,
         };
-        let claims = env.network.asks().chain(waiting.into_iter().flatten()).filter_map(|ask| match ask {
-            Ask::Acquire(claim, _) => Some(claim.owner),
-            _ => None,
-        });
+        let claims = env
+            .network
+            .asks()
+            .chain(waiting.into_iter().flatten())
+            .filter_map(|ask| if let Ask::Acquire(claim, _) = ask { Some(claim.owner) } else { None });
         claims.collect()
     }
 
