@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{package, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
-const FEATURES: [(&str, &[&str]); 6] = [
+const FEATURES: [(&str, &[&str]); 7] = [
     (
         "leasehold",
         &[
@@ -30,11 +30,16 @@ const FEATURES: [(&str, &[&str]); 6] = [
             "connection-manager",
             "deadpool",
             "tracing",
+            "fence",
+            "fence,sqlite",
+            "async,fence,redis",
+            "tower",
             "r2d2",
             "async,blocking",
             "full",
         ],
     ),
+    ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
     ("lock-host", &["", "tracing"]),
     ("lock-kit", &["", "async", "blocking"]),
     ("lock-redis", &["", "async", "tls", "r2d2"]),

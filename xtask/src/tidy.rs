@@ -16,11 +16,12 @@ use crate::step::{self, root};
 use crate::words;
 
 /// Which packages may depend on which, except in tests. Arrows point one way: towards the core.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
     ("lock-async", &["lock-core", "lock-host"]),
     ("lock-blocking", &["lock-core", "lock-host"]),
+    ("lock-fence", &["lock-core"]),
     ("lock-memory", &["lock-core", "lock-host"]),
     ("lock-sqlite", &["lock-core", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
@@ -34,6 +35,7 @@ const EDGES: [(&str, &[&str]); 12] = [
             "lock-host",
             "lock-async",
             "lock-blocking",
+            "lock-fence",
             "lock-kit",
             "lock-memory",
             "lock-sqlite",
@@ -48,7 +50,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 const NOT_IN_CORE: [&str; 4] = ["Instant::now", "SystemTime", "thread::", ".await"];
 
 /// Client libraries of which there must be one version, because types of two versions do not fit together.
-const ONE_VERSION: [&str; 8] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls", "tracing"];
+const ONE_VERSION: [&str; 9] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls", "tracing", "http"];
 
 /// Checks the rules.
 pub(crate) fn run() -> Result<()> {

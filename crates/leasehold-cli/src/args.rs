@@ -1,6 +1,7 @@
 //! The command line.
 
 mod help;
+mod job;
 mod mode;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,7 @@ use leasehold::redlock::RedlockConfig;
 use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
 
 use self::help::{EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
+use self::job::JobArgs;
 use self::mode::ModeArgs;
 use crate::demo::args::DemoArgs;
 use crate::durations::whole_seconds_up;
@@ -86,6 +88,8 @@ pub(crate) struct RunArgs {
     /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
     pub(crate) busy_code: u8,
+    #[command(flatten)]
+    pub(crate) job: JobArgs,
     /// How long the store keeps the lock if this machine stops renewing it.
     #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
     pub(crate) ttl: Ttl,

@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     Signalled(i32),
     /// The command was ended by this signal, which `leasehold` received as well.
     SignalledAlike(i32),
+    /// The slot of the schedule has run, or runs elsewhere.
+    Skipped,
     /// The lock is held, or the wait timed out.
     Busy(u8),
     /// The lease was lost before the command ended.
@@ -48,7 +50,7 @@ impl Exit {
     /// The exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
-            Self::Done => 0,
+            Self::Done | Self::Skipped => 0,
             Self::Command(code) | Self::Busy(code) => code,
             Self::Signalled(signal) | Self::SignalledAlike(signal) | Self::Interrupted(signal) => {
                 u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
@@ -69,6 +71,7 @@ impl Exit {
         match self {
             Self::SignalledAlike(signal) | Self::Interrupted(signal) => Some(signal),
             Self::Done
+            | Self::Skipped
             | Self::Command(_)
             | Self::Signalled(_)
             | Self::Busy(_)
@@ -92,6 +95,7 @@ impl Exit {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Done | Self::Command(_) | Self::Signalled(_) | Self::SignalledAlike(_) => "ended",
+            Self::Skipped => "skipped",
             Self::Busy(_) => "busy",
             Self::Lost => "lost",
             Self::Interrupted(_) => "interrupted",

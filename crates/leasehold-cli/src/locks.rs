@@ -7,14 +7,16 @@ use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode, Operation,
+    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode,
+    Operation,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
-use crate::hold::{Hold, Lock};
+use crate::hold::{Hold, KeptLock, Lock};
+use crate::job::Marking;
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
@@ -74,8 +76,27 @@ impl Locks {
 
     /// Acquires a lock. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
+        let marking = self.marking(wish)?;
         let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
-        acquired.ok_or_else(|| self.busy(wish))
+        acquired.map(|hold| hold.with_mark(marking)).ok_or_else(|| self.busy(wish))
+    }
+
+    /// Acquires the mark of the wish's slot, if it has one. A slot that was taken ends the run.
+    fn marking(&self, wish: &Wish) -> Result<Option<Marking>, Failure> {
+        let job = &wish.job;
+        if job.marked.is_some() || job.at_least.is_some() {
+            self.client.capabilities().check_ability(Ability::Keep)?;
+        }
+        let Some((slot, mark)) = &job.marked else { return Ok(None) };
+        let lock = self.client.mutex(&mark.name).ttl(wish.ttl.get()).why(wish.why.as_str());
+        match lock.try_acquire_or_holder().map_err(|error| refused(error, wish))? {
+            Ok(guard) => Ok(Some(Marking::new(guard, mark.keep, job.crashed))),
+            Err(busy) => {
+                let (name, holder) = (&wish.name, name_of(busy.holder.as_ref()));
+                let message = format!("the slot {slot} of {name} was taken by {holder}; there is nothing to do");
+                Err(Failure::new(Exit::Skipped, message))
+            }
+        }
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.
@@ -83,7 +104,10 @@ impl Locks {
         match wish.mode {
             Mode::Shared => Box::new(self.client.rw_lock(&wish.name).read()),
             Mode::Permits { limit, .. } => Box::new(self.client.semaphore(&wish.name, limit.get())),
-            Mode::Exclusive | _ => Box::new(self.client.mutex(&wish.name)),
+            Mode::Exclusive | _ => match wish.job.at_least {
+                None => Box::new(self.client.mutex(&wish.name)),
+                Some(at_least) => Box::new(KeptLock::new(self.client.mutex(&wish.name), at_least)),
+            },
         }
     }
 
@@ -161,7 +185,7 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());
-            busy(wish, &format!("waited {waited} for {name}, which is held by {holder}; {advice}"))
+            busy(wish, &format!("waited {waited} for {name}, behind {holder}; {advice}"))
         }
         AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
         AcquireError::Backend(error) => error.into(),

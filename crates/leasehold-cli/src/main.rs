@@ -2,7 +2,7 @@
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
 //! (who holds what) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
-//! that is held, of any kind) · `log` (what happens to them).
+//! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them).
 
 mod args;
 mod demo;
@@ -10,6 +10,7 @@ mod durations;
 mod exit;
 mod held;
 mod hold;
+mod job;
 mod locks;
 mod log;
 mod look;

@@ -155,7 +155,7 @@ impl Voice {
             Tone::Normal if exit.goes_without_saying() => {}
             Tone::Normal | Tone::Verbose => {
                 if let Some(message) = &report.message {
-                    say(ERROR, message);
+                    say(if exit == Exit::Skipped { PLAIN } else { ERROR }, message);
                 }
             }
             Tone::Json => print_json(&report),
@@ -191,7 +191,7 @@ impl ReportFile {
 /// The outcome of `leasehold run`, for `--json` and `--report`, one line.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
-    /// `ended`, `busy`, `lost`, `interrupted`, `not-started` or `failed`.
+    /// `ended`, `skipped`, `busy`, `lost`, `interrupted`, `not-started` or `failed`.
     pub(crate) outcome: &'static str,
     /// The exit code of `leasehold`.
     pub(crate) exit: u8,

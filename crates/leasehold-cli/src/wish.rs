@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use lock_core::{LockName, Mode, Ttl};
 
+use crate::job::Job;
+
 /// Which lock to ask for, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
@@ -13,6 +15,7 @@ pub(crate) struct Wish {
     pub(crate) why: String,
     pub(crate) patience: Patience,
     pub(crate) busy_code: u8,
+    pub(crate) job: Job,
 }
 
 /// How long to wait for a lock.

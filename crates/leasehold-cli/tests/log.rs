@@ -87,7 +87,7 @@ fn a_wait_is_logged_with_the_holder_and_no_line_is_printed_twice() {
         let stderr = text(&logged(&leasehold, "debug", options).stderr);
         occurs(&stderr, "debug: waiting for a, held by pid", 1);
         occurs(&stderr, "waiting for a", 1);
-        occurs(&stderr, "debug: did not get \"a\" after 2.0s: it is held by pid", 1);
+        occurs(&stderr, "debug: did not get \"a\" after 2.0s: pid", 1);
     }
     let stderr = text(&logged(&leasehold, "debug", "--json -w 2s a").stderr);
     let events: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

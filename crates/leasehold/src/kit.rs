@@ -1,4 +1,5 @@
-//! What is composed from locks: several locks at once, and re-entrant locks. It works on every store.
+//! What is composed from locks: several locks at once, re-entrant locks, and jobs. It works on every store, except for the slots
+//! of jobs and their `at_least`: those need one that can keep a released lock, so not `redlock://`.
 //!
 //! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
 //!
@@ -73,15 +74,45 @@
 //!
 //! Use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
 //!
+//! # Jobs
+//!
+//! `locks.job(name)` is work that a schedule calls for on several machines, and one of them does. With a [`Slot`], it runs once for
+//! that time of the schedule, whichever machines call and whatever their clocks say.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::connect("memory:").await?;
+//! # async fn send_report() {}
+//! use leasehold::Kit;
+//! use leasehold::kit::{JobOutcome, Slot};
+//!
+//! let slot: Slot = "2099-11-21T03:00".parse()?; // when the schedule calls, not when this runs
+//! match locks.job("nightly").slot(slot).run(async |_guard| send_report().await).await? {
+//!     JobOutcome::Ran(()) => println!("sent"),
+//!     JobOutcome::Skipped(skipped) => println!("{skipped}"), // who took the slot
+//! }
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
 //! # Which errors to retry
 //!
 //! | error | what to do |
 //! |---|---|
 //! | [`AcquireAllError`] | it names the lock of the set, and has that lock's [error](crate::AcquireError) |
 //! | [`ReentrantError::Lost`] | drop all guards of the lost hold. Acquire again, and start from what the resource has stored |
+//! | [`JobError::Acquire`] | as its [error](crate::AcquireError) says: the work was not begun |
+//! | [`JobError::NotMarked`] | call again: the job is skipped if the slot was marked after all, although the work was not begun |
+//! | [`JobError::Lost`] | see what was done of the work. A slot that is called for again is skipped, unless `retry_after_crash` is set |
 //! | [`ReleaseAllError`] | if [`lost`](ReleaseAllError::lost) names a lock, part of the work may have been done without it; otherwise nothing |
 
 #[cfg(feature = "async")]
-pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Kit, Reentrant, all};
+pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Job, Kit, Reentrant, all};
 #[cfg(any(feature = "async", feature = "blocking"))]
-pub use lock_kit::{AcquireAllError, Guards, ReentrantError, ReleaseAllError};
+pub use lock_kit::{
+    AcquireAllError, Guards, JobError, JobOutcome, Mark, ReentrantError, ReleaseAllError, SkipReason, Skipped, Slot,
+};

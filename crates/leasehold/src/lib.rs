@@ -90,6 +90,9 @@
 //! # }
 //! ```
 //!
+//! The feature `fence` has this check for rusqlite, with an error that names the later token, and checks in memory, in Redis and for
+//! HTTP services: see `leasehold::fence`.
+//!
 //! # Which errors to retry
 //!
 //! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do then:
@@ -121,7 +124,7 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. Both are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
+//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
 //! has arrived, such as all parts of a job; see [`latch`].
 //!
 //! # Observability
@@ -255,8 +258,8 @@
 //! # Features
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `tracing` emits
-//! events. `full` enables everything.
+//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
+//! the resource, and `tower` does so for HTTP services. `tracing` emits events. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
 
@@ -289,10 +292,13 @@ pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
     SharedGuard,
 };
+pub use lock_core::limit::LimitError;
 pub use lock_core::{
-    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, Lateness,
-    LockName, LossReason, Lost, Moment, Note, Operation, Ttl,
+    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,
 };
+#[cfg(feature = "fence")]
+pub use lock_fence as fence;
 pub use lock_host::{
     ChangeError, Clock, Exclusive, HostClock, LockOptions, ManualClock, Permits, Proof, ReleaseError, Shared,
     SharedClock, Unchanged, VerifyError, WhileHeldError,

@@ -25,6 +25,30 @@ lock_host::guards! {
     /// # Cancel safety
     /// Dropping the future drops the guard, which releases the lock in the background.
     async fn change;
+
+    /// # Cancel safety
+    /// Dropping the future drops the guard, which releases the lock in the background.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_core as leasehold;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// use leasehold::Ticket;
+    ///
+    /// let guard = client.mutex("upload:7").acquire().await?;
+    /// let text = guard.detach().await?.expose(); // keep it as secret as a password
+    ///
+    /// // In another request, perhaps in another process:
+    /// let ticket: Ticket = text.parse()?;
+    /// let guard = client.mutex("upload:7").adopt(&ticket).await?;
+    /// guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    async fn detach;
 }
 
 impl<M> Guard<M> {

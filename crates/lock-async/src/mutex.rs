@@ -1,7 +1,7 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::limit::{LimitError, Usage};
-use lock_core::{AcquireError, Busy, Refusal};
+use lock_core::{AcquireError, Busy, Refusal, Ticket};
 use lock_host::{Asking, Held, LimitCall, WhileHeldError, counted};
 
 use crate::driver::{Driver, answer};
@@ -94,7 +94,7 @@ impl<M> NamedLock<M> {
     /// let lock = client.mutex("import").why("nightly import");
     /// match lock.try_acquire_or_holder().await? {
     ///     Ok(guard) => guard.release().await?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is held by ...
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
     /// }
     /// # Ok(())
     /// # }
@@ -102,6 +102,25 @@ impl<M> NamedLock<M> {
     pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).await.map(Guard))
+    }
+
+    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
+    /// stays held in between, and those who wait for it keep their places.
+    ///
+    /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
+    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
+    /// same slots. While the store is away, this waits as `acquire` does, but never for another holder.
+    ///
+    /// # Errors
+    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
+    /// acquired. `Invalid` for a ticket for something else; otherwise as [`acquire`](Self::acquire). If the store did not say
+    /// whether the ticket was adopted, the lock is being released.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
+    pub async fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
+        let asking = self.0.ask_for(ticket)?;
+        asking.waited(take_turn(&asking).await).map(Guard)
     }
 
     /// Waits for the lock, works while it is held, and releases it.
@@ -206,7 +225,7 @@ impl Semaphore {
         Ok(ask_limit(self.0.look_at_limit()?).await?.available())
     }
 
-    /// Waits for `count` permits, from 1 to 64, which are granted together.
+    /// Waits for `count` permits, from 1 to 64, which are granted together: short for an acquire of [`many`](Self::many).
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire); `Invalid` for none, for more than the limit, and for more than 64.
@@ -214,7 +233,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_many(&self, count: u32) -> Result<PermitGuard, AcquireError> {
-        Self(self.0.with_count(count)).acquire().await
+        self.many(count).acquire().await
     }
 
     /// Takes `count` permits, from 1 to 64, if they are free; `None` if they are not.
@@ -225,7 +244,7 @@ impl Semaphore {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, AcquireError> {
-        Self(self.0.with_count(count)).try_acquire().await
+        self.many(count).try_acquire().await
     }
 }
 

@@ -23,6 +23,29 @@ lock_host::guards! {
     /// # Blocking
     /// Until the store has answered, or the hold has ended.
     fn change;
+
+    /// # Blocking
+    /// For at most an operation timeout.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_core as leasehold;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// use leasehold::Ticket;
+    ///
+    /// let guard = client.mutex("upload:7").acquire()?;
+    /// let text = guard.detach()?.expose(); // keep it as secret as a password
+    ///
+    /// // In another request, perhaps in another process:
+    /// let ticket: Ticket = text.parse()?;
+    /// let guard = client.mutex("upload:7").adopt(&ticket)?;
+    /// guard.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn detach;
 }
 
 impl<M> Guard<M> {

@@ -1,9 +1,9 @@
 //! Guards of both facades that change what they hold.
 
-use lock_core::FencingToken;
+use lock_core::{AcquireError, FencingToken, Ticket};
 use lock_host::{ChangeError, Exclusive, Permits, Shared};
 
-use crate::locks::Guard;
+use crate::locks::{Guard, Lock, Waiter};
 
 /// What a change returns: the guard after it, or the guard that is left.
 type Changed<M, N> = Result<Guard<N>, ChangeError<Guard<M>>>;
@@ -27,6 +27,44 @@ impl<M> Guard<M> {
                 Ok(guard) => Ok(Guard::Blocking(guard)),
                 Err(error) => Err(error.map(Self::Blocking)),
             },
+        }
+    }
+}
+
+impl<M: 'static> Guard<M> {
+    pub(crate) fn detach(self) -> Result<Ticket, ChangeError<Self>> {
+        match self {
+            Self::Nonblocking(guard, runtime) => {
+                let detached = runtime.block_on(guard.detach());
+                detached.map_err(|error| error.map(|guard| Self::Nonblocking(guard, runtime)))
+            }
+            Self::Blocking(guard) => guard.detach().map_err(|error| error.map(Self::Blocking)),
+        }
+    }
+}
+
+impl<M: 'static> Lock<M> {
+    pub(crate) fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
+        match self {
+            Self::Nonblocking(lock, runtime) => {
+                Ok(Guard::Nonblocking(runtime.block_on(lock.adopt(ticket))?, runtime.clone()))
+            }
+            Self::Blocking(lock, _) => Ok(Guard::Blocking(lock.adopt(ticket)?)),
+        }
+    }
+
+    /// The same in the background.
+    pub(crate) fn begin_to_adopt(&self, ticket: &Ticket) -> Waiter<M> {
+        let ticket = ticket.clone();
+        match self {
+            Self::Nonblocking(lock, runtime) => {
+                let lock = lock.clone();
+                Waiter::Nonblocking(runtime.spawn(async move { lock.adopt(&ticket).await }), runtime.clone())
+            }
+            Self::Blocking(lock, client) => {
+                let lock = lock.clone();
+                Waiter::Blocking(std::thread::spawn(move || lock.adopt(&ticket)), client.clone())
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{self, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::Moment;
 use rustix::process::{Pid, Signal, kill_process};
@@ -117,6 +117,16 @@ impl Child {
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
+    }
+
+    /// Waits until the process has ended by itself.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) {
+        let end = Instant::now() + self.patience;
+        while self.process.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "the child does not end within {:?}", self.patience);
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub(crate) fn stop(&self) {

@@ -128,7 +128,7 @@ macro_rules! __cases {
                 a_downgrade_lets_waiting_readers_in_and_no_writer: Mode(Shared);
                 an_upgrade_is_granted_to_the_only_reader: Mode(Shared);
                 an_upgrade_beside_another_reader_changes_nothing: Mode(Shared);
-                a_reader_is_replaced_by_a_writer_alone: Mode(Shared);
+                a_reader_is_replaced_by_another_owner: Mode(Shared);
                 each_reader_is_shown_and_revoked_alone: Mode(Shared);
             }
             permits {
@@ -143,7 +143,7 @@ macro_rules! __cases {
                 another_kind_is_refused_and_changes_nothing: Mode(Permits);
                 a_late_claim_for_permits_leaves_nothing: Mode(Permits);
                 permits_are_given_back_in_part: Mode(Permits);
-                permits_are_not_replaced_by_more: Mode(Permits);
+                permits_are_replaced_by_as_many_and_not_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
             limits {
@@ -160,6 +160,14 @@ macro_rules! __cases {
                 a_deployment_changes_the_limit: Ability(SetLimit);
                 a_waiter_that_can_never_be_served_gets_an_error: Ability(SetLimit);
                 wrong_limits_are_invalid: Ability(SetLimit);
+            }
+            barging {
+                a_reader_passes_a_writer_that_waits: Mode(Shared);
+                a_small_request_passes_a_large_one: Mode(Permits);
+                a_claim_that_does_not_fit_takes_its_place: Mode(Permits);
+                those_who_fit_are_served_first: Mode(Shared);
+                the_option_lets_readers_pass: Mode(Shared);
+                the_option_lets_small_requests_pass: Mode(Permits);
             }
             reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
@@ -188,6 +196,18 @@ macro_rules! __cases {
                 permits_are_renewed: Mode(Permits);
                 closing_ends_permits: Mode(Permits);
             }
+            tickets {
+                a_detached_lock_goes_on_under_a_higher_token: Ability(Replace);
+                a_ticket_is_adopted_once: Ability(Replace);
+                a_ticket_of_a_released_lock_is_over: Ability(Replace);
+                those_who_wait_keep_their_places: Ability(Replace);
+                a_ticket_that_is_not_adopted_ends_with_its_ttl: Ability(Replace);
+                an_adopted_lease_is_renewed: Ability(Replace);
+                a_lost_lock_is_not_detached: Ability(Replace);
+                an_adoption_survives_lost_answers: Need::Fault(Fault::LoseReplies);
+                a_reader_goes_on_beside_others: Mode(Shared);
+                permits_go_on_with_their_slots: Mode(Permits);
+            }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);
@@ -209,6 +229,7 @@ macro_rules! __cases {
                 a_killed_holder_frees_the_lock_after_its_ttl_and_not_before: Processes;
                 a_killed_waiter_is_not_waited_for: Processes;
                 a_stopped_holder_knows_that_it_lost: Processes;
+                a_process_goes_on_with_the_lock_of_another: Processes;
             }
             truth {
                 capabilities_do_not_change: Nothing;

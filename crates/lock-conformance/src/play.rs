@@ -24,6 +24,7 @@ pub fn play_child<H: Harness>() {
                 guard.release().unwrap();
                 return say("released");
             }
+            "detach" => return say(&guard.detach().unwrap().expose()),
             other => {
                 let latch = other.strip_prefix("arrive ").expect("a child knows no other command");
                 client.arrive(latch).unwrap();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Limit, Mode};
+use crate::{Limit, LockName, Mode};
 
 /// What went wrong, in a form that programs can match on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Unsupported,
     /// The name is in use by another kind of lock or value, which was left untouched.
     OtherKind,
+    /// The lease that the request is to replace is not held.
+    NotHeld,
 }
 
 impl ErrorKind {
@@ -40,6 +42,7 @@ impl ErrorKind {
         match self {
             Self::Unreachable | Self::Timeout | Self::Unavailable => true,
             Self::Config | Self::Denied | Self::Protocol | Self::Unsupported | Self::OtherKind => false,
+            Self::NotHeld => false,
         }
     }
 }
@@ -113,6 +116,8 @@ struct Said {
     effect: Effect,
     backend: &'static str,
     operation: Operation,
+    /// The lock, where the message needs it.
+    name: Option<LockName>,
     message: String,
     lasts: Option<Duration>,
     remedy: Option<String>,
@@ -132,7 +137,7 @@ impl BackendError {
     ) -> Self {
         let effect = if kind == ErrorKind::Timeout { Effect::Unknown } else { effect };
         let message = message.into();
-        let said = Said { kind, effect, backend, operation, message, lasts: None, remedy: None };
+        let said = Said { kind, effect, backend, operation, name: None, message, lasts: None, remedy: None };
         Self(Arc::new(Detail { said, source: None }))
     }
 
@@ -140,6 +145,12 @@ impl BackendError {
     #[must_use]
     pub fn with_end(self, lasts: Duration) -> Self {
         self.changed(|detail| detail.said.lasts = Some(lasts))
+    }
+
+    /// Adds the lock that the failed request was about. The text names it before the message.
+    #[must_use]
+    pub fn with_name(self, name: &LockName) -> Self {
+        self.changed(|detail| detail.said.name = Some(name.clone()))
     }
 
     /// Adds what the user can do about it.
@@ -239,9 +250,11 @@ impl fmt::Display for BackendError {
 impl Said {
     fn text(&self, lasts: Option<Duration>) -> String {
         let Self { backend, operation, message, .. } = self;
+        let name = self.name.as_ref().map(|name| format!(" \"{name}\""));
         let lasts = lasts.map(|lasts| format!(", for {} at most", humantime::format_duration(lasts)));
         let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}"));
-        format!("{backend} {operation}: {message}{}{}", lasts.unwrap_or_default(), remedy.unwrap_or_default())
+        let [name, lasts, remedy] = [name, lasts, remedy].map(Option::unwrap_or_default);
+        format!("{backend} {operation}{name}: {message}{lasts}{remedy}")
     }
 }
 
@@ -302,6 +315,8 @@ mod tests {
         let text = "redis acquire: the name is in use as a semaphore of limit 4, not as a lock; \
             choose another name for one of them";
         assert_eq!(kinds.to_string(), text);
+        let named = kinds.with_name(&"gpu".parse().unwrap()).to_string();
+        assert!(named.starts_with("redis acquire \"gpu\": the name is in use as a semaphore"), "{named}");
         let limits = error(semaphore(4), semaphore(5)).to_string();
         assert!(limits.contains("as a semaphore of limit 4, not as a semaphore of limit 5; use the same"), "{limits}");
         assert!(limits.contains("set_limit"), "{limits}");

@@ -11,8 +11,8 @@
 //! starts no thread, awaits nothing and knows no client library.
 //!
 //! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
-//! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the numbers, with their
-//! reasons) · `name`, `location`, `owner`, `token`, `time`, `note` (the values).
+//! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the
+//! numbers, with their reasons) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values).
 
 mod backend;
 mod capabilities;
@@ -23,6 +23,7 @@ pub mod inspect;
 mod invalid;
 mod keeper;
 pub mod latch;
+mod lease_id;
 pub mod limit;
 mod location;
 mod name;
@@ -35,6 +36,7 @@ mod prefix;
 mod slots;
 pub mod station;
 mod terms;
+mod ticket;
 mod time;
 mod token;
 mod verbs;
@@ -49,6 +51,7 @@ pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use invalid::Invalid;
 pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
+pub use lease_id::LeaseId;
 pub use location::Location;
 pub use name::LockName;
 pub use note::Note;
@@ -59,6 +62,7 @@ pub use prefix::Prefix;
 pub use slots::Slots;
 pub use station::Patience;
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
+pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{

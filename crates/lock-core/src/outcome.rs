@@ -13,13 +13,13 @@ pub enum AcquireError {
     Invalid(#[from] Invalid),
     /// The wait or its attempts ended before the lock was free. If the store had not said that the lock is held, the error
     /// is `Backend` instead.
-    #[error("waited {} for the lock \"{name}\"; it is held by {}", humantime::format_duration(*waited), holder_text(holder.as_ref()))]
+    #[error("waited {} for the lock \"{name}\"; {}", humantime::format_duration(*waited), Holder::obstacle(holder.as_ref()))]
     TimedOut {
         /// The lock.
         name: LockName,
         /// How long the wait lasted, in whole milliseconds.
         waited: Duration,
-        /// Who held it, as the store last reported.
+        /// Who held it, as the store last reported. The lock may have been free, with others before this waiter in line.
         holder: Option<Holder>,
     },
     /// The store granted a token that is not above one that this client has had, so the store lost its memory.
@@ -36,6 +36,14 @@ pub enum AcquireError {
         /// The highest token that this client has had.
         floor: FencingToken,
     },
+    /// The ticket is not valid any more, so nobody can adopt it.
+    #[error(
+        "the ticket for the lock \"{name}\" was adopted already, was released, or its ttl is over; acquire the lock again"
+    )]
+    TicketOver {
+        /// The lock.
+        name: LockName,
+    },
     /// The store failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -47,20 +55,16 @@ pub enum AcquireError {
     Cancelled,
 }
 
-fn holder_text(holder: Option<&Holder>) -> String {
-    holder.map_or_else(|| "somebody".to_owned(), ToString::to_string)
-}
-
 /// The lock is not free, according to the store. The answer to a call that does not wait.
 ///
 /// Usually somebody else holds it. For a reader, a writer holds it or waits for it. For a semaphore, too few permits are free, or
 /// somebody waits who came first. Of several holders, the one whose lease ends last is named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the lock \"{name}\" is held by {}", holder_text(holder.as_ref()))]
+#[error("the lock \"{name}\" is not free; {}", Holder::obstacle(holder.as_ref()))]
 pub struct Busy {
     /// The lock.
     pub name: LockName,
-    /// Who holds it, if known.
+    /// Who holds it or waits before the caller, if known.
     pub holder: Option<Holder>,
 }
 
@@ -88,12 +92,13 @@ mod tests {
             let (name, waited) = ("a".parse().unwrap(), Duration::from_millis(1500));
             AcquireError::TimedOut { name, waited, holder }.to_string()
         };
-        let waited = "waited 1s 500ms for the lock \"a\"; it is held by ";
-        assert_eq!(text(None), format!("{waited}somebody"));
-        assert_eq!(text(Some(Holder::Foreign)), format!("{waited}something other than leasehold"));
-        assert_eq!(text(Some(Holder::Leasehold { tokens, note: note.clone() })), format!("{waited}{note}"));
+        let waited = "waited 1s 500ms for the lock \"a\"; ";
+        assert_eq!(text(None), format!("{waited}somebody holds it or waits before you"));
+        assert_eq!(text(Some(Holder::Foreign)), format!("{waited}something other than leasehold holds it"));
+        let leasehold = Some(Holder::Leasehold { tokens, note: note.clone() });
+        assert_eq!(text(leasehold), format!("{waited}{note} holds it or waits before you"));
         assert!(!note.to_string().is_empty());
         let busy = Busy { name: "a".parse().unwrap(), holder: Some(Holder::Foreign) };
-        assert_eq!(busy.to_string(), "the lock \"a\" is held by something other than leasehold");
+        assert_eq!(busy.to_string(), "the lock \"a\" is not free; something other than leasehold holds it");
     }
 }

@@ -25,6 +25,11 @@ impl Owner {
         Self(self.0.map(|byte| !byte))
     }
 
+    /// The bytes themselves, which are the secret.
+    pub(crate) fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
     pub fn to_wire(self) -> String {
         // `format!` takes several times as long, and each request needs this.

@@ -25,8 +25,8 @@ pub enum Fairness {
     /// It is granted after all who wait before it.
     #[default]
     Fair,
-    /// It is granted whenever it fits beside the present holders, even if others wait. If it does not fit, it takes its place in the
-    /// queue like any other.
+    /// It is granted whenever it fits beside the present holders, although others wait that do not. If it does not fit, it
+    /// takes its place in the queue like any other.
     Barging,
 }
 
@@ -56,19 +56,27 @@ pub struct Claim {
     /// [`Ability::Replace`](crate::Ability::Replace).
     ///
     /// - An exclusive lease is replaced by an exclusive one, or by a shared one.
-    /// - A shared lease is replaced by an exclusive one if no other lease holds the lock. Otherwise the answer is
-    ///   [`Answer::Busy`], and nothing changes.
-    /// - Permits are replaced by fewer permits of the same limit, which keep the first of the slots.
+    /// - A shared lease is replaced by a shared one; or by an exclusive one if no other lease holds the lock. Otherwise the
+    ///   answer is [`Answer::Busy`], and nothing changes.
+    /// - Permits are replaced by as many or fewer permits of the same limit, which keep the first of the slots.
     ///
     /// Anything else is refused as a violation of the protocol. What is no longer held is handed over. The old owner has
     /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. Where it does
-    /// not hold the lock, nothing is granted; but if this owner does, it was granted before.
+    /// not hold the lock, nothing is granted, and the error is [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld); but if this
+    /// owner does, it was granted before. So of several claims that replace one lease, only one is granted: that is how a
+    /// [`Ticket`](crate::Ticket) is adopted at most once.
     pub replaces: Option<Owner>,
     /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
     pub fairness: Fairness,
 }
 
 impl Claim {
+    /// The same claim in another mode.
+    #[must_use]
+    pub fn in_mode(&self, mode: Mode) -> Self {
+        Self { terms: Terms { mode, ..self.terms }, ..self.clone() }
+    }
+
     /// The lease that grants these tokens to this claim, without slots.
     pub fn lease(&self, tokens: TokenRange) -> Lease {
         self.lease_of(tokens, Slots::NONE)
@@ -164,6 +172,18 @@ pub enum Holder {
     },
     /// A holder that does not use this library, with a lock in a layout that the backend respects.
     Foreign,
+}
+
+impl Holder {
+    /// What prevents a claim that was put off, as a part of a sentence. A store names a holder whatever the reason is; the
+    /// reason may be that others wait before.
+    pub fn obstacle(holder: Option<&Self>) -> String {
+        match holder {
+            Some(Self::Foreign) => format!("{} holds it", Self::Foreign),
+            Some(holder @ Self::Leasehold { .. }) => format!("{holder} holds it or waits before you"),
+            None => "somebody holds it or waits before you".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Holder {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Fairness, Hold, LockName, Mode, Note, Patience, Refusal, Terms};
+use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
 
 use crate::cancel::CancelToken;
 use crate::kinds::Exclusive;
@@ -28,6 +28,8 @@ pub struct Asking<'a, D: Driver, M = Exclusive> {
     marker: PhantomData<fn() -> M>,
     acquisition: Acquisition,
     cancel: Option<CancelToken>,
+    /// What it wants to adopt, if it does not want a new lease.
+    ticket: Option<Ticket>,
 }
 
 impl<'a, D: Driver, M> Asking<'a, D, M> {
@@ -40,10 +42,17 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         options: &'a LockOptions,
         note: Note,
     ) -> Self {
-        let patience = options.patience(stations.ports().clock.now());
+        let patience = options.patience(|| stations.ports().clock.now());
         let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
-        let (terms, cancel, marker) = (Terms { mode, ttl: options.ttl }, None, PhantomData);
-        Self { stations, site, name, terms, options, note, patience, marker, acquisition, cancel }
+        let (terms, marker) = (Terms { mode, ttl: options.ttl }, PhantomData);
+        let (cancel, ticket) = (None, None);
+        Self { stations, site, name, terms, options, note, patience, marker, acquisition, cancel, ticket }
+    }
+
+    /// Asks for the lease of a ticket that suits the lock, instead of a new one.
+    pub(crate) fn adopting(mut self, ticket: &Ticket) -> Self {
+        self.terms.mode = ticket.mode();
+        Self { ticket: Some(ticket.clone()), ..self }
     }
 
     /// Accepts the first answer of the store, whatever wait was set.
@@ -70,13 +79,18 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let id = self.site.ports().next_turn();
-        let LockOptions { attempts, max_hold, .. } = *self.options;
-        let (terms, patience, fairness, note) = (self.terms, self.patience, Fairness::Fair, self.note.clone());
+        let LockOptions { attempts, fairness, max_hold, .. } = *self.options;
+        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         inner.joins(&self.acquisition);
-        self.site.feed(&mut inner, Input::Join(Join { turn: id, terms, patience, attempts, fairness, max_hold, note }));
+        let join = Join { turn: id, terms, patience, attempts, fairness, max_hold, note };
+        let input = match self.ticket.clone() {
+            Some(ticket) => Input::Adopt { join, ticket },
+            None => Input::Join(join),
+        };
+        self.site.feed(&mut inner, input);
         drop(inner);
         turn.watch = self.cancel.as_ref().map(|token| {
             let site = Arc::clone(&self.site);

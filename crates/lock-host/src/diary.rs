@@ -141,7 +141,7 @@ impl Diary {
         // A station that panicked is closed at no particular moment.
         self.now = now.max(self.now);
         match input {
-            Input::Join(join) => self.waits.begin(join.turn, self.now, self.joins.take()),
+            Input::Join(join) | Input::Adopt { join, .. } => self.waits.begin(join.turn, self.now, self.joins.take()),
             Input::Leave(leaving) => self.not_acquired(leaving.turn, || Outcome::Dropped),
             Input::Reply(_, Reply::Acquire(result)) => {
                 self.store_said(result);
@@ -161,7 +161,8 @@ impl Diary {
                     self.renewed(*owner, *asked_at, *valid_for);
                 }
             }
-            Input::Cancel(_) | Input::Replace { .. } | Input::Event(_) | Input::Tick | Input::Close => {}
+            Input::Cancel(_) | Input::Replace { .. } | Input::Detach(_) => {}
+            Input::Event(_) | Input::Tick | Input::Close => {}
         }
     }
 
@@ -174,6 +175,7 @@ impl Diary {
             Output::Replaced { turn, result } => self.replaced(*turn, result),
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
+            Output::Detached(turn) => self.detached(*turn),
             Output::Run(action) => self.repeated(action),
             Output::Keep { lease, asked_at, valid_for } => {
                 // A lease that was handed over may be due at once, which is not late yet.
@@ -266,6 +268,12 @@ impl Diary {
                 self.unreleased.push(Unreleased { owner: hold.lease().owner, token, held, request: None });
             }
         }
+    }
+
+    fn detached(&mut self, turn: TurnId) {
+        let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
+        let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
+        self.news.push(Occurrence::Detached { lock, token, held });
     }
 
     /// A release may repeat one that was not confirmed.

@@ -84,14 +84,22 @@ impl<G> ChangeError<G> {
 #[non_exhaustive]
 pub enum Unchanged {
     /// Others hold the lock as well: other readers, of which one is named.
-    #[error("{0} as well")]
+    #[error("{}", others(.0))]
     Busy(#[from] Busy),
+    /// Other guards of this client read under the same lease, which cannot be detached from them.
+    #[error("other readers of this client hold under the same lease; detach the last of them")]
+    Shared,
     /// The lock is no longer held.
     #[error(transparent)]
     Lost(#[from] Lost),
     /// The change is invalid, or the store refused it or cannot do it.
     #[error(transparent)]
     Refused(#[from] AcquireError),
+}
+
+fn others(Busy { name, holder }: &Busy) -> String {
+    let holder = holder.as_ref().map_or_else(|| "somebody".to_owned(), ToString::to_string);
+    format!("the lock \"{name}\" is held by {holder} as well")
 }
 
 /// The answer of a backend that panicked: its effect is unknown.

@@ -22,6 +22,7 @@ macro_rules! guards {
         [$($async:tt)?] [$($await:tt)*]
         $(#[$docs:meta])* struct $guard:ident;
         $(#[$change:meta])* $(async)? fn change;
+        $(#[$detach:meta])* $(async)? fn detach;
     ) => {
         $(#[$docs])*
         #[must_use = "the lock is released when the guard is dropped"]
@@ -36,6 +37,28 @@ macro_rules! guards {
         pub type PermitGuard = $guard<$crate::Permits>;
 
         $crate::deref_guard!($guard => $crate::Proof);
+
+        impl<M> $guard<M> {
+            /// Lets go of the lock without releasing it, and returns the ticket with which another task, thread or process can go on
+            /// with it: see [`adopt`](crate::NamedLock::adopt). The lease is renewed once before, so that nearly all of its ttl is
+            /// left; a ticket that nobody adopts ends with that.
+            ///
+            /// Nobody else gets the lock in between. What the guard wrote, or still writes, has a lower token than the one who
+            /// adopts.
+            ///
+            /// # Errors
+            /// The guard as it was, with the reason: the hold was lost, the store could not renew it or cannot do it, or other guards of
+            /// this client read under the same lease.
+            ///
+            $(#[$detach])*
+            pub $($async)? fn detach(self) -> Result<::lock_core::Ticket, $crate::ChangeError<Self>> {
+                let renewed = match self.0.can_be_adopted() {
+                    Ok(()) => self.renew()$($await)*,
+                    Err(error) => Err(error),
+                };
+                self.0.detached(renewed, Self)
+            }
+        }
 
         impl $guard<$crate::Exclusive> {
             /// Continues as a reader, in one step: no other writer gets in between, and it never waits for another holder. Other readers of

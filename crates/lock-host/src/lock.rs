@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode};
+use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -119,6 +119,17 @@ impl<D: Driver, M> Lock<D, M> {
         let note = note(&self.options.why)?;
         let site = self.stations.site(name).map_err(no_randomness)?;
         Ok(Asking::new(&self.stations, site, name, *mode, &self.options, note))
+    }
+
+    /// Begins to ask for the lease of a ticket.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask); `Invalid` for a ticket for something else.
+    pub fn ask_for(&self, ticket: &Ticket) -> Result<Asking<'_, D, M>, AcquireError> {
+        let asking = self.ask()?;
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        ticket.check(name, *mode)?;
+        Ok(asking.adopting(ticket))
     }
 
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.

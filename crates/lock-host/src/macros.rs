@@ -43,7 +43,7 @@ macro_rules! client_methods {
         }
 
         /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
-        /// limit, and nobody can use it as a lock meanwhile: they get an error of the kind
+        /// limit, unless it was changed with `set_limit`, and nobody can use it as a lock meanwhile: they get an error of the kind
         /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
         /// [`Semaphore`](crate::Semaphore) has an example.
         pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
@@ -143,7 +143,7 @@ macro_rules! kinds {
         ///
         /// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
         /// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, so a large one is
-        /// not passed by small ones. A quorum (`redlock://`) has no semaphores, and says so before anything is sent.
+        /// not passed by small ones, unless those are [`barging`](NamedLock::barging). A quorum (`redlock://`) has no semaphores, and says so before anything is sent.
         ///
         $(#[$permits])*
         ///
@@ -171,7 +171,7 @@ macro_rules! kinds {
         /// the methods that acquire it. [`ReadLock`] has an example, and says when not to use it.
         ///
         /// Readers and writers are served in the order in which they came, so neither side starves. So a reader waits behind a
-        /// writer that waits, even while others read. A task or thread that reads and acquires a second read then waits for
+        /// writer that waits, even while others read, unless it is [`barging`](NamedLock::barging). A task or thread that reads and acquires a second read then waits for
         /// itself: pass the guard on, or share it (`Guard::share`).
         ///
         /// A quorum (`redlock://`) has no readers; its `read` reports an error before anything is sent.
@@ -191,6 +191,14 @@ macro_rules! kinds {
             /// The side of the writers: the mutex of the same name.
             pub fn write(&self) -> Mutex {
                 self.write.clone()
+            }
+        }
+
+        impl Semaphore {
+            /// The same semaphore, where each acquire takes `count` permits together, from 1 to 64. It has the same options and
+            /// methods. The number is checked when permits are acquired.
+            pub fn many(&self, count: u32) -> Self {
+                Self(self.0.with_count(count))
             }
         }
 

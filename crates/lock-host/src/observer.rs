@@ -108,6 +108,16 @@ pub enum Occurrence {
         /// How long the lock was held.
         held: Duration,
     },
+    /// A hold was detached: its lease stays at the store, until its ticket is adopted, or until its ttl is over.
+    #[non_exhaustive]
+    Detached {
+        /// The lock.
+        lock: LockName,
+        /// The token of the hold.
+        token: FencingToken,
+        /// How long the lock was held.
+        held: Duration,
+    },
     /// The store did not confirm a release. If the error is transient, the release is repeated in the background, and
     /// `Released` follows once it is confirmed; otherwise the lease expires with its ttl.
     #[non_exhaustive]
@@ -152,7 +162,9 @@ impl Occurrence {
     pub fn level(&self) -> Level {
         match self {
             Self::NotAcquired { outcome: Outcome::Failed(_), .. } => Level::Warn,
-            Self::Acquired { .. } | Self::NotAcquired { .. } | Self::Released { .. } => Level::Debug,
+            Self::Acquired { .. } | Self::NotAcquired { .. } | Self::Released { .. } | Self::Detached { .. } => {
+                Level::Debug
+            }
             Self::StoreAvailable { .. } => Level::Info,
             Self::WaitingLong { .. }
             | Self::RenewedLate { .. }
@@ -171,6 +183,7 @@ impl Occurrence {
             Self::RenewedLate { .. } => "renewed late",
             Self::Lost { .. } => "lost",
             Self::Released { .. } => "released",
+            Self::Detached { .. } => "detached",
             Self::ReleasePending { .. } => "release pending",
             Self::StoreUnavailable { .. } => "store unavailable",
             Self::StoreAvailable { .. } => "store available",
@@ -184,6 +197,7 @@ impl Occurrence {
             | Self::RenewedLate { token, .. }
             | Self::Lost { token, .. }
             | Self::Released { token, .. }
+            | Self::Detached { token, .. }
             | Self::ReleasePending { token, .. } => Some(*token),
             Self::NotAcquired { .. }
             | Self::WaitingLong { .. }
@@ -201,6 +215,7 @@ impl Occurrence {
             | Self::RenewedLate { lock, .. }
             | Self::Lost { lock, .. }
             | Self::Released { lock, .. }
+            | Self::Detached { lock, .. }
             | Self::ReleasePending { lock, .. } => Some(lock),
             Self::StoreUnavailable { .. } | Self::StoreAvailable { .. } => None,
         }
@@ -221,7 +236,7 @@ impl fmt::Display for Occurrence {
                 write!(f, "still waiting for \"{lock}\" after {waited:.1?}")?;
                 match (error, holder) {
                     (Some(error), _) => write!(f, ": {error}"),
-                    (None, Some(holder)) => write!(f, ": it is held by {holder}"),
+                    (None, Some(_)) => write!(f, ": {}", Holder::obstacle(holder.as_ref())),
                     (None, None) => Ok(()),
                 }
             }
@@ -233,6 +248,9 @@ impl fmt::Display for Occurrence {
             }
             Self::Released { lock, token, held } => {
                 write!(f, "released \"{lock}\" (token {token}) after {held:.1?}")
+            }
+            Self::Detached { lock, token, held } => {
+                write!(f, "detached \"{lock}\" (token {token}) after {held:.1?}")
             }
             Self::ReleasePending { lock, token, error } => {
                 write!(f, "the release of \"{lock}\" (token {token}) was not confirmed: {error}")

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use lock_core::{Invalid, Moment, Note, Patience, Ttl, human_duration};
+use lock_core::{Fairness, Invalid, Moment, Note, Patience, Ttl, human_duration};
 
 /// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
@@ -43,6 +43,21 @@ macro_rules! each_option_setter {
         /// ```
         pub fn attempts(self, attempts: u32) -> Self {
             self.set(|options| options.set_attempts(attempts))
+        }
+
+        /// Takes what is free although others came first, if they have no use for it. If nothing is free, this waits in line
+        /// like the others.
+        ///
+        /// So a reader joins other readers although a writer waits, and a request for one permit passes one for many. While such
+        /// requests go on, those who are passed may never be served. For a lock that is held alone this changes nothing: the
+        /// first in line gets it.
+        pub fn barging(self) -> Self {
+            self.set(|options| Ok(options.fairness = ::lock_core::Fairness::Barging))
+        }
+
+        /// Waits behind all who came first, which is the default.
+        pub fn fair(self) -> Self {
+            self.set(|options| Ok(options.fairness = ::lock_core::Fairness::Fair))
         }
 
         /// Sets why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
@@ -86,6 +101,8 @@ pub struct LockOptions {
     /// How often an acquire asks the store, at most; `None` for as often as the wait takes.
     #[serde(deserialize_with = "read_attempts")]
     pub attempts: Option<NonZeroU32>,
+    /// Whether it waits behind all who came first: `fair`, which is the default, or `barging`.
+    pub fairness: Fairness,
     /// Why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
     #[serde(deserialize_with = "read_why")]
     pub why: String,
@@ -144,13 +161,13 @@ impl LockOptions {
         self.max_hold.map_or(Ok(()), check_max_hold)
     }
 
-    /// The patience of a waiter that begins to wait `now`.
+    /// The patience of a waiter that begins to wait now. The clock is read only for a wait that ends.
     #[doc(hidden)]
-    pub fn patience(&self, now: Moment) -> Patience {
+    pub fn patience(&self, now: impl FnOnce() -> Moment) -> Patience {
         match self.wait {
             None => Patience::Forever,
             Some(Duration::ZERO) => Patience::Never,
-            Some(wait) => Patience::Until(now + wait),
+            Some(wait) => Patience::Until(now() + wait),
         }
     }
 }
@@ -205,7 +222,7 @@ mod tests {
     fn options_have_a_human_form() {
         let options = LockOptions::default().ttl(Duration::from_secs(10)).wait(Duration::from_secs(5));
         let text = serde_json::to_string(&options).unwrap();
-        assert_eq!(text, r#"{"ttl":"10s","wait":"5s","attempts":null,"why":"","max_hold":null}"#);
+        assert_eq!(text, r#"{"ttl":"10s","wait":"5s","attempts":null,"fairness":"fair","why":"","max_hold":null}"#);
     }
 
     #[test]
@@ -240,11 +257,11 @@ mod tests {
     #[test]
     fn patience_counts_from_now() {
         let now = Moment::from_nanos(5);
-        assert_eq!(LockOptions::default().patience(now), Patience::Forever);
+        assert_eq!(LockOptions::default().patience(|| now), Patience::Forever);
         let options = LockOptions::default().wait(Duration::from_nanos(2));
-        assert_eq!(options.patience(now), Patience::Until(Moment::from_nanos(7)));
+        assert_eq!(options.patience(|| now), Patience::Until(Moment::from_nanos(7)));
         let options = LockOptions::default().wait(Duration::ZERO);
-        assert_eq!(options.patience(now), Patience::Never);
+        assert_eq!(options.patience(|| now), Patience::Never);
     }
 
     #[test]

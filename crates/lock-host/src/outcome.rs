@@ -67,10 +67,7 @@ impl From<&Refusal> for Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy { holder: Some(holder) } | Self::TimedOut { holder: Some(holder) } => {
-                write!(f, "it is held by {holder}")
-            }
-            Self::Busy { holder: None } | Self::TimedOut { holder: None } => f.write_str("it is held by somebody"),
+            Self::Busy { holder } | Self::TimedOut { holder } => f.write_str(&Holder::obstacle(holder.as_ref())),
             Self::Cancelled => f.write_str("the wait was cancelled"),
             Self::Closed => f.write_str("the client was closed"),
             Self::Dropped => f.write_str("the call was dropped"),

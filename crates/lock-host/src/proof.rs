@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock_core::{FencingToken, Hold, LockName, Lost};
+use lock_core::{FencingToken, Hold, LeaseId, LockName, Lost};
 
 use crate::SharedClock;
 
@@ -38,6 +38,12 @@ impl Proof {
         self.hold.token()
     }
 
+    /// A value that no other holder has, for a resource that can compare values but not tokens. It is public: nobody can renew or
+    /// release the lock with it. It changes with the token.
+    pub fn lease_id(&self) -> LeaseId {
+        LeaseId::of(self.hold.lease().owner, self.hold.token())
+    }
+
     /// When the hold ends unless it is renewed first. Each renewal moves it.
     ///
     /// An [`Instant`] stands still while the machine is suspended, so ask again after a pause; [`check`](Self::check)
@@ -69,35 +75,52 @@ impl Proof {
 
 impl fmt::Debug for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Proof").field("name", self.name()).field("token", &self.fencing_token()).finish_non_exhaustive()
+        let lease = self.hold.lease();
+        let mut proof = f.debug_struct("Proof");
+        proof.field("name", &lease.name).field("mode", &lease.terms.mode.kind()).field("token", &self.fencing_token());
+        if !lease.slots.get().is_empty() {
+            proof.field("slots", &lease.slots.get());
+        }
+        proof.finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Lease, LossReason, Owner, Slots, Terms, TokenRange, Ttl, Width};
+    use lock_core::{Lease, LossReason, Mode, Owner, Slots, Terms, TokenRange, Ttl, Width};
 
     use super::*;
     use crate::{Clock, ManualClock};
 
     const TTL: Duration = Duration::from_secs(30);
 
+    fn proof(clock: &ManualClock, mode: Mode, slots: Slots) -> (Proof, Arc<Hold>) {
+        let tokens = TokenRange::above(6, Width::ONE).unwrap();
+        let (name, owner) = ("a".parse().unwrap(), Owner::from_random([1; 16]));
+        let lease = Arc::new(Lease { name, owner, tokens, terms: Terms { mode, ttl: Ttl::DEFAULT }, slots });
+        let hold = Arc::new(Hold::new(lease, tokens.low(), clock.now() + TTL, None));
+        (Proof::new(Arc::clone(&hold), Arc::new(clock.clone())), hold)
+    }
+
+    #[test]
+    fn a_proof_shows_what_is_held() {
+        let shown = |mode, slots| format!("{:?}", proof(&ManualClock::new(), mode, slots).0);
+        assert!(
+            shown(Mode::Exclusive, Slots::NONE).contains("mode: Exclusive")
+                && !shown(Mode::Shared, Slots::NONE).contains("slots")
+        );
+        let permits = shown(Mode::permits(2, 4).unwrap(), Slots::new([1, 3]));
+        assert!(permits.contains("mode: Permits") && permits.contains("slots: [1, 3]"), "{permits}");
+    }
+
     #[test]
     fn a_proof_ends_with_its_deadline_by_its_clock() {
         let clock = ManualClock::new();
-        let tokens = TokenRange::above(6, Width::ONE).unwrap();
         let name: LockName = "a".parse().unwrap();
-        let lease = Arc::new(Lease {
-            name: name.clone(),
-            owner: Owner::from_random([1; 16]),
-            tokens,
-            terms: Terms::exclusive(Ttl::DEFAULT),
-            slots: Slots::NONE,
-        });
-        let hold = Arc::new(Hold::new(lease, tokens.low(), clock.now() + TTL, None));
-        let proof = Proof::new(Arc::clone(&hold), Arc::new(clock.clone()));
+        let (proof, hold) = proof(&clock, Mode::Exclusive, Slots::NONE);
         assert_eq!((proof.name(), proof.fencing_token().get(), proof.remaining()), (&name, 7, TTL));
         assert!(proof.check().is_ok() && proof.valid_until() > Instant::now());
+        assert_eq!(proof.lease_id(), LeaseId::of(Owner::from_random([1; 16]), proof.fencing_token()));
         clock.advance(TTL);
         assert!(matches!(proof.check().unwrap_err().reason, LossReason::Expired(None)));
         hold.extend(clock.now() + TTL);

@@ -132,7 +132,13 @@ impl<D: Driver> Site<D> {
             }
             return self.break_off(inner);
         }
-        if catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, self.ports.clock.now(), input))).is_err() {
+        let feed = |inner: &mut Inner<D::Waiters>| {
+            let now = self.ports.clock.now();
+            if !inner.does_at_once(now, &input) {
+                self.feed_unguarded(inner, now, input);
+            }
+        };
+        if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
             inner.condition = Condition::Broken;
             // What it still has to release is released.
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
@@ -233,6 +239,7 @@ impl<D: Driver> Site<D> {
             Output::Replaced { turn, result } => waiters.replaced(turn, result),
             Output::Lose { turn, reason } => waiters.lose(turn, reason),
             Output::Ended { turn, result } => waiters.end(turn, result),
+            Output::Detached(turn) => waiters.end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
             Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
             Output::Renew(owner) => self.ports.renewals.hasten(owner),
@@ -257,6 +264,23 @@ impl<D: Driver> Site<D> {
                 }
                 inner.waiters.refuse(turn, refusal);
             }
+        }
+    }
+}
+
+impl<W: Waiters> Inner<W> {
+    /// Gives the input to the station and carries out its output, if it can be done at once. Then no alarm changes.
+    fn does_at_once(&mut self, now: Moment, input: &Input) -> bool {
+        match input {
+            Input::Join(join) if self.diary.is_none() => {
+                let hold = self.station.join_at_once(now, join);
+                hold.map(|hold| self.waiters.admit(join.turn, hold)).is_some()
+            }
+            Input::Leave(leaving) if self.diary.is_none() && self.station.leave_at_once(now, leaving.turn) => {
+                self.waiters.end(leaving.turn, Ok(Released::Released));
+                true
+            }
+            _ => false,
         }
     }
 }

@@ -53,6 +53,10 @@ impl Observer for Emitter {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "released");
             }
+            Occurrence::Detached { lock, token, held } => {
+                let (token, held_ms) = (token.get(), millis(*held));
+                debug!(target: "leasehold", %lock, token, backend, held_ms, "detached");
+            }
             Occurrence::ReleasePending { lock, token, error } => {
                 warn!(target: "leasehold", %lock, token = token.get(), backend, %error, "release pending");
             }

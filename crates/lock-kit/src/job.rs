@@ -90,7 +90,12 @@ impl Plan {
     pub(crate) fn not_acquired(&self, error: AcquireError) -> Result<Skipped, AcquireError> {
         match error {
             AcquireError::TimedOut { holder, .. } => Ok(self.skipped(SkipReason::Running, holder)),
-            error => Err(error),
+            AcquireError::Invalid(_)
+            | AcquireError::Forgotten { .. }
+            | AcquireError::Backend(_)
+            | AcquireError::Closed
+            | AcquireError::Cancelled
+            | _ => Err(error),
         }
     }
 

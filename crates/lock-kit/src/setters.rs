@@ -23,6 +23,17 @@ macro_rules! mutex_setters {
             self.each(|mutex| mutex.attempts(attempts))
         }
 
+        /// Passes those who came first where they have no use for what is free, as [`Mutex::barging`] does: never, for locks
+        /// that are held alone.
+        pub fn barging(self) -> Self {
+            self.each(|mutex| mutex.barging())
+        }
+
+        /// Waits behind all who came first, which is the default.
+        pub fn fair(self) -> Self {
+            self.each(|mutex| mutex.fair())
+        }
+
         /// Sets why the lock is held, as [`Mutex::why`] does.
         pub fn why(self, why: impl AsRef<str>) -> Self {
             self.each(|mutex| mutex.why(why.as_ref()))

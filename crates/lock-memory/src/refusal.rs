@@ -4,6 +4,13 @@ use lock_core::{BackendError, Effect, ErrorKind, Invalid, Operation};
 
 use crate::BACKEND;
 
+/// The lease that a claim is to replace is not held.
+pub(crate) fn nothing_to_replace() -> BackendError {
+    let message = "the lease to replace is not held";
+    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::NotHeld, Effect::None, message)
+        .with_remedy("acquire the lock again")
+}
+
 fn refused(operation: Operation, message: &str) -> BackendError {
     BackendError::new(BACKEND, operation, ErrorKind::Protocol, Effect::None, message)
 }
@@ -14,10 +21,6 @@ pub(crate) fn given_up() -> BackendError {
 
 pub(crate) fn held_in_another_mode() -> BackendError {
     refused(Operation::Acquire, "this owner holds the lock in another mode").with_remedy("ask as another owner")
-}
-
-pub(crate) fn nothing_to_replace() -> BackendError {
-    refused(Operation::Acquire, "the lease to replace is not held").with_remedy("acquire the lock again")
 }
 
 pub(crate) fn cannot_replace() -> BackendError {

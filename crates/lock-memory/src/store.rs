@@ -62,7 +62,8 @@ impl Store {
     ///
     /// If the [limit](limit) of a semaphore was set, a claim for permits is served under that.
     ///
-    /// The waiters before it are served first, as far as they fit. A claim that is not granted takes or refreshes its place if
+    /// The waiters before it are served first, as far as they fit. A claim that is barging is then granted if it fits, although
+    /// others wait that do not. A claim that is not granted takes or refreshes its place if
     /// it wants to queue, and loses the place that it may have if it does not.
     ///
     /// A claim that replaces a lease is granted past the queue, as [`Claim::replaces`] has it.
@@ -71,7 +72,8 @@ impl Store {
     /// `OtherKind` if the name is in use as the other kind, or as a semaphore of another limit, or if the claim is for more permits
     /// than the limit that was set. `Protocol` if the claim was
     /// given up by a release of unknown certainty, if its owner holds the lock in another mode, if it replaces what it cannot,
-    /// or if the tokens are used up. None of these changes anything.
+    /// or if the tokens are used up. `NotHeld` if the lease that it replaces
+    /// is not held. None of these changes anything.
     pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         let answer = self.visit(now, &claim.name, |visit| visit.acquire(client, claim));
         if answer.is_err() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use lock_core::inspect::Revoked;
 use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Event, FencingToken, Holder, Lease, Limit, LockName, Mode, Moment,
-    NameKind, Operation, Owner, Queueing, ReleaseRequest, Released, Slots, Terms, TokenRange,
+    Answer, BackendError, Certainty, Claim, Event, Fairness, FencingToken, Holder, Lease, Limit, LockName, Mode,
+    Moment, NameKind, Operation, Owner, Queueing, ReleaseRequest, Released, Slots, TokenRange,
 };
 
 use crate::BACKEND;
@@ -60,7 +60,7 @@ impl Visit<'_> {
         }
         match self.lock.holds.get(claim.owner) {
             Some(hold) if hold.mode != mode => Err(held_in_another_mode()),
-            Some(_) | None => Ok(Claim { terms: Terms { mode, ..claim.terms }, ..claim.clone() }),
+            Some(_) | None => Ok(claim.in_mode(mode)),
         }
     }
 
@@ -104,7 +104,8 @@ impl Visit<'_> {
 
     fn ask(&mut self, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
         let is_next = self.lock.queue.first().is_none_or(|next| next.owner == claim.owner);
-        let fits = is_next && self.lock.holds.fits(claim.terms.mode);
+        let may_be_next = is_next || claim.fairness == Fairness::Barging;
+        let fits = may_be_next && self.lock.holds.fits(claim.terms.mode);
         // Somebody holds if it does not fit: otherwise, the first waiter would have been served.
         let holder = self.lock.holds.living(self.now).next().filter(|_| !fits).map(Hold::shown);
         if let Some(holder) = holder {
@@ -276,7 +277,7 @@ impl Visit<'_> {
 /// Which leases can be replaced in one step.
 fn is_replaced_by(old: Mode, new: Mode) -> bool {
     let of_a_writer = old == Mode::Exclusive && new.name_kind() == NameKind::Lock;
-    let by_a_writer = (old, new) == (Mode::Shared, Mode::Exclusive);
-    let by_fewer = old.suits(new) && (1..old.count()).contains(&new.count());
-    of_a_writer || by_a_writer || by_fewer
+    let of_a_reader = old == Mode::Shared && new.name_kind() == NameKind::Lock;
+    let of_permits = old.suits(new) && (1..=old.count()).contains(&new.count());
+    of_a_writer || of_a_reader || of_permits
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen, Watching};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, Durability,
-    EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing,
-    ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
+    Durability, EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix,
+    Queueing, ReleaseRequest, Released, Renewed,
 };
 use redis::Client;
 
@@ -226,6 +227,10 @@ impl BlockingBackend for Redis {
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         Ok(self)
     }
+
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Redis {
@@ -272,6 +277,12 @@ impl BlockingLatch for Redis {
             stack.listen(span);
         }
         self.answer(&request, span).map_err(failed)
+    }
+}
+
+impl BlockingLimit for Redis {
+    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        Self::ask(self, request, within)
     }
 }
 

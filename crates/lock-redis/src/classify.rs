@@ -102,7 +102,8 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "WRONGTYPE" if !in_script => Failure::other_kind(),
         "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
         "OTHERMODE" => refused("this owner holds the lock in another mode").remedy("ask as another owner"),
-        "NOTHELD" => refused("the lease to replace is not held").remedy("acquire the lock again"),
+        "NOTHELD" => Failure::new(ErrorKind::NotHeld, Effect::None, "the lease to replace is not held")
+            .remedy("acquire the lock again"),
         "UNREPLACED" => {
             refused("a lease cannot be replaced by one of this mode").remedy("release it, and acquire the lock again")
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Mode, Operation, to_the_millisecond};
+use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
 
@@ -53,7 +53,7 @@ pub(crate) struct Failure {
     /// The incarnation of the server behind the connection, if the connection broke during the request.
     broke_at: Option<String>,
     /// What the name is in use as, and what was asked for, if these do not suit each other.
-    other_use: Option<(Mode, Mode)>,
+    other_use: Option<BackendError>,
 }
 
 impl Failure {
@@ -137,7 +137,16 @@ impl Failure {
 
     /// The name is in use in a mode that does not suit the one that was asked for.
     pub(crate) fn in_other_use(used: Mode, asked: Mode) -> Self {
-        Self { other_use: Some((used, asked)), ..Self::other_kind() }
+        Self::told(BackendError::in_other_use(BACKEND, used, asked))
+    }
+
+    /// More permits were asked for than there are by now.
+    pub(crate) fn above_limit(limit: Limit, count: u32) -> Self {
+        Self::told(BackendError::above_limit(BACKEND, limit, count))
+    }
+
+    fn told(error: BackendError) -> Self {
+        Self { other_use: Some(error), ..Self::other_kind() }
     }
 
     pub(crate) fn unsupported(message: &'static str) -> Self {
@@ -179,8 +188,8 @@ impl Failure {
     }
 
     pub(crate) fn into_error(self, operation: Operation) -> BackendError {
-        if let Some((used, asked)) = self.other_use {
-            return BackendError::in_other_use(BACKEND, used, asked);
+        if let Some(error) = self.other_use {
+            return error.of_operation(operation);
         }
         let error = BackendError::new(BACKEND, operation, self.kind, self.effect, self.message);
         match self.remedy {

@@ -34,6 +34,7 @@ mod connect;
 mod failure;
 mod greeting;
 mod latch;
+mod limit;
 #[cfg(feature = "async")]
 mod link;
 mod listener;
@@ -64,7 +65,8 @@ pub use config::RedisConfig;
 const MODES: &[lock_core::ModeKind] =
     &[lock_core::ModeKind::Exclusive, lock_core::ModeKind::Shared, lock_core::ModeKind::Permits];
 /// What it can do besides.
-const ABILITIES: &[lock_core::Ability] = &[lock_core::Ability::Keep, lock_core::Ability::Replace];
+const ABILITIES: &[lock_core::Ability] =
+    &[lock_core::Ability::Keep, lock_core::Ability::Replace, lock_core::Ability::SetLimit];
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redis";

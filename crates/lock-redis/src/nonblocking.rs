@@ -3,6 +3,7 @@
 mod handed_in;
 mod inspect;
 mod latch;
+mod limit;
 mod source;
 
 use std::fmt;
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, Durability, EventSink,
-    Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest, Released,
-    Renewed, RequestOrder,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, Durability,
+    EventSink, Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest,
+    Released, Renewed, RequestOrder,
 };
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
@@ -286,6 +287,10 @@ impl AsyncBackend for Redis {
     }
 
     fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+        Ok(self)
+    }
+
+    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
         Ok(self)
     }
 }

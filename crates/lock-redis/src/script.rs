@@ -124,10 +124,11 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
     "claims_left"
 );
 
-/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases. Arguments: those of an acquire, and the
-/// limit.
+/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments:
+/// those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
-/// Answers like an acquire, except that a grant is `granted`, low and high token, slots, and 1 if others wait.
+/// Answers like an acquire, except that a grant is `granted`, low and high token, slots, 1 if others wait, and the limit in force unless
+/// it is that of the claim. If more permits are asked for than that: `above` and the limit.
 pub(crate) static SHARE: Drawing =
     drawing!("share", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "shared");
 
@@ -150,6 +151,12 @@ pub(crate) static RELEASE: Drawing = drawing!(
 /// `lh1:KEPT:`, how long (ms), life of the tombstone (ms). Answers 1 for a hold, and for a lock that is kept already, 2 for a
 /// place, 0 for none of them.
 pub(crate) static KEEP: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "give_up", "keep");
+
+/// Sets the limit of a semaphore, or looks at it. Keys: counter, lock, queue, waiters, the limit that was set. Arguments: `set` or
+/// `look`, the limit that the client knows, the new one, and how long to remember it (ms).
+///
+/// Answers `usage`, the limit in force and how many permits are held, or `otherkind` and the limit that is in use.
+pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "limit");
 
 /// Ends the lease that spans a token. Keys: counter, lock, queue, waiters. Arguments: token. Answers 1 or 0.
 pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "revoke");

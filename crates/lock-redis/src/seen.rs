@@ -7,7 +7,7 @@ use lock_core::inspect::Held;
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::value::{Stored, mode_of, slots};
+use crate::value::{Stored, held_mode_of, mode_of, slots};
 use crate::wire::{read, remaining};
 
 /// What a key holds.
@@ -88,7 +88,7 @@ fn shared(limit: i64, leases: i64, listed: &[Value]) -> Option<SeenShared> {
     let lease = |part: &[Value]| match part {
         [Value::BulkString(value), Value::Int(left), Value::BulkString(text)] => {
             let slots = slots(std::str::from_utf8(text).ok()?)?;
-            let mode = mode_of(limit, slots.get().len().try_into().ok()?)?;
+            let mode = held_mode_of(limit, slots.get().len().try_into().ok()?)?;
             Some(Held { holder: Stored::holder(value), mode, slots, remaining: remaining(*left) })
         }
         _ => None,

@@ -65,6 +65,8 @@ pub(crate) enum Key<'a> {
     Holders(Keys<'a>),
     /// The leases that share the lock.
     Leases(Keys<'a>),
+    /// The limit that was set.
+    Limits(Keys<'a>),
     /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
     /// A part of the latch of this name.
@@ -104,6 +106,10 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn leases(self) -> Key<'a> {
         Key::Leases(self)
+    }
+
+    pub(crate) fn limits(self) -> Key<'a> {
+        Key::Limits(self)
     }
 
     /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
@@ -148,6 +154,7 @@ impl fmt::Display for Key<'_> {
             Self::Numbers(keys) => keys.beside(f, &["n"]),
             Self::Holders(keys) => keys.beside(f, &["h"]),
             Self::Leases(keys) => keys.beside(f, &["s"]),
+            Self::Limits(keys) => keys.beside(f, &["l"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
             Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str(NODE),
@@ -208,6 +215,14 @@ pub(crate) fn mode_of(limit: i64, count: i64) -> Option<Mode> {
     }
 }
 
+/// The same for a lease that is held: its permits may be more than the limit, if that was lowered.
+pub(crate) fn held_mode_of(limit: i64, count: i64) -> Option<Mode> {
+    match mode_of(limit, 1)?.limit() {
+        Some(limit) => mode_of(Mode::LIMIT_MAX.into(), count).map(|permits| permits.under(limit)),
+        None => mode_of(limit, count),
+    }
+}
+
 /// Reads slots, separated by commas; none if there is nothing to read.
 pub(crate) fn slots(text: &str) -> Option<Slots> {
     let numbers = text.split(',').filter(|number| !number.is_empty());
@@ -246,6 +261,8 @@ pub(crate) fn token(digits: &str) -> Option<FencingToken> {
 
 #[cfg(test)]
 mod tests {
+    use lock_core::Limit;
+
     use super::*;
 
     #[test]
@@ -293,6 +310,8 @@ mod tests {
             assert_eq!((limit_of(mode), mode_of(limit.into(), count)), (limit, Some(mode)));
         }
         assert_eq!((mode_of(-1, 1), mode_of(7, 0), mode_of(7, 8)), (None, None, None));
+        assert_eq!(held_mode_of(2, 3), Some(permits.under(Limit::new(2).unwrap())));
+        assert_eq!([held_mode_of(2_147_483_647, 0), held_mode_of(7, 65)], [Some(Mode::Shared), None]);
         assert_eq!([slots(""), slots("4,0"), slots("x")], [Some(Slots::NONE), Some(Slots::new([0, 4])), None]);
     }
 

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, Mode, Operation, Queueing, ReleaseRequest, Released,
-    Renewed, Slots, Terms, TokenRange,
+    Answer, Certainty, Claim, Fairness, Fenced, FencingToken, Lease, Mode, Operation, Queueing, ReleaseRequest,
+    Released, Renewed, Slots, Terms, TokenRange,
 };
 use redis::Value;
 
 use crate::channel::Channel;
 use crate::failure::Failure;
+use crate::limit::limit_from;
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
 use crate::seen::Seen;
@@ -58,8 +59,12 @@ impl Question for &Claim {
             }
             None => {
                 let [holders, leases] = [keys.holders(), keys.leases()];
-                let keys = [Key::Counter, lock, tombstone, queue, waiters, numbers, holders, leases];
-                asked(&script::SHARE, &keys).arg(limit_of(mode))
+                let keys = [Key::Counter, lock, tombstone, queue, waiters, numbers, holders, leases, keys.limits()];
+                let call = asked(&script::SHARE, &keys).arg(limit_of(mode));
+                match self.fairness {
+                    Fairness::Fair => call,
+                    Fairness::Barging => call.arg("barging"),
+                }
             }
         })
     }
@@ -69,20 +74,17 @@ impl Question for &Claim {
             return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
         let parts: Vec<Value> = read(reply)?;
-        if let [Value::BulkString(word), Value::Int(limit)] = parts.as_slice()
-            && word == b"otherkind"
-        {
-            let used = mode_of(*limit, 1).ok_or_else(Failure::strange_answer)?;
-            return Err(Failure::in_other_use(used, self.terms.mode));
+        if let [Value::BulkString(word), Value::Int(limit)] = parts.as_slice() {
+            return Err(refused(self.terms.mode, word, *limit).unwrap_or_else(Failure::strange_answer));
         }
         let mut answer = answer(self, &parts).ok_or_else(Failure::strange_answer)?;
-        if let (Some(Value::Int(1)), Some(channel)) = (parts.get(5), &wire.channel) {
-            channel.unheard();
-        }
-        if let (Answer::Queued { position, valid_for, .. }, Some(channel)) = (&mut answer, &wire.channel)
-            && !channel.is_open()
-        {
-            *valid_for = untold(*position).min(*valid_for);
+        if let (Answer::Queued { position, valid_for, .. }, Some(channel)) = (&mut answer, &wire.channel) {
+            if let Some(Value::Int(1)) = parts.get(5) {
+                channel.unheard();
+            }
+            if !channel.is_open() {
+                *valid_for = untold(*position).min(*valid_for);
+            }
         }
         Ok(answer)
     }
@@ -92,15 +94,32 @@ fn untold(position: u32) -> Duration {
     UNTOLD_STEP.saturating_mul(position).max(UNTOLD_MIN)
 }
 
+/// Why a claim of this mode is refused where this limit is in use.
+fn refused(asked: Mode, word: &[u8], limit: i64) -> Option<Failure> {
+    match word {
+        b"otherkind" => Some(Failure::in_other_use(mode_of(limit, 1)?, asked)),
+        b"above" => Some(Failure::above_limit(limit_from(limit)?, asked.count())),
+        _ => None,
+    }
+}
+
 fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {
     let high = low.checked_add_unsigned(claim.width.get() - 1)?;
     granted(claim, [low, high], Slots::NONE, false)
 }
 
+/// The limit in force may be another one than that of the claim.
+fn granted_under(claim: &Claim, limit: i64, tokens: [i64; 2], slots: Slots, wanted: bool) -> Option<Answer> {
+    match claim.terms.mode.limit() {
+        Some(_) => granted(&claim.in_mode(claim.terms.mode.under(limit_from(limit)?)), tokens, slots, wanted),
+        None => granted(claim, tokens, slots, wanted),
+    }
+}
+
 fn granted(claim: &Claim, [low, high]: [i64; 2], slots: Slots, wanted: bool) -> Option<Answer> {
     let tokens = TokenRange::new(low.try_into().ok()?, high.try_into().ok()?).ok()?;
     let count = usize::try_from(claim.terms.mode.count()).ok()?;
-    let lease = (slots.get().len() == count).then(|| Lease { slots, ..claim.lease(tokens) })?;
+    let lease = (slots.get().len() == count).then(|| claim.lease_of(tokens, slots))?;
     Some(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted })
 }
 
@@ -113,6 +132,16 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             if word == b"granted" =>
         {
             granted(claim, [*low, *high], slots(std::str::from_utf8(text).ok()?)?, *wanted != 0)
+        }
+        [
+            Value::BulkString(word),
+            Value::Int(low),
+            Value::Int(high),
+            Value::BulkString(text),
+            Value::Int(wanted),
+            Value::Int(limit),
+        ] if word == b"granted" => {
+            granted_under(claim, *limit, [*low, *high], slots(std::str::from_utf8(text).ok()?)?, *wanted != 0)
         }
         [Value::BulkString(word), Value::BulkString(value), Value::Int(pttl)] if word == b"held" => {
             Some(Answer::Busy { remaining: remaining(*pttl), holder: Stored::holder(value), drawn: None })

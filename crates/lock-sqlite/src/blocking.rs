@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
+    EventSink, Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
 use crate::line::Line;
 use crate::settings::{CAPABILITIES, Settings};
 use crate::store::Store;
-use crate::verb::{Glance, Revocation, Verb};
+use crate::verb::{Count, Glance, NewLimit, Revocation, Verb};
 use crate::watcher::Watcher;
 use crate::{SqliteConfig, Timing};
 
@@ -103,6 +104,10 @@ impl BlockingBackend for Sqlite {
     fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
         Ok(self)
     }
+
+    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
+        Ok(self)
+    }
 }
 
 impl BlockingInspect for Sqlite {
@@ -126,6 +131,15 @@ impl BlockingLatch for Sqlite {
             Act::Arrive { .. } | Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } => {
                 Self::ask(self, request.clone(), within)
             }
+        }
+    }
+}
+
+impl BlockingLimit for Sqlite {
+    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        match request.act {
+            limit::Act::Look => self.ask(Count(request.clone()), within),
+            limit::Act::Set(limit) => self.ask(NewLimit(request.clone(), limit), within),
         }
     }
 }

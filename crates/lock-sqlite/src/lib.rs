@@ -40,6 +40,7 @@ mod file;
 mod inspecting;
 mod keeping;
 mod latches;
+mod limits;
 mod line;
 mod lookout;
 mod modes;

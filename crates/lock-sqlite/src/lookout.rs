@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::{BackendError, Event, Lease, LockName, Mode, Moment, Operation, Owner};
+use lock_core::{BackendError, Event, Lease, LockName, Mode, Moment, Operation, Owner, Terms};
 use lock_host::{Clock, HostClock};
 
 use crate::error::{Fault, Stage, explain};
@@ -131,7 +131,10 @@ fn grants(
             continue;
         }
         let Hold { owner, tokens, slots, remaining, .. } = hold;
-        let lease = Lease { name: name.clone(), owner, tokens, slots, terms: waiter.terms };
+        // The limit may have been changed since the waiter asked.
+        let mode = held.mode.limit().map_or(waiter.terms.mode, |limit| waiter.terms.mode.under(limit)).covering(&slots);
+        let terms = Terms { mode, ..waiter.terms };
+        let lease = Lease { name: name.clone(), owner, tokens, slots, terms };
         let wanted = wanted && held.mode != Mode::Exclusive;
         events.push(Event::Granted { lease, valid_for: remaining, wanted });
     }

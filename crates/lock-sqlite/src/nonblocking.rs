@@ -6,14 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
+    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
+    Fenced, FencingToken, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
 use crate::settings::{CAPABILITIES, Settings};
-use crate::verb::{Glance, Revocation};
+use crate::verb::{Count, Glance, NewLimit, Revocation};
 use crate::worker::{Worker, no_thread};
 use crate::{SqliteConfig, Timing};
 
@@ -90,6 +91,10 @@ impl AsyncBackend for Sqlite {
     fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
         Ok(self)
     }
+
+    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
+        Ok(self)
+    }
 }
 
 #[async_trait]
@@ -115,6 +120,16 @@ impl AsyncLatch for Sqlite {
             Act::Arrive { .. } | Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } => {
                 self.0.ask(request.clone(), within).await
             }
+        }
+    }
+}
+
+#[async_trait]
+impl AsyncLimit for Sqlite {
+    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        match request.act {
+            limit::Act::Look => self.0.ask(Count(request.clone()), within).await,
+            limit::Act::Set(limit) => self.0.ask(NewLimit(request.clone(), limit), within).await,
         }
     }
 }

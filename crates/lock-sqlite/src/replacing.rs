@@ -13,13 +13,13 @@ impl Transaction<'_> {
         let lease = self.own(key, held.as_ref(), old)?;
         let (Some(held), Some(lease)) = (held, lease) else { return Err(nothing_to_replace()) };
         let slots = match (held.mode, claim.terms.mode) {
-            (Mode::Exclusive, Mode::Exclusive | Mode::Shared) => Slots::NONE,
+            (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Shared) => Slots::NONE,
             (Mode::Shared, Mode::Exclusive) => match self.other_than(key, old)? {
                 Some(other) => return Ok(busy(&other, Some(other.remaining))),
                 None => Slots::NONE,
             },
             (Mode::Permits { .. }, mode @ Mode::Permits { .. }) => {
-                fewer(&lease.slots, mode.count()).ok_or_else(cannot_replace)?
+                first(&lease.slots, mode.count()).ok_or_else(cannot_replace)?
             }
             (_, _) => return Err(cannot_replace()),
         };
@@ -42,14 +42,14 @@ impl Transaction<'_> {
     }
 }
 
-/// The first of these slots, if that is fewer than there are.
-fn fewer(slots: &Slots, count: u32) -> Option<Slots> {
+/// So many of these slots, if there are enough.
+fn first(slots: &Slots, count: u32) -> Option<Slots> {
     let (first, _) = slots.get().split_at_checked(usize::try_from(count).ok()?)?;
-    (first.len() < slots.get().len()).then(|| Slots::new(first.iter().copied()))
+    Some(Slots::new(first.iter().copied()))
 }
 
 fn nothing_to_replace() -> Fault {
-    let error = refusal(Operation::Acquire, ErrorKind::Protocol, "the lease to replace is not held");
+    let error = refusal(Operation::Acquire, ErrorKind::NotHeld, "the lease to replace is not held");
     error.with_remedy("acquire the lock again").into()
 }
 

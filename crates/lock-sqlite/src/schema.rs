@@ -55,11 +55,22 @@ CREATE TABLE arrivals(
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// The limits of semaphores that were set: see `limits`. They came later still. A program that does not know them sees the limit in
+/// force in the row of the lock, and refuses any other.
+const LIMITS: &str = "
+CREATE TABLE limits(
+    name TEXT PRIMARY KEY, record TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// What was added over time, by a table of each.
+const ADDED: [(&str, &str); 2] = [("holds", ADDITIONS), ("limits", LIMITS)];
+
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
 enum Contents {
     Ours,
-    /// Ours, from before the additions.
+    /// Ours, from before some of the additions.
     Older,
     Empty,
     Newer(i32),
@@ -98,9 +109,8 @@ pub(crate) fn adopt(db: &Connection, path: &Path) -> Result<(), Fault> {
 fn examine(db: &Connection) -> rusqlite::Result<Contents> {
     let number = |sql: &str| db.query_row(sql, (), |row| row.get::<_, i32>(0));
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
-    let added = number("SELECT count(*) FROM sqlite_schema WHERE name = 'holds'")?;
     Ok(match (number("PRAGMA application_id")?, number("PRAGMA user_version")?) {
-        (APPLICATION_ID, VERSION) if added == 0 => Contents::Older,
+        (APPLICATION_ID, VERSION) if !missing(db)?.is_empty() => Contents::Older,
         (APPLICATION_ID, VERSION) => Contents::Ours,
         (APPLICATION_ID, version) if version > VERSION => Contents::Newer(version),
         (0, 0) if tables == 0 => Contents::Empty,
@@ -123,7 +133,7 @@ fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
 fn initialise(db: &Connection) -> rusqlite::Result<()> {
     let first = wall_micros();
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} {ADDITIONS}
+        "BEGIN IMMEDIATE; {TABLES} {ADDITIONS} {LIMITS}
          INSERT INTO counter VALUES (1, {first});
          PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};
          COMMIT"
@@ -131,7 +141,19 @@ fn initialise(db: &Connection) -> rusqlite::Result<()> {
 }
 
 fn extend(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch(&format!("BEGIN IMMEDIATE; {ADDITIONS} COMMIT"))
+    db.execute_batch(&format!("BEGIN IMMEDIATE; {} COMMIT", missing(db)?.concat()))
+}
+
+/// The additions that the file does not have.
+fn missing(db: &Connection) -> rusqlite::Result<Vec<&'static str>> {
+    let mut statement = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?1")?;
+    let mut missing = Vec::new();
+    for (table, addition) in ADDED {
+        if !statement.exists([table])? {
+            missing.push(addition);
+        }
+    }
+    Ok(missing)
 }
 
 #[cfg(test)]
@@ -168,12 +190,15 @@ mod tests {
         let db = Connection::open(&path).unwrap();
         let mark = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}");
         db.execute_batch(&format!("{TABLES} {mark}")).unwrap();
-        assert_eq!(examine(&db).unwrap(), Contents::Older);
-        for _ in 0..2 {
-            adopt(&Connection::open(&path).unwrap(), &path).unwrap();
-            assert_eq!(examine(&db).unwrap(), Contents::Ours);
+        for older in ["", "DROP TABLE limits"] {
+            db.execute_batch(older).unwrap();
+            assert_eq!(examine(&db).unwrap(), Contents::Older);
+            for _ in 0..2 {
+                adopt(&Connection::open(&path).unwrap(), &path).unwrap();
+                assert_eq!(examine(&db).unwrap(), Contents::Ours);
+            }
         }
-        for table in ["holds", "latches", "arrivals"] {
+        for table in ["holds", "latches", "arrivals", "limits"] {
             let rows = db.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get::<_, i32>(0));
             assert_eq!(rows.unwrap(), 0);
         }

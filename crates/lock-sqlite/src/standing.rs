@@ -72,7 +72,9 @@ impl Transaction<'_> {
             {
                 let mut used: Vec<u32> = self.holds(key)?.iter().flat_map(|hold| hold.slots.get().to_vec()).collect();
                 used.sort_unstable();
-                Ok(free_slots(&used, limit.get(), count.get()))
+                // Some may be above the limit, if that was lowered.
+                let fits = used.len() + size(count.get()) <= size(limit.get());
+                Ok(if fits { free_slots(&used, limit.get(), count.get()) } else { None })
             }
             (Some(_), _) => Ok(None),
         }

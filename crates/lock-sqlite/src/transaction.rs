@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, Lease, Mode, Moment, Operation, Owner, Queueing,
-    ReleaseRequest, Released, Renewed, Slots, TokenRange,
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fairness, Fenced, Lease, Mode, Moment, Operation, Owner,
+    Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange,
 };
 use rusqlite::{Connection, named_params};
 
@@ -32,7 +32,10 @@ impl<'a> Transaction<'a> {
         let key = self.key(&claim.name);
         self.refuse_given_up(&key, claim.owner)?;
         let held = self.held(&key)?;
-        if let Some(own) = self.own(&key, held.as_ref(), claim.owner)? {
+        let own = self.own(&key, held.as_ref(), claim.owner)?;
+        let (claim, held) = self.under_the_limit(&key, claim, held, own.as_ref())?;
+        let claim = &claim;
+        if let Some(own) = own {
             return self.grant_again(&key, claim, held.map(|held| held.mode), own);
         }
         refuse_other_use(claim, held.as_ref().map(|held| held.mode))?;
@@ -51,9 +54,9 @@ impl<'a> Transaction<'a> {
         }
         self.hand_over(key, &mut standing, Some(claim.owner), Operation::Acquire)?;
         let first = standing.next.as_ref().filter(|next| next.owner != claim.owner).map(|next| next.mode);
-        let slots = match first {
-            None => self.fit(key, standing.mode, claim.terms.mode)?,
-            Some(_) => None,
+        let slots = match (first, claim.fairness) {
+            (None, _) | (Some(_), Fairness::Barging) => self.fit(key, standing.mode, claim.terms.mode)?,
+            (Some(_), Fairness::Fair) => None,
         };
         if let Some(slots) = slots {
             self.sweep(key)?;
@@ -160,8 +163,7 @@ impl<'a> Transaction<'a> {
                 standing.next.is_some()
             }
         };
-        let lease = Lease { slots: hold.slots, ..claim.lease(tokens) };
-        Ok(Answer::Granted { lease, valid_for, wanted })
+        Ok(Answer::Granted { lease: claim.lease_of(tokens, hold.slots), valid_for, wanted })
     }
 
     /// Answers a claim of an owner that holds the lock: nothing changes but the time.
@@ -169,7 +171,7 @@ impl<'a> Transaction<'a> {
         let mode = claim.terms.mode;
         let slots = match (held, mode) {
             (Some(Mode::Exclusive), Mode::Exclusive) | (Some(Mode::Shared), Mode::Shared) => Slots::NONE,
-            (Some(Mode::Permits { .. }), _) if own.slots.get().len() == wire::size(mode.count()) => own.slots,
+            (Some(held), _) if held.suits(mode) && own.slots.get().len() == wire::size(mode.count()) => own.slots,
             // An older program handed it over, as an exclusive one.
             (Some(Mode::Exclusive), _) => Slots::new(0..mode.count()),
             (_, _) => {

@@ -2,7 +2,10 @@
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
-use lock_core::{Answer, Claim, Fenced, FencingToken, Lease, LockName, Operation, ReleaseRequest, Released, Renewed};
+use lock_core::limit::{self, Usage};
+use lock_core::{
+    Answer, Claim, Fenced, FencingToken, Lease, Limit, LockName, Operation, ReleaseRequest, Released, Renewed,
+};
 
 use crate::error::Fault;
 use crate::session::Access;
@@ -131,6 +134,32 @@ impl Verb for Glance {
 
     fn work(&self, transaction: &Transaction<'_>) -> Result<Seen, Fault> {
         transaction.seen(&self.0)
+    }
+}
+
+/// A limit for the semaphore of a request.
+pub(crate) struct NewLimit(pub(crate) limit::Request, pub(crate) Limit);
+
+impl Verb for NewLimit {
+    type Answer = Usage;
+    const OPERATION: Operation = Operation::Limit;
+    const ACCESS: Access = Access::Write;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Usage, Fault> {
+        transaction.set_limit(&self.0, self.1)
+    }
+}
+
+/// A look at the semaphore of a request.
+pub(crate) struct Count(pub(crate) limit::Request);
+
+impl Verb for Count {
+    type Answer = Usage;
+    const OPERATION: Operation = Operation::Limit;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Usage, Fault> {
+        transaction.usage(&self.0)
     }
 }
 

@@ -162,7 +162,11 @@ impl Held {
     fn mode_of(&self, hold: &Hold) -> Mode {
         let count = u32::try_from(hold.slots.get().len()).unwrap_or(u32::MAX);
         match self.mode {
-            Mode::Permits { limit, .. } => Mode::permits(count, limit.get()).unwrap_or(self.mode),
+            Mode::Permits { .. } => {
+                // They may be more than the limit, if that was lowered.
+                let permits = Mode::permits(count, Mode::LIMIT_MAX).ok().zip(self.mode.limit());
+                permits.map_or(self.mode, |(permits, limit)| permits.under(limit))
+            }
             Mode::Exclusive | Mode::Shared | _ => self.mode,
         }
     }

@@ -114,11 +114,19 @@ pub enum Fault {
     LatchReset,
     /// An arrival was repeated after a reset.
     LateArrival,
+    /// A barging claim was granted before others that had waited for longer.
+    Barged,
+    /// A holder let go of its lease.
+    Detached,
+    /// Somebody went on with a lease that was detached.
+    Adopted,
+    /// A ticket was over when somebody wanted to adopt it.
+    TicketOver,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::LateArrival as usize + 1;
+    const COUNT: usize = Self::TicketOver as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 30] = [
@@ -155,7 +163,7 @@ impl Fault {
     ];
 
     /// What happens besides at the reference store, which does more than hold locks for one at a time.
-    pub const OF_ALL_KINDS: [Self; 11] = [
+    pub const OF_ALL_KINDS: [Self; 15] = [
         Self::RequestDoubled,
         Self::Kept,
         Self::Replaced,
@@ -167,6 +175,10 @@ impl Fault {
         Self::Opened,
         Self::LatchReset,
         Self::LateArrival,
+        Self::Adopted,
+        Self::Barged,
+        Self::Detached,
+        Self::TicketOver,
     ];
 
     /// What goes wrong in the plots of a quorum.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{Hold, LockName, Terms, Ttl};
+use lock_core::{Hold, LockName, Terms, Ticket, Ttl};
 
 use crate::dice::Dice;
 
@@ -60,6 +60,13 @@ pub(crate) enum Act {
         wanted: Use,
         ttl: Ttl,
     },
+    /// A holder lets go of its lease, for others to adopt.
+    Detach {
+        site: usize,
+        turn: TurnId,
+    },
+    /// Somebody who has the ticket wants to go on with the lease.
+    Adopt(Wish, Ticket),
     /// All users that wait there give up.
     GiveUp {
         site: usize,

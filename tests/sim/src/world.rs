@@ -152,7 +152,9 @@ impl<S: Stores> World<S> {
     }
 
     pub(crate) fn act(&mut self, process: ProcessId, act: Act) {
-        if let Some(process) = self.processes.get_mut(&process) {
+        // A ticket goes to anybody.
+        let process = if let Act::Adopt(..) = act { self.somebody() } else { Some(process) };
+        if let Some(process) = process.and_then(|process| self.processes.get_mut(&process)) {
             process.hear(&mut self.env, News::Act(act));
         }
     }

@@ -71,7 +71,7 @@ pub enum Cast {
     Reader,
     /// One reads until the end.
     Browser,
-    /// One holds a lock alone, and one all permits of a semaphore, until the end.
+    /// One holds a lock alone, one reads another, and one has all permits of a semaphore, until the end.
     Hoarders,
     /// Ten have a permit each until the end, with a ttl of 300 ms.
     Ships,
@@ -119,7 +119,7 @@ impl Cast {
             Self::Writer => const { &[write(BOOK)] },
             Self::Writers => const { &[write(BOOK); 8] },
             Self::Reader | Self::Browser => &[READS],
-            Self::Hoarders => const { &[write(BOOK), permits(3)] },
+            Self::Hoarders => const { &[write(BOOK), Wish { lock: COOL, role: Role::Read }, permits(3)] },
             Self::Ships => &[BERTH; 10],
         }
     }
@@ -152,10 +152,15 @@ pub enum Mistake {
     Believes,
     /// It asks again and again, and takes no place in the queue.
     Pushes,
+    /// It does not hear the signal that its hold is lost.
+    Deaf,
+    /// It uses slots that do not exist.
+    WrongSlots,
 }
 
 impl Mistake {
-    const ALL: [Self; 5] = [Self::None, Self::Apart, Self::OldTokens, Self::Believes, Self::Pushes];
+    const ALL: [Self; 7] =
+        [Self::None, Self::Apart, Self::OldTokens, Self::Believes, Self::Pushes, Self::Deaf, Self::WrongSlots];
 }
 
 /// Words for the command line of a worker.

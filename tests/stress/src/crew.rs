@@ -182,6 +182,11 @@ impl Crew {
         self.histories().into_iter().flat_map(|(name, history)| turns(name, &history)).collect()
     }
 
+    /// The source of all random choices.
+    pub fn seed(&self) -> u64 {
+        self.ground.seed
+    }
+
     /// Where the histories are.
     pub fn directory(&self) -> &Path {
         &self.ground.directory

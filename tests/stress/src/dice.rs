@@ -17,6 +17,8 @@ const EASY_REST: Duration = Duration::from_secs(3);
 pub(crate) enum Waiting {
     /// Forever.
     Forever,
+    /// Forever, and past those who have no use for what is free.
+    Barging,
     /// Not at all.
     Never,
     /// With a `wait` on the lock.
@@ -38,6 +40,16 @@ pub(crate) struct Work {
     pub(crate) steps: u32,
     pub(crate) step: Duration,
     pub(crate) end: TurnEnd,
+}
+
+/// What a seat does with its guard before the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    None,
+    /// It goes on in another mode, or with fewer permits.
+    Mode(Work),
+    /// It leaves a ticket.
+    Ticket,
 }
 
 /// The choices of a seat.
@@ -67,6 +79,7 @@ impl Dice {
             0 => Waiting::Never,
             1 | 2 => Waiting::Limited(self.up_to(self.ttl)),
             3 | 4 => Waiting::Cancelled(self.up_to(self.ttl / 4)),
+            5 if self.cast == Cast::Kinds => Waiting::Barging,
             5.. => Waiting::Forever,
         }
     }
@@ -88,9 +101,18 @@ impl Dice {
         }
     }
 
-    /// The work after the guard was changed, if it is to be changed.
-    pub(crate) fn change(&mut self) -> Option<Work> {
-        (self.cast == Cast::Kinds && self.rng.u32(..4) == 0).then(|| self.work())
+    /// What a seat does with its guard before the end.
+    pub(crate) fn change(&mut self) -> Change {
+        match self.rng.u32(..8) {
+            0 | 1 if self.cast == Cast::Kinds => Change::Mode(self.work()),
+            2 if self.cast == Cast::Kinds => Change::Ticket,
+            _ => Change::None,
+        }
+    }
+
+    /// Whether a seat goes on with the ticket of somebody else, if there is one.
+    pub(crate) fn adopts(&mut self) -> bool {
+        self.cast == Cast::Kinds && self.rng.bool()
     }
 
     /// How long a seat rests after its turn.

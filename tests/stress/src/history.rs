@@ -45,6 +45,8 @@ pub enum Ending {
     Released,
     /// By dropping the guard.
     Dropped,
+    /// By leaving a ticket for others.
+    Detached,
     /// The hold was lost.
     Lost,
     /// The hold was lost, and waiting for the loss did not end.
@@ -60,6 +62,8 @@ pub enum Leaving {
     Cancelled,
     /// The wait timed out.
     TimedOut,
+    /// The ticket was not good any more.
+    TicketOver,
     /// The store failed with a transient error.
     Unavailable,
     /// Something that must not happen.
@@ -88,11 +92,13 @@ impl fmt::Display for Event {
             What::Still => f.write_str("still"),
             What::Ended(Ending::Released) => f.write_str("released"),
             What::Ended(Ending::Dropped) => f.write_str("dropped"),
+            What::Ended(Ending::Detached) => f.write_str("detached"),
             What::Ended(Ending::Lost) => f.write_str("lost"),
             What::Ended(Ending::Untold) => f.write_str("untold"),
             What::Left(Leaving::Busy) => f.write_str("busy"),
             What::Left(Leaving::Cancelled) => f.write_str("cancelled"),
             What::Left(Leaving::TimedOut) => f.write_str("timed-out"),
+            What::Left(Leaving::TicketOver) => f.write_str("ticket-over"),
             What::Left(Leaving::Unavailable) => f.write_str("unavailable"),
             What::Left(Leaving::Refused(why)) => write!(f, "refused {}", why.replace('\n', " ")),
         }
@@ -120,11 +126,13 @@ fn parse(line: &str) -> Option<Event> {
         ("still", None) => What::Still,
         ("released", None) => What::Ended(Ending::Released),
         ("dropped", None) => What::Ended(Ending::Dropped),
+        ("detached", None) => What::Ended(Ending::Detached),
         ("lost", None) => What::Ended(Ending::Lost),
         ("untold", None) => What::Ended(Ending::Untold),
         ("busy", None) => What::Left(Leaving::Busy),
         ("cancelled", None) => What::Left(Leaving::Cancelled),
         ("timed-out", None) => What::Left(Leaving::TimedOut),
+        ("ticket-over", None) => What::Left(Leaving::TicketOver),
         ("unavailable", None) => What::Left(Leaving::Unavailable),
         ("refused", Some(why)) => What::Left(Leaving::Refused(why.to_owned())),
         _ => return None,
@@ -181,11 +189,13 @@ mod tests {
             What::Still,
             What::Ended(Ending::Released),
             What::Ended(Ending::Dropped),
+            What::Ended(Ending::Detached),
             What::Ended(Ending::Lost),
             What::Ended(Ending::Untold),
             What::Left(Leaving::Busy),
             What::Left(Leaving::Cancelled),
             What::Left(Leaving::TimedOut),
+            What::Left(Leaving::TicketOver),
             What::Left(Leaving::Unavailable),
             What::Left(Leaving::Refused("redis acquire: no".into())),
         ];

@@ -51,6 +51,16 @@ impl Hold {
         self.pieces().first().map_or(0, |(_, token)| *token)
     }
 
+    /// The same with slots that are not below the limit.
+    pub(crate) fn beyond(self, limit: u32) -> Self {
+        match self {
+            Self::Write(_) | Self::Read(_) => self,
+            Self::Permits(slots) => {
+                Self::Permits(slots.into_iter().map(|(slot, token)| (slot + limit, token)).collect())
+            }
+        }
+    }
+
     /// What may be written: the resources, each with the token that a write brings. A reader writes nothing.
     pub(crate) fn resources(&self, lock: &str) -> Vec<(String, u64)> {
         match self {

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::cast::{Role, limit};
 use crate::connect;
-use crate::dice::{Dice, TurnEnd, Waiting, Work};
+use crate::dice::{Change, Dice, TurnEnd, Waiting, Work};
 use crate::history::{Ending, Leaving, What};
 use crate::hold::Hold;
 use crate::part::Part;
@@ -54,32 +54,45 @@ async fn sit(seat: Seat, mut dice: Dice, client: Client) {
 
 async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leaving> {
     let (waiting, work, change) = (dice.waiting(), dice.work(), dice.change());
+    let ticket = if dice.adopts() { block_in_place(|| seat.take()) } else { None };
     match seat.wish.role {
         Role::Write => {
             let lock = patient(client.mutex(seat.name()).ttl(seat.ttl), waiting);
-            let guard = waited(waiting, lock.acquire(), lock.try_acquire()).await?;
+            let guard = match ticket {
+                Some(ticket) => lock.adopt(&ticket).await.map_err(told)?,
+                None => waited(waiting, lock.acquire(), lock.try_acquire()).await?,
+            };
             let Some(guard) = holds(seat, guard, work).await else { return Ok(()) };
             match change {
-                None => end(seat, guard, work).await,
-                Some(then) => go_on(seat, guard.downgrade().await, then).await,
+                Change::None => end(seat, guard, work).await,
+                Change::Mode(then) => go_on(seat, guard.downgrade().await, then).await,
+                Change::Ticket => leave(seat, guard, work).await,
             }
         }
         Role::Read => {
             let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
-            let guard = waited(waiting, lock.acquire(), lock.try_acquire()).await?;
+            let guard = match ticket {
+                Some(ticket) => lock.adopt(&ticket).await.map_err(told)?,
+                None => waited(waiting, lock.acquire(), lock.try_acquire()).await?,
+            };
             let Some(guard) = holds(seat, guard, work).await else { return Ok(()) };
             match change {
-                None => end(seat, guard, work).await,
-                Some(then) => go_on(seat, guard.try_upgrade().await, then).await,
+                Change::None => end(seat, guard, work).await,
+                Change::Mode(then) => go_on(seat, guard.try_upgrade().await, then).await,
+                Change::Ticket => leave(seat, guard, work).await,
             }
         }
         Role::Permits(count) => {
             let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
-            let guard = waited(waiting, lock.acquire_many(count), lock.try_acquire_many(count)).await?;
+            let guard = match ticket {
+                Some(ticket) => lock.adopt(&ticket).await.map_err(told)?,
+                None => waited(waiting, lock.acquire_many(count), lock.try_acquire_many(count)).await?,
+            };
             let Some(guard) = holds(seat, guard, work).await else { return Ok(()) };
             match change {
-                Some(then) if count > 1 => go_on(seat, guard.give_back(1).await, then).await,
-                Some(_) | None => end(seat, guard, work).await,
+                Change::Mode(then) if guard.slots().len() > 1 => go_on(seat, guard.give_back(1).await, then).await,
+                Change::Mode(_) | Change::None => end(seat, guard, work).await,
+                Change::Ticket => leave(seat, guard, work).await,
             }
         }
     }
@@ -89,6 +102,7 @@ async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), 
 fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
         Waiting::Limited(limit) => lock.wait(limit),
+        Waiting::Barging => lock.barging(),
         Waiting::Forever | Waiting::Never | Waiting::Cancelled(_) => lock,
     }
 }
@@ -98,15 +112,18 @@ async fn waited<M>(
     acquire: impl Future<Output = Result<Guard<M>, AcquireError>>,
     try_acquire: impl Future<Output = Result<Option<Guard<M>>, AcquireError>>,
 ) -> Result<Guard<M>, Leaving> {
-    let told = |error: AcquireError| leaving(&error);
     match waiting {
-        Waiting::Forever | Waiting::Limited(_) => acquire.await.map_err(told),
+        Waiting::Forever | Waiting::Barging | Waiting::Limited(_) => acquire.await.map_err(told),
         Waiting::Never => try_acquire.await.map_err(told)?.ok_or(Leaving::Busy),
         Waiting::Cancelled(after) => match timeout(after, acquire).await {
             Ok(waited) => waited.map_err(told),
             Err(_) => Err(Leaving::Cancelled),
         },
     }
+}
+
+fn told(error: AcquireError) -> Leaving {
+    leaving(&error)
 }
 
 /// A guard that knows what it holds.
@@ -164,6 +181,14 @@ where
                 end(seat, guard, work).await;
             }
         }
+    }
+}
+
+/// Leaves a ticket, if there is one.
+async fn leave<M>(seat: &Seat, guard: Guard<M>, work: Work) {
+    match guard.detach().await {
+        Ok(ticket) => block_in_place(|| seat.leave(&ticket)),
+        Err(unchanged) => end(seat, unchanged.into_guard(), work).await,
     }
 }
 

@@ -4,7 +4,7 @@
 //! Reading takes the token, too: from then on a late write of an earlier turn is refused, which would otherwise go in
 //! between this turn's reading and its writing, and be lost.
 //!
-//! The test itself serves the register, so no fault can reach it. Workers write whatever their guard says by then: a worker
+//! Tickets pass from one worker to another here as well. The test itself serves the register, so no fault can reach it. Workers write whatever their guard says by then: a worker
 //! that was suspended does not know yet that it is too late.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::hold::Hold;
+
+/// The words that begin a line about tickets; other lines begin with a lock.
+const LEAVE: &str = "leave";
+const TAKE: &str = "take";
 
 /// Whether the register took a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +77,8 @@ pub struct Register {
 struct State {
     numbers: BTreeMap<String, Number>,
     entries: Vec<Entry>,
+    /// Tickets that were left for others, by what they are for.
+    tickets: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -105,11 +111,22 @@ impl State {
         taken
     }
 
-    /// The answer to a line: a number for a read, nothing for a refusal.
-    fn answer(&mut self, line: &str) -> Option<u64> {
+    /// The answer to a line: a number for a read, a ticket, or nothing for a refusal.
+    fn answer(&mut self, line: &str) -> Option<String> {
         let mut words = line.split(' ');
-        let (lock, token) = (words.next().unwrap(), words.next().unwrap().parse().unwrap());
-        match words.next() {
+        let (first, second) = (words.next().unwrap(), words.next().unwrap());
+        match first {
+            LEAVE => {
+                self.tickets.entry(second.to_owned()).or_default().push(words.next().unwrap().to_owned());
+                None
+            }
+            TAKE => self.tickets.get_mut(second)?.pop(),
+            lock => self.number(lock, second.parse().unwrap(), words.next()).map(|number| number.to_string()),
+        }
+    }
+
+    fn number(&mut self, lock: &str, token: u64, base: Option<&str>) -> Option<u64> {
+        match base {
             None => self.read(lock, token),
             Some(base) => {
                 let base = base.parse().unwrap();
@@ -163,7 +180,7 @@ fn serve(state: &Mutex<State>, worker: UnixStream) {
     let mut answers = worker.try_clone().unwrap();
     for line in BufReader::new(worker).lines() {
         let Ok(line) = line else { return };
-        let answer = lock(state).answer(&line).map_or_else(|| "refused".to_owned(), |number| number.to_string());
+        let answer = lock(state).answer(&line).unwrap_or_else(|| "refused".to_owned());
         if writeln!(answers, "{answer}").is_err() {
             return;
         }
@@ -189,7 +206,7 @@ impl Desk {
 
     /// The number; `None` if a higher token has been seen.
     pub(crate) fn read(&self, lock: &str, token: u64) -> Option<Draft> {
-        let base = self.ask(&format!("{lock} {token}\n"))?;
+        let base = self.ask(&format!("{lock} {token}\n")).parse().ok()?;
         Some(Draft { lock: lock.to_owned(), token, base })
     }
 
@@ -198,12 +215,22 @@ impl Desk {
         self.ask(&format!("{lock} {token} {base}\n"));
     }
 
-    fn ask(&self, line: &str) -> Option<u64> {
+    /// Leaves a ticket for others that want the same.
+    pub(crate) fn leave(&self, purpose: &str, ticket: &str) {
+        self.ask(&format!("{LEAVE} {purpose} {ticket}\n"));
+    }
+
+    /// Takes a ticket that others have left.
+    pub(crate) fn take(&self, purpose: &str) -> Option<String> {
+        Some(self.ask(&format!("{TAKE} {purpose}\n"))).filter(|answer| answer != "refused")
+    }
+
+    fn ask(&self, line: &str) -> String {
         let mut stream = lock(&self.0);
         stream.get_mut().write_all(line.as_bytes()).expect("the register takes a line");
         let mut answer = String::new();
         stream.read_line(&mut answer).expect("the register answers");
-        answer.trim_end().parse().ok()
+        answer.trim_end().to_owned()
     }
 }
 
@@ -240,6 +267,14 @@ mod tests {
         let refused = Entry { taken: Taken::Refused, ..accepted("hot", 7, 0) };
         assert_eq!(register.entries(), [refused, accepted("hot", 8, 0)]);
         assert_eq!((register.refused(), lost_updates(&register.entries())), (1, Vec::new()));
+    }
+
+    #[test]
+    fn a_ticket_is_taken_once_and_for_what_it_was_left_for() {
+        let mut state = State::default();
+        assert_eq!(state.answer("leave hot/write lht1:x"), None);
+        let takes = ["take cool/write", "take hot/write", "take hot/write"].map(|line| state.answer(line));
+        assert_eq!(takes, [None, Some("lht1:x".to_owned()), None]);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::process;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use leasehold::{AcquireError, BackendError};
+use leasehold::{AcquireError, BackendError, Ticket};
 
-use crate::cast::{Mistake, Wish};
+use crate::cast::{Mistake, Role, Wish, limit};
 use crate::dice::Dice;
 use crate::history::{Ending, Leaving, Log, What, now};
 use crate::hold::Hold;
@@ -51,10 +51,10 @@ impl Seat {
 
     /// The name of its lock at the store.
     pub(crate) fn name(&self) -> String {
-        match self.mistake {
-            Mistake::Apart => format!("{}@{}", self.wish.lock, process::id()),
-            Mistake::None | Mistake::OldTokens | Mistake::Believes | Mistake::Pushes => self.wish.lock.to_owned(),
+        if self.mistake == Mistake::Apart {
+            return format!("{}@{}", self.wish.lock, process::id());
         }
+        self.wish.lock.to_owned()
     }
 
     /// Records that it has a guard, as far as the check of the guard says so.
@@ -65,7 +65,8 @@ impl Seat {
         }
         let hold = match self.mistake {
             Mistake::OldTokens => self.first.get_or_init(|| hold).clone(),
-            Mistake::None | Mistake::Apart | Mistake::Believes | Mistake::Pushes => hold,
+            Mistake::WrongSlots => hold.beyond(limit(self.wish.lock)),
+            Mistake::None | Mistake::Apart | Mistake::Believes | Mistake::Pushes | Mistake::Deaf => hold,
         };
         self.say_of(at, What::Has(hold.clone()));
         Some(hold)
@@ -83,7 +84,7 @@ impl Seat {
 
     /// Whether it stops at the signal of its loss.
     pub(crate) fn heeds_loss(&self) -> bool {
-        self.mistake != Mistake::Believes
+        !matches!(self.mistake, Mistake::Believes | Mistake::Deaf)
     }
 
     /// What is read at the beginning of a turn.
@@ -97,8 +98,29 @@ impl Seat {
         drafts.iter().for_each(|draft| self.register.write(draft));
     }
 
+    /// Leaves a ticket for those who want the same.
+    pub(crate) fn leave(&self, ticket: &Ticket) {
+        self.say(What::Ended(Ending::Detached));
+        self.register.leave(&self.purpose(), &ticket.expose());
+    }
+
+    /// Takes a ticket that somebody who wanted the same has left.
+    pub(crate) fn take(&self) -> Option<Ticket> {
+        self.register.take(&self.purpose()).map(|ticket| ticket.parse().unwrap())
+    }
+
+    fn purpose(&self) -> String {
+        let kind = match self.wish.role {
+            Role::Write => "write",
+            Role::Read => "read",
+            Role::Permits(_) => "permits",
+        };
+        format!("{}/{kind}", self.name())
+    }
+
     /// Records a loss, and whether its signal arrived.
     pub(crate) fn lost(&self, was_told: bool) {
+        let was_told = was_told && self.mistake != Mistake::Deaf;
         self.say(What::Ended(if was_told { Ending::Lost } else { Ending::Untold }));
     }
 
@@ -117,6 +139,8 @@ pub(crate) fn leaving(error: &AcquireError) -> Leaving {
     let passes = |failed: &BackendError| failed.kind().is_transient();
     if matches!(error, AcquireError::TimedOut { .. }) {
         Leaving::TimedOut
+    } else if matches!(error, AcquireError::TicketOver { .. }) {
+        Leaving::TicketOver
     } else if matches!(error, AcquireError::Backend(failed) if passes(failed)) {
         Leaving::Unavailable
     } else {

@@ -8,7 +8,7 @@ use leasehold::{AcquireError, ChangeError};
 
 use crate::cast::{Role, limit};
 use crate::connect;
-use crate::dice::{Dice, TurnEnd, Waiting, Work};
+use crate::dice::{Change, Dice, TurnEnd, Waiting, Work};
 use crate::history::{Ending, Leaving, What};
 use crate::hold::Hold;
 use crate::part::Part;
@@ -50,32 +50,45 @@ fn sit(seat: &Seat, mut dice: Dice, client: &Client) {
 
 fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leaving> {
     let (waiting, work, change) = (dice.waiting(), dice.work(), dice.change());
+    let ticket = if dice.adopts() { seat.take() } else { None };
     match seat.wish.role {
         Role::Write => {
             let lock = patient(client.mutex(seat.name()).ttl(seat.ttl), waiting);
-            let guard = waited(waiting, || lock.acquire(), || lock.try_acquire())?;
+            let guard = match ticket {
+                Some(ticket) => lock.adopt(&ticket).map_err(told)?,
+                None => waited(waiting, || lock.acquire(), || lock.try_acquire())?,
+            };
             let Some(guard) = holds(seat, guard, work) else { return Ok(()) };
             match change {
-                None => end(seat, guard, work),
-                Some(then) => go_on(seat, guard.downgrade(), then),
+                Change::None => end(seat, guard, work),
+                Change::Mode(then) => go_on(seat, guard.downgrade(), then),
+                Change::Ticket => leave(seat, guard, work),
             }
         }
         Role::Read => {
             let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
-            let guard = waited(waiting, || lock.acquire(), || lock.try_acquire())?;
+            let guard = match ticket {
+                Some(ticket) => lock.adopt(&ticket).map_err(told)?,
+                None => waited(waiting, || lock.acquire(), || lock.try_acquire())?,
+            };
             let Some(guard) = holds(seat, guard, work) else { return Ok(()) };
             match change {
-                None => end(seat, guard, work),
-                Some(then) => go_on(seat, guard.try_upgrade(), then),
+                Change::None => end(seat, guard, work),
+                Change::Mode(then) => go_on(seat, guard.try_upgrade(), then),
+                Change::Ticket => leave(seat, guard, work),
             }
         }
         Role::Permits(count) => {
             let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
-            let guard = waited(waiting, || lock.acquire_many(count), || lock.try_acquire_many(count))?;
+            let guard = match ticket {
+                Some(ticket) => lock.adopt(&ticket).map_err(told)?,
+                None => waited(waiting, || lock.acquire_many(count), || lock.try_acquire_many(count))?,
+            };
             let Some(guard) = holds(seat, guard, work) else { return Ok(()) };
             match change {
-                Some(then) if count > 1 => go_on(seat, guard.give_back(1), then),
-                Some(_) | None => end(seat, guard, work),
+                Change::Mode(then) if guard.slots().len() > 1 => go_on(seat, guard.give_back(1), then),
+                Change::Mode(_) | Change::None => end(seat, guard, work),
+                Change::Ticket => leave(seat, guard, work),
             }
         }
     }
@@ -86,6 +99,7 @@ fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
         // A thread cannot be dropped, so it waits for a short time instead.
         Waiting::Limited(limit) | Waiting::Cancelled(limit) => lock.wait(limit),
+        Waiting::Barging => lock.barging(),
         Waiting::Forever | Waiting::Never => lock,
     }
 }
@@ -95,11 +109,14 @@ fn waited<M>(
     acquire: impl FnOnce() -> Result<Guard<M>, AcquireError>,
     try_acquire: impl FnOnce() -> Result<Option<Guard<M>>, AcquireError>,
 ) -> Result<Guard<M>, Leaving> {
-    let told = |error: AcquireError| leaving(&error);
     match waiting {
-        Waiting::Forever | Waiting::Limited(_) | Waiting::Cancelled(_) => acquire().map_err(told),
+        Waiting::Forever | Waiting::Barging | Waiting::Limited(_) | Waiting::Cancelled(_) => acquire().map_err(told),
         Waiting::Never => try_acquire().map_err(told)?.ok_or(Leaving::Busy),
     }
+}
+
+fn told(error: AcquireError) -> Leaving {
+    leaving(&error)
 }
 
 /// A guard that knows what it holds.
@@ -157,6 +174,14 @@ where
                 end(seat, guard, work);
             }
         }
+    }
+}
+
+/// Leaves a ticket, if there is one.
+fn leave<M>(seat: &Seat, guard: Guard<M>, work: Work) {
+    match guard.detach() {
+        Ok(ticket) => seat.leave(&ticket),
+        Err(unchanged) => end(seat, unchanged.into_guard(), work),
     }
 }
 

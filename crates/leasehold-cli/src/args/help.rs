@@ -2,6 +2,7 @@
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
+  0    also if the --slot has run, or runs elsewhere; the command was not started
   the command's own code, or 128+n if signal n ended it; if leasehold received that signal too, it
        ends by the same signal, so that Ctrl-C ends a shell loop
   75   the lock is held, or the wait timed out (see --busy-code)
@@ -23,6 +24,7 @@ Examples:
   leasehold run -w 5m --why 'release 1.4' deploy -- ./deploy.sh
   leasehold run -s catalog -- ./report.sh             beside other readers, while no writer (-x) holds the lock
   leasehold run --slots 4 gpu -- ./train.sh           at most 4 at a time; LEASEHOLD_SLOT is 0 to 3
+  leasehold run --slot 2026-11-21T03:00 nightly -- ./report.sh    once for this time, on one of several machines
   LEASEHOLD_URL=redis://db1 leasehold run report -- sh -c './report --fence \"$LEASEHOLD_FENCE\"'
 
 The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEHOLD_TTL_MS and LEASEHOLD_HELD in its \

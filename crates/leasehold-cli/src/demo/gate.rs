@@ -14,6 +14,7 @@ use super::raw::Raw;
 use crate::durations::human;
 use crate::exit::{BUSY, Exit, Failure};
 use crate::hold::{Hold, Parted};
+use crate::job::Job;
 use crate::locks::Locks;
 use crate::wish::{Patience, Wish};
 
@@ -190,5 +191,6 @@ fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
         why: "leasehold demo".to_owned(),
         patience: Patience::Until(LEASE_WITHIN),
         busy_code: BUSY,
+        job: Job::NONE,
     })
 }

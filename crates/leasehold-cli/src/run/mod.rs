@@ -7,6 +7,7 @@ mod failures;
 pub(crate) mod front;
 mod group;
 pub(crate) mod guard;
+mod leaving;
 mod lookout;
 mod lookup;
 mod process;
@@ -48,6 +49,7 @@ use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{Hold, Parted};
+use crate::job::Job;
 use crate::locks::Locks;
 use crate::log::{Form, Log};
 use crate::report::{CommandEnd, Report, Tone, Voice};
@@ -113,6 +115,7 @@ fn tone(args: &RunArgs) -> Tone {
 struct Session<'a> {
     args: &'a RunArgs,
     budget: Budget,
+    job: Job,
     store: Store,
     held: Held,
     signals: Signals,
@@ -132,13 +135,14 @@ impl<'a> Session<'a> {
         report: &'a mut Report,
     ) -> Result<Self, Failure> {
         let budget = Budget::new(args.ttl, args.grace)?;
+        let job = args.job.job(&args.name).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
         let user = User::Others;
-        let session = Self { args, budget, store, held, signals, terminal, user, voice, report };
+        let session = Self { args, budget, job, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         Ok(session)
     }
@@ -153,19 +157,20 @@ impl<'a> Session<'a> {
         let acquired = self.acquire();
         let got = HostClock.now();
         self.report.waited_ms = millis(got.since(began));
-        let (locks, hold) = acquired?;
+        let (locks, mut hold) = acquired?;
         self.report.token = Some(hold.token().get());
         self.report.slot = hold.slot();
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
-        let verdict = self.run_command(&hold);
+        let verdict = hold.begin().and_then(|()| self.run_command(&hold));
+        let marked = leaving::settle(&mut hold, &verdict);
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
         let released = self.release(&locks, hold);
         self.report.held_ms = Some(millis(HostClock.now().since(got)));
         match self.judge(verdict?) {
-            Ok(exit) => released.map(|()| exit),
+            Ok(exit) => released.and(marked).map(|()| exit),
             failed => failed,
         }
     }
@@ -183,6 +188,7 @@ impl<'a> Session<'a> {
             why: self.args.why.clone(),
             patience,
             busy_code: self.args.busy_code,
+            job: self.job.clone(),
         };
         let (store, held, log) = (self.store.clone(), self.held.clone(), self.voice.log());
         wait::acquire(Request { store, wish, held, log }, &mut self.signals, self.terminal, self.voice)

@@ -92,7 +92,13 @@ impl Asking {
         let (warn, warnings) = channel();
         let (done, end) = UnixStream::pair()?;
         let stage = Arc::new(Mutex::new(Stage::Connecting(None)));
-        let mut attempts = Attempts { request, since: HostClock.now(), stage: Arc::clone(&stage), warn: Some(warn) };
+        let mut attempts = Attempts {
+            request,
+            since: HostClock.now(),
+            stage: Arc::clone(&stage),
+            warn: Some(warn),
+            may_hold_mark: false,
+        };
         std::thread::Builder::new().name("acquire".to_owned()).spawn(move || {
             // If the receiver is gone, the hold in the answer is dropped, and so released.
             let _ = sender.send(attempts.run());
@@ -158,6 +164,8 @@ struct Attempts {
     stage: Arc<Mutex<Stage>>,
     /// For the warnings of the store, until they were sent.
     warn: Option<Sender<String>>,
+    /// Whether the mark of a slot may have been acquired, which the next attempt would find taken.
+    may_hold_mark: bool,
 }
 
 impl Attempts {
@@ -169,7 +177,7 @@ impl Attempts {
                 Err(failure) => failure,
             };
             let Patience::Until(limit) = self.request.wish.patience else { return Err(failure) };
-            if failure.exit != Exit::Unavailable {
+            if failure.exit != Exit::Unavailable || self.may_hold_mark {
                 return Err(failure);
             }
             let left = limit.saturating_sub(HostClock.now().since(self.since));
@@ -197,6 +205,7 @@ impl Attempts {
         }
         self.request.refuse_nested()?;
         self.enter(Stage::Asking(locks.clone()))?;
+        self.may_hold_mark = wish.job.marked.is_some();
         match locks.acquire(wish) {
             Ok(hold) => Ok((locks, hold)),
             Err(failure) => {

@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use leasehold::{Client, Kit};
+use leasehold::kit::{JobOutcome, Slot};
+use leasehold::{Client, FencingToken, Kit, Ticket};
 
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
@@ -38,6 +39,13 @@ async fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn another_limit(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let gpus = locks.semaphore("gpu", 8);
+    gpus.set_limit(8).await?;
+    println!("{} are free now", gpus.available_permits().await?);
+    Ok(())
+}
+
 async fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = locks.all(["account:7", "account:3"]).acquire().await?;
     for (name, token) in guard.tokens() {
@@ -64,13 +72,40 @@ async fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn send_report(token: FencingToken) -> String {
+    format!("the report, under token {token}")
+}
+
+async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let slot: Slot = "2099-11-21T03:00".parse()?;
+    let job = locks.job("nightly").slot(slot).at_most(Duration::from_secs(3600));
+    match job.run(async |guard| send_report(guard.fencing_token())).await? {
+        JobOutcome::Ran(report) => println!("sent {report}"),
+        JobOutcome::Skipped(skipped) => println!("{skipped}"),
+    }
+    Ok(())
+}
+
+async fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.mutex("upload:7").acquire().await?;
+    let text = guard.detach().await?.expose();
+
+    let ticket: Ticket = text.parse()?;
+    let guard = locks.mutex("upload:7").adopt(&ticket).await?;
+    guard.release().await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::connect("memory:").await?;
     mutexes(&locks).await?;
     readers(&locks).await?;
     permits(&locks).await?;
+    another_limit(&locks).await?;
     sets(&locks).await?;
     again(&locks).await?;
+    jobs(&locks).await?;
+    tickets(&locks).await?;
     latches(&locks).await
 }

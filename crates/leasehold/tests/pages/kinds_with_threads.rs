@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use leasehold::blocking::{Client, Kit};
+use leasehold::blocking::{Client, Guard, Kit};
+use leasehold::kit::JobOutcome;
 
 fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").wait(Duration::from_secs(5));
@@ -21,6 +22,8 @@ fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
     println!("write with token {}", writer.fencing_token());
     let reader = writer.downgrade()?;
     reader.release()?;
+    let health = catalog.read().barging().acquire()?;
+    health.release()?;
     Ok(())
 }
 
@@ -29,6 +32,8 @@ fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = licences.acquire()?;
     println!("licence {} of 0 to 3", guard.slot());
     guard.release()?;
+    let counted = licences.many(2).run_while_held(|two| two.slots().len())?;
+    assert_eq!(counted, 2);
     Ok(())
 }
 
@@ -60,6 +65,29 @@ fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn fetch(guard: &Guard) -> u64 {
+    guard.fencing_token().get()
+}
+
+fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let job = locks.job("poll").at_least(Duration::from_secs(50));
+    if let JobOutcome::Ran(mails) = job.run(fetch)? {
+        println!("{mails} mails");
+    }
+    Ok(())
+}
+
+fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let permit = locks.semaphore("gpu", 4).acquire()?;
+    let slot = permit.slot();
+    let ticket = permit.detach()?;
+
+    let permit = locks.semaphore("gpu", 4).adopt(&ticket)?;
+    assert_eq!(permit.slot(), slot);
+    permit.release()?;
+    Ok(())
+}
+
 #[test]
 fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::blocking::connect("memory:")?;
@@ -68,5 +96,7 @@ fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     permits(&locks)?;
     sets(&locks)?;
     again(&locks)?;
+    jobs(&locks)?;
+    tickets(&locks)?;
     latches(&locks)
 }

@@ -1,6 +1,9 @@
-//! The code in the README and in the pages about the kinds of locks is the code here, word for word.
+//! The code in the README, in the pages about the kinds of locks and about fencing, and in the cookbook is the code here, word for
+//! word.
 #![cfg(feature = "full")]
 
+mod cookbook;
+mod fencing;
 mod kinds;
 mod kinds_with_threads;
 mod readme;
@@ -18,16 +21,26 @@ fn snippets(page: &str) -> Vec<&str> {
 
 #[test]
 fn the_code_in_the_pages_is_the_code_here() {
-    let files = [include_str!("readme.rs"), include_str!("kinds.rs"), include_str!("kinds_with_threads.rs")];
+    let files = [
+        include_str!("readme.rs"),
+        include_str!("kinds.rs"),
+        include_str!("kinds_with_threads.rs"),
+        include_str!("fencing.rs"),
+        include_str!("cookbook.rs"),
+    ];
     let here: String = files.map(bare).concat();
     let pages = [
         (include_str!("../../../../README.md"), 3),
         (include_str!("../../../../docs/kinds/mutex.md"), 2),
         (include_str!("../../../../docs/kinds/read-write.md"), 2),
-        (include_str!("../../../../docs/kinds/semaphore.md"), 2),
+        (include_str!("../../../../docs/kinds/semaphore.md"), 4),
         (include_str!("../../../../docs/kinds/all.md"), 2),
         (include_str!("../../../../docs/kinds/reentrant.md"), 2),
         (include_str!("../../../../docs/kinds/latch.md"), 2),
+        (include_str!("../../../../docs/kinds/ticket.md"), 2),
+        (include_str!("../../../../docs/fencing.md"), 7),
+        (include_str!("../../../../docs/cookbook.md"), 2),
+        (include_str!("../../../../docs/kinds/job.md"), 2),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);

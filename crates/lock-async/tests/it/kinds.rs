@@ -1,7 +1,7 @@
 //! Readers, writers and permits: what is refused before it is sent, and futures that are dropped.
 
 use lock_core::{AcquireError, Operation};
-use lock_host::Unchanged;
+use lock_host::{Unchanged, WhileHeldError};
 
 use crate::cancellation::drop_after;
 use crate::support::{Bench, YIELDS, Yielding};
@@ -24,6 +24,25 @@ async fn wrong_numbers_are_refused_before_anything_is_sent() {
     }
     assert_eq!(bench.faults.calls(Operation::Acquire), 1);
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn several_permits_are_asked_for_in_every_way() {
+    let bench = Bench::new();
+    let two = bench.client().semaphore("a", 3).why("import").attempts(1).many(2);
+    let guard = two.acquire().await.unwrap();
+    assert_eq!(guard.slots(), [0, 1]);
+    assert!(two.try_acquire().await.unwrap().is_none());
+    let busy = two.try_acquire_or_holder().await.unwrap().unwrap_err();
+    assert!(busy.to_string().contains("import"), "{busy}");
+    assert!(matches!(two.acquire().await, Err(AcquireError::TimedOut { .. })), "one attempt");
+    assert!(two.is_held_by(&guard));
+    guard.release().await.unwrap();
+    let counted = two.run_while_held(async |guard| guard.slots().len()).await.unwrap();
+    let tried = two.try_run_while_held(async |guard| Ok::<_, WhileHeldError>(guard.tokens().count())).await.unwrap();
+    assert_eq!((counted, tried), (2, 2));
+    assert_eq!(two.many(3).acquire().await.unwrap().slots().len(), 3);
+    assert!(matches!(two.many(4).acquire().await, Err(AcquireError::Invalid(_))));
 }
 
 /// Dropped before the request is sent, after the store has carried it out, and before the answer arrives.

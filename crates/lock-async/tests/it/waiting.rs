@@ -73,7 +73,7 @@ async fn a_try_names_the_holder() {
         let busy = client.mutex("a").try_acquire_or_holder().await.unwrap().unwrap_err();
         let Some(Holder::Leasehold { tokens, note }) = &busy.holder else { panic!("{busy:?}") };
         assert_eq!((tokens.low(), note.why()), (guard.fencing_token(), "the nightly import"));
-        assert!(busy.to_string().starts_with("the lock \"a\" is held by ") && busy.to_string().contains(note.host()));
+        assert!(busy.to_string().starts_with("the lock \"a\" is not free; ") && busy.to_string().contains(note.host()));
     }
     guard.release().await.unwrap();
     assert!(two.mutex("a").try_acquire_or_holder().await.unwrap().is_ok());

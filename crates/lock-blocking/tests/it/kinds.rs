@@ -1,9 +1,9 @@
 //! Permits: what is refused before it is sent.
 
 use lock_core::{AcquireError, Operation};
-use lock_host::Unchanged;
+use lock_host::{CancelToken, Unchanged, WhileHeldError};
 
-use crate::support::Bench;
+use crate::support::{Bench, until};
 
 #[test]
 fn wrong_numbers_are_refused_before_anything_is_sent() {
@@ -23,4 +23,42 @@ fn wrong_numbers_are_refused_before_anything_is_sent() {
     }
     assert_eq!(bench.faults.calls(Operation::Acquire), 1);
     guard.release().unwrap();
+}
+
+#[test]
+fn several_permits_are_asked_for_in_every_way() {
+    let bench = Bench::new();
+    let two = bench.client().semaphore("a", 3).why("import").attempts(1).many(2);
+    let guard = two.acquire().unwrap();
+    assert_eq!(guard.slots(), [0, 1]);
+    assert!(two.try_acquire().unwrap().is_none());
+    let busy = two.try_acquire_or_holder().unwrap().unwrap_err();
+    assert!(busy.to_string().contains("import"), "{busy}");
+    assert!(matches!(two.acquire(), Err(AcquireError::TimedOut { .. })), "one attempt");
+    let token = CancelToken::new();
+    token.cancel();
+    assert!(matches!(two.acquire_with(&token), Err(AcquireError::Cancelled)));
+    assert!(two.is_held_by(&guard));
+    guard.release().unwrap();
+    let counted = two.run_while_held(|guard| guard.slots().len()).unwrap();
+    let tried = two.try_run_while_held(|guard| Ok::<_, WhileHeldError>(guard.tokens().count())).unwrap();
+    assert_eq!((counted, tried), (2, 2));
+    assert_eq!(two.many(3).acquire().unwrap().slots().len(), 3);
+    assert!(matches!(two.many(4).acquire(), Err(AcquireError::Invalid(_))));
+}
+
+/// The same option in this facade: who is passed, and who is not, is decided by station and store.
+#[test]
+fn a_barging_reader_passes_a_writer_that_waits() {
+    let bench = Bench::new();
+    let (one, other, writer) = (bench.client(), bench.client(), bench.client().rw_lock("a").write());
+    let first = one.rw_lock("a").read().acquire().unwrap();
+    let waiter = std::thread::spawn(move || writer.acquire().unwrap().release());
+    until(|| other.rw_lock("a").read().try_acquire().unwrap().is_none());
+    for client in [&one, &other] {
+        assert!(client.rw_lock("a").read().try_acquire().unwrap().is_none());
+        client.rw_lock("a").read().barging().try_acquire().unwrap().expect("it fits").release().unwrap();
+    }
+    first.release().unwrap();
+    waiter.join().unwrap().unwrap();
 }

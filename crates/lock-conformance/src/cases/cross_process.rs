@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lock_core::{Ability, Ticket};
+
 use crate::Bench;
 use crate::facade::options;
 use crate::verbs::LONG;
@@ -63,4 +65,24 @@ pub fn a_stopped_holder_knows_that_it_lost(bench: &Bench) {
     child.resume();
     assert_eq!(child.ask("check"), "lost");
     assert!(over_at >= held.until);
+}
+
+/// A process goes on with the lock that another one had, after that has ended.
+pub fn a_process_goes_on_with_the_lock_of_another(bench: &Bench) {
+    if bench.capabilities().check_ability(Ability::Replace).is_err() {
+        return;
+    }
+    let mut child = bench.child("a", LONG);
+    child.waits();
+    let held = child.held();
+    let ticket: Ticket = child.ask("detach").parse().unwrap();
+    child.ends();
+    let here = bench.shared();
+    let client = here.client();
+    assert!(client.try_acquire("a", &options(LONG)).unwrap().is_none(), "its end does not free the lock");
+    let guard = client.mutex("a", &options(LONG)).adopt(&ticket).unwrap();
+    assert!(guard.token().get() > held.token);
+    super::tickets::is_over(&here.client().mutex("a", &options(LONG)), &ticket);
+    guard.release().unwrap();
+    client.try_acquire("a", &options(LONG)).unwrap().expect("nobody holds it");
 }

@@ -3,6 +3,7 @@
 //! A case gets an unused store. Its name states a fact, and it panics if the fact is not true. No case asserts that
 //! something happens within less than seconds: it waits until it is so, and compares the clients' clock.
 
+pub mod barging;
 pub mod cross_process;
 mod events;
 pub mod exclusion;
@@ -18,6 +19,7 @@ pub mod reading;
 pub mod replacing;
 pub mod semaphores;
 pub mod sharing;
+pub mod tickets;
 pub mod time;
 pub mod truth;
 pub mod unknown;

@@ -223,17 +223,24 @@ pub fn permits_are_given_back_in_part(bench: &Bench) {
     two.refused(&permits(1));
 }
 
-/// A lease is not replaced by as many permits or by more.
-pub fn permits_are_not_replaced_by_more(bench: &Bench) {
-    let one = bench.verbs();
-    let old = permits(2);
-    let lease = take(&one, &old);
-    for count in [2, 3] {
-        let error = one.try_acquire(&in_place_of(&old, permits(count))).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
-    }
-    assert_eq!(take(&one, &old), lease);
-    one.refused(&permits(3));
+/// A lease is replaced by one for as many permits, which are the same; and not by one for more.
+pub fn permits_are_replaced_by_as_many_and_not_by_more(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let (first, old, waiter) = (permits(1), permits(2), waiting_permits(2));
+    take(&one, &first);
+    let before = take(&one, &old);
+    let error = one.try_acquire(&in_place_of(&old, permits(3))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    assert_eq!(take(&one, &old), before);
+    two.queued(&waiter);
+    let new = in_place_of(&old, permits(2));
+    let after = take(&two, &new);
+    assert_eq!(after.slots, before.slots);
+    assert!(after.tokens.low() > before.tokens.high());
+    assert_eq!(take(&two, &new), after, "asked again");
+    let error = one.try_acquire(&in_place_of(&old, permits(2))).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::NotHeld, Effect::None), "{error}");
+    assert_eq!(two.queued(&waiter), 1, "one permit is free, and not two");
 }
 
 /// Operators see each holder with its slots, and can end the lease of one of them.

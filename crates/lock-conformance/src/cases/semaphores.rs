@@ -40,6 +40,7 @@ fn is_in_other_use<G: std::fmt::Debug>(answer: Result<G, AcquireError>) {
     let error = answer.expect_err("the name is in other use");
     let AcquireError::Backend(told) = &error else { panic!("{error:?}") };
     assert!(told.kind() == ErrorKind::OtherKind && told.remedy().is_some(), "{error}");
+    assert!(error.to_string().contains("acquire \"a\": "), "{error}");
 }
 
 /// As many hold as there are permits, each with a slot of its own.

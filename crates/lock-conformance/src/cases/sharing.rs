@@ -1,6 +1,6 @@
 //! Any number of readers hold a lock together, and no writer beside them.
 
-use lock_core::{Claim, ErrorKind, Fenced, Holder, Lease, Mode, Released, Renewed};
+use lock_core::{Claim, Effect, ErrorKind, Fenced, Holder, Lease, Mode, Released, Renewed};
 
 use super::events::grants_told;
 use crate::Bench;
@@ -225,14 +225,24 @@ pub fn an_upgrade_beside_another_reader_changes_nothing(bench: &Bench) {
     one.take(&new);
 }
 
-/// A lease to read is replaced by nothing but a writer's.
-pub fn a_reader_is_replaced_by_a_writer_alone(bench: &Bench) {
-    let one = bench.verbs();
-    let old = reader();
-    let lease = one.take(&old);
+/// A lease to read is replaced by one of another owner, beside other readers and past a writer that waits.
+pub fn a_reader_is_replaced_by_another_owner(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let (old, second, next) = (reader(), reader(), waiting_claim("a"));
+    let (before, other) = (one.take(&old), two.take(&second));
+    two.queued(&next);
+    let new = in_place_of(&old, reader());
+    let lease = two.take(&new);
+    assert!(lease.tokens.low() > other.tokens.high());
+    assert_eq!(two.take(&new), lease, "asked again");
     let error = one.try_acquire(&in_place_of(&old, reader())).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
-    holds(&one, &lease);
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::NotHeld, Effect::None), "{error}");
+    assert_eq!(one.renew(&before), Renewed::NotHeld);
+    holds(&two, &lease);
+    assert_eq!(two.release(&second), Released::Released);
+    assert_eq!(two.queued(&next), 1, "one still reads");
+    assert_eq!(two.release(&new), Released::Released);
+    two.take(&next);
 }
 
 /// Operators see each reader, and can end the lease of one of them.

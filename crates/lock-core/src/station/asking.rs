@@ -93,6 +93,8 @@ impl Station {
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
             self.on_replacement_answer(now, asked_at, replacement, result);
+        } else if let Some((asked_at, adoption)) = self.take_adopting(id) {
+            self.on_adoption_answer(now, asked_at, adoption, result);
         } else if let Some((asked_at, quest)) = self.take_asking(id) {
             let turn = quest.turn;
             self.on_answer(now, asked_at, quest, result);
@@ -147,6 +149,9 @@ impl Station {
                     quest = self.with_next_owner(now, *quest);
                 }
                 self.wait(now, quest, now + wake);
+            }
+            Err(error) if error.kind() == ErrorKind::OtherKind => {
+                self.on_ask_error(now, quest, error.with_name(&self.name));
             }
             Err(error) => self.on_ask_error(now, quest, error),
         }
@@ -311,7 +316,7 @@ impl Station {
     }
 }
 
-fn too_slow(ttl: Ttl) -> BackendError {
+pub(super) fn too_slow(ttl: Ttl) -> BackendError {
     let message = format!("the store answers too slowly for a ttl of {ttl}");
     BackendError::new("backend", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
         .with_remedy("use a longer ttl")

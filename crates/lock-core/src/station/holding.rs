@@ -53,9 +53,9 @@ impl Station {
     /// A turn under this lease begins with this token.
     pub(super) fn raise_floor(&mut self, lease: &Lease, token: FencingToken) {
         match lease.terms.mode {
-            Mode::Exclusive | Mode::Shared => self.floor.raise(token),
-            // The answers to several claims may overtake each other.
-            Mode::Permits { .. } => self.floor.raise_to(lease.tokens.high()),
+            Mode::Exclusive => self.floor.raise(token),
+            // The answers to several claims may overtake each other. Beside a reader, one may be for an adopted lease.
+            Mode::Shared | Mode::Permits { .. } => self.floor.raise_to(lease.tokens.high()),
         }
     }
 
@@ -72,7 +72,7 @@ impl Station {
         if !tenure.turns.is_empty() {
             self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenures.push(tenure);
-        } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() {
+        } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() || tenure.adopted {
             self.give_up(now, tenure, Some(turn), keep);
         } else {
             tenure.replacement = None;
@@ -142,7 +142,8 @@ impl Station {
         let request = ReleaseRequest { name, owner, terms, certainty, keep };
         self.others_may_be_served(now);
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
-            return self.release(now, request, Of::Lease, turn);
+            let of = if tenure.adopted { Of::Adopted } else { Of::Lease };
+            return self.release(now, request, of, turn);
         };
         let request = ReleaseRequest { certainty: Certainty::Unknown, ..request };
         self.release(now, request.clone(), Of::OneOfTwo, None);

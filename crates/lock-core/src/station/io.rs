@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{
     Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Refusal,
-    ReleaseRequest, Released, Renewed, Terms,
+    ReleaseRequest, Released, Renewed, Terms, Ticket,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -70,6 +70,17 @@ impl Leaving {
 pub enum Input {
     /// A local waiter joins.
     Join(Join),
+    /// A local waiter wants to go on with the lease of a ticket, as another owner. Only at a store whose capabilities say
+    /// [`Ability::Replace`](crate::Ability::Replace). The terms are for the ticket's mode, and any ttl.
+    Adopt {
+        /// Who, and how it would like to hold.
+        join: Join,
+        /// What it has from the holder before.
+        ticket: Ticket,
+    },
+    /// A holder ends its turn, and its lease stays at the store for somebody to adopt. Nothing happens if other turns are under
+    /// the lease, if it is about to be replaced, or for a turn that is over already.
+    Detach(TurnId),
     /// A waiter gives up, or a holder is done. For a turn that is over already, nothing happens.
     Leave(Leaving),
     /// A waiter is told to give up. For a turn that does not wait any more, nothing happens.
@@ -172,6 +183,8 @@ pub enum Output {
         /// station goes on trying in the background until the lease is over.
         result: Result<Released, BackendError>,
     },
+    /// The holder's turn has ended, and its lease stays at the store.
+    Detached(TurnId),
     /// Run this, off the user's own thread of control.
     Run(Action),
     /// Have the keeper renew this lease.

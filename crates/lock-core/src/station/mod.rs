@@ -31,16 +31,21 @@
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once.
 //! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
+//! - A lease is adopted under another owner. It belongs to one turn, and nobody here waits for it.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 //!   At a semaphore each waiter asks for itself, in that order.
 
+mod adopting;
+mod adoption;
 mod asking;
+mod at_once;
 mod by_turn;
 mod few;
 mod floor;
 mod holding;
 mod io;
 mod line;
+mod outlook;
 mod owners;
 mod pending;
 mod progress;
@@ -60,6 +65,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use adoption::Adoption;
 pub use by_turn::ByTurn;
 use few::Few;
 pub use floor::Floor;
@@ -87,6 +93,8 @@ pub struct Station {
     tenures: Few<Tenure>,
     /// Boxed, because few stations have one at a time.
     quests: Few<Box<Quest>>,
+    /// Those who want to go on with a lease that was detached.
+    adoptions: Few<Box<Adoption>>,
     pending_releases: PendingReleases,
     floor: Floors,
     /// The owner of the last claim, until its release is answered.
@@ -110,6 +118,7 @@ impl Station {
             line: Line::default(),
             tenures: Few::default(),
             quests: Few::default(),
+            adoptions: Few::default(),
             pending_releases: PendingReleases::default(),
             floor: Floors::default(),
             last_asked: None,
@@ -141,12 +150,15 @@ impl Station {
         self.refuse_overdue(now);
         match input {
             Input::Join(join) => self.on_join(now, join),
+            Input::Adopt { join, ticket } => self.on_adopt(now, join, &ticket),
+            Input::Detach(turn) => self.on_detach(turn),
             Input::Leave(leaving) => {
                 self.line.leave(leaving.turn);
+                self.leave_adoption(now, leaving.turn);
                 self.end_turn(now, leaving);
             }
             Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
-            Input::Cancel(turn) => self.on_cancel(turn),
+            Input::Cancel(turn) => self.on_cancel(now, turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -168,40 +180,6 @@ impl Station {
         output
     }
 
-    /// When to tick next, if nothing happens before.
-    #[must_use]
-    pub fn next_wake(&self) -> Option<Moment> {
-        let quests =
-            self.quests.iter().filter(|quest| !self.has_to_wait(quest)).filter_map(|quest| quest.progress.due());
-        let tenures = self.tenures.iter().flat_map(|tenure| [Some(tenure.turns_until()), self.replacement_due(tenure)]);
-        let others = [self.line.next_deadline(), self.pending_releases.next_due()];
-        quests.chain(tenures.chain(others).flatten()).min()
-    }
-
-    /// Whether there are no waiters, no holder and no requests under way. Dropping an idle station forgets nothing but its
-    /// floor, and not even that if the floor is shared.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.tenures.is_empty() && self.quests.is_empty() && self.line.is_empty() && self.pending_releases.0.is_empty()
-    }
-
-    /// Whether this station may have made the owner known to the store: the owner asks or holds, or its release has not
-    /// been answered yet.
-    #[must_use]
-    pub fn knows(&self, owner: Owner) -> bool {
-        let replaces = |tenure: &Tenure| tenure.replacement.as_ref().is_some_and(|new| new.owner == owner);
-        self.tenures.iter().any(|tenure| tenure.lease.owner == owner || replaces(tenure))
-            || self.quests.iter().any(|quest| quest.owner == owner)
-            || self.last_asked == Some(owner)
-            || self.pending_releases.has(owner)
-    }
-
-    /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
-    #[must_use]
-    pub fn is_wanted(&self) -> bool {
-        self.tenures.iter().any(|tenure| tenure.word.wanted)
-    }
-
     fn on_join(&mut self, now: Moment, join: Join) {
         if self.closed {
             return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
@@ -213,7 +191,7 @@ impl Station {
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
         // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
         // a shared lease, the answer does not come from those quests.
-        if join.patience == Patience::Never && !self.tenures.first().is_some_and(Tenure::is_shared) {
+        if join.patience == Patience::Never && !self.common().is_some_and(Tenure::is_shared) {
             let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
             self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
@@ -223,13 +201,15 @@ impl Station {
         }
     }
 
-    fn on_cancel(&mut self, turn: TurnId) {
+    fn on_cancel(&mut self, now: Moment, turn: TurnId) {
+        self.cancel_adoption(now, turn);
         let waiter = self.line.leave(turn);
         self.refuse(waiter.map(|_| turn), &Refusal::Error(AcquireError::Cancelled));
     }
 
     fn on_close(&mut self, now: Moment) {
         self.refuse_all(AcquireError::Closed);
+        self.close_adoptions(now);
         self.lose_all(now, &crate::LossReason::Closed);
         self.give_up_quests(now);
         self.closed = true;
@@ -244,6 +224,7 @@ impl Station {
         } else {
             self.serve_first(now);
         }
+        self.ask_adoptions(now);
         if self.is_idle() {
             self.last_asked = None;
         }
@@ -253,7 +234,7 @@ impl Station {
 
     /// Does what follows from the time and the state, where the first waiter asks for all.
     fn serve_first(&mut self, now: Moment) {
-        match self.tenures.first() {
+        match self.common() {
             Some(tenure) if tenure.is_shared() => self.advance_readers(now),
             Some(tenure) => self.refuse_impatient(tenure.as_holder()),
             None => {
@@ -276,6 +257,11 @@ impl Station {
 
     fn take_quest_of(&mut self, owner: Owner) -> Option<Box<Quest>> {
         self.quests.take(|quest| quest.owner == owner)
+    }
+
+    /// The lease of a lock that local waiters pass on or share, if it is held. Beside it there may be adopted ones.
+    fn common(&self) -> Option<&Tenure> {
+        self.tenures.iter().find(|tenure| !tenure.adopted)
     }
 
     fn tenure_of(&mut self, owner: Owner) -> Option<&mut Tenure> {

@@ -27,6 +27,8 @@ pub(super) struct PendingRelease {
 pub(super) enum Of {
     /// A lease that somebody here held.
     Lease,
+    /// A lease that somebody here had adopted, or a claim to adopt it.
+    Adopted,
     /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and it is not known
     /// which.
     OneOfTwo,
@@ -81,12 +83,19 @@ impl PendingReleases {
         if one.is_none() && self.0.len() >= most { any() } else { one }
     }
 
-    /// Whether there are no more of them than a station may have. Each permit that was held adds one.
+    /// Whether there are no more of them than a station may have. Each permit that was held adds one, and so does each lease that
+    /// was adopted.
     pub(super) fn are_few(&self, policy: &Policy) -> bool {
         let of_semaphore = |pending: &PendingRelease| pending.request.terms.mode.name_kind() == NameKind::Semaphore;
-        let (permits, locks): (Vec<_>, Vec<_>) = self.0.iter().partition(|pending| of_semaphore(pending));
+        let others = self.0.iter().filter(|pending| pending.of != Of::Adopted);
+        let (permits, locks): (Vec<_>, Vec<_>) = others.partition(|pending| of_semaphore(pending));
         let claims = permits.iter().filter(|pending| pending.of == Of::Claim).count();
         locks.len() <= policy.owed_max && claims < policy.owed_max.saturating_add(QUESTS_MAX)
+    }
+
+    /// How many of them are of leases that were adopted, or asked for.
+    pub(super) fn of_adopted(&self) -> usize {
+        self.0.iter().filter(|pending| pending.of == Of::Adopted).count()
     }
 
     /// Why a release was not answered, if one was not.

@@ -3,7 +3,7 @@
 //! A reader joins the living lease if the store has said that nobody waits elsewhere: since the reader came, or a moment ago.
 //! If the last word is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
 //! station asks the store for them, beside the lease that it holds. A writer here does the same, so that it has its place in
-//! the store's queue, and no reader passes it but one that is barging: that joins the living lease even then.
+//! the store's queue, and no reader passes it but one that is barging: that joins the living lease although others wait.
 
 use super::Station;
 use super::io::Output;
@@ -46,7 +46,7 @@ impl Station {
 
     /// Has the lease renewed, unless that is under way: the answer says whether others wait.
     fn ask_for_word(&mut self, now: Moment) {
-        let Some(tenure) = self.tenures.first_mut() else { return };
+        let Some(tenure) = self.tenures.iter_mut().find(|tenure| !tenure.adopted) else { return };
         if tenure.word_asked_at.is_none() {
             tenure.word_asked_at = Some(now);
             self.outbox.push_back(Output::Renew(tenure.lease.owner));
@@ -54,7 +54,7 @@ impl Station {
     }
 
     fn need(&self, now: Moment) -> Need {
-        let (Some(tenure), Some(front)) = (self.tenures.first(), self.line.front()) else { return Need::Nothing };
+        let (Some(tenure), Some(front)) = (self.common(), self.line.front()) else { return Need::Nothing };
         let asks = || self.quests.iter().any(|quest| quest.terms.mode == Mode::Shared);
         match tenure.word_for(now, front.since) {
             // The lease may be exclusive by now, and another one here would prevent that.
@@ -69,7 +69,7 @@ impl Station {
 
     /// The front reader begins under the lease.
     fn join_first(&mut self, now: Moment) {
-        let Some(mut tenure) = self.tenures.take(|_| true) else { return };
+        let Some(mut tenure) = self.tenures.take(|tenure| !tenure.adopted) else { return };
         if let Some(waiter) = self.line.admit(tenure.lease.terms) {
             let token = tenure.lease.tokens.low();
             self.admit(now, &mut tenure, waiter.join, token);
@@ -104,14 +104,14 @@ impl Station {
         if quest.terms.mode == Mode::Exclusive {
             self.lose_all(now, &LossReason::NotHeld);
         }
-        self.tenures.first().is_some_and(Tenure::is_shared)
+        self.common().is_some_and(Tenure::is_shared)
     }
 
     /// A shared lease was granted beside the one that is held here. Those in line had their place: they join the one that is
     /// held, and the new one is released.
     pub(super) fn on_second_lease(&mut self, now: Moment, quest: &Quest, grant: &Grant) {
         self.part(now, quest);
-        let Some(mut tenure) = self.tenures.take(|_| true) else { return };
+        let Some(mut tenure) = self.tenures.take(|tenure| !tenure.adopted) else { return };
         tenure.hear(grant.basis, grant.wanted);
         if tenure.replacement.is_none() && quest.shares_its_grant(grant.wanted) {
             self.join_all(now, &mut tenure);

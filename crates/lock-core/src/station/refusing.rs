@@ -13,6 +13,7 @@ impl Station {
         for waiter in self.line.take_overdue(now) {
             self.refuse_late(now, &waiter);
         }
+        self.refuse_overdue_adoptions(now);
     }
 
     /// A claim for this waiter, or for the first in line, was answered. If nothing was granted, rejects the waiters that
@@ -39,7 +40,7 @@ impl Station {
         let waited = whole_millis(now.since(waiter.since));
         // A reader that waits for the store's word about others does not wait for those who hold here.
         let awaits_word = waiter.join.terms.mode == Mode::Shared
-            && self.tenures.first().is_some_and(|tenure| tenure.word_asked_at.is_some());
+            && self.common().is_some_and(|tenure| tenure.word_asked_at.is_some());
         let error = match (self.trouble_of(quest), self.holder_known_to(quest).filter(|_| !awaits_word)) {
             (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
@@ -95,7 +96,7 @@ impl Station {
     }
 
     fn trouble_of<'a>(&'a self, quest: Option<&'a Quest>) -> Option<&'a BackendError> {
-        let held = self.tenures.first().filter(|_| self.holds_alone());
+        let held = self.common().filter(|_| !self.is_semaphore());
         match (held, quest) {
             _ if self.closed => None,
             (Some(tenure), _) if tenure.word_asked_at.is_some() => tenure.last_error.as_ref(),
@@ -113,15 +114,10 @@ impl Station {
     }
 
     fn holder_known_to(&self, quest: Option<&Quest>) -> Option<Holder> {
-        match self.tenures.first().filter(|_| self.holds_alone()) {
+        match self.common().filter(|_| !self.is_semaphore()) {
             Some(tenure) => tenure.as_holder(),
             None => quest?.holder.clone(),
         }
-    }
-
-    /// Whether a waiter waits for a holder here.
-    fn holds_alone(&self) -> bool {
-        !self.tenures.is_empty() && !self.is_semaphore()
     }
 
     /// The quest for the first in line.
@@ -131,7 +127,7 @@ impl Station {
     }
 
     /// The wait is over, and the store has said nothing about the lock.
-    fn no_answer(&self, waited: Duration) -> BackendError {
+    pub(super) fn no_answer(&self, waited: Duration) -> BackendError {
         let waited = humantime::format_duration(waited);
         let message = format!("the store did not answer the request for the lock \"{}\" within {waited}", self.name);
         BackendError::new(self.policy.store.backend, Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)

@@ -1,17 +1,19 @@
 //! Releasing: each release is sent until it is answered, or until the lease is over anyway.
 
 use super::Station;
+use super::adoption::Adoption;
 use super::io::{ActionId, Output, Request, TurnId};
 use super::pending::{Of, PendingRelease};
 use super::progress::Progress;
 use super::quest::{Place, Quest};
+use super::tenure::Tenure;
 use crate::policy::{QUESTS_MAX, pace};
 use crate::{BackendError, Mode, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
-        let new_owner = match (self.tenures.first(), self.quests.first()) {
+        let new_owner = match (self.common(), self.quests.first()) {
             _ if self.is_semaphore() => true,
             (Some(tenure), _) if !tenure.is_shared() => false,
             (_, None) => !self.closed,
@@ -45,8 +47,18 @@ impl Station {
         if self.is_semaphore() {
             return owed_max.saturating_add(QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
         }
-        let leases: usize = self.tenures.iter().map(|tenure| 1 + usize::from(tenure.replacement.is_some())).sum();
-        owed_max.saturating_sub(leases + others)
+        let leases = |tenure: &Tenure| match (tenure.adopted, tenure.replacement.is_some()) {
+            (true, false) => 0,
+            (false, false) => 1,
+            (_, true) => 2,
+        };
+        owed_max.saturating_sub(self.tenures.iter().map(leases).sum::<usize>() + others)
+    }
+
+    /// Whether a claim to adopt a lease may go out, which may end in a release.
+    pub(super) fn may_adopt(&self, adoption: &Adoption) -> bool {
+        let asked = self.adoptions.iter().filter(|other| other.is_known_to_store()).count();
+        adoption.is_known_to_store() || asked + self.pending_releases.of_adopted() < QUESTS_MAX
     }
 
     /// Whether a lease may be replaced, which may end in two releases.
@@ -117,7 +129,7 @@ impl Station {
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
-        if (self.tenures.is_empty() || self.is_semaphore()) && self.is_held_back() {
+        if (self.common().is_none() || self.is_semaphore()) && self.is_held_back() {
             self.fail_impatient(None, &error);
         }
     }

@@ -148,12 +148,12 @@ impl Station {
         };
         self.outbox.push_back(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
-        // Nobody here waits at the store beside an exclusive lease.
-        if old.is_shared() {
+        // Nobody here waits at the store beside an exclusive lease, unless it was adopted.
+        if old.is_shared() && !old.adopted {
             self.give_up_quests(now);
         }
         let mut tenure = self.keep(grant, certainty);
-        tenure.passes = old.passes;
+        (tenure.passes, tenure.adopted) = (old.passes, old.adopted);
         let hold = tenure.begin(now, id, token, note, before.hold_until);
         before.go_on_as(Arc::clone(&hold));
         self.raise_floor(&tenure.lease, token);

@@ -12,7 +12,8 @@ impl Station {
     /// The mode of a lease that is held or waited for here.
     fn used(&self) -> Option<Mode> {
         let held = self.tenures.first().map(|tenure| tenure.lease.terms);
-        held.or_else(|| self.line.terms()).map(|terms| terms.mode)
+        let adopted = || self.adoptions.first().map(|adoption| adoption.terms());
+        held.or_else(adopted).or_else(|| self.line.terms()).map(|terms| terms.mode)
     }
 
     /// Whether the name is used as a semaphore here.
@@ -29,7 +30,7 @@ impl Station {
     /// Refuses to use the name as something else as well.
     pub(super) fn check_use(&self, asked: Mode) -> Result<(), BackendError> {
         match self.used().filter(|used| used.name_kind() != asked.name_kind()) {
-            Some(used) => Err(BackendError::in_other_use(self.policy.store.backend, used, asked)),
+            Some(used) => Err(BackendError::in_other_use(self.policy.store.backend, used, asked).with_name(&self.name)),
             None => Ok(()),
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Tenure {
     pub(super) word: Word,
     /// Since when a renewal is asked for whose answer refreshes that, if one is.
     pub(super) word_asked_at: Option<Moment>,
+    /// Whether it was detached elsewhere and adopted here: then it is for its one turn only.
+    pub(super) adopted: bool,
     pub(super) turns: Turns,
     /// What is to replace the lease. Boxed, because most leases are never replaced.
     pub(super) replacement: Option<Box<Replacement>>,
@@ -46,8 +48,20 @@ impl Tenure {
         let (until, word) = (grant.until(), Word { at: grant.basis, wanted: grant.wanted });
         let Grant { lease, valid_for, .. } = grant;
         let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Turns::default(), None);
-        let (passes, word_asked_at) = (0, None);
-        Self { lease, until, valid_for, certainty, passes, last_error, word, word_asked_at, turns, replacement }
+        let (passes, word_asked_at, adopted) = (0, None, false);
+        Self {
+            lease,
+            until,
+            valid_for,
+            certainty,
+            passes,
+            last_error,
+            word,
+            word_asked_at,
+            adopted,
+            turns,
+            replacement,
+        }
     }
 
     pub(super) fn is_shared(&self) -> bool {

@@ -171,7 +171,8 @@ fn a_long_wait_is_told_once_for_each_time_that_has_doubled() {
         rig.site.handle(Input::Tick);
     }
     let told = rig.sentences();
-    let expected = |waited| format!("still waiting for \"a\" after {waited}: it is held by {}", holder());
+    let expected =
+        |waited| format!("still waiting for \"a\" after {waited}: {} holds it or waits before you", holder());
     assert_eq!(told, [expected("10.0s"), expected("20.0s"), expected("40.0s")]);
     rig.leave(1);
     rig.clock.advance(60 * SECOND);
@@ -188,7 +189,10 @@ fn a_long_wait_is_told_though_nothing_happens() {
     rig.told.try_iter().for_each(drop);
     rig.clock.advance(LONG);
     let told = rig.told.recv_timeout(20 * SECOND).unwrap().to_string();
-    assert!(told.starts_with("still waiting for \"a\" after 10.0s: it is held by"), "{told}");
+    assert!(
+        told.starts_with("still waiting for \"a\" after 10.0s: ") && told.ends_with("holds it or waits before you"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn each_wait_that_ends_without_the_lock_is_told_with_its_outcome() {
     rig.join(5, Patience::Forever);
     rig.stations.close();
     let told: Vec<_> = rig.told.try_iter().collect();
-    let held = format!("it is held by {}", holder());
+    let held = format!("{} holds it or waits before you", holder());
     let expected = [
         format!("did not get \"a\" after 0.0ns: {held}"),
         format!("did not get \"a\" after 1.0s: {held}"),

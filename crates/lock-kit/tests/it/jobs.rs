@@ -206,6 +206,20 @@ fn a_job_that_runs_is_not_run_and_its_slot_stays_free() {
     assert_eq!(two.job("nightly").slot(slot(0)).run(|_| 7), Ok(JobOutcome::Ran(7)));
 }
 
+#[tokio::test]
+async fn a_job_that_runs_leaves_the_other_slot_free_for_tasks() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (one, two) = (bench.tokio(), bench.tokio());
+    let (runs, job) = (one.job("nightly").slot(slot(1)), two.job("nightly").slot(slot(0)));
+    let outcome = runs.run(async |_| {
+        let skipped = skipped(job.run(async |_| ()).await);
+        assert_eq!((skipped.reason, skipped.holder.is_some()), (SkipReason::Running, true));
+    });
+    assert_eq!(outcome.await, Ok(JobOutcome::Ran(())));
+    assert_eq!(job.run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+}
+
 /// By then, the slot is too old to be run.
 #[test]
 fn a_slot_is_forgotten_a_day_after_it_is_too_old() {

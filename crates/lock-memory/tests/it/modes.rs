@@ -250,16 +250,30 @@ fn permits_are_given_back_in_part() {
 }
 
 #[test]
+fn a_reader_and_permits_go_on_under_another_owner() {
+    let mut store = Store::new();
+    let reads = [take(&mut store, 0, &reader(1)), take(&mut store, 0, &reader(2))];
+    waits(&mut store, 0, &claim(3));
+    let read = take(&mut store, 1, &replacing(1, reader(9)));
+    assert!(read.tokens.low() > reads[1].tokens.high());
+    assert_eq!(store.renew(at(1), &reads)[0], Renewed::NotHeld);
+    assert_eq!(refused(&mut store, 1, &replacing(1, reader(8))).kind(), ErrorKind::NotHeld);
+    assert_eq!((served(&mut store), waits(&mut store, 1, &claim(3))), (vec![], 1));
+    let mut store = Store::new();
+    take(&mut store, 0, &permits(1, 1));
+    let before = take(&mut store, 0, &permits(2, 2));
+    waits(&mut store, 0, &permits(3, 2));
+    let after = take(&mut store, 1, &replacing(2, permits(9, 2)));
+    assert_eq!((after.slots.get(), tokens(&after), tokens(&before)), (&[1, 2][..], (4, 5), (2, 3)));
+    assert_eq!(served(&mut store), []);
+}
+
+#[test]
 fn other_leases_are_not_replaced() {
     let mut store = Store::new();
     take(&mut store, 0, &permits(1, 2));
-    for count in [2, 3] {
-        assert_eq!(refused(&mut store, 1, &replacing(1, permits(9, count))).kind(), ErrorKind::Protocol);
-    }
+    assert_eq!(refused(&mut store, 1, &replacing(1, permits(9, 3))).kind(), ErrorKind::Protocol);
     assert_eq!(refused(&mut store, 1, &replacing(1, reader(9))).kind(), ErrorKind::OtherKind);
-    release(&mut store, 1, 1);
-    take(&mut store, 1, &reader(1));
-    assert_eq!(refused(&mut store, 1, &replacing(1, reader(9))).kind(), ErrorKind::Protocol);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Certainty, Claim, ErrorKind, Fenced, Holder, Lease, Mode, Moment, Owner, Queueing, ReleaseRequest, Released, Terms,
+    Certainty, Claim, ErrorKind, Fairness, Fenced, Holder, Lease, Mode, Moment, Owner, Queueing, ReleaseRequest,
+    Released, Terms,
 };
 
 use crate::support::PLACE;
@@ -158,7 +159,7 @@ impl Naive {
     fn ask(&mut self, now: Moment, claim: &Claim) -> Said {
         let (owner, mode) = (claim.owner, claim.terms.mode);
         let is_next = self.queue.first().is_none_or(|waits| waits.claim.owner == owner);
-        if is_next && self.fits(mode) {
+        if (is_next || claim.fairness == Fairness::Barging) && self.fits(mode) {
             self.add(claim, now + claim.terms.ttl.get());
             return self.granted(now, owner);
         }
@@ -185,11 +186,11 @@ impl Naive {
     fn replace(&mut self, now: Moment, claim: &Claim, old: Owner) -> Said {
         let Some(own) = self.own(old).cloned() else {
             self.serve(now, None);
-            return Said::Failed(ErrorKind::Protocol);
+            return Said::Failed(ErrorKind::NotHeld);
         };
         let (from, to) = (own.mode, claim.terms.mode);
-        let fewer = from.count() > to.count() && to.count() > 0;
-        let allowed = from == Mode::Exclusive || (from, to) == (Mode::Shared, Mode::Exclusive) || fewer;
+        let no_more = from.count() >= to.count() && to.count() > 0;
+        let allowed = [Mode::Exclusive, Mode::Shared].contains(&from) || no_more;
         if !allowed {
             return Said::Failed(ErrorKind::Protocol);
         }

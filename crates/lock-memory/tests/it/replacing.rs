@@ -32,11 +32,11 @@ fn a_replacement_passes_the_queue_and_draws_a_token() {
 fn only_the_present_lease_can_be_replaced() {
     let mut store = Store::new();
     let refused = |store: &mut Store, time| store.acquire(at(time), ONE, &replacing()).unwrap_err().kind();
-    assert_eq!(refused(&mut store, 0), ErrorKind::Protocol, "nobody ever held it");
+    assert_eq!(refused(&mut store, 0), ErrorKind::NotHeld, "nobody ever held it");
     granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
-    assert_eq!(refused(&mut store, 30), ErrorKind::Protocol, "it is over");
+    assert_eq!(refused(&mut store, 30), ErrorKind::NotHeld, "it is over");
     granted(store.acquire(at(30), TWO, &claim(3)).unwrap());
-    assert_eq!(refused(&mut store, 31), ErrorKind::Protocol, "somebody else holds it");
+    assert_eq!(refused(&mut store, 31), ErrorKind::NotHeld, "somebody else holds it");
 }
 
 #[test]

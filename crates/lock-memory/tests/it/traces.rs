@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Lease, Mode, Moment, Queueing, ReleaseRequest, Renewed, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Fairness, Lease, Mode, Moment, Queueing, ReleaseRequest, Renewed, Terms,
+    Ttl, Width,
 };
 use lock_memory::store::{Hold, Store};
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use crate::support::{ONE, claim, owner, tokens};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Acquire { byte: u8, terms: Terms, queueing: Queueing, replaces: Option<u8> },
+    Acquire { byte: u8, terms: Terms, queueing: Queueing, replaces: Option<u8>, fairness: Fairness },
     Renew(usize),
     Fence(usize),
     Release { byte: u8, certainty: Certainty, keep: Option<Duration> },
@@ -45,12 +46,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let certainty = prop_oneof![6 => Just(Certainty::Answered), 1 => Just(Certainty::Unknown)];
     let terms = (mode(), 1_u64..40).prop_map(|(mode, ttl)| Terms { mode, ttl: Ttl::new(halves(ttl)).unwrap() });
     let replaces = prop::option::weighted(0.25, 1_u8..6);
-    let acquire = (1_u8..6, terms, queueing, replaces).prop_map(|(byte, terms, queueing, replaces)| Step::Acquire {
-        byte,
-        terms,
-        queueing,
-        replaces,
-    });
+    let fairness = prop_oneof![3 => Just(Fairness::Fair), 1 => Just(Fairness::Barging)];
+    let acquire =
+        (1_u8..6, terms, queueing, replaces, fairness).prop_map(|(byte, terms, queueing, replaces, fairness)| {
+            Step::Acquire { byte, terms, queueing, replaces, fairness }
+        });
     let release = (1_u8..6, certainty, prop::option::weighted(0.1, (1_u64..20).prop_map(halves)))
         .prop_map(|(byte, certainty, keep)| Step::Release { byte, certainty, keep });
     let step = prop_oneof![
@@ -98,9 +98,10 @@ impl Trace {
     fn step(&mut self, step: Step) -> Result<(), TestCaseError> {
         let now = self.now;
         match step {
-            Step::Acquire { byte, terms, queueing, replaces } => {
+            Step::Acquire { byte, terms, queueing, replaces, fairness } => {
                 let width = Width::for_waiters(terms.mode.count() as usize);
-                let claim = Claim { terms, width, queueing, replaces: replaces.map(owner), ..claim(byte) };
+                let replaces = replaces.map(owner);
+                let claim = Claim { terms, width, queueing, replaces, fairness, ..claim(byte) };
                 let answer = self.store.acquire(now, ONE, &claim);
                 if let Ok(Answer::Granted { lease, .. }) = &answer {
                     self.heard(lease)?;

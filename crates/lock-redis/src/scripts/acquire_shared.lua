@@ -1,6 +1,6 @@
 
 -- One claim of any mode for a name that others hold or wait for together, or that it would share with them.
-local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn)
+local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn, barging)
   local share, owner = sharing(), string.sub(mine, 5, -2)
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   width = tonumber(width)
@@ -11,26 +11,25 @@ local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, m
   if held and string.sub(held, 1, #mine) == mine then return share.OTHER_MODE end
   local name = share.visited(lock, queue, held or nil)
   local lease = share.lease_of(name, owner)
+  local is_served
+  limit, is_served = share.under(name, limit)
   if lease and lease.lives then return share.again(name, lease, limit, width, ttl) end
-  -- What the name is used as: by those that hold it if they are ours, or else by the first that waits.
-  local used_as = name.limit
-  if name.used == 0 or used_as == 0 and string.sub(name.held, 1, 4) ~= 'lh1:' then
-    local head, waiter = share.next_waiter(name, owner)
-    used_as = head and head ~= owner and (waiter.x or 0)
-  end
+  if not is_served then return {'otherkind', limit} end
+  if kind_of(limit) ~= 0 and width > limit then return {'above', limit} end
+  local used_as = share.used_as(name, owner)
   if used_as and kind_of(used_as) ~= kind_of(limit) then return {'otherkind', used_as} end
 
   if lease then share.end_lease(name, lease) end
   local head, waiter
   if name.used == 0 or name.limit > 0 then head, waiter = share.hand_over(name, owner) end
-  if (not head or head == owner) and share.fits(name, limit, width) then
-    if head then drop(queue, waiters, {owner}, 1) end
+  if (not head or head == owner or barging) and share.fits(name, limit, width) then
+    if head == owner then drop(queue, waiters, {owner}, 1) elseif head then leave(queue, waiters, owner) end
     local low, high = draw(width, tonumber(floor), drawn)
     if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
     local slots = share.put(name, limit, owner, width, low, high, note, ttl)
     if head then share.hand_over(name) end
     share.settle(name)
-    return limit == 0 and low or {'granted', low, high, slots, head and redis.call('EXISTS', waiters) or 0}
+    return limit == 0 and low or {'granted', low, high, slots, head and redis.call('EXISTS', waiters) or 0, limit}
   end
   local left_the_queue = inbox == '' and leave(queue, waiters, owner)
   if left_the_queue then head, waiter = share.next_waiter(name) end

@@ -11,13 +11,14 @@ if type(held) == 'table' then return held end
 if redis.call('EXISTS', tombstone) == 1 then return redis.error_reply('GIVENUP this claim was given up') end
 local share = sharing()
 local name = share.visited(lock, queue, held or nil)
+limit = share.under(name, limit)
 local is_ours = name.limit > 0 or string.sub(held or '', 1, 4) == 'lh1:'
 if is_ours and kind_of(name.limit) ~= kind_of(limit) then return {'otherkind', name.limit} end
 
--- How many first slots of a lease go on, or nothing if this claim cannot take its place.
+-- How many first members of a lease go on, or nothing if this claim cannot take its place. 0 if it is the only lease, or becomes it.
 local function kept_of(old_limit, members)
   if old_limit == 0 or limit == 0 then return kind_of(old_limit) == kind_of(limit) and 0 end
-  return limit ~= READERS and limit == old_limit and width < members and width
+  return limit == old_limit and width <= members and width
 end
 
 local function grant(lease)
@@ -28,7 +29,7 @@ local function grant(lease)
   if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
   local slots = ''
   if kept > 0 then
-    slots = string.match(lease.slots, '^' .. string.rep('%d+,', kept - 1) .. '%d+')
+    slots = limit == READERS and '' or string.match(lease.slots, '^' .. string.rep('%d+,', kept - 1) .. '%d+')
     name.used = name.used - #lease.members
     redis.call('ZREM', name.holders, unpack(lease.members))
     redis.call('HDEL', name.leases, old_owner)
@@ -42,7 +43,7 @@ local function grant(lease)
   leave(queue, waiters, owner)
   share.hand_over(name)
   share.settle(name)
-  return {'granted', low, high, slots, redis.call('EXISTS', waiters)}
+  return {'granted', low, high, slots, redis.call('EXISTS', waiters), limit}
 end
 
 local function replace()

@@ -1,9 +1,9 @@
--- A claim that shares its name. Nobody holds, waits or gave up, or only readers hold and this is another one: so most claims
+-- A claim that shares its name. Nobody holds, waits, gave up or set a limit, or only readers hold and this is another one: so most claims
 -- end, and nothing more is set up for them.
-local _, lock, tombstone, queue, waiters, numbers, holders, leases = unpack(KEYS)
+local _, lock, tombstone, queue, waiters, numbers, holders, leases, limits = unpack(KEYS)
 local mine, limit = ARGV[2], tonumber(ARGV[4])
 local owner, drawn = string.sub(mine, 5, -2)
-local there = redis.call('EXISTS', lock, tombstone, queue, holders)
+local there = redis.call('EXISTS', lock, tombstone, queue, holders, limits)
 local joins = there == 2 and limit == 2147483647 and redis.call('EXISTS', tombstone, queue) == 0
 if joins then
   local held = redis.pcall('GET', lock)

@@ -12,12 +12,37 @@ function sharing()
     local beside = string.sub(queue, 1, -2)
     local name = {
       lock = lock, queue = queue, waiters = beside .. 'w', holders = beside .. 'h', leases = beside .. 's',
+      limits = beside .. 'l',
       now = milliseconds(), held = held, limit = limit_of(held), used = held and 1 or 0
     }
     if name.limit > 0 then
       name.used = redis.call('ZCOUNT', name.holders, '(' .. string.format('%.0f', name.now), '+inf')
     end
     return name
+  end
+
+  -- The limit in force by a record, and whether a claim is served that knows this one. Nothing if none was set.
+  local function in_force(record, known)
+    if not record then return end
+    local is_known = string.find(' ' .. record .. ' ', string.format(' %.0f ', known), 1, true) ~= nil
+    return tonumber(string.match(record, '^%d+')), is_known
+  end
+
+  -- Those that hold permits go on under another limit.
+  local function set_limit(name, limit)
+    if kind_of(name.limit) == 0 or name.limit == limit then return end
+    name.limit = limit
+    redis.call('SET', name.lock, string.format('%s%.0f:', SHARED, limit), 'KEEPTTL')
+  end
+
+  -- What a claim that knows this limit is served under, and false if it is not served, because another one was set.
+  local function under(name, known)
+    local record = kind_of(known) ~= 0 and redis.call('GET', name.limits)
+    local limit, is_known = in_force(record, known)
+    if not limit then return known, true end
+    -- A client of an earlier version, which does not know the record, may have been the first to hold.
+    set_limit(name, limit)
+    return limit, is_known
   end
 
   local function fits(name, limit, width)
@@ -55,24 +80,28 @@ function sharing()
       local cut = string.sub(ended[most], 1, 32)
       while ended[1] and string.sub(ended[#ended], 1, 32) == cut do ended[#ended] = nil end
     end
-    if not ended[1] then return end
+    if not ended[1] then return false end
     local owners = {}
     for i, member in ipairs(ended) do owners[i] = string.sub(member, 1, 32) end
     redis.call('ZREM', name.holders, unpack(ended))
     redis.call('HDEL', name.leases, unpack(owners))
     free_slots(name, ended)
+    return true
   end
 
   -- The lowest slots that are free. Each slot that was ever given is a member: of its lease, or as free.
   local function take_slots(name, count)
-    local slots, free, given = {}, {}, name.used
-    if not name.fresh then
-      sweep_ended(name, count)
-      free = redis.call('ZRANGE', name.holders, '-inf', '(0', 'BYSCORE', 'LIMIT', 0, count)
-      if free[1] then redis.call('ZREM', name.holders, unpack(free)) end
-      given = redis.call('ZCARD', name.holders) + #free
-    end
-    for i = 1, count do slots[i] = free[i] and tonumber(string.sub(free[i], 2)) or given + i - #free - 1 end
+    local slots, free, given, swept = {}, {}, name.used
+    repeat
+      if not name.fresh then
+        swept = sweep_ended(name, count)
+        free = redis.call('ZRANGE', name.holders, '-inf', '(0', 'BYSCORE', 'LIMIT', 0, count)
+        given = redis.call('ZCARD', name.holders)
+      end
+      for i = 1, count do slots[i] = free[i] and tonumber(string.sub(free[i], 2)) or given + i - #free - 1 end
+      -- After the limit was lowered, the slots below it may be those of leases that have ended and were not dropped yet.
+    until slots[count] < name.limit or not swept
+    if free[1] then redis.call('ZREM', name.holders, unpack(free)) end
     return table.concat(slots, ',')
   end
 
@@ -148,7 +177,7 @@ function sharing()
     redis.call('ZADD', name.holders, 'XX', 'GT', scored(name.now + ttl, lease.members))
     touched(name, name.now + ttl)
     settle(name)
-    return {'granted', tonumber(lease.low), tonumber(lease.high), lease.slots, redis.call('EXISTS', name.waiters)}
+    return {'granted', tonumber(lease.low), tonumber(lease.high), lease.slots, redis.call('EXISTS', name.waiters), limit}
   end
 
   -- What is shown to a claim for which there is no room: the last holder that is not `me`, as the value of an exclusive lock,
@@ -173,6 +202,13 @@ function sharing()
   local function next_waiter(name, me)
     local function lives(waiter) return not is_over(waiter, name.now) and listens(waiter.inbox) end
     return first(name.queue, name.waiters, me, lives)
+  end
+
+  -- What a name is used as: by those that hold it if they are ours, or else by the first that waits and is not `me`.
+  local function used_as(name, me)
+    if name.used > 0 and (name.limit > 0 or string.sub(name.held, 1, 4) == 'lh1:') then return name.limit end
+    local head, waiter = next_waiter(name, me)
+    return head and head ~= me and (waiter.x or 0)
   end
 
   -- How many waiters are served in one visit.
@@ -244,8 +280,9 @@ function sharing()
   end
 
   return {
-    OTHER_MODE = OTHER_MODE, visited = visited, fits = fits, lease_of = lease_of, free_slots = free_slots, store = store,
+    OTHER_MODE = OTHER_MODE, visited = visited, in_force = in_force, set_limit = set_limit, under = under, fits = fits,
+    lease_of = lease_of, free_slots = free_slots, store = store,
     touched = touched, put = put, end_lease = end_lease, settle = settle, again = again, shown = shown,
-    next_waiter = next_waiter, hand_over = hand_over, free = free, give_up = give_up
+    next_waiter = next_waiter, used_as = used_as, hand_over = hand_over, free = free, give_up = give_up
   }
 end

@@ -12,6 +12,7 @@ mod greeting;
 mod inspect;
 mod keeping;
 mod latches;
+mod limits;
 mod losses;
 mod many;
 mod modes;

@@ -335,7 +335,7 @@ fn one_lease_takes_the_place_of_another() {
         let written = take(&client, &upgrade);
         assert_eq!(take(&client, &upgrade), written, "{facade}: asked again");
         assert_eq!(client.renew(&[read], SOON).unwrap(), [Renewed::NotHeld]);
-        refused(client.acquire(&replacing(&reader, Mode::Shared), SOON), ErrorKind::Protocol, "to replace is not held");
+        refused(client.acquire(&replacing(&reader, Mode::Shared), SOON), ErrorKind::NotHeld, "to replace is not held");
         let longer = replacing(&upgrade, Mode::Exclusive);
         take(&client, &longer);
         give_back(&client, &longer);

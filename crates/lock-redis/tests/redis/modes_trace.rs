@@ -5,9 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::inspect::Revoked;
+use lock_core::limit::{Act, Request};
 use lock_core::{
-    Answer, BackendError, BlockingInspect, Certainty, Claim, Fenced, FencingToken, Holder, Lease, Mode, Moment,
-    Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, Fairness, Fenced, FencingToken, Holder,
+    Lease, Limit, Mode, Moment, Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
 use lock_redis::RedisConfig;
@@ -16,7 +17,7 @@ use test_support::{RedisOptions, RedisServer, RedisVersion};
 use crate::support::{Client, SOON, both, claim, release_of};
 
 /// How many traces there are, and how many steps each has.
-const TRACES: u64 = 4;
+const TRACES: u64 = 6;
 const STEPS: u32 = 150;
 /// How many claims are known at a time.
 const KNOWN: usize = 14;
@@ -68,7 +69,9 @@ impl Play {
         let mode = self.mode();
         let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
         let queueing = if self.dice.bool() { Queueing::Wanted } else { Queueing::Unwanted };
-        let claim = Claim { terms: Terms { mode, ttl: Ttl::new(ttl).unwrap() }, width, queueing, ..claim(&self.name) };
+        let fairness = if self.dice.u8(..4) == 0 { Fairness::Barging } else { Fairness::Fair };
+        let terms = Terms { mode, ttl: Ttl::new(ttl).unwrap() };
+        let claim = Claim { terms, width, queueing, fairness, ..claim(&self.name) };
         self.claims.push(claim.clone());
         if self.claims.len() > KNOWN {
             let forgotten = self.claims.remove(0);
@@ -205,9 +208,21 @@ impl Play {
         assert_eq!(revoked, expected, "{}: {lease:?}", self.at);
     }
 
+    fn set_limit(&mut self) {
+        let (known, new) = (self.dice.u32(3..=4), self.dice.u32(1..=5));
+        let limit = |number| Limit::new(number).unwrap();
+        for act in [Act::Set(limit(new)), Act::Look] {
+            let request = Request { name: self.name.parse().unwrap(), known: limit(known), act };
+            let usage = self.inspect.limit().unwrap().ask(&request, SOON);
+            let expected = self.store.limit(self.now(), &request);
+            let at = format!("{}: {request:?}: {usage:?}, not {expected:?}", self.at);
+            assert_eq!(usage.map_err(|error| said(&error)), expected.map_err(|error| said(&error)), "{at}");
+        }
+    }
+
     fn step(&mut self) {
         let (claims, leases) = (self.claims.clone(), self.leases.clone());
-        match (self.dice.u8(..40), self.pick(&claims), self.pick(&leases)) {
+        match (self.dice.u8(..42), self.pick(&claims), self.pick(&leases)) {
             (0..12, ..) | (_, None, _) => {
                 let claim = self.new_claim(LONG);
                 self.acquire(&claim);
@@ -250,7 +265,8 @@ impl Play {
                 self.claims.retain(|claim| claim.queueing == Queueing::Unwanted || claim.terms.ttl.get() == LONG);
             }
             (36..38, _, Some(lease)) => self.fence(&lease),
-            (38.., _, Some(_)) => self.renew(),
+            (38..40, _, Some(_)) => self.renew(),
+            (40.., ..) => self.set_limit(),
             (_, Some(_), _) => {}
         }
     }

@@ -8,6 +8,7 @@ mod elsewhere;
 mod files;
 mod inspect;
 mod latches;
+mod limits;
 mod modes;
 mod names;
 mod older;

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Revoked};
+use lock_core::limit::{self, Act};
 use lock_core::{
     Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, Fenced, FencingToken, Holder, Lease,
-    LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
+    Limit, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
 };
 use lock_host::Clock;
 use lock_memory::store::{ClientId, Store};
@@ -23,9 +24,12 @@ type Who = u8;
 
 const WHO: Who = 12;
 
+/// Limits that somebody knows.
+type Known = u32;
+
 #[derive(Clone, Debug)]
 enum Step {
-    Acquire(Who, Queueing),
+    Acquire(Who, Queueing, Fairness),
     Replace(Who, Who),
     Renew(Who),
     Release(Who),
@@ -33,6 +37,7 @@ enum Step {
     Keep(Who, [Duration; 2]),
     Fence(Who),
     Revoke(Who),
+    SetLimit(Known, Known),
     Pass(Duration),
 }
 
@@ -48,7 +53,8 @@ fn modes() -> impl Strategy<Value = Mode> {
 fn terms() -> impl Strategy<Value = Vec<Terms>> {
     let ttl = (10_u64..60).prop_map(|count| Ttl::new(Duration::from_millis(count * 500)).unwrap());
     let locks = prop_oneof![1 => Just(Mode::Exclusive), 2 => Just(Mode::Shared)];
-    let permits = (1_u32..4).prop_map(|count| Mode::permits(count, 5).unwrap());
+    let limit = prop_oneof![4 => Just(5_u32), 1 => Just(4)];
+    let permits = (1_u32..4, limit).prop_map(|(count, limit)| Mode::permits(count, limit).unwrap());
     let all = |usual: BoxedStrategy<Mode>| {
         let mode = prop_oneof![8 => usual, 1 => modes()];
         let terms = (mode, ttl.clone()).prop_map(|(mode, ttl)| Terms { mode, ttl });
@@ -59,15 +65,17 @@ fn terms() -> impl Strategy<Value = Vec<Terms>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let queueing = prop_oneof![3 => Just(Queueing::Wanted), 1 => Just(Queueing::Unwanted)];
+    let fairness = prop_oneof![3 => Just(Fairness::Fair), 1 => Just(Fairness::Barging)];
     let time = (1_u64..20).prop_map(|count| Duration::from_millis(count * 500));
     let step = prop_oneof![
-        8 => (0..WHO, queueing).prop_map(|(who, queueing)| Step::Acquire(who, queueing)),
+        8 => (0..WHO, queueing, fairness).prop_map(|(who, queueing, fairness)| Step::Acquire(who, queueing, fairness)),
         2 => (0..WHO, 0..WHO).prop_map(|(new, old)| Step::Replace(new, old)),
         3 => (0..WHO).prop_map(Step::Renew),
         4 => (0..WHO).prop_map(Step::Release),
         3 => (0..WHO, [time.clone(), time]).prop_map(|(who, times)| Step::Keep(who, times)),
         1 => (0..WHO).prop_map(Step::Fence),
         1 => (0..WHO).prop_map(Step::Revoke),
+        1 => (3..7_u32, 1..8_u32).prop_map(|(known, new)| Step::SetLimit(known, new)),
         3 => (1_u64..20).prop_map(|count| Step::Pass(Duration::from_millis(count * 250))),
     ];
     prop::collection::vec(step, 1..60)
@@ -94,7 +102,9 @@ impl Both {
     fn play(&mut self, step: &Step) -> Result<(), TestCaseError> {
         let now = self.rig.clock.now();
         match *step {
-            Step::Acquire(who, queueing) => self.acquire(who, &Claim { queueing, ..self.claim(who) })?,
+            Step::Acquire(who, queueing, fairness) => {
+                self.acquire(who, &Claim { queueing, fairness, ..self.claim(who) })?;
+            }
             Step::Replace(new, old) if new == old => {}
             Step::Replace(new, old) => {
                 let replaces = Some(owner(old));
@@ -126,6 +136,14 @@ impl Both {
                 let (here, there) = (here.tokens.high(), there.tokens.high());
                 let here: Revoked = self.file.inspect().unwrap().revoke(&name(), here, WITHIN).unwrap();
                 prop_assert_eq!(here, self.store.revoke(now, &name(), there));
+            }
+            Step::SetLimit(known, new) => {
+                let acts = [Act::Set(limit(new)), Act::Look];
+                for request in acts.map(|act| limit::Request { name: name(), known: limit(known), act }) {
+                    let here = self.file.limit().unwrap().ask(&request, WITHIN).map_err(|error| error.kind());
+                    let there = self.store.limit(now, &request).map_err(|error| error.kind());
+                    prop_assert_eq!(here, there);
+                }
             }
             Step::Pass(time) => self.rig.clock.advance(time),
         }
@@ -189,6 +207,10 @@ impl Both {
     }
 }
 
+fn limit(number: u32) -> Limit {
+    Limit::new(number).unwrap()
+}
+
 fn name() -> LockName {
     "a".parse().unwrap()
 }
@@ -214,7 +236,7 @@ fn note(holder: &Holder) -> Option<String> {
 /// An answer without what may differ: the tokens themselves, and what only one of the stores reports.
 #[derive(Debug, PartialEq)]
 enum Said {
-    Granted(Slots, Width, Duration),
+    Granted(Slots, Mode, Width, Duration),
     Queued(u32, Option<Duration>, Duration, Option<String>),
     Busy(Option<Duration>, Option<String>),
     Refused(ErrorKind),
@@ -222,7 +244,9 @@ enum Said {
 
 fn said(answer: Result<Answer, BackendError>) -> Said {
     match answer {
-        Ok(Answer::Granted { lease, valid_for, .. }) => Said::Granted(lease.slots, lease.tokens.width(), valid_for),
+        Ok(Answer::Granted { lease, valid_for, .. }) => {
+            Said::Granted(lease.slots, lease.terms.mode, lease.tokens.width(), valid_for)
+        }
         Ok(Answer::Queued { position, remaining, valid_for, holder, .. }) => {
             Said::Queued(position, remaining, valid_for, note(&holder))
         }

@@ -59,7 +59,6 @@ fn some_permits_are_given_back_and_the_first_slots_stay() {
     let before = granted(client.ask(&three));
     position(client.ask(&waiter));
     position(client.ask(&behind));
-    assert_eq!(client.refusal(&replacing(&three, permits("a", 3, 3))).kind(), ErrorKind::Protocol);
     assert_eq!(client.refusal(&replacing(&three, permits("a", 1, 4))).kind(), ErrorKind::OtherKind);
     let less = replacing(&three, permits("a", 1, 3));
     let lease = granted(client.ask(&less));
@@ -73,13 +72,41 @@ fn some_permits_are_given_back_and_the_first_slots_stay() {
 }
 
 #[test]
+fn a_reader_and_permits_go_on_under_another_owner() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let (one, two, writer) = (reader("a"), reader("a"), claim("a"));
+    let leases = [&one, &two].map(|reader| granted(client.ask(reader)));
+    position(client.ask(&writer));
+    let next = replacing(&one, reader("a"));
+    let lease = granted(client.ask(&next));
+    assert!(low(&lease) > low(&leases[1]));
+    assert_eq!(granted(client.ask(&next)), lease, "asked again");
+    assert_eq!(client.refusal(&replacing(&one, reader("a"))).kind(), ErrorKind::NotHeld);
+    assert_eq!((client.extend(&leases[0]), position(client.ask(&writer))), (Renewed::NotHeld, 1));
+    assert_eq!([&two, &next].map(|reader| client.part(reader)), [Released::Released; 2]);
+    granted(client.ask(&writer));
+
+    let (one, two, waiter) = (permits("b", 1, 3), permits("b", 2, 3), permits("b", 3, 3));
+    let before = [&one, &two].map(|permits| granted(client.ask(permits)))[1].clone();
+    position(client.ask(&waiter));
+    let next = replacing(&two, permits("b", 2, 3));
+    let after = granted(client.ask(&next));
+    assert_eq!((after.slots.get(), before.slots.get()), (&[1, 2][..], &[1, 2][..]));
+    assert!(after.tokens.low() > before.tokens.high());
+    assert_eq!(client.part(&one), Released::Released);
+    assert_eq!(position(client.ask(&waiter)), 1);
+    assert_eq!(client.part(&next), Released::Released);
+    assert_eq!(granted(client.ask(&waiter)).slots.get(), [0, 1, 2]);
+}
+
+#[test]
 fn other_replacements_are_refused_and_change_nothing() {
     let rig = Rig::new();
     let client = rig.client();
     let old = reader("a");
-    assert_eq!(client.refusal(&replacing(&old, claim("a"))).kind(), ErrorKind::Protocol);
+    assert_eq!(client.refusal(&replacing(&old, claim("a"))).kind(), ErrorKind::NotHeld);
     let lease = granted(client.ask(&old));
-    assert_eq!(client.refusal(&replacing(&old, reader("a"))).kind(), ErrorKind::Protocol);
     assert_eq!(client.refusal(&replacing(&old, permits("a", 1, 2))).kind(), ErrorKind::OtherKind);
     assert_eq!(client.fence(&lease, WITHIN).unwrap(), Fenced::Acknowledged);
     busy(client.ask(&impatient("a")));

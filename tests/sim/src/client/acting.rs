@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
+use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ticket, Ttl, drift};
 
 use super::latching::Call;
 use super::user::User;
@@ -27,6 +27,8 @@ impl<B: Backend> Process<B> {
     pub(super) fn act(&mut self, env: &mut Env<B::Talk>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
+            Act::Adopt(wish, ticket) => self.adopt(env, now, wish, ticket),
+            Act::Detach { site, turn } => self.detach(now, site, turn),
             Act::Leave { site, turn } => self.leave(env, site, turn),
             Act::Latch { name, wanted, ttl } => {
                 let number = env.number();
@@ -100,6 +102,34 @@ impl<B: Backend> Process<B> {
         }
     }
 
+    /// A holder lets go of its lease, unless it wants another one instead.
+    fn detach(&mut self, now: Moment, site: usize, turn: TurnId) {
+        let holds = |user: &&User| user.hold.as_ref().is_some_and(|hold| hold.check(now).is_ok());
+        if self.sites[site]
+            .users
+            .get(&turn)
+            .filter(holds)
+            .is_some_and(|user| user.goal.is_none() && user.wish.part == Part::Alone)
+        {
+            self.soon.push_back((site, Input::Detach(turn)));
+        }
+    }
+
+    /// A holder has let go of its lease. One or two others get the ticket, or nobody.
+    pub(super) fn detached(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId) {
+        let Some(User { wish, hold: Some(hold), .. }) = self.sites[index].users.remove(&turn) else { return };
+        env.fired(Fault::Detached);
+        env.watch.excuse(hold.lease().owner);
+        env.note(format_args!("{:?} detaches the lease of {turn:?}: {hold:?}", self.id));
+        let ticket = Ticket::new(hold.lease(), hold.valid_until().since(now));
+        for _ in 0..env.dice.pick(&[0, 1, 1, 2]).unwrap_or(1) {
+            let later = env.dice.between(Duration::ZERO, ticket.valid_for() * 2);
+            let soon = env.dice.millis(0, 50);
+            let at = if env.dice.chance(700) { soon } else { later };
+            env.plan(at, Plan::Act(self.id, Act::Adopt(wish.clone(), ticket.clone())));
+        }
+    }
+
     /// A turn goes on under another lease.
     pub(super) fn go_on(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId, hold: &Arc<Hold>) {
         env.fired(Fault::Replaced);
@@ -123,25 +153,35 @@ impl<B: Backend> Process<B> {
     }
 
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
+        let site = wish.site;
+        let mode = if wish.part == Part::Alone { self.mode(env, site) } else { Mode::Exclusive };
+        let join = self.waiter(env, now, wish, mode);
+        self.soon.push_back((site, Input::Join(join)));
+    }
+
+    fn adopt(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish, ticket: Ticket) {
+        let site = wish.site;
+        let join = self.waiter(env, now, wish, ticket.mode());
+        self.sites[site].users.entry(join.turn).and_modify(|user| user.adopts = true);
+        self.soon.push_back((site, Input::Adopt { join, ticket }));
+    }
+
+    /// A new user, who waits.
+    fn waiter(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish, mode: Mode) -> Join {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
+        let fairness = self.sites[site].usage.fairness(&mut env.dice);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::Until(now + time),
             Wait::Forever => Patience::Forever,
         };
-        let mode = if wish.part == Part::Alone { self.mode(env, site) } else { Mode::Exclusive };
         if let Some(cancel) = wish.cancel {
             env.plan(cancel, Plan::Act(self.id, Act::Leave { site, turn }));
         }
-        let barges = self.can_share() && env.dice.chance(150);
-        let fairness = if barges { Fairness::Barging } else { Fairness::Fair };
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
-        self.soon.push_back((
-            site,
-            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }),
-        ));
+        Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.
@@ -155,7 +195,7 @@ impl<B: Backend> Process<B> {
     }
 
     /// A user gets its turn, and no answer to a claim has just come: if it reads under a lease that others hold already, it
-    /// passes nobody at the store.
+    /// passes nobody at the store, unless it is barging.
     pub(super) fn may_join(&self, env: &mut Env<B::Talk>, index: usize, turn: TurnId, hold: &Hold) {
         let users = &self.sites[index].users;
         let same = |user: &User| user.hold.as_ref().is_some_and(|held| held.lease().owner == hold.lease().owner);
@@ -175,6 +215,9 @@ impl<B: Backend> Process<B> {
         };
         if beside {
             env.fired(if hold.lease().terms.mode == Mode::Shared { Fault::ReadTogether } else { Fault::HeldTogether });
+        }
+        if user.adopts {
+            env.fired(Fault::Adopted);
         }
         env.watch.begun(env.now, hold.lease());
         // The facade checks the hold once more.
@@ -202,6 +245,10 @@ impl<B: Backend> Process<B> {
             let Terms { mode, ttl } = hold.lease().terms;
             let terms = Terms { mode: site.usage.instead(&mut env.dice, mode), ttl: longer(&mut env.dice, ttl) };
             env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, terms }));
+        }
+        if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(200) {
+            let at = env.dice.between(Duration::ZERO, hold_for);
+            env.plan(at, Plan::Act(self.id, Act::Detach { site: index, turn }));
         }
         for _ in 0..2 {
             let at = env.dice.between(Duration::ZERO, hold_for);

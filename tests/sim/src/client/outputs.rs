@@ -1,7 +1,7 @@
 //! What a process does with the outputs of its stations, and with what calls about latches need.
 
 use lock_core::station::{Action, Output, Request};
-use lock_core::{Claim, Moment};
+use lock_core::{AcquireError, Claim, Moment, Refusal};
 
 use super::latching::Next;
 use super::{Backend, Calling, Process, Site, User};
@@ -15,6 +15,9 @@ impl<B: Backend> Process<B> {
         match output {
             Output::Admit { turn, hold } => self.admit(env, now, index, turn, &hold),
             Output::Refuse { turn, refusal } => {
+                if let Refusal::Error(AcquireError::TicketOver { .. }) = &refusal {
+                    env.fired(Fault::TicketOver);
+                }
                 if let Some(user) = site.users.remove(&turn) {
                     env.watch.refused(user.wish.wait, &refusal);
                     self.leave_first(env, Some(user.wish.part));
@@ -29,6 +32,7 @@ impl<B: Backend> Process<B> {
             Output::Replaced { turn, result: Err(_) } => {
                 site.users.get_mut(&turn).into_iter().for_each(|user| user.goal = None);
             }
+            Output::Detached(turn) => self.detached(env, now, index, turn),
             Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
             Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
@@ -41,8 +45,9 @@ impl<B: Backend> Process<B> {
         let Site { ledger, users, .. } = &mut self.sites[index];
         ledger.ran(now, &action);
         if let Request::Acquire(Claim { replaces: Some(old), owner, .. }) = &action.request {
-            let holds = |user: &&mut User| user.hold.as_ref().is_some_and(|hold| hold.lease().owner == *old);
-            users.values_mut().filter(holds).for_each(|user| user.replacing = Some(*owner));
+            let holds = |user: &&User| user.hold.as_ref().is_some_and(|hold| hold.lease().owner == *old);
+            ledger.replaces(*owner, *old, users.values().any(|user| holds(&user)));
+            users.values_mut().filter(|user| holds(&&**user)).for_each(|user| user.replacing = Some(*owner));
         }
         env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
         let heard = self.backend.run(env, now, index, action);

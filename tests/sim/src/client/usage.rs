@@ -1,6 +1,6 @@
 //! What users want from a lock.
 
-use lock_core::Mode;
+use lock_core::{Fairness, Mode};
 
 use crate::dice::Dice;
 
@@ -33,6 +33,11 @@ impl Usage {
             Self::Semaphore(limit) if dice.chance(500) => permits(1, limit),
             Self::Semaphore(limit) => permits(any_count(dice, limit), limit),
         }
+    }
+
+    /// Whether the next user passes others. Where all write, none could.
+    pub(crate) fn fairness(self, dice: &mut Dice) -> Fairness {
+        if self != Self::Mutex && dice.chance(200) { Fairness::Barging } else { Fairness::Fair }
     }
 
     /// What a user asks for who takes the name for something else.

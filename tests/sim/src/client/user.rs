@@ -11,7 +11,7 @@ use crate::wish::Wish;
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) wish: Wish,
-    /// Whether it may pass those who wait.
+    /// Whether it may be served before those who came first.
     pub(super) fairness: Fairness,
     /// When it came.
     pub(super) since: Time,
@@ -22,11 +22,13 @@ pub(crate) struct User {
     pub(super) goal: Option<Mode>,
     /// The owner that was last asked for in place of its own.
     pub(super) replacing: Option<Owner>,
+    /// Whether it has a ticket.
+    pub(super) adopts: bool,
 }
 
 impl User {
     pub(super) fn new(wish: Wish, fairness: Fairness, since: Time) -> Self {
-        Self { wish, fairness, since, begun: None, hold: None, goal: None, replacing: None }
+        Self { wish, fairness, since, begun: None, hold: None, goal: None, replacing: None, adopts: false }
     }
 
     /// The slots that it uses under its hold. A holder that wants to give some back has stopped using those.

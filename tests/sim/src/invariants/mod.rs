@@ -3,6 +3,7 @@
 
 mod bounded_debt;
 mod everybody;
+mod excused;
 mod fencing;
 mod kept;
 mod latches;
@@ -200,10 +201,6 @@ impl Watch {
     /// From now on tokens may be below earlier ones, and the resource may refuse them.
     pub(crate) fn tokens_may_fall(&mut self) {
         self.tokens_fell = true;
-    }
-
-    pub(crate) fn is_excused(&self, owner: Owner) -> bool {
-        self.excused.contains(&owner)
     }
 
     /// The memory that a lease is in, unless an operator ended it: then its holder cannot know.

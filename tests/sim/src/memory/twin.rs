@@ -1,5 +1,6 @@
 //! What a broken store does besides the reference store.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::latch::{Act, LatchState, Request};
@@ -23,6 +24,8 @@ pub(super) struct Twin {
     waiting: Vec<(ClientId, Claim)>,
     /// How many requests to arrive there were.
     arrivals: u64,
+    /// Who has replaced each lease, where several can.
+    adopted: BTreeMap<Owner, Owner>,
 }
 
 impl Twin {
@@ -68,6 +71,11 @@ impl Twin {
         claim: &Claim,
     ) -> Result<Answer, BackendError> {
         if let Some(old) = claim.replaces {
+            if mistake == Some(Mistake::AdoptedTwice) {
+                let present = self.adopted.insert(old, claim.owner).filter(|present| *present != claim.owner);
+                let replaces = present.or(claim.replaces);
+                return store.acquire(now, client, &Claim { replaces, ..claim.clone() });
+            }
             return replace(mistake, now, store, client, claim, old);
         }
         match (mistake, claim.terms.mode) {

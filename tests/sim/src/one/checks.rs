@@ -8,6 +8,7 @@ use super::invariants;
 use super::model::{Model, Order};
 use super::stores::One;
 use super::words::{Ask, Outcome, Say};
+use crate::fault::Fault;
 use crate::invariants::{Holding, Rule};
 use crate::world::World;
 
@@ -21,11 +22,11 @@ impl<M: Model> World<One<M>> {
             return;
         }
         let arrivals = &mut self.stores.arrivals;
-        let mut passing = None;
+        let (mut replaced, mut barging) = (None, None);
         match (ask, &outcome.say) {
             (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Granted { .. }))) => {
-                let passes = claim.replaces.is_some() || claim.fairness == Fairness::Barging;
-                passing = passes.then_some(claim.owner);
+                replaced = claim.replaces.map(|_| claim.owner);
+                barging = Some(claim.owner).filter(|_| claim.fairness == Fairness::Barging);
             }
             (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Queued { valid_for, .. }))) => {
                 arrivals.queued(now, &claim.name, claim.owner, now + *valid_for);
@@ -40,8 +41,15 @@ impl<M: Model> World<One<M>> {
         // In the order in which they were granted.
         granted.sort_by_key(|lease| lease.tokens);
         for lease in granted {
-            let result = arrivals.granted(now, lease, passing);
-            self.env.watch.report(Rule::Overtaken, result);
+            let (owner, passed) = (lease.owner, arrivals.granted(now, lease).filter(|_| replaced != Some(lease.owner)));
+            match passed {
+                Some(_) if barging == Some(owner) => self.env.fired(Fault::Barged),
+                Some(first) => {
+                    let what = format!("{owner:?} was served, and {first:?} has waited for longer at {}", lease.name);
+                    self.env.watch.report(Rule::Overtaken, Err(what));
+                }
+                None => {}
+            }
         }
     }
 

@@ -87,6 +87,8 @@ fn as_if_nobody_waited(input: Input) -> Input {
         | Input::Leave(_)
         | Input::Cancel(_)
         | Input::Replace { .. }
+        | Input::Adopt { .. }
+        | Input::Detach(_)
         | Input::Reply(..)
         | Input::Renewal { .. }
         | Input::Event(_)

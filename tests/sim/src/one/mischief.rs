@@ -96,6 +96,9 @@ impl<M: Model> World<One<M>> {
             let backlog = mem::take(backlog);
             self.stores.service = Service::Up;
             for (conn, tag, ask) in backlog {
+                if let Ask::Acquire(claim, _) = &ask {
+                    self.stores.served_late.insert(claim.owner);
+                }
                 self.serve(conn, tag, &ask);
             }
         }

@@ -27,6 +27,8 @@ pub enum Mistake {
     ReleasedTooSoon,
     /// A replacement that was not answered is asked again as another owner.
     AskedAsAnother,
+    /// A lease is replaced again for another owner, and the one that had replaced it ends.
+    AdoptedTwice,
     /// A reader goes on as the writer although others read.
     UpgradedBesideReaders,
     /// A station is not told that others wait, and readers go on joining its lease.

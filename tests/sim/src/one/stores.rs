@@ -56,6 +56,8 @@ pub(crate) struct One<M: Model> {
     pub(super) usages: Vec<Usage>,
     pub(super) tokens: Tokens,
     pub(super) arrivals: Arrivals,
+    /// The owners of claims that stood still with the server: it may have forgotten their releases by then.
+    pub(super) served_late: BTreeSet<Owner>,
     mistake: Option<Mistake>,
 }
 
@@ -70,11 +72,12 @@ impl<M: Model> One<M> {
             usages: (0..names).map(|_| M::usage(&mut env.dice)).collect(),
             tokens: Tokens::default(),
             arrivals: Arrivals::default(),
+            served_late: BTreeSet::new(),
             mistake,
         }
     }
 
-    /// The owners of claims that may still arrive.
+    /// The owners of claims that may still arrive, or arrived so late that nothing is known of them.
     pub(super) fn claims_under_way(&self, env: &Env<Words>) -> BTreeSet<Owner> {
         let waiting = match &self.service {
             Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
@@ -85,7 +88,7 @@ impl<M: Model> One<M> {
             .asks()
             .chain(waiting.into_iter().flatten())
             .filter_map(|ask| if let Ask::Acquire(claim, _) = ask { Some(claim.owner) } else { None });
-        claims.collect()
+        claims.chain(self.served_late.iter().copied()).collect()
     }
 
     pub(super) fn is_up(&self) -> bool {

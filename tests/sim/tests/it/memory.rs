@@ -58,6 +58,11 @@ fn a_replacement_that_is_asked_as_another_owner_is_found() {
 }
 
 #[test]
+fn a_lease_that_two_adopt_is_found() {
+    assert_eq!(found(Mistake::AdoptedTwice), Rule::StoreKeeps);
+}
+
+#[test]
 fn a_reader_that_becomes_the_writer_beside_others_is_found() {
     assert!(matches!(found(Mistake::UpgradedBesideReaders), Rule::OneHolder | Rule::StoreKeeps));
 }
@@ -69,7 +74,7 @@ fn a_permit_too_many_is_found() {
 
 #[test]
 fn a_slot_that_is_granted_twice_is_found() {
-    assert_eq!(found(Mistake::SlotReused), Rule::Slots);
+    finds(Mistake::SlotReused, Rule::Slots);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use stress::crew::Crew;
 use stress::run::{await_that, judge};
 use test_support::signals::kill_now;
 
-use crate::{redis, sound, turns_of};
+use crate::{file_in, redis, sound, turns_of};
 
 /// How long what the dead held may take to come back, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
@@ -70,7 +70,7 @@ fn a_thousand_permits_of_killed_holders_come_back() {
 #[test]
 fn a_thousand_permits_of_killed_holders_come_back_in_a_file() {
     let directory = test_support::temp_dir();
-    thousand_permits_come_back(&format!("sqlite:{}", directory.path().join("locks.db").display()));
+    thousand_permits_come_back(&file_in(directory.path()));
 }
 
 /// One of two readers is killed: its lease ends while the other reads on, and a client of another kind stays out all the time.

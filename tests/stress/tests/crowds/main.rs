@@ -7,9 +7,12 @@
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
 
 mod dead;
+mod file;
 mod mistakes;
 mod overlapping;
 mod stopped;
+
+use std::path::Path;
 
 use stress::cast::{Cast, Mistake};
 use stress::crew::{Crew, Post};
@@ -18,17 +21,20 @@ use stress::run::ground;
 use stress::turn::Turn;
 use test_support::RedisServer;
 
+const FACADES: [Facade; 2] = [Facade::Async, Facade::Blocking];
+
 /// Workers on this store without proxies, with both facades in turn.
 fn crew(url: &str, casts: &[(Cast, Mistake)]) -> Crew {
-    let facades = [Facade::Async, Facade::Blocking].into_iter().cycle();
-    let post = |((cast, mistake), facade): (&(Cast, Mistake), Facade)| Post {
-        facade,
-        url: url.to_owned(),
-        proxies: Vec::new(),
-        cast: *cast,
-        mistake: *mistake,
-    };
-    Crew::start(ground(env!("CARGO_BIN_EXE_stress-worker")), casts.iter().zip(facades).map(post).collect())
+    let facades = FACADES.into_iter().cycle();
+    start(casts.iter().zip(facades).map(|((cast, mistake), facade)| post(url, facade, *cast, *mistake)).collect())
+}
+
+fn post(url: &str, facade: Facade, cast: Cast, mistake: Mistake) -> Post {
+    Post { facade, url: url.to_owned(), proxies: Vec::new(), cast, mistake }
+}
+
+fn start(posts: Vec<Post>) -> Crew {
+    Crew::start(ground(env!("CARGO_BIN_EXE_stress-worker")), posts)
 }
 
 /// Workers without a mistake.
@@ -44,4 +50,9 @@ fn turns_of(crew: &Crew, worker: usize) -> Vec<Turn> {
 
 fn redis() -> RedisServer {
     RedisServer::start()
+}
+
+/// The URL of a new file in this directory.
+fn file_in(directory: &Path) -> String {
+    format!("sqlite:{}", directory.join("locks.db").display())
 }

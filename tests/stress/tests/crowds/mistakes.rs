@@ -6,7 +6,7 @@ use stress::cast::{BOOK, Cast, Mistake, POOL, TTL};
 use stress::check::{Rules, exclusion};
 use stress::crew::Crew;
 use stress::hold::Hold;
-use stress::problem::Problem;
+use stress::problem::{Problem, refusals};
 use stress::run::{await_that, judge};
 use stress::turn::Turn;
 
@@ -59,6 +59,27 @@ fn a_process_that_presents_old_tokens_is_found() {
             ("a slot", |problem| matches!(problem, Problem::Order(_, turn) if turn.lock == POOL)),
         ],
     );
+}
+
+#[test]
+fn a_process_that_uses_slots_that_do_not_exist_is_found() {
+    let server = redis();
+    let crew = crew(&server.url(), &[(Cast::Kinds, Mistake::WrongSlots)]);
+    finds(crew, &[("a slot", |problem| matches!(problem, Problem::NoSuchSlot(_)))]);
+}
+
+/// It is stopped past its lease, and its guards know that they are lost, but no signal comes.
+#[test]
+fn a_process_that_is_not_told_of_its_losses_is_found() {
+    let server = redis();
+    let mut crew = crew(&server.url(), &[(Cast::Hoarders, Mistake::Deaf)]);
+    await_that("all hold", || crate::turns_of(&crew, 0).len() == Cast::Hoarders.wishes().len());
+    crew.workers[0].freeze();
+    thread::sleep(TTL * 3 / 2);
+    crew.workers[0].thaw();
+    let told = |crew: &Crew| refusals("w", &crew.history_of(0));
+    await_that("it is found", || told(&crew).iter().any(|problem| matches!(problem, Problem::Untold(_))));
+    judge(crew, &[]);
 }
 
 /// It is stopped past its lease, and goes on as if it still held.

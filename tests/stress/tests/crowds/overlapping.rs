@@ -5,13 +5,16 @@
 use std::thread;
 use std::time::Duration;
 
-use stress::cast::{Cast, Mistake, TTL};
+use stress::cast::{Cast, Mistake, STEADY, TTL};
 use stress::check::{Rules, exclusion};
 use stress::crew::Crew;
-use stress::fair::generations;
+use stress::fair::{Calm, generations, starved};
+use stress::history::now;
+use stress::problem::Problem;
 use stress::run::{await_that, await_workers, judge, storm};
+use stress::turn::seat_name;
 
-use crate::{crew, redis, turns_of};
+use crate::{crew, file_in, redis, turns_of};
 
 /// How long they overlap, unless the environment says otherwise.
 const USUAL: Duration = Duration::from_secs(3);
@@ -74,18 +77,22 @@ fn a_reader_waits_for_one_generation_of_writers() {
 #[test]
 fn a_writer_waits_for_one_generation_of_readers_of_a_file() {
     let directory = test_support::temp_dir();
-    let url = format!("sqlite:{}", directory.path().join("locks.db").display());
-    is_served(&url, Cast::Readers, 2, Cast::Writer);
+    is_served(&file_in(directory.path()), Cast::Readers, 2, Cast::Writer);
 }
 
 /// It asks again and again instead of waiting in the queue.
 #[test]
 fn a_writer_that_takes_no_place_in_the_queue_starves() {
-    let server = redis();
+    let (server, from) = (redis(), now());
     let crew = crew(
         &server.url(),
         &[(Cast::Readers, Mistake::None), (Cast::Readers, Mistake::None), (Cast::Writer, Mistake::Pushes)],
     );
     await_that("it waits for far too many", || counted(&crew).last() > Some(&FAR_TOO_MANY));
+    let calm = Calm { from, until: now(), patience: STEADY * 20 };
+    assert!(matches!(
+        starved(&crew.turns(), &[seat_name(crew.workers[2].name(), 0)], calm)[..],
+        [Problem::Starved(..)]
+    ));
     judge(crew, &[]);
 }

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use stress::cast::{BOOK, Cast, POOL, TTL, limit};
+use stress::cast::{BOOK, COOL, Cast, Mistake, POOL, TTL, limit};
 use stress::check::{Rules, exclusion};
 use stress::history::{Ending, What, now};
 use stress::hold::Hold;
+use stress::part::Facade;
 use stress::register::Taken;
 use stress::run::{await_that, judge};
 use stress::turn::Turn;
 
-use crate::{redis, sound, turns_of};
+use crate::{FACADES, file_in, post, redis, start, turns_of};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A writer and a holder of all permits are stopped. Meanwhile others read and write, and have the permits. Those that were
-/// stopped learn that they lost, and their late writes are refused: one for the lock, and one for each slot.
-#[test]
-fn a_stopped_holder_learns_of_its_loss_and_its_slots_refuse_it() {
-    let server = redis();
-    let mut crew = sound(&server.url(), &[Cast::Hoarders]);
-    await_that("it holds both", || turns_of(&crew, 0).len() == 2);
+/// A writer, a reader and a holder of all permits are stopped. Meanwhile others read and write, and have the permits. Those that
+/// were stopped learn that they lost, and their late writes are refused: one for the lock, and one for each slot.
+fn is_refused(url: &str, facade: Facade) {
+    let mut crew = start(vec![post(url, facade, Cast::Hoarders, Mistake::None)]);
+    await_that("it holds all, and has read what it will write", || {
+        turns_of(&crew, 0).iter().filter(|turn| turn.from < turn.until).count() >= 3
+    });
     crew.workers[0].freeze();
-    let client = leasehold::blocking::connect(&server.url()).unwrap();
-    let book = client.rw_lock(BOOK);
-    let reader = book.read().wait(SOON).acquire().unwrap();
+    let client = leasehold::blocking::connect(url).unwrap();
+    let reader = client.rw_lock(BOOK).read().wait(SOON).acquire().unwrap();
     let read = Turn {
         lock: BOOK.into(),
         who: "reader".into(),
@@ -33,9 +33,11 @@ fn a_stopped_holder_learns_of_its_loss_and_its_slots_refuse_it() {
         until: now(),
     };
     let writer = reader.try_upgrade().unwrap();
+    let other = client.mutex(COOL).wait(SOON).acquire().unwrap();
     let permits = client.semaphore(POOL, limit(POOL)).wait(SOON).acquire_many(limit(POOL)).unwrap();
     let slots: Vec<_> = permits.tokens().map(|(slot, token)| (slot, token.get())).collect();
-    let own = [(BOOK, Hold::Write(writer.fencing_token().get())), (POOL, Hold::Permits(slots))];
+    let [book, cool] = [&writer, &other].map(|guard| Hold::Write(guard.fencing_token().get()));
+    let own = [(BOOK, book), (COOL, cool), (POOL, Hold::Permits(slots))];
     let own = own.map(|(lock, hold)| Turn { lock: lock.into(), who: "test".into(), hold, from: now(), until: now() });
     own.iter().for_each(|turn| crew.register.begin(&turn.lock, &turn.hold));
 
@@ -44,14 +46,27 @@ fn a_stopped_holder_learns_of_its_loss_and_its_slots_refuse_it() {
         let history = crew.history_of(0);
         history.iter().filter(|event| event.what == What::Ended(Ending::Lost)).count()
     };
-    await_that("it learns of both losses", || lost() == 2);
-    assert!(writer.check().is_ok() && permits.check().is_ok());
+    await_that("it learns of all losses", || lost() >= 3);
+    assert!(writer.check().is_ok() && other.check().is_ok() && permits.check().is_ok());
     let late: Vec<_> = crew.register.entries().into_iter().map(|entry| (entry.lock, entry.taken)).collect();
     let expected = [BOOK.to_owned(), format!("{POOL}#0"), format!("{POOL}#1"), format!("{POOL}#2")];
-    assert_eq!(late.len(), expected.len(), "{late:?}");
     assert!(expected.into_iter().all(|resource| late.contains(&(resource, Taken::Refused))), "{late:?}");
     let turns = [turns_of(&crew, 0), vec![read], own.to_vec()].concat();
     let problems = exclusion(turns, Rules { losses: &[], ttl: TTL });
-    drop((writer, permits));
+    drop((writer, other, permits));
     judge(crew, &problems);
+}
+
+#[test]
+fn a_stopped_holder_learns_of_its_loss_and_its_slots_refuse_it() {
+    let server = redis();
+    FACADES.into_iter().for_each(|facade| is_refused(&server.url(), facade));
+}
+
+#[test]
+fn a_stopped_holder_of_a_file_learns_of_its_loss_and_its_slots_refuse_it() {
+    for facade in FACADES {
+        let directory = test_support::temp_dir();
+        is_refused(&file_in(directory.path()), facade);
+    }
 }

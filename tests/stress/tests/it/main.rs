@@ -48,9 +48,16 @@ fn turns_never_overlap_tokens_rise_and_nobody_starves() {
     let problems = calm_down(&mut crew, &losses);
     let counts = tally(&crew);
     for facade in ["async", "blocking"] {
-        for seen in
-            ["TimedOut", "turn", "reading", "permits", "changed to turn", "changed to reading", "changed to permits"]
-        {
+        for seen in [
+            "TimedOut",
+            "turn",
+            "reading",
+            "permits",
+            "changed to turn",
+            "changed to reading",
+            "changed to permits",
+            "Detached",
+        ] {
             let seen = format!("{facade} {seen}");
             assert!(counts.contains_key(&seen), "nobody was {seen}: {counts:?}");
         }

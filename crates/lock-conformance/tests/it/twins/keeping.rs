@@ -14,7 +14,7 @@ twins! {
     one_that_frees_a_kept_lock_at_once: FreesAtOnce,
         caught by [
             "keeping::a_kept_lock_is_free_when_its_time_is_over_and_not_before",
-            "keeping::a_waiter_has_a_kept_lock_when_its_time_is_over"
+            "keeping::a_waiter_has_a_kept_lock_when_its_time_is_over", "keeping::a_guard_is_released_for_later"
         ],
         spared by ["ownership::a_second_release_is_harmless"];
     one_that_begins_to_keep_anew: KeepsAnew,

@@ -48,7 +48,10 @@ twins! {
         caught by ["reading::a_reader_learns_of_its_loss", "semaphores::a_holder_learns_of_its_loss"],
         spared by ["reading::a_changed_hold_is_renewed", "semaphores::permits_are_renewed"];
     one_whose_releases_do_nothing: ReleasesNothing,
-        caught by ["reading::closing_ends_readers", "semaphores::closing_ends_permits"],
+        caught by [
+            "reading::closing_ends_readers", "semaphores::closing_ends_permits",
+            "semaphores::a_name_is_used_otherwise_right_after_a_drop"
+        ],
         spared by [];
     one_that_grants_a_permit_too_many: GrantsOneMore,
         caught by ["semaphores::as_many_hold_as_there_are_permits", "semaphores::several_are_granted_together"],
@@ -66,7 +69,7 @@ twins! {
 
 /// Renews and vouches for leases that have ended.
 #[derive(Default)]
-struct NobodyLoses;
+pub(super) struct NobodyLoses;
 
 impl Breakage for NobodyLoses {
     fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {

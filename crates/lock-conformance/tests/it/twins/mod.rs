@@ -4,6 +4,7 @@
 //! true of the reference backend, and others are true of the twin.
 
 mod answering;
+mod barging;
 mod cover;
 mod dead;
 mod holding;
@@ -17,6 +18,7 @@ mod ordering;
 mod processes;
 mod replacing;
 mod telling;
+mod tickets;
 
 use std::panic::catch_unwind;
 
@@ -99,6 +101,7 @@ const UNTRIED: [(&str, &str); 2] = [
 #[test]
 fn every_case_catches_a_twin() {
     let of_leases = [
+        barging::CAUGHT,
         holding::CAUGHT,
         keeping::CAUGHT,
         lasting::CAUGHT,
@@ -106,6 +109,7 @@ fn every_case_catches_a_twin() {
         modes::CAUGHT,
         replacing::CAUGHT,
         limits::CAUGHT,
+        tickets::CAUGHT,
     ]
     .concat();
     let of_requests = [answering::CAUGHT, telling::CAUGHT, ordering::CAUGHT].concat();

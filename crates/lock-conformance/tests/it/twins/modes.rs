@@ -53,7 +53,8 @@ twins! {
     one_that_changes_modes_in_two_steps: InTwoSteps,
         caught by [
             "sharing::a_downgrade_lets_waiting_readers_in_and_no_writer",
-            "sharing::an_upgrade_is_granted_to_the_only_reader", "permits::permits_are_given_back_in_part"
+            "sharing::an_upgrade_is_granted_to_the_only_reader", "permits::permits_are_given_back_in_part",
+            "sharing::a_reader_is_replaced_by_another_owner"
         ],
         spared by ["sharing::a_waiting_writer_is_not_overtaken"];
     one_that_upgrades_beside_other_readers: UpgradesBesideOthers,
@@ -63,7 +64,7 @@ twins! {
         caught by ["sharing::an_upgrade_beside_another_reader_changes_nothing"],
         spared by ["sharing::an_upgrade_is_granted_to_the_only_reader"];
     one_that_replaces_anything_by_anything: ReplacesAnything,
-        caught by ["sharing::a_reader_is_replaced_by_a_writer_alone", "permits::permits_are_not_replaced_by_more"],
+        caught by ["permits::permits_are_replaced_by_as_many_and_not_by_more"],
         spared by ["sharing::an_upgrade_is_granted_to_the_only_reader", "permits::permits_are_given_back_in_part"];
     one_that_shows_one_holder_of_many: ShowsOne,
         caught by ["sharing::each_reader_is_shown_and_revoked_alone", "permits::each_holder_is_shown_with_its_slots"],

@@ -55,6 +55,7 @@ pub(super) const CAUGHT: &[&str] = &[
     "cross_process::a_killed_holder_frees_the_lock_after_its_ttl_and_not_before",
     "cross_process::a_stopped_holder_knows_that_it_lost",
     "latching::arrivals_outlive_those_who_arrived",
+    "cross_process::a_process_goes_on_with_the_lock_of_another",
 ];
 
 #[test]

@@ -39,7 +39,7 @@ impl Breakage for InTwoSteps {
 
 /// Forgets that it did so before.
 #[derive(Default)]
-struct OnlyOnce(Mutex<BTreeSet<Owner>>);
+pub(super) struct OnlyOnce(Mutex<BTreeSet<Owner>>);
 
 impl Breakage for OnlyOnce {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {

@@ -20,7 +20,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 59] = [
+pub(super) const INPUTS: [(&str, Feed); 61] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -35,12 +35,14 @@ pub(super) const INPUTS: [(&str, Feed); 59] = [
     ("join, reads", |rig| rig.read(NEW)),
     ("join, reads, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..reader(NEW) }))),
     ("join, reads, barging", |rig| rig.feed(Input::Join(Join { fairness: Fairness::Barging, ..reader(NEW) }))),
+    ("adopt", |rig| rig.adopt(join(NEW), 8)),
     ("leave: first", |rig| rig.leave(FIRST)),
     ("leave: second", |rig| rig.leave(SECOND)),
     ("cancel: first", |rig| rig.cancel(FIRST)),
     ("cancel: second", |rig| rig.cancel(SECOND)),
     ("leave: unknown turn", |rig| rig.leave(STRANGER)),
     ("leave and keep: first", |rig| rig.leave_and_keep(FIRST)),
+    ("detach: first", |rig| rig.detach(FIRST)),
     ("replace: first, longer ttl", |rig| rig.replace(FIRST, "60s")),
     ("replace: first, shorter ttl", |rig| rig.replace(FIRST, "10s")),
     ("replace: first, reads", |rig| rig.downgrade(FIRST)),

@@ -1,5 +1,7 @@
 //! Tests of the machine, from tables of all states and inputs to random play against a small store.
 
+mod adopting;
+mod at_once;
 mod barging;
 mod edges;
 mod floor;

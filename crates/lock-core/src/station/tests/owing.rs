@@ -60,6 +60,7 @@ impl Hung {
                 Output::Admit { .. }
                 | Output::Replaced { .. }
                 | Output::Lose { .. }
+                | Output::Detached(_)
                 | Output::Keep { .. }
                 | Output::Renew(_)
                 | Output::Forget(_) => {

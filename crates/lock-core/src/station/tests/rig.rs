@@ -9,7 +9,7 @@ use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, Fairness, FencingToken,
     Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed,
-    RequestOrder, Slots, Terms, TokenRange, Ttl, Waiting,
+    RequestOrder, Slots, Terms, Ticket, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
@@ -41,6 +41,18 @@ pub(super) const SECRET: [u8; 32] = [1; 32];
 /// The owner of a lease that this client never asked for.
 pub(super) fn stranger() -> Owner {
     Owner::from_random([99; 16])
+}
+
+/// The owner of a lease that was detached elsewhere.
+pub(super) fn detached() -> Owner {
+    Owner::from_random([77; 16])
+}
+
+/// The ticket of that lease, which had this token.
+pub(super) fn ticket(mode: Mode, token: u64) -> Ticket {
+    let (name, owner, terms) = ("a".parse().unwrap(), detached(), Terms { mode, ttl: Ttl::DEFAULT });
+    let lease = Lease { name, owner, tokens: tokens(token, token), terms, slots: Slots::NONE };
+    Ticket::new(&lease, Duration::from_secs(29))
 }
 
 pub(super) fn join(turn: u8) -> Join {
@@ -133,7 +145,9 @@ impl Rig {
 
     /// Feeds one input, and returns the outputs.
     pub(super) fn feed(&mut self, mut input: Input) -> Vec<String> {
-        if let Input::Join(Join { terms, .. }) | Input::Replace { terms, .. } = &mut input
+        if let Input::Join(Join { terms, .. })
+        | Input::Adopt { join: Join { terms, .. }, .. }
+        | Input::Replace { terms, .. } = &mut input
             && terms.mode == Mode::Exclusive
         {
             terms.mode = self.mode;
@@ -168,6 +182,16 @@ impl Rig {
 
     pub(super) fn join_for_one_answer(&mut self, turn: u8) -> Vec<String> {
         self.feed(Input::Join(Join { attempts: NonZeroU32::new(1), ..join(turn) }))
+    }
+
+    /// Wants to go on with the lease that was detached, which had this token.
+    pub(super) fn adopt(&mut self, join: Join, token: u64) -> Vec<String> {
+        let mode = if join.terms.mode == Mode::Exclusive { self.mode } else { join.terms.mode };
+        self.feed(Input::Adopt { ticket: ticket(mode, token), join })
+    }
+
+    pub(super) fn detach(&mut self, turn: u8) -> Vec<String> {
+        self.feed(Input::Detach(TurnId(u64::from(turn))))
     }
 
     pub(super) fn leave(&mut self, turn: u8) -> Vec<String> {

@@ -56,6 +56,41 @@ pub(super) const TENURE: &[(&str, Drive)] = &[
     ("held by transfer, claim under way, a replacement is wanted", replacing_later),
 ];
 
+/// With a lease that was adopted, or is about to be.
+pub(super) const ADOPTED: &[(&str, Drive)] = &[
+    ("adopting", || adopting(Mode::Exclusive)),
+    ("adopting, the claim timed out, a waiter asks", || {
+        let mut rig = adopting(Mode::Exclusive);
+        rig.fail(ErrorKind::Timeout, Effect::Unknown);
+        rig.join(SECOND);
+        rig
+    }),
+    ("adopted, a waiter waits in the queue", || {
+        let mut rig = adopted(Mode::Exclusive);
+        rig.join(SECOND);
+        rig.queue_after(10);
+        rig
+    }),
+    ("adopted by a reader, another one asks", || {
+        let mut rig = adopted(Mode::Shared);
+        rig.read(SECOND);
+        rig
+    }),
+];
+
+fn adopting(mode: Mode) -> Rig {
+    let mut rig = idle();
+    let first = join(FIRST);
+    rig.adopt(Join { terms: Terms { mode, ..first.terms }, ..first }, FLOOR);
+    rig
+}
+
+fn adopted(mode: Mode) -> Rig {
+    let mut rig = adopting(mode);
+    rig.grant(10, 10);
+    rig
+}
+
 /// With a tenure that readers share, and maybe a quest for those who cannot join it.
 pub(super) const READING: &[(&str, Drive)] = &[
     ("read, the word is new", || reading(&[])),

@@ -1,6 +1,7 @@
-//! Every state and every input, as reviewed tables: of the quest, of the tenure, of one that readers share, and of a semaphore.
+//! Every state and every input, as reviewed tables: of the quest, of the tenure, of one that readers share, of an adopted one, and
+//! of a semaphore.
 //!
-//! They are beside this file as `quest.txt`, `tenure.txt`, `reading.txt` and `semaphore.txt` and, for readers, in
+//! They are beside this file as `quest.txt`, `tenure.txt`, `reading.txt`, `adopted.txt` and `semaphore.txt` and, for readers of the documentation, in
 //! `docs/machine.md`. After a change of the
 //! machine, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
 
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 
 use super::inputs::INPUTS;
 use super::rig::millis;
-use super::states::{Drive, QUEST, READING, SEMAPHORE, TENURE};
+use super::states::{ADOPTED, Drive, QUEST, READING, SEMAPHORE, TENURE};
 
 /// One of the tables.
 struct Table {
@@ -18,10 +19,11 @@ struct Table {
     states: &'static [(&'static str, Drive)],
 }
 
-const TABLES: [Table; 4] = [
+const TABLES: [Table; 5] = [
     Table { title: "The quest", file: "src/station/tests/quest.txt", states: QUEST },
     Table { title: "The tenure", file: "src/station/tests/tenure.txt", states: TENURE },
     Table { title: "The shared tenure", file: "src/station/tests/reading.txt", states: READING },
+    Table { title: "An adopted lease", file: "src/station/tests/adopted.txt", states: ADOPTED },
     Table { title: "The semaphore", file: "src/station/tests/semaphore.txt", states: SEMAPHORE },
 ];
 

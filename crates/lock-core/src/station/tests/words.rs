@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::super::adoption::Adoption;
 use super::super::owners::Owners;
 use super::super::progress::Progress;
 use super::super::quest::{Hint, Place, Quest};
@@ -9,18 +10,21 @@ use super::super::replacement::Replacement;
 use super::super::tenure::Tenure;
 use super::super::turns::Turn;
 use super::super::{Action, Output, Request, Station, TurnId};
-use super::rig::SECRET;
+use super::rig::{SECRET, detached};
 use crate::{
     AcquireError, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal,
     Released, TokenRange,
 };
 
-/// `o1` for the first owner that a station draws, `o2` for the next.
+/// `o1` for the first owner that a station draws, `o2` for the next; `t` for that of a ticket.
 pub(super) fn owner(owner: Owner) -> String {
     static DRAWN: LazyLock<Vec<Owner>> = LazyLock::new(|| {
         let mut owners = Owners::new(SECRET);
         (0..100).map(|_| owners.draw()).collect()
     });
+    if owner == detached() {
+        return "t".to_owned();
+    }
     let index = DRAWN.iter().position(|drawn| *drawn == owner).expect("a station here drew it");
     format!("o{}", index + 1)
 }
@@ -43,6 +47,7 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
             format!("ended {}: lost before, not held", turn.0)
         }
         Output::Ended { turn, result: Err(error) } => format!("ended {}: {}", turn.0, failed(error)),
+        Output::Detached(turn) => format!("detached {}", turn.0),
         Output::Run(action) => run(action),
         Output::Keep { lease, asked_at, valid_for } => {
             format!("keep {}: {}ms, asked {} ago", owner(lease.owner), valid_for.as_millis(), after(*asked_at, now))
@@ -104,6 +109,7 @@ fn refused(refusal: &Refusal) -> String {
         Refusal::Error(AcquireError::Forgotten { token, floor, .. }) => {
             format!("the store forgot, token {token} after {floor}")
         }
+        Refusal::Error(AcquireError::TicketOver { .. }) => "the ticket is over".to_owned(),
         Refusal::Error(AcquireError::Backend(error)) => failed(error),
         Refusal::Error(AcquireError::Closed) => "closed".to_owned(),
         Refusal::Error(AcquireError::Cancelled) => "cancelled".to_owned(),
@@ -140,7 +146,9 @@ fn loss(reason: &LossReason) -> &'static str {
 /// The station's state: its tenures, its quests, the waiters in line, and the releases under way.
 pub(super) fn state(now: Moment, station: &Station) -> String {
     let tenures = station.tenures.iter().map(|tenure| holding(now, tenure));
-    let parts: Vec<_> = tenures.chain(station.quests.iter().map(|quest| asking(now, quest))).collect();
+    let adoptions = station.adoptions.iter().map(|adoption| adopting(now, adoption));
+    let parts = tenures.chain(station.quests.iter().map(|quest| asking(now, quest))).chain(adoptions);
+    let parts: Vec<_> = parts.collect();
     let mut text = match (parts.is_empty(), station.closed) {
         (false, _) => parts.join("; "),
         (true, false) => "Idle".to_owned(),
@@ -202,7 +210,8 @@ fn holding(now: Moment, tenure: &Tenure) -> String {
     let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
     let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
     let held = if tenure.is_shared() { "Read" } else { "Held" };
-    format!("{held} by {}{wanted}{asked}{unanswered}{error}{replacement}", turns.join(" and "))
+    let adopted = if tenure.adopted { ", adopted," } else { "" };
+    format!("{held}{adopted} by {}{wanted}{asked}{unanswered}{error}{replacement}", turns.join(" and "))
 }
 
 fn replacing(now: Moment, new: &Replacement) -> String {
@@ -213,6 +222,14 @@ fn replacing(now: Moment, new: &Replacement) -> String {
     let unanswered = if new.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
     let old = if new.old_is_gone { ", the old one not held" } else { "" };
     format!("; replacing it as {}, {progress}{unanswered}{old}", owner(new.owner))
+}
+
+fn adopting(now: Moment, adoption: &Adoption) -> String {
+    let whose = format!("Adopting for {} as {}", adoption.join.turn.0, owner(adoption.owner));
+    match adoption.progress {
+        Progress::UnderWay(id, _) => format!("{whose}, claim #{}", id.0),
+        Progress::Due(at) => format!("{whose}{}, again in {}", unanswered(adoption.certainty()), after(now, at)),
+    }
 }
 
 fn unanswered(certainty: Certainty) -> &'static str {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::super::pending::{Of, PendingRelease};
 use super::super::progress::Progress;
-use super::super::quest::{Place, Quest};
+use super::super::quest::Place;
 use super::super::replacement::Replacement;
 use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
 use super::model::Store;
@@ -178,7 +178,10 @@ impl World {
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
-        self.clients[client].station.handle_input(self.now, input);
+        match self.at_once(client, &input) {
+            Some(output) => self.carry_out(client, output),
+            None => self.clients[client].station.handle_input(self.now, input),
+        }
         for _ in 0..OUTPUTS_MAX {
             let Some(output) = self.clients[client].station.poll_output() else {
                 let wake = self.clients[client].station.next_wake();
@@ -191,6 +194,21 @@ impl World {
             self.carry_out(client, output);
         }
         panic!("client {client} has no end of outputs");
+    }
+
+    /// Every other turn begins and ends at once, if it can.
+    fn at_once(&mut self, client: usize, input: &Input) -> Option<Output> {
+        let (station, now) = (&mut self.clients[client].station, self.now);
+        match input {
+            Input::Join(join) if join.turn.0 % 2 == 0 => {
+                station.join_at_once(now, join).map(|hold| Output::Admit { turn: join.turn, hold })
+            }
+            Input::Leave(Leaving { turn, .. }) if turn.0 % 2 == 0 => {
+                let result = Ok(Released::Released);
+                station.leave_at_once(now, *turn).then_some(Output::Ended { turn: *turn, result })
+            }
+            _ => None,
+        }
     }
 
     fn carry_out(&mut self, number: usize, output: Output) {
@@ -227,7 +245,7 @@ impl World {
                 let lost = client.holders.remove(&turn);
                 assert!(lost.is_none_or(|hold| hold.check(self.now).is_err()), "a lost hold says so");
             }
-            Output::Ended { .. } => {}
+            Output::Ended { .. } | Output::Detached(_) => {}
             Output::Run(action) => {
                 match &action.request {
                     Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) => {
@@ -487,10 +505,8 @@ fn check_order(station: &Station, id: ActionId, claim: &Claim) {
     let owed = station.pending_releases.0.iter().filter(came_first);
     let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
     // A grant that came too late is asked for again.
-    let is_known = |quest: &Quest| quest.owner == claim.owner && quest.place == Place::Queued;
-    let is_first = station.policy.store.waiting == Waiting::Poll
-        && claim.replaces.is_none()
-        && !station.quests.iter().any(|quest| is_known(quest));
+    let known = station.quests.iter().find(|quest| quest.owner == claim.owner && quest.place == Place::Queued);
+    let is_first = station.policy.store.waiting == Waiting::Poll && claim.replaces.is_none() && known.is_none();
     assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
 }
 

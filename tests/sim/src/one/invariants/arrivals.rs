@@ -1,4 +1,4 @@
-//! Nobody is overtaken by a later arrival at the store.
+//! Who waits at the store, and who is overtaken by a later arrival.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,18 +48,14 @@ impl Arrivals {
         self.lines.entry(name.clone()).or_default().drop_places(|(waits, _)| *waits == owner);
     }
 
-    /// It holds from now on: nobody may have come before it, unless it held already, or may pass them:
-    /// it replaced a lease, or barges.
-    pub(crate) fn granted(&mut self, now: Moment, lease: &Lease, passing: Option<Owner>) -> Result<(), String> {
+    /// It holds from now on. Returns whom it passed: the first of those who have waited for longer, unless it held already.
+    pub(crate) fn granted(&mut self, now: Moment, lease: &Lease) -> Option<Owner> {
         let (name, owner) = (&lease.name, lease.owner);
-        let is_new = self.granted.insert(lease.tokens) && passing != Some(owner);
+        let is_new = self.granted.insert(lease.tokens);
         let line = self.living(now, name);
         let first = line.waiting.first().map(|(first, _)| *first);
         line.drop_places(|(waits, _)| *waits == owner);
-        match first.filter(|first| is_new && *first != owner) {
-            Some(first) => Err(format!("{owner:?} was served, and {first:?} has waited for longer at {name}")),
-            None => Ok(()),
-        }
+        first.filter(|first| is_new && *first != owner)
     }
 }
 

@@ -1,0 +1,52 @@
+//! How a schedule that calls on several machines runs a command once.
+
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use leasehold::kit::{Mark, Slot};
+use lock_core::{Invalid, LockName, parse_duration};
+
+use crate::job::{Crashed, Job};
+
+/// What is left behind after a run.
+#[derive(Debug, Args)]
+pub(crate) struct JobArgs {
+    /// Run once for this time of a schedule, over all machines; if it has run, do nothing, with exit code 0.
+    ///
+    /// A time such as 2026-11-21T03:00 or 2026-11-21T04:00+01:00, or a date; without an offset, it is in UTC. It is the time for
+    /// which the schedule calls, so all machines give the same one, whatever their clocks say.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["shared", "slots"])]
+    slot: Option<Slot>,
+    /// How long to remember slots that have run; older ones are refused.
+    #[arg(long, value_name = "DURATION", requires = "slot", default_value = "7d", value_parser = retain)]
+    retain: Duration,
+    /// Let another machine run the slot if this one dies, loses the lock, or a signal ends the command.
+    ///
+    /// Without this, the slot is marked before the command begins, and such a slot counts as run.
+    #[arg(long, requires = "slot")]
+    retry_after_crash: bool,
+    /// Let nobody have the lock for this time after the command has begun, even if it ends sooner.
+    #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = at_least)]
+    at_least: Option<Duration>,
+}
+
+impl JobArgs {
+    /// What is left behind after a run under this lock.
+    ///
+    /// # Errors
+    /// `Invalid` if the slot is too old.
+    pub(crate) fn job(&self, name: &LockName) -> Result<Job, Invalid> {
+        let mark = |slot| Mark::of(name.as_str(), slot, self.retain, SystemTime::now());
+        let crashed = if self.retry_after_crash { Crashed::HasNotRun } else { Crashed::HasRun };
+        let marked = self.slot.map(|slot| Ok((slot, mark(slot)?))).transpose()?;
+        Ok(Job { marked, crashed, at_least: self.at_least })
+    }
+}
+
+fn retain(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("retain", text)
+}
+
+fn at_least(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("at-least", text)
+}

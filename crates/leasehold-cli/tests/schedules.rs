@@ -1,0 +1,187 @@
+//! `leasehold run` for the slots of a schedule: several machines call, and one runs the command.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::process::Signal;
+use support::leasehold::{Leasehold, Running, code, report, text};
+use support::nodes::Nodes;
+use support::wait_for;
+use test_support::RedisServer;
+
+const HOUR: u64 = 60 * 60;
+const DAY: u64 = 24 * HOUR;
+
+fn stores(server: &RedisServer) -> [String; 2] {
+    [String::new(), format!("--url {}", server.url())]
+}
+
+fn runs(leasehold: &Leasehold) -> usize {
+    std::fs::read_to_string(leasehold.scratch.file("runs")).unwrap_or_default().lines().count()
+}
+
+#[test]
+fn a_slot_runs_once_however_it_is_written_and_wherever_the_machine_is() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let machines = [
+            ("2099-11-21T03:00", "America/New_York"),
+            ("2099-11-21T04:00+01:00", "Europe/Berlin"),
+            ("2099-11-20T22:00-05", "UTC"),
+        ];
+        let started = machines.map(|(slot, zone)| {
+            let line = format!("{url} --json --slot {slot} nightly");
+            let mut command = leasehold.script(&line, "echo $LEASEHOLD_NAME >> runs");
+            command.env("TZ", zone);
+            Running::spawn(command)
+        });
+        let outputs = started.map(Running::end);
+        for output in &outputs {
+            assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+        }
+        let mut outcomes = outputs.each_ref().map(|output| report(output)["outcome"].to_string());
+        outcomes.sort();
+        assert_eq!((outcomes, runs(&leasehold)), (["\"ended\"", "\"skipped\"", "\"skipped\""].map(str::to_owned), 1));
+        let late = leasehold.run(&format!("{url} --slot 2099-11-21T03:00Z nightly"), "echo >> runs");
+        let said = text(&late.stderr);
+        assert_eq!((code(late.status), runs(&leasehold)), (0, 1), "{said}");
+        assert!(said.contains("the slot 2099-11-21T03:00:00Z of nightly was taken by"), "{said}");
+        let next = leasehold.run(&format!("{url} --slot 2099-11-22T03:00 nightly"), "echo >> runs");
+        assert_eq!((code(next.status), runs(&leasehold)), (0, 2), "{}", text(&next.stderr));
+    }
+}
+
+/// By default, a slot whose run died counts as run.
+#[test]
+fn a_run_that_dies_is_repeated_only_if_the_line_says_so() {
+    for (option, again) in [("", 1), ("--retry-after-crash", 2)] {
+        let leasehold = Leasehold::new();
+        let line = format!("--ttl 2s --slot 2099-11-21T03:00 {option} nightly");
+        let script = "echo >> runs; [ $(wc -l < runs) = 2 ] || sleep 60";
+        let first = leasehold.start(&line, script, "runs");
+        first.signal(Signal::KILL);
+        first.await_death();
+        wait_for("the slot to be free or known to be taken", || {
+            let output = leasehold.run(&format!("--json {line}"), script);
+            assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+            (again == 1 || runs(&leasehold) == again).then_some(())
+        });
+        wait_for("the lock to be free", || (leasehold.json("show nightly")["held"] == false).then_some(()));
+        let last = leasehold.run(&format!("--json {line}"), script);
+        assert_eq!((report(&last)["outcome"].as_str(), runs(&leasehold)), (Some("skipped"), again));
+    }
+}
+
+#[test]
+fn at_least_keeps_the_lock_after_a_short_command() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let run = |time: &str| leasehold.run(&format!("{url} -n --at-least {time} poll"), "echo >> runs");
+        assert_eq!([run("10m"), run("10m")].map(|output| code(output.status)), [0, 75]);
+        assert_eq!(runs(&leasehold), 1);
+        assert_eq!(leasehold.json(&format!("show {url} poll"))["held"], true);
+        let brief = leasehold.run(&format!("{url} -w 20s --at-least 1ms other"), "sleep 0.1");
+        assert_eq!(code(brief.status), 0, "{}", text(&brief.stderr));
+        assert_eq!(leasehold.json(&format!("show {url} other"))["held"], false);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let leasehold = Leasehold::new();
+    for (line, words) in [
+        ("--slot soon a", &["slot", "soon", "it is not a time", "2026-11-21T03:00"][..]),
+        ("--slot 2099-11-21T03:00[Europe/Berlin] a", &["it names a time zone"]),
+        ("--slot 2001-01-01 a", &["2001-01-01T00:00:00Z", "older than 7days"]),
+        ("--retain 1h --slot 2020-01-01 a", &["older than 1h"]),
+        ("--retain 1h a", &["--slot"]),
+        ("--retry-after-crash a", &["--slot"]),
+        ("--slot 2099-01-01 -s a", &["--slot", "--shared"]),
+        ("--at-least 1m --slots 2 a", &["--at-least", "--slots"]),
+        ("--at-least soon a", &["at-least", "soon"]),
+    ] {
+        let output = leasehold.run(line, "touch ran");
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), 64, "{line}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{line}: {said}");
+    }
+    assert!(!leasehold.database().exists() && !leasehold.scratch.file("ran").exists());
+}
+
+#[test]
+fn a_quorum_says_that_it_keeps_no_locks() {
+    let (leasehold, nodes) = (Leasehold::new(), Nodes::founded(3));
+    for option in ["--slot 2099-11-21T03:00", "--at-least 1m"] {
+        let output = leasehold.run(&format!("--url {} --ttl 3s {option} a", nodes.url()), "touch ran");
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), 78, "{option}: {said}");
+        assert!(said.contains("cannot keep a released lock"), "{option}: {said}");
+    }
+    assert!(!leasehold.scratch.file("ran").exists());
+}
+
+/// A machine that runs the cron lines of the cookbook, with its own idea of the time.
+struct Machine<'a> {
+    leasehold: &'a Leasehold,
+    /// Where its `date` is.
+    path: String,
+}
+
+impl<'a> Machine<'a> {
+    fn new(leasehold: &'a Leasehold, name: &str, now: u64) -> Self {
+        let folder = leasehold.scratch.file(name);
+        std::fs::create_dir(&folder).unwrap();
+        let date = folder.join("date");
+        std::fs::write(&date, format!("#!/bin/sh\nPATH=/usr/bin:/bin exec date -d @{now} \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&date, PermissionsExt::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_leasehold"), folder.join("leasehold")).unwrap();
+        Self { leasehold, path: format!("{}:/usr/bin:/bin", folder.display()) }
+    }
+
+    /// What cron passes to a shell.
+    fn command(&self, line: &str, url: &str) -> Command {
+        let mut command = self.leasehold.program("sh");
+        let line = line.replace("\\%", "%").replace("redis://db1", url);
+        command.args(["-c", &line]).env("PATH", &self.path);
+        command
+    }
+}
+
+/// The commands of the cron lines in the cookbook.
+fn cron_lines() -> Vec<&'static str> {
+    let page = include_str!("../../../docs/cookbook.md");
+    let lines = page.split("```cron\n").skip(1).flat_map(|rest| rest.split("```").next().unwrap_or_default().lines());
+    lines.map(|line| line.splitn(6, ' ').nth(5).unwrap()).collect()
+}
+
+/// Three machines run each cron line of the cookbook when their clocks say that it is time: their clocks differ, and so do the
+/// times at which they really call.
+#[test]
+fn the_cron_lines_of_the_cookbook_run_once_on_machines_whose_clocks_differ() {
+    let server = RedisServer::start();
+    let lines = cron_lines();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        let leasehold = Leasehold::new();
+        let script = leasehold.scratch.file("report.sh");
+        std::fs::write(&script, "#!/bin/sh\necho >> runs\n").unwrap();
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / DAY * DAY;
+        let three = today + 3 * HOUR;
+        let machines = [("right", three), ("ahead", three + 2 * HOUR), ("behind", three - 2 * HOUR)];
+        let machines = machines.map(|(name, now)| Machine::new(&leasehold, name, now));
+        let started = machines.each_ref().map(|machine| Running::spawn(machine.command(line, &server.url())));
+        for output in started.map(Running::end) {
+            assert_eq!(code(output.status), 0, "{line}: {}", text(&output.stderr));
+        }
+        assert_eq!(runs(&leasehold), 1, "{line}");
+    }
+}

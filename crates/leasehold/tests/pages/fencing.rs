@@ -1,0 +1,83 @@
+//! The page about fencing.
+
+use std::cell::Cell;
+use std::error::Error;
+use std::sync::Arc;
+
+use leasehold::blocking::{Guard, PermitGuard};
+use leasehold::fence::Gate;
+use leasehold::fence::http::{FENCING_TOKEN, FencingLayer};
+use leasehold::fence::redis::Fenced;
+use leasehold::fence::sql::{FenceColumn, FenceTable};
+use test_support::RedisServer;
+use tower_layer::Layer;
+
+fn rows(db: rusqlite::Connection, guard: &Guard) -> Result<rusqlite::Connection, Box<dyn Error>> {
+    let accounts = FenceColumn::new("account", "fence")?;
+    db.execute_batch(&accounts.add_column())?;
+    accounts.update(&db, guard.fencing_token(), &[("balance", &50)], &[("id", &1)])?;
+    Ok(db)
+}
+
+fn transactions(mut db: rusqlite::Connection, guard: &Guard) -> Result<rusqlite::Connection, Box<dyn Error>> {
+    db.execute_batch(FenceTable::CREATE)?;
+    let transaction = db.transaction()?;
+    FenceTable::raise(&transaction, "invoice:42", guard.fencing_token())?;
+    transaction.execute("INSERT INTO payment (invoice, amount) VALUES (42, 50)", ())?;
+    transaction.commit()?;
+    Ok(db)
+}
+
+fn keys(mut redis: redis::Connection, guard: &Guard) -> Result<(), Box<dyn Error>> {
+    let config = Fenced::new("config:7")?;
+    config.set(guard.fencing_token(), "new").run(&mut redis)?;
+    Ok(())
+}
+
+fn over_http<S>(service: S, guard: &Guard) -> Result<(), Box<dyn Error>> {
+    let request =
+        http::Request::put("/invoice/42").header(FENCING_TOKEN, guard.fencing_token().get()).body("paid".to_owned())?;
+    let service = FencingLayer::new(Arc::new(Gate::new())).layer(service);
+    drop((request, service));
+    Ok(())
+}
+
+fn in_memory(guard: &Guard, permits: &PermitGuard) -> Result<(), Box<dyn Error>> {
+    let value = Cell::new("");
+    let write = |text| value.set(text);
+    let gate = Gate::new();
+    gate.write("invoice:42", guard.fencing_token(), || write("paid"))?;
+    for (slot, token) in permits.tokens() {
+        gate.check(&format!("gpu/{slot}"), token)?;
+    }
+    assert_eq!(value.get(), "paid");
+    Ok(())
+}
+
+fn by_id(db: &rusqlite::Connection, guard: &Guard) -> Result<(), Box<dyn Error>> {
+    db.execute("UPDATE document SET editor = ?1 WHERE id = 7", [guard.lease_id().to_string()])?;
+    let text = "read after that, and changed";
+    let written = "UPDATE document SET text = ?1 WHERE id = 7 AND editor = ?2";
+    if db.execute(written, (text, guard.lease_id().to_string()))? == 0 {
+        return Err("another holder has put its id there: stop".into());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_examples_of_fencing_run() -> Result<(), Box<dyn Error>> {
+    let locks = leasehold::blocking::connect("memory:")?;
+    let (guard, permits) = (locks.mutex("invoice:42").acquire()?, locks.semaphore("gpu", 4).acquire_many(2)?);
+    let db = rusqlite::Connection::open_in_memory()?;
+    db.execute_batch(
+        "CREATE TABLE account (id INTEGER, balance INTEGER); INSERT INTO account VALUES (1, 0);
+         CREATE TABLE payment (invoice INTEGER, amount INTEGER);
+         CREATE TABLE document (id INTEGER, editor TEXT, text TEXT); INSERT INTO document (id) VALUES (7)",
+    )?;
+    let db = transactions(rows(db, &guard)?, &guard)?;
+    by_id(&db, &guard)?;
+    let server = RedisServer::start();
+    keys(redis::Client::open(server.url())?.get_connection()?, &guard)?;
+    over_http((), &guard)?;
+    in_memory(&guard, &permits)
+}

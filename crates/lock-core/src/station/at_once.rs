@@ -1,0 +1,58 @@
+//! A reader that joins or leaves a shared lease beside others, when nothing else is going on.
+//!
+//! This decides nothing that [`Station::handle_input`] would not. It only saves the way through the line and the outputs, for
+//! what a client with many readers does most.
+
+use std::sync::Arc;
+
+use super::Station;
+use super::io::{Join, TurnId};
+use super::tenure::Tenure;
+use crate::{Hold, Mode, Moment, Patience};
+
+impl Station {
+    /// Processes a join whose only output is that the reader is admitted, under this hold. `None`, and nothing has changed, if
+    /// it is for [`handle_input`](Self::handle_input).
+    pub fn join_at_once(&mut self, now: Moment, join: &Join) -> Option<Arc<Hold>> {
+        let is_plain = join.terms.mode == Mode::Shared && join.max_hold.is_none();
+        let is_late = matches!(join.patience, Patience::Until(end) if end <= now);
+        if !is_plain || is_late || !self.only_reads(now) {
+            return None;
+        }
+        let tenure = self.tenures.first_mut()?;
+        tenure.word_for(now, now).filter(|word| !word.wanted)?;
+        self.last_now = now;
+        Some(tenure.begin(now, join.turn, tenure.lease.tokens.low(), join.note.clone(), None))
+    }
+
+    /// Processes the leaving of a reader whose only output is that its turn has ended, by [`Released::Released`]. False, and
+    /// nothing has changed, if it is for [`handle_input`](Self::handle_input).
+    ///
+    /// [`Released::Released`]: crate::Released::Released
+    pub fn leave_at_once(&mut self, now: Moment, turn: TurnId) -> bool {
+        if !self.only_reads(now) {
+            return false;
+        }
+        let others_stay = |tenure: &&mut Tenure| tenure.turns.len() > 1;
+        let ended = self.tenures.first_mut().filter(others_stay).and_then(|tenure| tenure.take(turn));
+        let Some(ended) = ended else { return false };
+        self.last_now = now;
+        ended.hold.give_up();
+        true
+    }
+
+    /// Whether there are readers under one lease and nothing else, and nothing is due.
+    fn only_reads(&self, now: Moment) -> bool {
+        let is_quiet = self.last_now <= now && self.outbox.is_empty() && !self.closed;
+        let [tenure] = &*self.tenures else { return false };
+        is_quiet
+            && tenure.is_shared()
+            && !tenure.adopted
+            && tenure.replacement.is_none()
+            && now < tenure.turns_until()
+            && self.line.is_empty()
+            && self.quests.is_empty()
+            && self.adoptions.is_empty()
+            && self.pending_releases.0.is_empty()
+    }
+}

@@ -1,0 +1,263 @@
+//! A lease that is detached, and adopted by another turn.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::super::{Input, Join};
+use super::rig::{Rig, all_modes, error, holding, join, millis, none, reader, rig, told_in_order};
+use crate::{Effect, ErrorKind, Mode, Patience, Policy, Released, Renewed};
+
+/// The claim of a client that has had no token yet for a lease that had token 8.
+const CLAIM: &str = "run #1: acquire o1 in place of t, ttl 30s, width 1, above 8, no place, within 1000ms";
+
+/// The first waiter has a ticket for an exclusive lease that had token 8.
+fn adopting() -> Rig {
+    adopting_at(told_in_order())
+}
+
+fn adopting_at(policy: Policy) -> Rig {
+    let mut rig = Rig::new(policy);
+    assert_eq!(rig.adopt(join(1), 8), [CLAIM]);
+    rig
+}
+
+fn readers(rig: &mut Rig) -> Vec<String> {
+    rig.adopt(reader(1), 8)
+}
+
+fn lost_reply(rig: &mut Rig) {
+    assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), none());
+}
+
+#[test]
+fn who_detaches_holds_nothing_and_the_lease_is_neither_renewed_nor_released() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let (hold, owner) = (rig.hold(), rig.owner());
+    assert_eq!(rig.detach(1), ["forget o1", "detached 1"]);
+    assert!(hold.is_given_up() && rig.station.is_idle() && rig.station.next_wake().is_none());
+    assert_eq!(rig.leave(1), none());
+    let late = Input::Renewal { owner, asked_at: rig.now, answer: Ok(Renewed::NotHeld) };
+    assert_eq!(rig.feed(late), none());
+}
+
+#[test]
+fn those_who_wait_behind_a_lease_that_is_detached_ask_the_store() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    let next = "run #2: acquire o2, ttl 30s, width 1, above 7, place wanted, within 1000ms";
+    assert_eq!(rig.detach(1), ["forget o1", "detached 1", next]);
+}
+
+#[test]
+fn a_lease_that_others_hold_under_or_that_is_being_replaced_is_not_detached() {
+    let mut shared = Rig::new(told_in_order());
+    shared.read(1);
+    shared.read(2);
+    shared.grant(7, 7);
+    assert_eq!(shared.detach(1), none());
+    shared.leave(2);
+    assert_eq!(shared.detach(1), ["forget o1", "detached 1"]);
+    let mut replaced = holding(told_in_order(), 7, 7, 0);
+    replaced.replace(1, "60s");
+    assert_eq!(replaced.detach(1), none());
+}
+
+#[test]
+fn a_hold_that_has_ended_is_lost_and_not_detached() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.pass(Duration::from_secs(30));
+    let ended = rig.detach(1);
+    assert_eq!(ended[0], "lose 1: expired");
+    assert!(!ended.contains(&"detached 1".to_owned()), "{ended:?}");
+}
+
+#[test]
+fn an_adopted_lease_is_renewed_and_released_like_any_other() {
+    let mut rig = adopting();
+    let admitted = ["keep o1: 30000ms, asked 0ms ago", "admit 1: token 9, valid for 29698ms"];
+    assert_eq!(rig.grant(9, 9), admitted);
+    rig.pass(millis(10_000));
+    rig.renewed(false);
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
+    assert!(rig.station.is_idle());
+}
+
+#[test]
+fn a_claim_of_unknown_outcome_is_repeated_with_the_same_two_owners() {
+    let mut rig = adopting();
+    for number in 2..5 {
+        lost_reply(&mut rig);
+        assert_eq!(rig.wake(), [CLAIM.replace("#1", &format!("#{number}"))]);
+    }
+    assert_eq!(rig.grant(9, 9)[1], "admit 1: token 9, valid for 29698ms");
+    let unsure = ["forget o1", "run #5: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.leave(1), unsure, "an earlier claim may still arrive");
+}
+
+#[test]
+fn a_ticket_that_is_over_is_an_error_of_its_own() {
+    let mut rig = adopting();
+    assert_eq!(rig.fail(ErrorKind::NotHeld, Effect::None), ["refuse 1: the ticket is over"]);
+    assert!(rig.station.is_idle(), "nothing is left at the store");
+    let mut rig = adopting();
+    lost_reply(&mut rig);
+    rig.wake();
+    let over = ["refuse 1: the ticket is over", "run #3: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.fail(ErrorKind::NotHeld, Effect::None), over);
+}
+
+#[test]
+fn a_waiter_that_gives_up_leaves_nothing_at_the_store() {
+    let release = "run #2: release o1, claim may be under way, within 1000ms";
+    assert_eq!(adopting().leave(1), [release]);
+    assert_eq!(adopting().cancel(1), ["refuse 1: cancelled", release]);
+    assert_eq!(adopting().feed(Input::Close), ["refuse 1: closed", release]);
+    let mut rig = adopting();
+    assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none());
+    assert_eq!(rig.leave(1), none(), "no claim has reached it");
+    let mut late = adopting();
+    late.leave(1);
+    assert_eq!(late.grant(9, 9), none(), "the release ends it");
+}
+
+#[test]
+fn a_wait_for_an_adoption_ends_in_time() {
+    let impatient = |patience, attempts| {
+        let mut rig = rig();
+        rig.adopt(Join { patience, attempts, ..join(1) }, 8);
+        rig
+    };
+    let failed = "refuse 1: error Unreachable, effect None";
+    for mut rig in [impatient(Patience::Never, None), impatient(Patience::Forever, NonZeroU32::new(1))] {
+        assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), [failed]);
+    }
+    let end = rig().now + millis(500);
+    let mut rig = impatient(Patience::Until(end), None);
+    assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none());
+    while rig.now < end {
+        let outputs = rig.wake();
+        if rig.now >= end {
+            assert_eq!(outputs, [failed]);
+        } else {
+            assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none());
+        }
+    }
+    assert!(rig.station.is_idle());
+}
+
+#[test]
+fn a_token_that_is_not_above_that_of_the_ticket_is_refused() {
+    let mut rig = adopting();
+    let forgotten =
+        ["refuse 1: the store forgot, token 8 after 8", "run #2: release o1, claim may be under way, within 1000ms"];
+    assert_eq!(rig.grant(8, 8), forgotten);
+}
+
+#[test]
+fn a_grant_that_comes_late_is_asked_for_again() {
+    let mut rig = adopting();
+    rig.pass(millis(25_000));
+    assert_eq!(rig.grant(9, 9), none());
+    assert_eq!(rig.wake(), [CLAIM.replace("#1", "#2")]);
+    assert_eq!(rig.grant(9, 9)[1], "admit 1: token 9, valid for 29698ms");
+}
+
+/// Not a waiter of this client may be between the detached turn and the adopted one, nor lose its place.
+#[test]
+fn those_who_wait_keep_their_places_beside_an_adopted_lease() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    rig.adopt(join(2), 8);
+    assert_eq!(rig.grant(9, 9), ["keep o2: 30000ms, asked 0ms ago", "admit 2: token 9, valid for 29698ms"]);
+    let refreshed = rig.wake();
+    assert_eq!(refreshed, ["run #3: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    rig.queue();
+    let left = rig.leave(2);
+    assert_eq!(left, ["forget o2", "run #4: release o2, all answered, within 1000ms"], "it is not passed on here");
+    rig.about(3);
+    assert_eq!(rig.hand_over(10, 10)[1], "admit 1: token 10, valid for 9898ms");
+}
+
+#[test]
+fn readers_beside_an_adopted_lease_share_another_one() {
+    let mut rig = rig();
+    readers(&mut rig);
+    rig.grant(9, 9);
+    let asks = "run #2: acquire o2, shared, ttl 30s, width 1, above 9, place wanted, within 1000ms";
+    assert_eq!(rig.read(2), [asks]);
+    assert_eq!(rig.grant(10, 10)[1], "admit 2: token 10, valid for 29698ms");
+    assert_eq!(rig.read(3), ["admit 3: token 10, valid for 29698ms"]);
+    assert_eq!(rig.leave(1), ["forget o1", "run #3: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.leave(2), ["ended 2: released"]);
+    assert_eq!(rig.leave(3), ["forget o2", "run #4: release o2, all answered, within 1000ms"]);
+}
+
+/// The claims of both are at the store at the same time, so their answers may overtake each other.
+#[test]
+fn the_answers_to_a_reader_and_to_one_that_adopts_may_come_in_any_order() {
+    let mut rig = rig();
+    rig.read(2);
+    rig.adopt(reader(1), 7);
+    rig.grant(9, 9);
+    assert_eq!(rig.about(1).grant(8, 8)[1], "admit 2: token 8, valid for 29698ms");
+}
+
+#[test]
+fn an_adopted_lease_that_is_exclusive_ends_what_was_held_here() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.adopt(join(5), 7);
+    let adopted = rig.grant(9, 9);
+    assert_eq!(adopted[0], "lose 1: not held");
+    assert!(adopted.contains(&"admit 5: token 9, valid for 29698ms".to_owned()), "{adopted:?}");
+}
+
+#[test]
+fn a_writer_that_was_adopted_can_go_on_as_a_reader_and_back() {
+    let mut rig = adopting();
+    rig.grant(9, 9);
+    rig.join(2);
+    rig.queue();
+    rig.downgrade(1);
+    assert_eq!(rig.grant(10, 10)[2], "replaced 1: token 10, valid for 29698ms");
+    rig.upgrade(1);
+    let back = rig.grant(11, 11);
+    assert_eq!(back[2], "replaced 1: token 11, valid for 29698ms");
+    assert_eq!(back.len(), 3, "the waiter keeps its place: {back:?}");
+}
+
+#[test]
+fn permits_are_adopted_beside_others() {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 4).unwrap());
+    rig.join(2);
+    rig.grant_slots(9, [1]);
+    rig.adopt(join(1), 9);
+    assert_eq!(rig.grant_slots(10, [0])[1], "admit 1: token 10, valid for 29698ms");
+    assert_eq!(rig.detach(2), ["forget o1", "detached 2"]);
+    assert_eq!(rig.leave(1), ["forget o2", "run #3: release o2, all answered, within 1000ms"]);
+}
+
+#[test]
+fn nothing_is_sent_to_a_store_that_cannot_replace_leases() {
+    let mut policy = told_in_order();
+    policy.store.abilities = &[];
+    let mut rig = Rig::new(policy);
+    assert_eq!(rig.adopt(join(1), 8), ["refuse 1: error Unsupported, effect None"]);
+    let mut semaphore = Rig::new(all_modes());
+    semaphore.join(1);
+    let permits = Join { terms: crate::Terms { mode: Mode::permits(1, 4).unwrap(), ..join(2).terms }, ..join(2) };
+    assert_eq!(semaphore.adopt(permits, 8), ["refuse 2: error OtherKind, effect None"]);
+}
+
+/// Each claim may end in a release, so no more than sixteen are sent before those are answered.
+#[test]
+fn claims_to_adopt_wait_for_many_releases() {
+    let mut rig = rig();
+    for turn in 1..=16 {
+        assert_eq!(rig.adopt(join(turn), 8).len(), 1);
+        rig.leave(turn);
+    }
+    assert_eq!(rig.adopt(join(17), 8), none());
+    let sent = rig.release(Err(error(ErrorKind::Denied, Effect::None)));
+    assert_eq!(sent.len(), 1, "{sent:?}");
+}

@@ -1,0 +1,181 @@
+//! The check in memory.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use lock_core::FencingToken;
+
+use crate::Refused;
+use crate::block_on::block_on;
+
+/// Remembers the highest token that each resource has seen, and refuses lower ones. For resources that one process owns.
+///
+/// A check alone is not enough: a holder could be paused between the check and its write, and write after a later holder.
+/// So [`write`](Self::write) and [`begin_write`](Self::begin_write) make one step of both. A later holder's write waits until
+/// those that were let in before have ended, and no earlier one is let in from then on. Writes with equal tokens may run at the
+/// same time, because they are one holder's.
+///
+/// ```
+/// # use lock_core as leasehold;
+/// # use lock_fence as fence;
+/// use fence::Gate;
+/// use leasehold::FencingToken;
+///
+/// # let [earlier, later] = [33, 34].map(|number| FencingToken::new(number).unwrap());
+/// let gate = Gate::new();
+/// gate.write("invoice:42", later, || println!("this is written"))?;
+/// let refused = gate.write("invoice:42", earlier, || println!("this is not")).unwrap_err();
+/// assert_eq!(refused.highest, later);
+/// # Ok::<(), fence::Refused>(())
+/// ```
+///
+/// Resources are known by any text. The permits of a semaphore need a resource for each slot, such as `gpu/3`, because tokens of
+/// different slots say nothing about each other.
+///
+/// The gate forgets everything with its process, and keeps about a hundred bytes for each resource until then. If what it
+/// protects outlives the process, keep the tokens where the data is.
+#[derive(Default)]
+pub struct Gate {
+    resources: Mutex<HashMap<Box<str>, Resource>>,
+}
+
+/// What is known of one resource.
+struct Resource {
+    highest: FencingToken,
+    /// The token of the writes that run now, and how many there are.
+    running: (FencingToken, usize),
+    /// Later holders that wait for their end.
+    waiting: Vec<Waker>,
+}
+
+impl Gate {
+    /// A gate that has seen no token.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs a write, unless the resource has seen a higher token. Nothing with another token is written meanwhile.
+    ///
+    /// # Errors
+    /// `Refused`; the write was not run.
+    ///
+    /// # Blocking
+    /// Until the writes of earlier holders have ended. A write must not call this for the same resource with another token,
+    /// since it would wait for itself.
+    pub fn write<T>(&self, resource: &str, token: FencingToken, write: impl FnOnce() -> T) -> Result<T, Refused> {
+        let _admitted = block_on(self.begin_write(resource, token))?;
+        Ok(write())
+    }
+
+    /// Lets a write in, unless the resource has seen a higher token, and until what is returned is dropped. Waits until the
+    /// writes of earlier holders have ended.
+    ///
+    /// # Errors
+    /// `Refused`, also if a later holder comes during the wait.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped lets no write in. The resource has seen its token all the same.
+    pub async fn begin_write(&self, resource: &str, token: FencingToken) -> Result<Admitted<'_>, Refused> {
+        poll_fn(|context| self.poll_begin(resource, token, context)).await?;
+        Ok(Admitted { gate: self, resource: resource.into() })
+    }
+
+    /// Notes a token, unless the resource has seen a higher one. Waits for nothing.
+    ///
+    /// This is for code that does one thing at a time, and writes before it checks another token. Other code needs
+    /// [`write`](Self::write) or [`begin_write`](Self::begin_write).
+    ///
+    /// # Errors
+    /// `Refused`.
+    pub fn check(&self, resource: &str, token: FencingToken) -> Result<(), Refused> {
+        raise(&mut self.lock(), resource, token).map(|_| ())
+    }
+
+    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so a
+    /// reader never shuts out a writer.
+    ///
+    /// # Errors
+    /// `Refused`: a later holder has written, so what the reader knows is out of date.
+    pub fn check_read(&self, resource: &str, token: FencingToken) -> Result<(), Refused> {
+        match self.highest(resource) {
+            Some(highest) if highest > token => Err(Refused { token, highest }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The highest token that the resource has seen.
+    pub fn highest(&self, resource: &str) -> Option<FencingToken> {
+        self.lock().get(resource).map(|known| known.highest)
+    }
+
+    fn poll_begin(&self, resource: &str, token: FencingToken, context: &Context<'_>) -> Poll<Result<(), Refused>> {
+        let mut resources = self.lock();
+        let known = raise(&mut resources, resource, token)?;
+        match &mut known.running {
+            (running, count) if *count == 0 || *running == token => {
+                (*running, *count) = (token, *count + 1);
+                Poll::Ready(Ok(()))
+            }
+            _ => {
+                if !known.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                    known.waiting.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    fn end(&self, resource: &str) {
+        let mut resources = self.lock();
+        let Some(known) = resources.get_mut(resource) else { return };
+        known.running.1 = known.running.1.saturating_sub(1);
+        if known.running.1 == 0 {
+            let waiting = std::mem::take(&mut known.waiting);
+            drop(resources);
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// The map is whole also after a panic, since none happens while it is changed.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Resource>> {
+        self.resources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes a token of a writer, unless there was a higher one.
+fn raise<'a>(
+    resources: &'a mut HashMap<Box<str>, Resource>,
+    resource: &str,
+    token: FencingToken,
+) -> Result<&'a mut Resource, Refused> {
+    let unseen = || Resource { highest: token, running: (token, 0), waiting: Vec::new() };
+    let known = resources.entry(resource.into()).or_insert_with(unseen);
+    if known.highest > token {
+        return Err(Refused { token, highest: known.highest });
+    }
+    known.highest = token;
+    Ok(known)
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("resources", &self.lock().len()).finish()
+    }
+}
+
+/// A write that a [`Gate`] has let in. Nothing with another token is written to its resource until this is dropped.
+#[must_use = "the write is over when this is dropped"]
+#[derive(Debug)]
+pub struct Admitted<'a> {
+    gate: &'a Gate,
+    resource: Box<str>,
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.gate.end(&self.resource);
+    }
+}

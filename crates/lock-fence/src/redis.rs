@@ -1,0 +1,100 @@
+//! The check in Redis: one script for each kind of write, over any connection of redis-rs.
+//!
+//! The fence is a key beside the value, in the same slot of a cluster. It is the decimal number of the highest token that was
+//! written with, never expires, and stays when the value is deleted. If it is deleted, or evicted, earlier holders may write again:
+//! set `maxmemory-policy noeviction`.
+//!
+//! | the key of the value | the key of its fence |
+//! |---|---|
+//! | `K`, without a hash tag | `leasehold:{K}:fence` |
+//! | `K`, with a hash tag, such as `{user:7}:cart` | `leasehold:fence:K` |
+
+mod keys;
+mod request;
+mod scripts;
+
+use std::time::Duration;
+
+use lock_core::{FencingToken, Invalid};
+
+use ::redis::ToRedisArgs;
+
+use self::keys::Keys;
+use self::scripts::{DEL, HSET, READ, SET};
+
+pub use self::request::{FencedError, Request};
+
+/// A key whose writes carry fencing tokens.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use lock_core as leasehold;
+/// # use lock_fence as fence;
+/// use fence::redis::{Fenced, FencedError};
+/// # let token = leasehold::FencingToken::new(34)?;
+/// # let paused = leasehold::FencingToken::new(33)?;
+///
+/// let mut redis = redis::Client::open("redis://127.0.0.1")?.get_connection()?;
+/// let config = Fenced::new("config:7")?;
+/// config.set(token, "new").run(&mut redis)?; // token = guard.fencing_token()
+/// let late = config.set(paused, "old").run(&mut redis);
+/// assert!(matches!(late, Err(FencedError::Refused(refused)) if refused.highest == token));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A lock without a prefix is stored at the key of its name: in the same database, the value needs another key.
+///
+/// Every program that writes to the key must do so through this, or in the same layout: a plain `SET` is not checked.
+#[derive(Clone, Debug)]
+pub struct Fenced(Keys);
+
+impl Fenced {
+    /// The value at this key. Nothing is asked of the server.
+    ///
+    /// A key with a `}`, but without a hash tag, works on one server only: a cluster refuses it, because no other key is sure to
+    /// be in its slot.
+    ///
+    /// # Errors
+    /// `Invalid` if the key is empty or begins with `leasehold:`.
+    pub fn new(key: &str) -> Result<Self, Invalid> {
+        Keys::of(key).map(Self)
+    }
+
+    /// The key of the fence.
+    pub fn fence_key(&self) -> &str {
+        &self.0.fence
+    }
+
+    /// Sets the value, which may have had any type, and removes its expiry.
+    pub fn set(&self, token: FencingToken, value: impl ToRedisArgs) -> Request<()> {
+        Request::new(&SET, &self.0, token).arg(value)
+    }
+
+    /// Sets the value, which may have had any type, and lets it expire after this time, in whole milliseconds, at least one. The
+    /// fence stays.
+    pub fn set_for(&self, token: FencingToken, value: impl ToRedisArgs, expiry: Duration) -> Request<()> {
+        let millis = u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX);
+        self.set(token, value).arg(millis.max(1))
+    }
+
+    /// Sets fields of a hash, as pairs, and answers how many of them are new.
+    pub fn hset<F: ToRedisArgs, V: ToRedisArgs>(&self, token: FencingToken, fields: &[(F, V)]) -> Request<u64> {
+        fields.iter().fold(Request::new(&HSET, &self.0, token), |request, (field, value)| request.arg(field).arg(value))
+    }
+
+    /// Deletes the value, and answers whether there was one. The fence stays.
+    pub fn del(&self, token: FencingToken) -> Request<bool> {
+        Request::new(&DEL, &self.0, token)
+    }
+
+    /// Reads the value, if no later holder has written. Changes nothing, so it can have the token of a read guard.
+    pub fn get<T>(&self, token: FencingToken) -> Request<Option<T>> {
+        Request::new(&READ, &self.0, token).arg("GET")
+    }
+
+    /// Reads a field of a hash, if no later holder has written. Changes nothing.
+    pub fn hget<T>(&self, token: FencingToken, field: impl ToRedisArgs) -> Request<Option<T>> {
+        Request::new(&READ, &self.0, token).arg("HGET").arg(field)
+    }
+}

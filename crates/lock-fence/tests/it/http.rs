@@ -1,0 +1,200 @@
+//! The layer, in front of a service that keeps what it is told.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use ::http::{Method, Request, Response};
+use lock_core::FencingToken;
+use lock_fence::Gate;
+use lock_fence::http::{FENCING_TOKEN, Fencing, FencingLayer, WithoutToken};
+use test_support::bounds::PATIENCE;
+use tokio::sync::Notify;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::token;
+
+/// A service that writes the body of each request, and answers with what was written last.
+#[derive(Clone, Default)]
+pub(crate) struct Store(Arc<Mutex<String>>);
+
+impl Store {
+    pub(crate) fn value(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Service<Request<String>> for Store {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<String>) -> Self::Future {
+        if !request.method().is_safe() {
+            *self.0.lock().unwrap() = request.into_body();
+        }
+        ready(Ok(Response::new(self.value())))
+    }
+}
+
+/// Runs one request to its end.
+#[tokio::main(flavor = "current_thread")]
+async fn send<S>(service: S, request: Request<String>) -> Response<String>
+where
+    S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
+{
+    sent(service, request).await
+}
+
+async fn sent<S>(mut service: S, request: Request<String>) -> Response<String>
+where
+    S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
+{
+    std::future::poll_fn(|context| service.poll_ready(context)).await.unwrap();
+    service.call(request).await.unwrap()
+}
+
+fn request(method: Method, path: &str, token: Option<&str>, body: &str) -> Request<String> {
+    let request = Request::builder().method(method).uri(path);
+    let request = token.into_iter().fold(request, |request, token| request.header(FENCING_TOKEN, token));
+    request.body(body.to_owned()).unwrap()
+}
+
+/// Writes to `/x`.
+pub(crate) fn put<S>(service: S, token: Option<FencingToken>, body: &str) -> Response<String>
+where
+    S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
+{
+    let token = token.map(|token| token.to_string());
+    send(service, request(Method::PUT, "/x", token.as_deref(), body))
+}
+
+fn fenced() -> (Store, Fencing<Store>) {
+    let store = Store::default();
+    (store.clone(), FencingLayer::new(Arc::new(Gate::new())).layer(store))
+}
+
+#[test]
+fn a_late_write_is_refused_with_409_and_the_reason() {
+    let (store, service) = fenced();
+    assert_eq!(put(service.clone(), Some(token(34)), "new").status(), 200);
+    let answer = put(service.clone(), Some(token(33)), "old");
+    assert_eq!(answer.status(), 409);
+    assert_eq!(answer.headers()[FENCING_TOKEN], "34");
+    assert!(answer.body().contains("token 33 comes too late"), "{}", answer.body());
+    assert_eq!(store.value(), "new");
+    assert_eq!(put(service, Some(token(34)), "newer").status(), 200);
+}
+
+#[test]
+fn a_read_raises_nothing_and_is_refused_if_it_is_too_old() {
+    let (_, service) = fenced();
+    let get = |token: &str| send(service.clone(), request(Method::GET, "/x", Some(token), ""));
+    assert_eq!(get("90").status(), 200);
+    assert_eq!(put(service.clone(), Some(token(34)), "new").status(), 200, "the reader shut out the writer");
+    assert_eq!(
+        (get("90").into_body(), get("34").status().as_u16(), get("33").status().as_u16()),
+        ("new".into(), 200, 409)
+    );
+}
+
+#[test]
+fn a_write_without_a_token_is_428_or_let_through() {
+    let (store, service) = fenced();
+    let answer = put(service.clone(), None, "x");
+    assert_eq!((answer.status().as_u16(), store.value().as_str()), (428, ""));
+    assert!(answer.body().contains("fencing-token"), "{}", answer.body());
+    assert_eq!(send(service, request(Method::GET, "/x", None, "")).status(), 200);
+
+    let open = FencingLayer::new(Arc::default()).without_token(WithoutToken::Admit).layer(store.clone());
+    assert_eq!((put(open, None, "x").status().as_u16(), store.value().as_str()), (200, "x"));
+}
+
+#[test]
+fn what_is_not_one_token_is_400() {
+    let (store, service) = fenced();
+    for bad in ["", "x", "-1", "0", "9007199254740992", "33, 34", "33.0"] {
+        let answer = send(service.clone(), request(Method::PUT, "/x", Some(bad), "x"));
+        assert_eq!(answer.status(), 400, "{bad}: {}", answer.body());
+    }
+    let mut two = request(Method::PUT, "/x", Some("33"), "x");
+    two.headers_mut().append(FENCING_TOKEN, 34.into());
+    let answer = send(service, two);
+    assert_eq!((answer.status().as_u16(), store.value().as_str()), (400, ""));
+    assert!(answer.body().contains("several"), "{}", answer.body());
+}
+
+#[test]
+fn each_path_is_a_resource_unless_the_layer_says_otherwise() {
+    let store = Store::default();
+    let status = |layer: &FencingLayer, path: &str, token: &str| {
+        send(layer.layer(store.clone()), request(Method::POST, path, Some(token), "")).status().as_u16()
+    };
+    let paths = FencingLayer::new(Arc::default());
+    assert_eq!(
+        (status(&paths, "/a?x", "34"), status(&paths, "/b", "33"), status(&paths, "/a?y", "33")),
+        (200, 200, 409)
+    );
+    let one = FencingLayer::new(Arc::default()).resource(|_| "all".to_owned());
+    assert_eq!((status(&one, "/a", "34"), status(&one, "/b", "33")), (200, 409));
+}
+
+/// A service that is told when to write.
+#[derive(Clone, Default)]
+struct Slow {
+    store: Store,
+    entered: Arc<Notify>,
+    go: Arc<Notify>,
+}
+
+impl Service<Request<String>> for Slow {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<String>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.store.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<String>) -> Self::Future {
+        let mut slow = self.clone();
+        Box::pin(async move {
+            if request.body() == "slow" {
+                slow.entered.notify_one();
+                slow.go.notified().await;
+            }
+            slow.store.call(request).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_later_write_waits_until_the_service_has_answered_an_earlier_one() {
+    let (slow, gate) = (Slow::default(), Arc::new(Gate::new()));
+    let service = FencingLayer::new(Arc::clone(&gate)).layer(slow.clone());
+    let put = |token: &str, body: &str| sent(service.clone(), request(Method::PUT, "/x", Some(token), body));
+    let play = async {
+        let earlier = tokio::spawn(put("33", "slow"));
+        slow.entered.notified().await;
+        let later = tokio::spawn(put("34", "new"));
+        while gate.highest("/x") != Some(token(34)) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(put("33", "old").await.status(), 409);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!later.is_finished(), "it was written beside an earlier holder's");
+        slow.go.notify_one();
+        (earlier.await.unwrap().status().as_u16(), later.await.unwrap().status().as_u16())
+    };
+    assert_eq!(tokio::time::timeout(PATIENCE, play).await.expect("both writes end"), (200, 200));
+    assert_eq!(slow.store.value(), "new");
+}

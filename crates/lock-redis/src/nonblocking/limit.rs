@@ -1,0 +1,16 @@
+//! The limits of semaphores for tokio.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::limit::{Request, Usage};
+use lock_core::{AsyncLimit, BackendError};
+
+use super::Redis;
+
+#[async_trait]
+impl AsyncLimit for Redis {
+    async fn ask(&self, request: &Request, within: Duration) -> Result<Usage, BackendError> {
+        Self::ask(self, request, within).await
+    }
+}

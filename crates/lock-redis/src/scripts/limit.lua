@@ -1,0 +1,64 @@
+
+-- Sets the limit of a semaphore, or looks at limit and use.
+local _, lock, queue, waiters, limits = unpack(KEYS)
+local act, known, wished, life = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+-- How many earlier limits are remembered.
+local EARLIER_MAX = 8
+
+local held = redis.pcall('GET', lock)
+if type(held) == 'table' then return held end
+local share = sharing()
+local name = share.visited(lock, queue, held or nil)
+local used_as = share.used_as(name)
+if used_as and kind_of(used_as) == 0 then return {'otherkind', used_as} end
+local record = redis.call('GET', limits)
+
+local function decimal(number) return string.format('%.0f', number) end
+
+local function usage(limit) return {'usage', limit, name.limit > 0 and name.used or 0} end
+
+if act == 'look' then
+  local limit, is_known = share.in_force(record, known)
+  limit = limit or used_as or known
+  if is_known == nil then is_known = limit == known end
+  return is_known and usage(limit) or {'otherkind', limit}
+end
+
+-- The record: the limit in force, and then those that it replaced, each once, the latest first.
+local function replaced()
+  local earlier, listed = {decimal(wished)}, {[decimal(wished)] = true}
+  local function add(limit)
+    if #earlier <= EARLIER_MAX and not listed[limit] then
+      listed[limit], earlier[#earlier + 1] = true, limit
+    end
+  end
+  if used_as then add(decimal(used_as)) end
+  add(decimal(known))
+  for limit in string.gmatch(record or '', '%d+') do add(limit) end
+  return table.concat(earlier, ' ')
+end
+
+-- Waiters go on under the limit, without those that could never be served under it, which are told to ask again.
+local function change_waiters()
+  local entries = redis.call('HGETALL', waiters)
+  for i = 1, #entries, 2 do
+    local waiter = read(entries[i + 1])
+    local limit = waiter and waiter.x or 0
+    if kind_of(limit) ~= 0 and waiter.width > wished then
+      leave(queue, waiters, entries[i])
+      if waiter.inbox ~= '-' then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
+    elseif kind_of(limit) ~= 0 and limit ~= wished then
+      local entry = string.gsub(entries[i + 1], '^(%d+ %d+ %d+ %d+ %S+ n%d+) x%d+ ', '%1 x' .. decimal(wished) .. ' ')
+      redis.call('HSET', waiters, entries[i], entry)
+    end
+  end
+end
+
+redis.call('SET', limits, replaced(), 'PX', life)
+share.set_limit(name, wished)
+change_waiters()
+if name.used == 0 or name.limit > 0 then
+  share.hand_over(name)
+  share.settle(name)
+end
+return usage(wished)
