@@ -39,9 +39,11 @@ impl Store {
         Self::default()
     }
 
-    /// From now on, draws only tokens above this one. A simulator of a store that counts on from its clock uses this.
+    /// From now on, draws only tokens above this one, and gives higher numbers to new generations of latches. A simulator of a
+    /// store that counts on from its clock uses this.
     pub fn raise_tokens(&mut self, floor: FencingToken) {
         self.last_token.raise(floor);
+        self.latches.raise(floor.get());
     }
 
     /// The owners that hold or wait anywhere. Some may be over: nothing is forgotten until the next request about its lock.

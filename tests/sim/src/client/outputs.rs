@@ -1,9 +1,10 @@
-//! What a process does with the outputs of its stations.
+//! What a process does with the outputs of its stations, and with what calls about latches need.
 
 use lock_core::station::{Action, Output, Request};
 use lock_core::{AcquireError, Claim, Moment, Refusal};
 
-use super::{Backend, Process, Site, User};
+use super::latching::Next;
+use super::{Backend, Calling, Process, Site, User};
 use crate::env::Env;
 use crate::fault::Fault;
 use crate::invariants::{self, Rule};
@@ -19,11 +20,13 @@ impl<B: Backend> Process<B> {
                 }
                 if let Some(user) = site.users.remove(&turn) {
                     env.watch.refused(user.wish.wait, &refusal);
+                    self.leave_first(env, Some(user.wish.part));
                 }
             }
             Output::Lose { turn, .. } => {
                 env.fired(Fault::Lost);
-                site.users.remove(&turn);
+                let part = site.users.remove(&turn).map(|user| user.wish.part);
+                self.leave_first(env, part);
             }
             Output::Replaced { turn, result: Ok(hold) } => self.go_on(env, now, index, turn, &hold),
             Output::Replaced { turn, result: Err(_) } => {
@@ -49,5 +52,25 @@ impl<B: Backend> Process<B> {
         env.watch.report(Rule::BoundedDebt, invariants::bounded_debt(ledger, now, &action));
         let heard = self.backend.run(env, now, index, action);
         self.all_heard(now, heard);
+    }
+
+    /// Has the users of latches go on, as far as they can.
+    pub(super) fn go_on_with_calls(&mut self, env: &mut Env<B::Talk>, now: Moment) {
+        let numbers: Vec<u64> = self.calls.keys().copied().collect();
+        for number in numbers {
+            while let Some((next, call)) = self.calls.get_mut(&number).and_then(|call| Some((call.next(now)?, call))) {
+                match next {
+                    Next::Ask(request) => {
+                        let within = self.policy.within(call.ttl());
+                        let heard = self.backend.latch(env, now, Calling { call: number, request, within });
+                        self.all_heard(now, heard);
+                    }
+                    Next::End(end) => {
+                        env.watch.waited(call.name(), call.waits_for, end);
+                        self.calls.remove(&number);
+                    }
+                }
+            }
+        }
     }
 }

@@ -43,6 +43,12 @@ pub enum Mistake {
     EndedEarly,
     /// A lease that nobody renews never ends.
     NeverEnded,
+    /// Sets of locks are acquired in any order.
+    AnyOrder,
+    /// A latch counts each request to arrive.
+    CountsTwice,
+    /// A count is set for the present generation, whichever it is for.
+    CountsAnything,
     /// The store begins to count tokens anew after a loss of data.
     TokensFall,
 }
