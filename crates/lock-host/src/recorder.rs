@@ -12,9 +12,10 @@ use lock_core::{
 use crate::clock::SharedClock;
 use crate::observer::SharedObserver;
 use crate::ports::Ports;
-use crate::site::{Driver, Site, Waiters};
+use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::{Arc, Mutex};
+use crate::waiters::Waiters;
 
 #[derive(Default)]
 pub(crate) struct Recorder {

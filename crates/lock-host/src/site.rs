@@ -15,6 +15,7 @@ use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::traced::Acquisition;
+use crate::waiters::Waiters;
 use crate::watch::News;
 
 /// How a facade runs the requests of stations. One for each client.
@@ -34,35 +35,6 @@ pub trait Driver: Send + Sync + Sized + 'static {
 
     /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
-}
-
-/// Those who wait or hold at a site, as a facade keeps them. A turn that is not among them is ignored.
-pub trait Waiters: Default + Send + 'static {
-    /// The waiter has its turn.
-    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
-
-    /// The waiter is refused.
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal);
-
-    /// The holder goes on under another hold, or as before.
-    fn replaced(&mut self, turn: TurnId, result: Result<Arc<Hold>, Refusal>);
-
-    /// The holder has lost its hold, which says so already.
-    fn lose(&mut self, turn: TurnId, reason: LossReason);
-
-    /// The holder's leaving was carried out, or failed for now.
-    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>);
-
-    /// All turns, with the holds of those that were admitted.
-    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
-
-    /// Whether there are no turns.
-    fn is_empty(&self) -> bool;
-
-    /// When to call [`Driver::attend`] at the latest, if nothing happens before.
-    fn next_wake(&self, _now: Moment) -> Option<Moment> {
-        None
-    }
 }
 
 /// A station together with the waiters and holders of this process.

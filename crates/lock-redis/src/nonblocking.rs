@@ -1,24 +1,22 @@
 //! Redis for tokio.
 
+mod backend;
 mod handed_in;
 mod inspect;
 mod latch;
 mod limit;
 mod source;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, Durability,
-    EventSink, Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing, ReleaseRequest,
-    Released, Renewed, RequestOrder,
-};
+use lock_core::{BackendError, EventSink, Invalid, Operation, Prefix};
 use redis::{Client, RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
+use crate::RedisConfig;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
@@ -26,9 +24,7 @@ use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::link::Link;
 use crate::span::Span;
-use crate::verbs::Renewal;
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
-use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
+use crate::wire::{Call, Line, Question, Retry, Wire, load};
 
 use self::source::{Handle, Source};
 
@@ -218,78 +214,11 @@ impl Redis {
     }
 }
 
-impl Backend for Redis {
-    fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
-        let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
-        match &self.source {
-            Source::Own(_) => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
-            Source::Connection(_) => redis.with_ordering(RequestOrder::InOrder),
-            #[cfg(feature = "connection-manager")]
-            Source::Manager(_) => redis.with_ordering(RequestOrder::InOrder),
-            #[cfg(feature = "deadpool")]
-            Source::Pool(_) => redis,
-            #[cfg(feature = "deadpool")]
-            Source::PoolAndLink(..) => redis.with_isolation(Isolation::Isolated),
-        }
-    }
-
-    fn listen(&self, sink: EventSink) {
-        self.wire.listen(sink);
-    }
-
-    fn locate(&self, name: &LockName) -> Option<Location> {
-        self.wire.locate(name)
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
-    }
-}
-
-#[async_trait]
-impl AsyncBackend for Redis {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        Arc::new(self.another())
-    }
-
-    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        if claim.queueing == Queueing::Wanted {
-            self.source.listen();
-        }
-        self.ask(claim, within).await
-    }
-
-    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let span = Span::from_now(within);
-        let mut answers = Vec::with_capacity(leases.len());
-        for batch in leases.chunks(LEASES_PER_SCRIPT) {
-            match self.answer(&Renewal(batch), span).await {
-                Ok(renewed) => answers.extend(renewed),
-                Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
-                Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),
-            }
-        }
-        Ok(answers)
-    }
-
-    async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(request, within).await
-    }
-
-    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.ask(lease, within).await
-    }
-
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Ok(self)
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis")
+            .field("server", &self.source.shown())
+            .field("prefix", &self.wire.prefix.as_deref())
+            .finish()
     }
 }

@@ -78,6 +78,8 @@ mod stations;
 mod traced;
 #[path = "../../../crates/lock-host/src/turn.rs"]
 mod turn;
+#[path = "../../../crates/lock-host/src/waiters.rs"]
+mod waiters;
 #[path = "../../../crates/lock-host/src/watch.rs"]
 mod watch;
 #[path = "../../../crates/lock-host/src/weak.rs"]
@@ -135,9 +137,10 @@ pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
-pub use site::{Driver, Inner, Locked, Site, Waiters};
+pub use site::{Driver, Inner, Locked, Site};
 pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Turn};
+pub use waiters::Waiters;
 pub use weak::{Standing, WeakHeld};

@@ -6,7 +6,7 @@
 
 use super::Station;
 use super::adoption::Adoption;
-use super::asking::too_slow;
+use super::grants::too_slow;
 use super::io::{ActionId, Join, Output, Request, TurnId};
 use super::pending::Of;
 use super::progress::Progress;

@@ -9,12 +9,9 @@ use super::progress::Progress;
 use super::quest::{Grant, Hint, Place, Quest};
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Operation,
-    Queueing, Terms, Ttl, Waiting, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Queueing, Terms, Waiting,
+    Width,
 };
-
-/// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
-const STALE_ANSWERS_MAX: u32 = 3;
 
 impl Station {
     /// Begins a quest for the front waiter.
@@ -191,7 +188,7 @@ impl Station {
         }
     }
 
-    fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
+    pub(super) fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
         let again = error.kind().is_transient() && self.queueing(&quest) == Queueing::Wanted;
         if error.kind().is_transient() {
             self.fail_impatient(quest.turn, &error);
@@ -215,72 +212,18 @@ impl Station {
     }
 
     /// Continues under an owner that the store has never seen, at the same pace.
-    fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
+    pub(super) fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
         let first = self.line.terms().filter(|_| quest.turn.is_none());
         let Quest { terms, fairness, turn, tries, hint, holder, drawn, .. } = quest;
         let next = Quest::new(self.owners.draw(), first.unwrap_or(terms), turn, now);
         Box::new(Quest { fairness, tries, hint, holder, drawn, ..next })
     }
 
-    fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
+    pub(super) fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
         quest.progress = Progress::Due(now + self.dice.jittered(pace::retry(quest.tries)));
         quest.trouble = Some(error);
         quest.tries = quest.tries.saturating_add(1);
         self.quests.push(quest);
-    }
-
-    /// Processes a grant, by reply or by transfer: admits a waiter, asks again, or gives the lease back.
-    fn on_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
-        let token = grant.lease.tokens.low();
-        if !quest.is_granted_by(&grant.lease, &self.name) {
-            let message = "the store granted another lease than the one that was asked for";
-            let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
-            self.on_ask_error(now, quest, error);
-        } else if let Some(floor) = quest.floor.filter(|floor| token <= *floor) {
-            self.part(now, &quest);
-            let name = self.name.clone();
-            self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
-        } else if self.waiter_of(&quest).is_none() {
-            self.part(now, &quest);
-        } else if self.meets_readers(now, &quest) {
-            self.on_second_lease(now, &quest, &grant);
-        } else if grant.is_stale(now) {
-            self.on_stale_grant(now, quest, grant);
-        } else {
-            self.exchange(now, &mut quest);
-            self.admit_first(now, grant, &quest);
-            if quest.tries > 0 {
-                self.next_may_be_served(now);
-            }
-            // Its answer is still to come, and says how the lease stands.
-            if quest.progress.due().is_none() {
-                self.quests.push(quest);
-            }
-        }
-    }
-
-    /// Asks again. If those answers are stale too, a waiter that does not wait is rejected after the second one, and the
-    /// lease is given back after the last.
-    fn on_stale_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
-        quest.place = Place::Queued;
-        if quest.progress.due().is_none() {
-            quest.was_granted(grant);
-            self.quests.push(quest);
-            return;
-        }
-        quest.granted = Some(grant.lease.tokens.width());
-        let error = too_slow(quest.terms.ttl);
-        if quest.stale_answers > 1 {
-            self.fail_impatient(quest.turn, &error);
-        }
-        if quest.stale_answers < STALE_ANSWERS_MAX {
-            quest.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
-            self.quests.push(quest);
-        } else {
-            self.part(now, &quest);
-            let next = self.with_next_owner(now, *quest);
-            self.retry(now, next, error);
-        }
     }
 
     pub(super) fn on_event(&mut self, now: Moment, event: Event) {
@@ -295,29 +238,4 @@ impl Station {
             Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }
     }
-
-    /// The store pushed a grant. When its validity began follows from the quest.
-    fn on_transfer(&mut self, now: Moment, pushed: Grant) {
-        // An owner that was drawn here belongs to the quest or the tenure, or was given up. In the last case, its release
-        // also frees this grant. Any other owner belongs to another client of the same store, which wants its grant.
-        if self.tenure_of(pushed.lease.owner).is_some() {
-            return;
-        }
-        let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
-        if !quest.is_ahead_of(&pushed.lease) {
-            let grant = Grant { basis: quest.basis, ..pushed };
-            return self.on_grant(now, quest, grant);
-        }
-        match &mut quest.progress {
-            Progress::UnderWay(..) => quest.was_granted(pushed),
-            Progress::Due(at) => *at = now,
-        }
-        self.quests.push(quest);
-    }
-}
-
-pub(super) fn too_slow(ttl: Ttl) -> BackendError {
-    let message = format!("the store answers too slowly for a ttl of {ttl}");
-    BackendError::new("backend", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
-        .with_remedy("use a longer ttl")
 }

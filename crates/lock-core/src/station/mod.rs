@@ -42,6 +42,7 @@ mod at_once;
 mod by_turn;
 mod few;
 mod floor;
+mod grants;
 mod holding;
 mod io;
 mod line;

@@ -1,6 +1,5 @@
 //! Where the connections of a tokio client come from.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,6 @@ use lock_core::Operation;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, Value};
 
-use super::Redis;
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
@@ -149,14 +147,5 @@ impl Handle {
             Self::Pooled(connection) => &mut **connection,
         };
         Either::Right(async move { connection.req_packed_command(&call.command).await?.extract_error() })
-    }
-}
-
-impl fmt::Debug for Redis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redis")
-            .field("server", &self.source.shown())
-            .field("prefix", &self.wire.prefix.as_deref())
-            .finish()
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct One<M: Model> {
     pub(super) usages: Vec<Usage>,
     pub(super) tokens: Tokens,
     pub(super) arrivals: Arrivals,
-    /// The owners of claims that stood still with the server: it may have forgotten their releases by then.
+    /// The owners of claims that were in service while the server was suspended: it may have forgotten their releases.
     pub(super) served_late: BTreeSet<Owner>,
     mistake: Option<Mistake>,
 }
