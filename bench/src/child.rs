@@ -6,6 +6,7 @@ mod by_hand;
 mod connection;
 pub(crate) mod ours;
 mod quorum;
+mod reads;
 mod sqlite;
 
 use anyhow::{Result, bail};
@@ -19,6 +20,8 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         return blocking::run(&plan);
     }
     match plan.subject {
+        Subject::Bare if reads::is_wanted_by(&plan) => run(&plan, reads::Tokios::connect()),
+        Subject::Leasehold if reads::is_wanted_by(&plan) => run(&plan, reads::Ours::connect()),
         Subject::Bare if sqlite::path(&plan).is_some() => run(&plan, sqlite::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),

@@ -26,7 +26,7 @@ impl Scenario {
             Kind::Queue | Kind::Readers => &[ByHand],
             Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
             Kind::Broken(_) => &[Leasehold, Rslock],
-            Kind::SqlitePairs { .. } | Kind::SqliteWait => &[Bare, Leasehold],
+            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => &[Bare, Leasehold],
         }
     }
 
@@ -39,7 +39,8 @@ impl Scenario {
             | Kind::Memory
             | Kind::Crash
             | Kind::SqlitePairs { .. }
-            | Kind::SqliteWait => Subject::Bare,
+            | Kind::SqliteWait
+            | Kind::Reads => Subject::Bare,
             Kind::Queue | Kind::Readers | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
             Kind::Read | Kind::Permit | Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
             Kind::Permits { .. } => Subject::Chain0,
@@ -63,7 +64,8 @@ impl Scenario {
             | Kind::Beside
             | Kind::Broken(_)
             | Kind::SqlitePairs { .. }
-            | Kind::SqliteWait => Subject::Leasehold,
+            | Kind::SqliteWait
+            | Kind::Reads => Subject::Leasehold,
         }
     }
 }

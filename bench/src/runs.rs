@@ -16,6 +16,8 @@ use crate::server::{ScriptRun, Server, Stats};
 
 /// The ttl of all scenarios but one.
 pub(crate) const TTL: Duration = Duration::from_secs(10);
+/// The URL of a store within the process.
+pub(crate) const IN_PROCESS: &str = "memory:";
 /// The ttl of a holder that dies.
 const TTL_OF_THE_DEAD: Duration = Duration::from_secs(2);
 /// The lock that somebody dies with: the first that a holder holds.
@@ -68,6 +70,7 @@ impl Ground<'_> {
             Kind::Broken(fault) => self.broken(subject, fault),
             Kind::SqlitePairs { tasks } => self.sqlite_pairs(subject, tasks),
             Kind::SqliteWait => self.sqlite_wait(subject),
+            Kind::Reads => self.reads(subject),
         }
     }
 
@@ -98,6 +101,21 @@ impl Ground<'_> {
         let report = process.report()?;
         let after = self.stats()?;
         Ok(of_pairs(&report, costs(plan.subject, report.done as f64, slice::from_ref(&report), [&before, &after])))
+    }
+
+    /// The same, where no server takes part.
+    pub(crate) fn pairs_alone(&self, plan: &Plan) -> Result<Figures> {
+        let mut process = self.start(plan)?;
+        process.go_on()?;
+        let report = process.report()?;
+        Ok(of_pairs(&report, client_costs(report.done as f64, slice::from_ref(&report))))
+    }
+
+    fn reads(&self, subject: Subject) -> Result<Figures> {
+        let Scale { warm_up, span, .. } = self.scale;
+        let work = Work::Pairs { tasks: 1, ending: Ending::Awaited, warm_up, span };
+        let plan = self.plan(subject, Runtime::CurrentThread, work);
+        self.pairs_alone(&Plan { servers: vec![IN_PROCESS.to_owned()], ..plan })
     }
 
     /// Tasks that try, while another process holds one lock of each, or none does.

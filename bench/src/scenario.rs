@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     SqlitePairs { tasks: u32 },
     /// A waiter for a lock in a SQLite file that another process holds.
     SqliteWait,
+    /// A reader that comes and goes while another one of the process reads.
+    Reads,
 }
 
 /// How a node breaks.
@@ -137,7 +139,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 35] = [
+pub(crate) const ALL: [Scenario; 36] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -189,6 +191,11 @@ pub(crate) const ALL: [Scenario; 35] = [
     scenario("sqlite-one", "SQLite: one task, a free lock", Kind::SqlitePairs { tasks: 1 }),
     scenario("sqlite-64", "SQLite: 64 tasks, a free lock each, one client", Kind::SqlitePairs { tasks: 64 }),
     scenario("sqlite-wait", "SQLite: waiting for a lock that another process holds", Kind::SqliteWait),
+    scenario(
+        "reads",
+        "A thousand reads of a lock that the process reads already; the bare pair is tokio's `RwLock`",
+        Kind::Reads,
+    ),
 ];
 
 impl Scenario {
@@ -232,6 +239,7 @@ impl Scenario {
             Kind::Broken(_) => &[P50, ToHealthy, Longest, Failed],
             Kind::SqlitePairs { .. } => &[ClientTime, P50, P99, Max, Rate, ToOne, Failed],
             Kind::SqliteWait => &[WaiterShare],
+            Kind::Reads => &[ClientTime, P50, P99, Max, Failed],
         }
     }
 
@@ -243,7 +251,8 @@ impl Scenario {
             | Kind::Held { .. }
             | Kind::Quorum { .. }
             | Kind::Beside
-            | Kind::SqlitePairs { .. } => scale.rounds,
+            | Kind::SqlitePairs { .. }
+            | Kind::Reads => scale.rounds,
             Kind::Contend { .. } | Kind::Permits { .. } | Kind::Pool(_) => scale.contended_rounds,
             Kind::Hold
             | Kind::Memory
@@ -258,7 +267,7 @@ impl Scenario {
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {
-            Kind::SqlitePairs { .. } | Kind::SqliteWait => 0,
+            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => 0,
             Kind::Pairs { .. }
             | Kind::Read
             | Kind::Permit

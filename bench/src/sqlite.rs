@@ -7,7 +7,7 @@ use anyhow::Result;
 use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
 
 use crate::figures::{Figure, Figures};
-use crate::runs::{Ground, TTL, client_costs, of_pairs};
+use crate::runs::{Ground, TTL};
 use crate::scenario::Scale;
 
 /// The lock that one process holds and another waits for: the first that a holder holds.
@@ -43,10 +43,7 @@ impl Ground<'_> {
     fn pairs_in_a_file(&self, subject: Subject, tasks: u32) -> Result<Figures> {
         let Scale { warm_up, span, .. } = self.scale;
         let work = Work::Pairs { tasks, ending: Ending::Awaited, warm_up, span };
-        let mut process = self.start(&in_file(&self.file("pairs")?, subject, work))?;
-        process.go_on()?;
-        let report = process.report()?;
-        Ok(of_pairs(&report, client_costs(report.done as f64, std::slice::from_ref(&report))))
+        self.pairs_alone(&in_file(&self.file("pairs")?, subject, work))
     }
 
     /// The URL of a file that does not exist yet.

@@ -81,7 +81,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 80] = [
+const TARGETS: [Target; 81] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -171,6 +171,8 @@ const TARGETS: [Target; 80] = [
     Target::to("sqlite-one", Leasehold, ClientTime, Bare, AtMost(1.2)),
     Target::of("sqlite-64", Leasehold, ToOne, AtLeast(5.0)),
     Target::of("sqlite-wait", Leasehold, WaiterShare, AtMost(0.5)),
+    // Readers of one process.
+    Target::to("reads", Leasehold, ClientTime, Bare, AtMost(10.0)),
 ];
 
 /// Judges all targets.

@@ -117,7 +117,7 @@ impl From<ErrorKind> for Exit {
             ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Unavailable => Self::Unavailable,
             ErrorKind::Denied => Self::Denied,
             ErrorKind::Config | ErrorKind::Protocol | ErrorKind::Unsupported | ErrorKind::OtherKind => Self::Config,
-            _ => Self::Internal,
+            ErrorKind::NotHeld | _ => Self::Internal,
         }
     }
 }

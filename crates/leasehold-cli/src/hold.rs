@@ -23,6 +23,7 @@ pub(crate) trait Lock {
 /// Acquires a lock as the wish says.
 fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, AcquireError> {
     let lock = lock.ttl(wish.ttl.get()).why(wish.why.as_str());
+    let lock = wish.job.at_most.into_iter().fold(lock, NamedLock::max_hold);
     Ok(match wish.patience {
         Patience::None => lock.try_acquire()?,
         Patience::Until(limit) => Some(lock.wait(limit).acquire()?),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use leasehold::blocking::Guard;
 use leasehold::kit::{Mark, Slot};
 
+use crate::durations::human;
 use crate::exit::{Exit, Failure};
 
 /// What a run is to leave behind.
@@ -14,6 +15,7 @@ pub(crate) struct Job {
     pub(crate) marked: Option<(Slot, Mark)>,
     pub(crate) crashed: Crashed,
     pub(crate) at_least: Option<Duration>,
+    pub(crate) at_most: Option<Duration>,
 }
 
 /// What a slot counts as whose run has crashed.
@@ -27,7 +29,16 @@ pub(crate) enum Crashed {
 
 impl Job {
     /// A run that leaves nothing behind.
-    pub(crate) const NONE: Self = Self { marked: None, crashed: Crashed::HasRun, at_least: None };
+    pub(crate) const NONE: Self = Self { marked: None, crashed: Crashed::HasRun, at_least: None, at_most: None };
+}
+
+impl Job {
+    /// Why the lock was lost that was held for so long, if that was for `at_most`. The command is ended at most this
+    /// long before.
+    pub(crate) fn overrun(&self, held: Duration, before: Duration) -> Option<String> {
+        let at_most = self.at_most.filter(|at_most| held.saturating_add(before) >= *at_most)?;
+        Some(format!("the command ran for as long as --at-most {} allows", human(at_most)))
+    }
 }
 
 /// The lock that marks a slot, held.

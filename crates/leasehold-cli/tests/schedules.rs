@@ -95,6 +95,16 @@ fn at_least_keeps_the_lock_after_a_short_command() {
 }
 
 #[test]
+fn a_command_that_takes_too_long_is_ended_and_the_lock_is_free() {
+    let leasehold = Leasehold::new();
+    let output = leasehold.run("--ttl 3s --at-most 4s --at-least 3s slow", "sleep 60 & wait");
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), 76, "{said}");
+    assert!(said.contains("as long as --at-most 4s allows"), "{said}");
+    assert_eq!(leasehold.json("show slow")["held"], false, "at-least is for a run that has ended");
+}
+
+#[test]
 fn what_cannot_be_is_refused_and_changes_nothing() {
     let leasehold = Leasehold::new();
     for (line, words) in [
@@ -106,6 +116,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         ("--retry-after-crash a", &["--slot"]),
         ("--slot 2099-01-01 -s a", &["--slot", "--shared"]),
         ("--at-least 1m --slots 2 a", &["--at-least", "--slots"]),
+        ("--at-least 2m --at-most 1m a", &["at-least", "2m", "above --at-most, which is 1m"]),
+        ("--at-most 5s a", &["at-most", "5s", "8s", "--grace"]),
         ("--at-least soon a", &["at-least", "soon"]),
     ] {
         let output = leasehold.run(line, "touch ran");

@@ -8,7 +8,7 @@
 //! - [`Event`]s are what the store sends by itself, such as a grant to a waiter in its queue. [`Listeners`] passes them
 //!   on.
 //! - [`AsyncInspect`] and [`BlockingInspect`] are the optional interface for operators, [`AsyncLatch`] and [`BlockingLatch`] are for
-//!   stores with latches.
+//!   stores with latches, and [`AsyncLimit`] and [`BlockingLimit`] for those that can change the limit of a semaphore.
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
 //!
 //! The crate `lock-conformance` has a suite of tests for every backend, and `lock-memory` is the backend to read first.
@@ -77,9 +77,9 @@
 //! ```
 
 pub use lock_core::{
-    Ability, Answer, AsyncBackend, AsyncInspect, AsyncLatch, Backend, BackendError, BlockingBackend, BlockingInspect,
-    BlockingLatch, Capabilities, Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced,
-    FencingToken, Heard, Holder, Isolation, Lease, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
-    NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Slots, Terms,
-    TokenRange, Ttl, Waiting, Width, inspect, latch, node,
+    Ability, Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, BlockingBackend,
+    BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Certainty, Claim, Counter, Durability, Effect,
+    ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder, Isolation, Lease, Limit, Listener, Listeners,
+    Location, LockName, Mode, ModeKind, Moment, NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest,
+    Released, Renewed, RequestOrder, Slots, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
 };

@@ -292,6 +292,7 @@ pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
     SharedGuard,
 };
+pub use lock_core::limit::LimitError;
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
     Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,

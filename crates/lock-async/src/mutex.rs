@@ -107,7 +107,7 @@ impl<M> NamedLock<M> {
     /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
     /// stays held in between, and those who wait for it keep their places.
     ///
-    /// Whoever adopts a ticket first has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
+    /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
     /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
     /// same slots. While the store is away, this waits as `acquire` does, but never for another holder.
     ///
@@ -255,6 +255,9 @@ async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>)
 
 /// Waits for a turn, for a guard of any kind.
 async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
+    if let Some(held) = asking.join_at_once(Tasks::hold) {
+        return Ok(held);
+    }
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
         let verdict = answer(turn.site(), turn.id(), verdict).await;

@@ -52,6 +52,11 @@ impl Tasks {
         verdict
     }
 
+    /// A task holds without having waited.
+    pub(crate) fn hold(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.by_turn.insert(turn, Task::Holds { hold, hears: None });
+    }
+
     /// Sets the receiver of a hold's outcome. Returns false if the turn has already ended.
     pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> bool {
         self.hear(turn, ended.map(Hears::End))

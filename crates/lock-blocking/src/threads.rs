@@ -107,6 +107,11 @@ impl Threads {
         self.by_turn.insert(turn, Box::new(Thread { presence: Presence::Here, ..Thread::default() }));
     }
 
+    /// A thread holds without having waited.
+    pub(crate) fn hold(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.by_turn.insert(turn, Box::new(Thread { part: Part::Holds(hold), ..Thread::default() }));
+    }
+
     /// Something is to be run.
     pub(crate) fn push(&mut self, action: Action) {
         if let Request::Acquire(claim) = &action.request {

@@ -1,12 +1,14 @@
 //! Whether a store has what a case needs, and what is checked if it has not.
 
 use lock_core::latch::LatchError;
-use lock_core::{Ability, Capabilities, Durability, Effect, ErrorKind, Released, Waiting};
+use lock_core::{Ability, AcquireError, Capabilities, Durability, Effect, ErrorKind, Released, Waiting};
+use lock_host::Unchanged;
 
 use crate::bench::Bench;
+use crate::facade::options;
 use crate::fault::Fault;
 use crate::need::Need;
-use crate::verbs::{claim, waiting_claim};
+use crate::verbs::{LONG, claim, waiting_claim};
 
 impl Need {
     pub(crate) fn is_met(self, bench: &Bench) -> bool {
@@ -28,6 +30,7 @@ impl Need {
             Self::Queue => a_wish_for_a_place_leaves_none(bench),
             Self::Latch => a_latch_is_refused_with_a_reason(bench),
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
+            Self::Ability(Ability::Replace) => a_lock_is_not_detached(bench),
             // Its absence was observed, or the harness cannot do it, as its list says.
             Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Mode(_) | Self::Fault(_) => {}
         }
@@ -60,6 +63,14 @@ fn a_latch_is_refused_with_a_reason(bench: &Bench) {
     };
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");
     assert!(error.remedy().is_some(), "{error}");
+}
+
+fn a_lock_is_not_detached(bench: &Bench) {
+    let refused = bench.client().acquire("a", &options(LONG)).unwrap().detach();
+    let refused = refused.expect_err("nobody could adopt it");
+    let Unchanged::Refused(AcquireError::Backend(error)) = refused.reason() else { panic!("{:?}", refused.reason()) };
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");
+    refused.into_guard().release().unwrap();
 }
 
 fn ends_with_its_process(bench: &Bench) {

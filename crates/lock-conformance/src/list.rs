@@ -106,6 +106,7 @@ macro_rules! __cases {
                 a_reset_begins_anew: Latch;
                 a_reset_that_is_repeated_ends_one_generation: Latch;
                 an_arrival_that_is_repeated_after_a_reset_is_not_counted: Latch;
+                a_count_that_is_repeated_after_a_reset_is_not_set: Latch;
                 an_arrival_without_an_answer_counts_once: Latch;
                 a_lock_of_the_same_name_is_independent: Latch;
                 a_waiter_goes_on_when_the_last_one_arrives: Latch;

@@ -12,10 +12,10 @@ use crate::{FencingToken, Invalid, Lease, LockName, Mode, Owner};
 /// How the text of a ticket begins. Another form would begin in another way.
 const FORM: &str = "lht1";
 
-/// What it takes to go on with a lock that a guard has let go of with `detach`, in another task, thread or process. Whoever
-/// adopts it first has the lock; the others get an error.
+/// What it takes to go on with a lock that a guard has let go of with `detach`, in another task, thread or process. The first one
+/// to adopt it has the lock; the others get an error.
 ///
-/// A ticket is a secret: whoever has it can take the lock over. `Debug` and `Display` hide the secret;
+/// A ticket is a secret: anyone who has it can take the lock over. `Debug` and `Display` hide the secret;
 /// [`expose`](Self::expose) and serde give the whole ticket as text, which [`FromStr`] and serde read again.
 ///
 /// Nobody renews the lease of a ticket. If it is not adopted before the ttl is over, the lock is free.
@@ -81,13 +81,14 @@ impl Ticket {
     /// Refuses a ticket for something else than this.
     ///
     /// # Errors
-    /// `Invalid` for another name, another kind of lock, or a semaphore of another limit.
+    /// `Invalid` for another name, or another kind of lock. The limit of a semaphore may be another one, because it can be
+    /// [changed](crate::limit).
     pub fn check(&self, name: &LockName, mode: Mode) -> Result<(), Invalid> {
         let refused = |problem: String, remedy| Err(Invalid::new("ticket for", &self.name, problem, remedy));
         if self.name != *name {
             return refused(format!("the lock is \"{name}\""), "adopt it through a lock of its name");
         }
-        if self.mode.kind() != mode.kind() || !self.mode.suits(mode) {
+        if self.mode.kind() != mode.kind() {
             let problem = format!("it is for {}, not for {}", wanted(self.mode), wanted(mode));
             return refused(problem, "adopt it through a lock of the kind that it was made for");
         }
@@ -116,7 +117,7 @@ fn wanted(mode: Mode) -> String {
     match mode {
         Mode::Exclusive => "a mutex".to_owned(),
         Mode::Shared => "a reader".to_owned(),
-        Mode::Permits { limit, .. } => format!("a semaphore of limit {limit}"),
+        Mode::Permits { .. } => "a semaphore".to_owned(),
     }
 }
 
@@ -227,7 +228,8 @@ mod tests {
         assert!(name.starts_with("ticket for \"a:b\" is not valid: the lock is \"c\""), "{name}");
         let kind = refused(Mode::Shared, "a:b", Mode::Exclusive);
         assert!(kind.contains("it is for a reader, not for a mutex"), "{kind}");
-        let limit = refused(permits(2, 4), "a:b", permits(1, 5));
-        assert!(limit.contains("it is for a semaphore of limit 4, not for a semaphore of limit 5"), "{limit}");
+        assert_eq!(refused(permits(2, 4), "a:b", permits(1, 5)), "", "the limit was changed");
+        let kind = refused(permits(2, 4), "a:b", Mode::Shared);
+        assert!(kind.contains("it is for a semaphore, not for a reader"), "{kind}");
     }
 }

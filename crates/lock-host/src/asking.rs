@@ -29,7 +29,7 @@ pub struct Asking<'a, D: Driver, M = Exclusive> {
     acquisition: Acquisition,
     cancel: Option<CancelToken>,
     /// What it wants to adopt, if it does not want a new lease.
-    ticket: Option<Ticket>,
+    ticket: Option<Box<Ticket>>,
 }
 
 impl<'a, D: Driver, M> Asking<'a, D, M> {
@@ -52,7 +52,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// Asks for the lease of a ticket that suits the lock, instead of a new one.
     pub(crate) fn adopting(mut self, ticket: &Ticket) -> Self {
         self.terms.mode = ticket.mode();
-        Self { ticket: Some(ticket.clone()), ..self }
+        Self { ticket: Some(Box::new(ticket.clone())), ..self }
     }
 
     /// Accepts the first answer of the store, whatever wait was set.
@@ -76,18 +76,39 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Err(AcquireError::Cancelled)
     }
 
-    /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
-    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
-        let id = self.site.ports().next_turn();
+    /// A wish of a new turn.
+    fn wish(&self) -> Join {
+        let turn = self.site.ports().next_turn();
         let LockOptions { attempts, fairness, max_hold, .. } = *self.options;
         let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
+        Join { turn, terms, patience, attempts, fairness, max_hold, note }
+    }
+
+    /// Joins the readers of a shared lease, if that needs no request and nobody waits. `begin` puts the turn among those that
+    /// hold at the site.
+    pub fn join_at_once(&self, begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>)) -> Option<Held<D, M>> {
+        if self.terms.mode != Mode::Shared || self.ticket.is_some() {
+            return None;
+        }
+        let join = self.wish();
+        let mut inner = self.site.lock();
+        let hold = self.site.join_at_once(&mut inner, &join)?;
+        begin(&mut inner.waiters, join.turn, Arc::clone(&hold));
+        drop(inner);
+        self.acquisition.succeeded(hold.token());
+        Some(Held::new(Turn::new(Arc::clone(&self.site), join.turn), hold, Arc::clone(self.stations)))
+    }
+
+    /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
+    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
+        let join = self.wish();
+        let id = join.turn;
         let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
         let begun = begin(&mut inner.waiters, id);
         inner.joins(&self.acquisition);
-        let join = Join { turn: id, terms, patience, attempts, fairness, max_hold, note };
-        let input = match self.ticket.clone() {
-            Some(ticket) => Input::Adopt { join, ticket },
+        let input = match self.ticket.as_deref() {
+            Some(ticket) => Input::Adopt { join, ticket: ticket.clone() },
             None => Input::Join(join),
         };
         self.site.feed(&mut inner, input);

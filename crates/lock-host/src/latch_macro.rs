@@ -54,18 +54,24 @@ macro_rules! latch {
 
             /// Sets how many arrivals are expected: 1 to 100,000. The same number again changes nothing.
             ///
-            /// A request that was not answered is repeated for up to 10 s. If the latch is reset meanwhile, the number may be set for the
-            /// new generation too. So reset a latch only after the calls that set its number have returned.
+            /// The number is for the generation that is present when the call begins. If that is reset during the call, the number is not
+            /// set for the new one, and the state that is returned shows that one.
             ///
             /// # Errors
-            /// `OtherCount` if another number is set for this generation, which stays; `Invalid` for an invalid number, name or ttl;
+            /// `OtherCount` if another number is set for this generation, which stays; `Expired` if the ttl of the latch passed during
+            /// the call; `Invalid` for an invalid number, name or ttl;
             /// `Backend` if the store failed or has no latches; `Closed` if this client was closed.
             ///
             $(#[$expect])*
             pub $($async)? fn expect(&self, count: u32) -> Result<LatchState, LatchError> {
                 let call = self.0.call(Bell::default())?;
-                let (request, count) = call.expectation(count)?;
-                call.expected(count, insist(&call, &request)$($await)*?)
+                let count = call.count(count)?;
+                let made = call.stored(insist(&call, &call.make())$($await)*?)?;
+                if made.expected.is_some() {
+                    return call.agreed(count, made);
+                }
+                let seen = insist(&call, &call.expectation(count, &made))$($await)*?;
+                call.expected(count, &made, seen)
             }
 
             /// Arrives, as somebody who has not arrived before: each call counts.

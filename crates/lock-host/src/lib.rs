@@ -7,7 +7,7 @@
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
 //! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
 //!   wait), `site` (a station with its waiters).
-//! - One hold: `turn`, `proof`, `inquiry` (a request to the store about it).
+//! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
 //! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
@@ -54,6 +54,7 @@ mod traced;
 mod traced;
 mod turn;
 mod watch;
+mod weak;
 
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
@@ -79,4 +80,5 @@ pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site, Waiters};
 pub use sleepers::Wake;
 pub use stations::Stations;
-pub use turn::{Held, Standing, Turn, WeakHeld};
+pub use turn::{Held, Turn};
+pub use weak::{Standing, WeakHeld};

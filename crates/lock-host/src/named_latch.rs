@@ -78,13 +78,22 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
         Ok(self.request(Act::Arrive { id, call, ttl: self.ttl }))
     }
 
-    /// A count of arrivals to expect.
+    /// A count of arrivals.
     ///
     /// # Errors
     /// `Invalid` for an invalid count.
-    pub fn expectation(&self, count: u32) -> Result<(Request, Count), LatchError> {
-        let count = Count::new(count)?;
-        Ok((self.request(Act::Expect { count, ttl: self.ttl }), count))
+    pub fn count(&self, count: u32) -> Result<Count, LatchError> {
+        Ok(Count::new(count)?)
+    }
+
+    /// The latch, made if there is none.
+    pub fn make(&self) -> Request {
+        self.request(Act::Make { ttl: self.ttl })
+    }
+
+    /// A count to expect in the generation that was made or found.
+    pub fn expectation(&self, count: Count, made: &LatchState) -> Request {
+        self.request(Act::Expect { count, generation: made.generation, ttl: self.ttl })
     }
 
     /// The end of a generation.
@@ -125,12 +134,24 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
         })
     }
 
-    /// The latch after its count was set.
+    /// The latch after its count was set. If it was reset meanwhile, the count is not for the new generation, which is returned as
+    /// it is.
     ///
     /// # Errors
-    /// `OtherCount` if it expects another number; those of [`stored`](Self::stored).
-    pub fn expected(&self, asked: Count, seen: Seen) -> Result<LatchState, LatchError> {
-        let state = self.stored(seen)?;
+    /// `Expired` if the latch was forgotten meanwhile; those of [`agreed`](Self::agreed).
+    pub fn expected(&self, asked: Count, made: &LatchState, seen: Seen) -> Result<LatchState, LatchError> {
+        match seen.state {
+            None => Err(LatchError::Expired { name: self.name.clone() }),
+            Some(state) if state.generation != made.generation => Ok(state),
+            Some(state) => self.agreed(asked, state),
+        }
+    }
+
+    /// The latch, if it expects this number or none.
+    ///
+    /// # Errors
+    /// `OtherCount` if it expects another number.
+    pub fn agreed(&self, asked: Count, state: LatchState) -> Result<LatchState, LatchError> {
         match state.expected {
             Some(expected) if expected != asked => {
                 Err(LatchError::OtherCount { name: self.name.clone(), expected, asked })
@@ -252,7 +273,7 @@ mod tests {
         let (_, stations) = clock_and_stations();
         let mut latch = NamedLatch::new(&stations, "a");
         let call = latch.call(Bell::default()).unwrap();
-        assert!(matches!(call.expectation(0), Err(LatchError::Invalid(_))));
+        assert!(matches!(call.count(0), Err(LatchError::Invalid(_))));
         assert!(matches!(call.arrival(Some("")), Err(LatchError::Invalid(_))));
         assert_ne!(call.arrival(None).unwrap(), call.arrival(None).unwrap());
         drop(call);

@@ -108,7 +108,7 @@ pub enum Occurrence {
         /// How long the lock was held.
         held: Duration,
     },
-    /// A hold was detached: its lease stays at the store, for whoever adopts its ticket, or until its ttl is over.
+    /// A hold was detached: its lease stays at the store, until its ticket is adopted, or until its ttl is over.
     #[non_exhaustive]
     Detached {
         /// The lock.

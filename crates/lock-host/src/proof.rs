@@ -120,7 +120,7 @@ mod tests {
         let (proof, hold) = proof(&clock, Mode::Exclusive, Slots::NONE);
         assert_eq!((proof.name(), proof.fencing_token().get(), proof.remaining()), (&name, 7, TTL));
         assert!(proof.check().is_ok() && proof.valid_until() > Instant::now());
-        assert_eq!(proof.lease_id(), LeaseId::of(Owner::from_random([1; 16]), tokens.low()));
+        assert_eq!(proof.lease_id(), LeaseId::of(Owner::from_random([1; 16]), proof.fencing_token()));
         clock.advance(TTL);
         assert!(matches!(proof.check().unwrap_err().reason, LossReason::Expired(None)));
         hold.extend(clock.now() + TTL);

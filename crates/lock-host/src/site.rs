@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use lock_core::station::{Action, Input, Output, Station, TurnId};
+use lock_core::station::{Action, Input, Join, Leaving, Output, Station, TurnId};
 use lock_core::{AcquireError, BackendError, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
@@ -134,7 +134,7 @@ impl<D: Driver> Site<D> {
         }
         let feed = |inner: &mut Inner<D::Waiters>| {
             let now = self.ports.clock.now();
-            if !inner.does_at_once(now, &input) {
+            if !inner.leaves_at_once(now, &input) {
                 self.feed_unguarded(inner, now, input);
             }
         };
@@ -144,6 +144,17 @@ impl<D: Driver> Site<D> {
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
         }
+    }
+
+    /// Has a reader join a shared lease, if the station can do it at once, and observers need not be told. Then no alarm changes,
+    /// and the caller puts the turn among those that hold here.
+    pub(crate) fn join_at_once(&self, inner: &mut Inner<D::Waiters>, join: &Join) -> Option<Arc<Hold>> {
+        if inner.condition == Condition::Broken || inner.diary.is_some() {
+            return None;
+        }
+        let join = || inner.station.join_at_once(self.ports.clock.now(), join);
+        // After a panic, the usual way leads to another one, which ends the station.
+        catch_unwind(AssertUnwindSafe(join)).ok().flatten()
     }
 
     /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
@@ -269,19 +280,14 @@ impl<D: Driver> Site<D> {
 }
 
 impl<W: Waiters> Inner<W> {
-    /// Gives the input to the station and carries out its output, if it can be done at once. Then no alarm changes.
-    fn does_at_once(&mut self, now: Moment, input: &Input) -> bool {
-        match input {
-            Input::Join(join) if self.diary.is_none() => {
-                let hold = self.station.join_at_once(now, join);
-                hold.map(|hold| self.waiters.admit(join.turn, hold)).is_some()
-            }
-            Input::Leave(leaving) if self.diary.is_none() && self.station.leave_at_once(now, leaving.turn) => {
-                self.waiters.end(leaving.turn, Ok(Released::Released));
-                true
-            }
-            _ => false,
+    /// Ends the turn of a reader that leaves, if the station can do it at once. Then no alarm changes.
+    fn leaves_at_once(&mut self, now: Moment, input: &Input) -> bool {
+        let Input::Leave(Leaving { turn, .. }) = input else { return false };
+        let ends = self.diary.is_none() && self.station.leave_at_once(now, *turn);
+        if ends {
+            self.waiters.end(*turn, Ok(Released::Released));
         }
+        ends
     }
 }
 

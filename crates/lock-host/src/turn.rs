@@ -17,7 +17,8 @@ use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
-use crate::sync::{Arc, Weak};
+use crate::sync::Arc;
+use crate::weak::WeakHeld;
 
 /// A turn of this process at a site. Dropping it leaves the line, or ends the hold.
 pub struct Turn<D: Driver> {
@@ -160,11 +161,7 @@ impl<D: Driver, M> Held<D, M> {
 
     /// A handle that sees the end of the hold and does not keep it.
     pub fn downgrade(&self) -> WeakHeld<D> {
-        WeakHeld {
-            site: Arc::downgrade(&self.turn.site),
-            turn: self.turn.id,
-            hold: Arc::clone(Proof::hold(&self.proof)),
-        }
+        WeakHeld::new(&self.turn.site, self.turn.id, Arc::clone(Proof::hold(&self.proof)))
     }
 
     /// Begins to ask the store about the hold.
@@ -231,81 +228,5 @@ impl<D: Driver> Held<D, Exclusive> {
     pub fn keeping(&self, time: Duration) -> Result<Leaving, BackendError> {
         let keep = self.site().ports().policy.store.keep(time)?;
         Ok(Leaving { turn: self.turn.id, keep: Some(keep) })
-    }
-}
-
-/// Sees the end of a hold. Keeps neither the hold nor the client.
-pub struct WeakHeld<D: Driver> {
-    site: Weak<Site<D>>,
-    turn: TurnId,
-    hold: Arc<Hold>,
-}
-
-/// How a hold stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is held, and ends after this time unless it is renewed.
-    Held(Duration),
-    /// It was lost before its guard ended it.
-    Lost(Lost),
-    /// Its guard has ended it.
-    GivenUp,
-}
-
-impl<D: Driver> WeakHeld<D> {
-    /// Where it is held; `None` once the client is gone, which is after the hold has ended.
-    pub fn site(&self) -> Option<Arc<Site<D>>> {
-        self.site.upgrade()
-    }
-
-    /// The turn that holds or held.
-    pub fn turn(&self) -> TurnId {
-        self.turn
-    }
-
-    /// What the station knows of the hold, which may have changed its mode since.
-    fn hold(&self) -> &Hold {
-        self.hold.latest()
-    }
-
-    /// Why the hold was lost, if it was.
-    pub fn lost(&self) -> Option<Lost> {
-        self.hold().lost()
-    }
-
-    /// Whether the hold was lost, or its guard has ended it.
-    pub fn has_ended(&self) -> bool {
-        let hold = self.hold();
-        hold.lost().is_some() || hold.is_given_up() || self.site.strong_count() == 0
-    }
-
-    /// How the hold stands. At the deadline this ticks the station, so that the hold is lost even if the alarms
-    /// are late.
-    pub fn standing(&self, site: &Site<D>) -> Standing {
-        let remaining = || self.hold().remaining(site.ports().clock.now());
-        if !self.has_ended() && remaining().is_zero() {
-            site.handle(Input::Tick);
-        }
-        match self.hold().lost() {
-            Some(lost) => Standing::Lost(lost),
-            None if self.has_ended() => Standing::GivenUp,
-            None => Standing::Held(remaining()),
-        }
-    }
-}
-
-impl<D: Driver> Clone for WeakHeld<D> {
-    fn clone(&self) -> Self {
-        Self { site: Weak::clone(&self.site), turn: self.turn, hold: Arc::clone(&self.hold) }
-    }
-}
-
-impl<D: Driver> fmt::Debug for WeakHeld<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hold = self.hold();
-        f.debug_struct("WeakHeld")
-            .field("name", &hold.lease().name)
-            .field("token", &hold.token())
-            .finish_non_exhaustive()
     }
 }

@@ -60,10 +60,15 @@ impl Latches {
         }
         let change = match act {
             Act::Arrive { id, call, ttl } => self.stored(now, name, *ttl).arrive(id, *call),
-            Act::Expect { count, ttl } => match self.by_name.get(name).and_then(|latch| latch.state.expected) {
-                Some(expected) if expected != *count => Change::Small,
-                Some(_) | None => self.stored(now, name, *ttl).change(|state| state.expected = Some(*count)),
-            },
+            Act::Make { ttl } => self.stored(now, name, *ttl).change(|_| {}),
+            Act::Expect { count, generation, ttl } => {
+                match self.state(name).filter(|state| state.generation == *generation) {
+                    Some(state) if state.expected.is_none_or(|expected| expected == *count) => {
+                        self.stored(now, name, *ttl).change(|state| state.expected = Some(*count))
+                    }
+                    Some(_) | None => Change::Small,
+                }
+            }
             Act::Reset { generation, ttl } => self.reset(now, name, *generation, *ttl),
             Act::Look { watching } => return (self.look(now, client, name, *watching), BTreeSet::new()),
         };
@@ -72,6 +77,11 @@ impl Latches {
             Change::Great => self.watching.remove(name).map(|watchers| watchers.clients).unwrap_or_default(),
         };
         (Seen { state: self.state(name), told: false }, told)
+    }
+
+    /// New generations get higher numbers than this from now on.
+    pub(crate) fn raise(&mut self, floor: u64) {
+        self.generations = self.generations.max(floor);
     }
 
     fn state(&self, name: &LockName) -> Option<LatchState> {

@@ -39,9 +39,11 @@ impl Store {
         Self::default()
     }
 
-    /// From now on, draws only tokens above this one. A simulator of a store that counts on from its clock uses this.
+    /// From now on, draws only tokens above this one, and gives higher numbers to new generations of latches. A simulator of a
+    /// store that counts on from its clock uses this.
     pub fn raise_tokens(&mut self, floor: FencingToken) {
         self.last_token.raise(floor);
+        self.latches.raise(floor.get());
     }
 
     /// The owners that hold or wait anywhere. Some may be over: nothing is forgotten until the next request about its lock.
@@ -58,7 +60,7 @@ impl Store {
     /// - A shared one fits if all others are shared.
     /// - Permits fit if no more than the limit are taken with them.
     ///
-    /// If the [limit](limit) of a semaphore was set, a claim for permits is served under that.
+    /// If the limit of a semaphore was set (see [`limit`]), a claim for permits is served under that.
     ///
     /// The waiters before it are served first, as far as they fit. A claim that is barging is then granted if it fits, although
     /// others wait that do not. A claim that is not granted takes or refreshes its place if

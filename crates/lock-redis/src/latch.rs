@@ -24,7 +24,10 @@ impl Question for &Request {
             Act::Arrive { id, call: number, ttl } => {
                 call("arrive").arg(ttl.as_millis()).arg(id.as_str()).arg(number.to_string())
             }
-            Act::Expect { count, ttl } => call("expect").arg(ttl.as_millis()).arg(count.get()),
+            Act::Make { ttl } => call("make").arg(ttl.as_millis()),
+            Act::Expect { count, generation, ttl } => {
+                call("expect").arg(ttl.as_millis()).arg(count.get()).arg(generation.get())
+            }
             Act::Reset { generation, ttl } => call("reset").arg(ttl.as_millis()).arg(generation.get()),
             Act::Look { watching } => call("look").arg(inbox(wire, *watching)),
         })

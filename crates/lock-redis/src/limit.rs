@@ -32,9 +32,8 @@ impl Question for &Request {
             [Value::BulkString(word), Value::Int(limit), Value::Int(used)] if word == b"usage" => {
                 usage(*limit, *used).ok_or_else(Failure::strange_answer)
             }
-            [Value::BulkString(word), Value::Int(limit)] if word == b"otherkind" => {
-                let used = mode_of(*limit, 1).ok_or_else(Failure::strange_answer)?;
-                Err(Failure::in_other_use(used, Mode::one_permit(self.known)))
+            [Value::BulkString(word), Value::Int(limit)] => {
+                Err(refused(Mode::one_permit(self.known), word, *limit).unwrap_or_else(Failure::strange_answer))
             }
             _ => Err(Failure::strange_answer()),
         }
@@ -53,4 +52,13 @@ fn usage(limit: i64, used: i64) -> Option<Usage> {
 /// A limit as a script states it.
 pub(crate) fn limit_from(number: i64) -> Option<Limit> {
     Limit::new(u32::try_from(number).ok()?).ok()
+}
+
+/// Why a claim of this mode is refused where this limit is in use.
+pub(crate) fn refused(asked: Mode, word: &[u8], limit: i64) -> Option<Failure> {
+    match word {
+        b"otherkind" => Some(Failure::in_other_use(mode_of(limit, 1)?, asked)),
+        b"above" => Some(Failure::above_limit(limit_from(limit)?, asked.count())),
+        _ => None,
+    }
 }

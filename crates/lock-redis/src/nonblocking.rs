@@ -6,7 +6,6 @@ mod latch;
 mod limit;
 mod source;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -292,14 +291,5 @@ impl AsyncBackend for Redis {
 
     fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
         Ok(self)
-    }
-}
-
-impl fmt::Debug for Redis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redis")
-            .field("server", &self.source.shown())
-            .field("prefix", &self.wire.prefix.as_deref())
-            .finish()
     }
 }

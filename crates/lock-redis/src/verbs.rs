@@ -10,13 +10,11 @@ use redis::Value;
 
 use crate::channel::Channel;
 use crate::failure::Failure;
-use crate::limit::limit_from;
+use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
 use crate::seen::Seen;
-use crate::value::{
-    Key, Keys, Stored, limit_of, mode_of, of_lease, of_owner, of_shared_lease, of_tokens, slots, token,
-};
+use crate::value::{Key, Keys, Stored, limit_of, of_lease, of_owner, of_shared_lease, of_tokens, slots, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
@@ -94,15 +92,6 @@ impl Question for &Claim {
 
 fn untold(position: u32) -> Duration {
     UNTOLD_STEP.saturating_mul(position).max(UNTOLD_MIN)
-}
-
-/// Why a claim of this mode is refused where this limit is in use.
-fn refused(asked: Mode, word: &[u8], limit: i64) -> Option<Failure> {
-    match word {
-        b"otherkind" => Some(Failure::in_other_use(mode_of(limit, 1)?, asked)),
-        b"above" => Some(Failure::above_limit(limit_from(limit)?, asked.count())),
-        _ => None,
-    }
 }
 
 fn fresh_grant(claim: &Claim, low: i64) -> Option<Answer> {

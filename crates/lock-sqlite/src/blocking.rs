@@ -128,7 +128,9 @@ impl BlockingLatch for Sqlite {
     fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
         match request.act {
             Act::Look { .. } => Self::ask(self, Glance(request.name.clone()), within),
-            Act::Arrive { .. } | Act::Expect { .. } | Act::Reset { .. } => Self::ask(self, request.clone(), within),
+            Act::Arrive { .. } | Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } => {
+                Self::ask(self, request.clone(), within)
+            }
         }
     }
 }

@@ -47,9 +47,13 @@ impl Transaction<'_> {
                 let state = self.present(&key, state)?;
                 self.arrive(&key, state, id, *call, *ttl)?;
             }
-            Act::Expect { count, ttl } => {
-                if state.and_then(|state| state.expected).is_none_or(|expected| expected == *count) {
-                    let mut state = self.present(&key, state)?;
+            Act::Make { ttl } => {
+                let state = self.present(&key, state)?;
+                self.set_latch(&key, state, *ttl)?;
+            }
+            Act::Expect { count, generation, ttl } => {
+                let state = state.filter(|state| state.generation == *generation);
+                if let Some(mut state) = state.filter(|state| state.expected.is_none_or(|known| known == *count)) {
                     state.expected = Some(*count);
                     self.set_latch(&key, state, *ttl)?;
                 }

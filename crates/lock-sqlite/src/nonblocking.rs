@@ -117,7 +117,9 @@ impl AsyncLatch for Sqlite {
     async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
         match request.act {
             Act::Look { .. } => self.0.ask(Glance(request.name.clone()), within).await,
-            Act::Arrive { .. } | Act::Expect { .. } | Act::Reset { .. } => self.0.ask(request.clone(), within).await,
+            Act::Arrive { .. } | Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } => {
+                self.0.ask(request.clone(), within).await
+            }
         }
     }
 }

@@ -80,6 +80,8 @@ mod traced;
 mod turn;
 #[path = "../../../crates/lock-host/src/watch.rs"]
 mod watch;
+#[path = "../../../crates/lock-host/src/weak.rs"]
+mod weak;
 
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
@@ -137,4 +139,5 @@ pub use site::{Driver, Inner, Locked, Site, Waiters};
 pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
-pub use turn::{Held, Standing, Turn, WeakHeld};
+pub use turn::{Held, Turn};
+pub use weak::{Standing, WeakHeld};

@@ -86,6 +86,8 @@ pub enum Fault {
     Buried,
     /// A waiter was admitted by a message.
     AdmittedByPush,
+    /// Two locks were held as one.
+    SetHeld,
     /// A waiter gave up.
     Cancelled,
     /// A holder lost its hold.
@@ -106,16 +108,28 @@ pub enum Fault {
     HeldTogether,
     /// Some permits were given back.
     GaveBack,
+    /// All had arrived at a latch.
+    Opened,
+    /// A latch was reset.
+    LatchReset,
+    /// An arrival was repeated after a reset.
+    LateArrival,
     /// A barging claim was granted before others that had waited for longer.
     Barged,
+    /// A holder let go of its lease.
+    Detached,
+    /// Somebody went on with a lease that was detached.
+    Adopted,
+    /// A ticket was over when somebody wanted to adopt it.
+    TicketOver,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::Barged as usize + 1;
+    const COUNT: usize = Self::TicketOver as usize + 1;
 
     /// What can go wrong with one Redis.
-    pub const WITH_ONE_REDIS: [Self; 29] = [
+    pub const WITH_ONE_REDIS: [Self; 30] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -142,13 +156,14 @@ impl Fault {
         Self::HandedToTheDead,
         Self::Buried,
         Self::AdmittedByPush,
+        Self::SetHeld,
         Self::Cancelled,
         Self::Lost,
         Self::WriteRefused,
     ];
 
     /// What happens besides at the reference store, which does more than hold locks for one at a time.
-    pub const OF_ALL_KINDS: [Self; 9] = [
+    pub const OF_ALL_KINDS: [Self; 15] = [
         Self::RequestDoubled,
         Self::Kept,
         Self::Replaced,
@@ -157,7 +172,13 @@ impl Fault {
         Self::Upgraded,
         Self::HeldTogether,
         Self::GaveBack,
+        Self::Opened,
+        Self::LatchReset,
+        Self::LateArrival,
+        Self::Adopted,
         Self::Barged,
+        Self::Detached,
+        Self::TicketOver,
     ];
 
     /// What goes wrong in the plots of a quorum.

@@ -1,6 +1,6 @@
 //! The owners of a station's claims, until it is certain that the store has forgotten them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
 use lock_core::{Certainty, Moment, NameKind, Owner, Waiting};
@@ -12,6 +12,8 @@ pub(crate) struct Ledger {
     releases: BTreeMap<ActionId, Owner>,
     /// The owner of the last action, if it was its first.
     new: Option<Owner>,
+    /// Those of leases that were adopted, or asked for. Of them there may be more.
+    adopted: BTreeSet<Owner>,
     /// Whether permits were ever asked for.
     pub(crate) permits: bool,
 }
@@ -31,7 +33,14 @@ enum Parted {
 
 impl Ledger {
     pub(crate) fn new(waiting: Waiting) -> Self {
-        Self { waiting, owners: BTreeMap::new(), releases: BTreeMap::new(), new: None, permits: false }
+        Self {
+            waiting,
+            owners: BTreeMap::new(),
+            releases: BTreeMap::new(),
+            new: None,
+            adopted: BTreeSet::new(),
+            permits: false,
+        }
     }
 
     /// The owners whose release was not answered yet, and whether their claims were answered.
@@ -57,6 +66,18 @@ impl Ledger {
                 self.releases.insert(action.id, request.owner);
             }
         }
+    }
+
+    /// This owner asks for a lease in place of another owner's, which somebody `here` holds or not.
+    pub(crate) fn replaces(&mut self, owner: Owner, old: Owner, is_held_here: bool) {
+        if !is_held_here || self.adopted.contains(&old) {
+            self.adopted.insert(owner);
+        }
+    }
+
+    /// Whether this is the owner of a lease that was adopted, or asked for.
+    pub(crate) fn is_adopted(&self, owner: Owner) -> bool {
+        self.adopted.contains(&owner)
     }
 
     /// Whether this owner asks for the first time.

@@ -1,11 +1,11 @@
 //! The machine against models of its stores, in virtual time.
 //!
 //! The stations and the keeper are the real ones. There are three kinds of store: [`redis`] is one Redis with our
-//! scripts, as `docs/wire.md` describes them, [`quorum`] is the real code of a quorum over the model nodes of
-//! `lock-memory`, and [`memory`] is the reference store of `lock-memory`, with readers, permits, kept locks and replaced
-//! leases. Between processes and stores is a network that delays, loses, duplicates and reorders packets, cuts connections,
-//! and has partitions. Processes and stores are suspended, end and restart; stores restart with their
-//! data, without it, or with an old copy. Every clock shows a different time.
+//! scripts, as `docs/wire.md` describes them, for exclusive leases; [`memory`] is the reference store of `lock-memory`, with
+//! readers, permits, kept locks, replaced leases and latches, where everything goes wrong that can go wrong with one Redis; and
+//! [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`. Between processes and stores is a network that
+//! delays, loses, duplicates and reorders packets, cuts connections, and has partitions. Processes and stores are suspended, end
+//! and restart; stores restart with their data, without it, or with an old copy. Every clock shows a different time.
 //!
 //! One seed decides everything: playing the same seed does the same in every detail. In the first part of a run
 //! everything goes wrong; in the second part all is well, and every waiter must get a turn. What must hold whatever
@@ -18,8 +18,10 @@
 //! failure, and how to play it again.
 //!
 //! Begin with `world` (what there is, and how time advances); then `client` (a process), `network` (what is in
-//! between), and one kind of store with what goes wrong there: its `mischief`, its `invariants`.
+//! between), and one kind of store with what goes wrong there: its `mischief`, its `invariants`. What `redis` and `memory` have in
+//! common is in `one`.
 
+mod arriving;
 mod client;
 mod clock;
 mod diary;

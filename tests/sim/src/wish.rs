@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::TurnId;
-use lock_core::{Hold, Terms, Ttl};
+use lock_core::{Hold, LockName, Terms, Ticket, Ttl};
 
 use crate::dice::Dice;
 
@@ -26,6 +26,18 @@ pub(crate) struct Wish {
     pub(crate) cancel: Option<Duration>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) hold_for: Duration,
+    pub(crate) part: Part,
+}
+
+/// Which part of a set of locks is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It is no set.
+    Alone,
+    /// The first lock of two; this is the second.
+    First { then: usize },
+    /// The second, while this turn holds the first.
+    Last { first: (usize, TurnId) },
 }
 
 /// Something that a user does.
@@ -42,6 +54,19 @@ pub(crate) enum Act {
         turn: TurnId,
         terms: Terms,
     },
+    /// A user does something with a latch, which is to last for this ttl.
+    Latch {
+        name: LockName,
+        wanted: Use,
+        ttl: Ttl,
+    },
+    /// A holder lets go of its lease, for others to adopt.
+    Detach {
+        site: usize,
+        turn: TurnId,
+    },
+    /// Somebody who has the ticket wants to go on with the lease.
+    Adopt(Wish, Ticket),
     /// All users that wait there give up.
     GiveUp {
         site: usize,
@@ -59,6 +84,27 @@ pub(crate) enum Act {
     },
 }
 
+/// What a user wants from a latch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Use {
+    /// It arrives under this id, or as somebody who is new.
+    Arrive(Option<u32>),
+    Expect(u32),
+    Wait(Option<Duration>),
+    Reset,
+}
+
+impl Use {
+    pub(crate) fn any(dice: &mut Dice) -> Self {
+        match dice.from(0, 9) {
+            0..=3 => Self::Arrive(dice.chance(500).then(|| u32::try_from(dice.from(0, 2)).unwrap_or_default())),
+            4 | 5 => Self::Expect(dice.pick(&[2, 2, 2, 3]).unwrap_or(2)),
+            6 | 7 => Self::Wait(dice.chance(500).then(|| dice.millis(0, 8000))),
+            _ => Self::Reset,
+        }
+    }
+}
+
 impl Wish {
     pub(crate) fn any(dice: &mut Dice, sites: usize, ttls: &[Duration]) -> Self {
         let wait = match dice.from(0, 5) {
@@ -70,13 +116,13 @@ impl Wish {
         let max_hold = dice.chance(150).then(|| dice.millis(1, 5000));
         let long = if dice.chance(150) { 20_000 } else { 1000 };
         let (site, ttl, hold_for) = (dice.from(0, sites - 1), any_ttl(dice, ttls), dice.millis(0, long));
-        Self { site, ttl, wait, cancel, max_hold, hold_for }
+        Self { site, ttl, wait, cancel, max_hold, hold_for, part: Part::Alone }
     }
 
     /// A user that waits without limit, and holds for a short time.
     pub(crate) fn patient(dice: &mut Dice, site: usize, ttls: &[Duration]) -> Self {
         let (ttl, hold_for) = (any_ttl(dice, ttls), dice.millis(0, 200));
-        Self { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for }
+        Self { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for, part: Part::Alone }
     }
 }
 

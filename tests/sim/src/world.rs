@@ -51,6 +51,10 @@ pub(crate) struct World<S: Stores> {
     pub(crate) stores: S,
     pub(crate) processes: BTreeMap<ProcessId, Process<S::Backend>>,
     pub(crate) names: Vec<LockName>,
+    /// The pairs of locks that are acquired as one, in the order in which they are.
+    pub(crate) sets: Vec<[usize; 2]>,
+    /// The latches.
+    pub(crate) latches: Vec<LockName>,
     /// The longest ttls that anybody asks for.
     pub(crate) ttls: &'static [Duration],
     /// The longest time between two users' arrivals at a process.
@@ -62,7 +66,8 @@ pub(crate) struct World<S: Stores> {
 
 impl<S: Stores> World<S> {
     pub(crate) fn new(env: Env<TalkOf<S>>, stores: S, names: Vec<LockName>, ttls: &'static [Duration]) -> Self {
-        Self { env, stores, processes: BTreeMap::new(), names, ttls, pace: PACE, lull: LULL, steps: 0 }
+        let (latches, sets) = (Vec::new(), Vec::new());
+        Self { env, stores, processes: BTreeMap::new(), names, sets, latches, ttls, pace: PACE, lull: LULL, steps: 0 }
     }
 
     /// A process begins, and soon a user arrives.
@@ -147,7 +152,9 @@ impl<S: Stores> World<S> {
     }
 
     pub(crate) fn act(&mut self, process: ProcessId, act: Act) {
-        if let Some(process) = self.processes.get_mut(&process) {
+        // A ticket goes to anybody.
+        let process = if let Act::Adopt(..) = act { self.somebody() } else { Some(process) };
+        if let Some(process) = process.and_then(|process| self.processes.get_mut(&process)) {
             process.hear(&mut self.env, News::Act(act));
         }
     }
@@ -157,8 +164,8 @@ impl<S: Stores> World<S> {
         if !self.processes.contains_key(&id) {
             return;
         }
-        let wish = Wish::any(&mut self.env.dice, self.names.len(), self.ttls);
-        self.act(id, Act::Join(wish));
+        let act = self.any_act();
+        self.act(id, act);
         let next = if self.env.dice.chance(300) {
             self.env.dice.millis(0, 5)
         } else {

@@ -17,6 +17,8 @@ const EASY_REST: Duration = Duration::from_secs(3);
 pub(crate) enum Waiting {
     /// Forever.
     Forever,
+    /// Forever, and past those who have no use for what is free.
+    Barging,
     /// Not at all.
     Never,
     /// With a `wait` on the lock.
@@ -77,6 +79,7 @@ impl Dice {
             0 => Waiting::Never,
             1 | 2 => Waiting::Limited(self.up_to(self.ttl)),
             3 | 4 => Waiting::Cancelled(self.up_to(self.ttl / 4)),
+            5 if self.cast == Cast::Kinds => Waiting::Barging,
             5.. => Waiting::Forever,
         }
     }

@@ -102,6 +102,7 @@ async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), 
 fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
         Waiting::Limited(limit) => lock.wait(limit),
+        Waiting::Barging => lock.barging(),
         Waiting::Forever | Waiting::Never | Waiting::Cancelled(_) => lock,
     }
 }
@@ -112,7 +113,7 @@ async fn waited<M>(
     try_acquire: impl Future<Output = Result<Option<Guard<M>>, AcquireError>>,
 ) -> Result<Guard<M>, Leaving> {
     match waiting {
-        Waiting::Forever | Waiting::Limited(_) => acquire.await.map_err(told),
+        Waiting::Forever | Waiting::Barging | Waiting::Limited(_) => acquire.await.map_err(told),
         Waiting::Never => try_acquire.await.map_err(told)?.ok_or(Leaving::Busy),
         Waiting::Cancelled(after) => match timeout(after, acquire).await {
             Ok(waited) => waited.map_err(told),

@@ -99,6 +99,7 @@ fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
         // A thread cannot be dropped, so it waits for a short time instead.
         Waiting::Limited(limit) | Waiting::Cancelled(limit) => lock.wait(limit),
+        Waiting::Barging => lock.barging(),
         Waiting::Forever | Waiting::Never => lock,
     }
 }
@@ -109,7 +110,7 @@ fn waited<M>(
     try_acquire: impl FnOnce() -> Result<Option<Guard<M>>, AcquireError>,
 ) -> Result<Guard<M>, Leaving> {
     match waiting {
-        Waiting::Forever | Waiting::Limited(_) | Waiting::Cancelled(_) => acquire().map_err(told),
+        Waiting::Forever | Waiting::Barging | Waiting::Limited(_) | Waiting::Cancelled(_) => acquire().map_err(told),
         Waiting::Never => try_acquire().map_err(told)?.ok_or(Leaving::Busy),
     }
 }

@@ -6,6 +6,8 @@ use clap::Args;
 use leasehold::kit::{Mark, Slot};
 use lock_core::{Invalid, LockName, parse_duration};
 
+use crate::durations::human;
+use crate::exit::{Exit, Failure};
 use crate::job::{Crashed, Job};
 
 /// What is left behind after a run.
@@ -28,23 +30,50 @@ pub(crate) struct JobArgs {
     /// Let nobody have the lock for this time after the command has begun, even if it ends sooner.
     #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = at_least)]
     at_least: Option<Duration>,
+    /// End the command if it runs for so long; this includes the time for ending it.
+    #[arg(long, value_name = "DURATION", value_parser = at_most)]
+    at_most: Option<Duration>,
 }
 
 impl JobArgs {
-    /// What is left behind after a run under this lock.
+    /// What is left behind after a run under this lock. `shortest` is the shortest run that a command can have.
     ///
     /// # Errors
-    /// `Invalid` if the slot is too old.
-    pub(crate) fn job(&self, name: &LockName) -> Result<Job, Invalid> {
+    /// Those of an invalid command line, if the slot is too old, or `at_most` is too short.
+    pub(crate) fn job(&self, name: &LockName, shortest: Duration) -> Result<Job, Failure> {
+        self.planned(name, shortest).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))
+    }
+
+    fn planned(&self, name: &LockName, shortest: Duration) -> Result<Job, Invalid> {
+        self.check_at_most(shortest)?;
         let mark = |slot| Mark::of(name.as_str(), slot, self.retain, SystemTime::now());
         let crashed = if self.retry_after_crash { Crashed::HasNotRun } else { Crashed::HasRun };
         let marked = self.slot.map(|slot| Ok((slot, mark(slot)?))).transpose()?;
-        Ok(Job { marked, crashed, at_least: self.at_least })
+        Ok(Job { marked, crashed, at_least: self.at_least, at_most: self.at_most })
+    }
+
+    fn check_at_most(&self, shortest: Duration) -> Result<(), Invalid> {
+        let refuse = |what, given, problem, remedy: &str| Err(Invalid::new(what, human(given), problem, remedy));
+        match (self.at_least, self.at_most) {
+            (_, Some(at_most)) if at_most < shortest => {
+                let problem = format!("a run takes {} with the time for ending the command", human(shortest));
+                refuse("at-most", at_most, problem, "give a longer duration, or a shorter --grace")
+            }
+            (Some(at_least), Some(at_most)) if at_least > at_most => {
+                let problem = format!("it is above --at-most, which is {}", human(at_most));
+                refuse("at-least", at_least, problem, "make it shorter, or --at-most longer")
+            }
+            (_, _) => Ok(()),
+        }
     }
 }
 
 fn retain(text: &str) -> Result<Duration, Invalid> {
     parse_duration("retain", text)
+}
+
+fn at_most(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("at-most", text)
 }
 
 fn at_least(text: &str) -> Result<Duration, Invalid> {

@@ -68,6 +68,17 @@ impl Budget {
         Failure::new(Exit::Usage, message)
     }
 
+    /// How long before its end a run counts as one that has taken all of its time. The end counts from the grant, of which this
+    /// program hears later.
+    pub(crate) fn end_of_run(self) -> Duration {
+        self.kept().saturating_add(USABLE_MIN)
+    }
+
+    /// The shortest run that a command can have, with the time for ending it.
+    pub(crate) fn shortest_run(self) -> Duration {
+        self.kept().saturating_add(2 * USABLE_MIN)
+    }
+
     /// How much of the lease is reserved.
     pub(crate) fn kept(self) -> Duration {
         self.grace.saturating_add(self.margin)

@@ -24,7 +24,6 @@ mod watch;
 mod wire;
 
 use std::ffi::{OsStr, OsString};
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -135,7 +134,7 @@ impl<'a> Session<'a> {
         report: &'a mut Report,
     ) -> Result<Self, Failure> {
         let budget = Budget::new(args.ttl, args.grace)?;
-        let job = args.job.job(&args.name).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))?;
+        let job = args.job.job(&args.name, budget.shortest_run())?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
@@ -163,7 +162,8 @@ impl<'a> Session<'a> {
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let verdict = hold.begin().and_then(|()| self.run_command(&hold));
-        let marked = leaving::settle(&mut hold, &verdict);
+        let overrun = self.job.overrun(HostClock.now().since(got), self.budget.end_of_run());
+        let (verdict, marked) = leaving::settle(&mut hold, verdict, overrun);
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use leasehold::kit::{JobOutcome, Slot};
-use leasehold::{Client, FencingToken, Kit};
+use leasehold::{Client, FencingToken, Kit, Ticket};
 
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
@@ -36,6 +36,13 @@ async fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = guard.give_back(1).await?;
     println!("still on GPU {}", guard.slot());
     guard.release().await?;
+    Ok(())
+}
+
+async fn another_limit(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let gpus = locks.semaphore("gpu", 8);
+    gpus.set_limit(8).await?;
+    println!("{} are free now", gpus.available_permits().await?);
     Ok(())
 }
 
@@ -79,14 +86,26 @@ async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.mutex("upload:7").acquire().await?;
+    let text = guard.detach().await?.expose();
+
+    let ticket: Ticket = text.parse()?;
+    let guard = locks.mutex("upload:7").adopt(&ticket).await?;
+    guard.release().await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::connect("memory:").await?;
     mutexes(&locks).await?;
     readers(&locks).await?;
     permits(&locks).await?;
+    another_limit(&locks).await?;
     sets(&locks).await?;
     again(&locks).await?;
     jobs(&locks).await?;
+    tickets(&locks).await?;
     latches(&locks).await
 }

@@ -77,6 +77,17 @@ fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn tickets(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let permit = locks.semaphore("gpu", 4).acquire()?;
+    let slot = permit.slot();
+    let ticket = permit.detach()?;
+
+    let permit = locks.semaphore("gpu", 4).adopt(&ticket)?;
+    assert_eq!(permit.slot(), slot);
+    permit.release()?;
+    Ok(())
+}
+
 #[test]
 fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::blocking::connect("memory:")?;
@@ -86,5 +97,6 @@ fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     sets(&locks)?;
     again(&locks)?;
     jobs(&locks)?;
+    tickets(&locks)?;
     latches(&locks)
 }

@@ -20,8 +20,14 @@ fn arrive(by: &Verbs, id: &str) -> LatchState {
 }
 
 fn expect(by: &Verbs, count: u32) -> LatchState {
-    let act = Act::Expect { count: Count::new(count).unwrap(), ttl: Ttl::new(LONG).unwrap() };
-    by.latch(act).expect("a count is stored")
+    let made = by.latch(Act::Make { ttl: Ttl::new(LONG).unwrap() }).expect("a latch is stored");
+    expect_in(by, made, count)
+}
+
+/// The latch after a count for that generation.
+fn expect_in(by: &Verbs, LatchState { generation, .. }: LatchState, count: u32) -> LatchState {
+    let act = Act::Expect { count: Count::new(count).unwrap(), generation, ttl: Ttl::new(LONG).unwrap() };
+    by.latch(act).expect("there is a latch")
 }
 
 fn reset(by: &Verbs, ended: LatchState) -> LatchState {
@@ -62,8 +68,9 @@ pub fn another_count_is_refused_and_changes_nothing(bench: &Bench) {
         Err(LatchError::OtherCount { expected, asked, .. }) => assert_eq!((expected.get(), asked.get()), (2, 3)),
         other => panic!("{other:?}"),
     }
-    let state = one.look().unwrap();
+    let state = expect_in(&one, one.look().unwrap(), 3);
     assert_eq!((state.expected.map(Count::get), state.arrived), (Some(2), 1));
+    assert_eq!(one.look(), Some(state));
 }
 
 /// A latch that nobody uses any more is forgotten, but not before its time.
@@ -123,6 +130,15 @@ pub fn an_arrival_that_is_repeated_after_a_reset_is_not_counted(bench: &Bench) {
     reset(&one, first);
     assert_eq!(one.latch(arrival("x", 7, LONG)).unwrap().arrived, 0, "a repetition was counted");
     assert_eq!(one.latch(arrival("x", 8, LONG)).unwrap().arrived, 1, "a new arrival was not counted");
+}
+
+/// A count names its generation: one that is late changes nothing.
+pub fn a_count_that_is_repeated_after_a_reset_is_not_set(bench: &Bench) {
+    let one = bench.verbs();
+    let first = expect(&one, 2);
+    let second = reset(&one, first);
+    assert_eq!(expect_in(&one, first, 2).expected, None, "a repetition was set");
+    assert_eq!(expect_in(&one, second, 3).missing(), Some(3), "a new count was not set");
 }
 
 /// The client repeats what was not answered, and the store counts it once.

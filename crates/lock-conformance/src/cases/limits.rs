@@ -157,6 +157,7 @@ pub fn a_lease_goes_on_under_another_limit(bench: &Bench) {
     assert!(matches!(one.renew(&lease), Renewed::Renewed { .. }));
     two.refused(&permits(2, 1));
     assert_eq!(one.release(&fewer), Released::Released);
+    two.refused(&permits(4, 2));
     assert_eq!(one.release(&first), Released::Released);
     take_under(&two, 2, &permits(2, 2));
 }
@@ -221,6 +222,8 @@ pub fn a_deployment_changes_the_limit(bench: &Bench) {
     bench.until("the waiter has its permit", || waiter.is_finished());
     let second = waiter.outcome().unwrap();
     assert_eq!((second.slots(), new.available_permits().unwrap()), (vec![2], 1));
+    let second = new.adopt(&second.detach().unwrap()).unwrap();
+    assert_eq!(second.slots(), [2]);
     // Both limits are used in one client, too.
     let third = semaphore(&one, 4).try_acquire().unwrap().expect("one is left");
     assert_eq!((third.slots(), old.available_permits().unwrap()), (vec![3], 0));

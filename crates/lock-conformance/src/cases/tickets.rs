@@ -23,7 +23,7 @@ fn detached<M: 'static + std::fmt::Debug>(guard: Guard<M>) -> Ticket {
     ticket
 }
 
-/// Whoever tries to adopt it learns that it is over, and gets nothing.
+/// An attempt to adopt it reports that it is over, and acquires nothing.
 #[track_caller]
 pub(super) fn is_over<M: 'static + std::fmt::Debug>(lock: &Lock<M>, ticket: &Ticket) {
     let error = lock.adopt(ticket).expect_err("nobody can adopt it any more");
@@ -194,8 +194,6 @@ pub fn permits_go_on_with_their_slots(bench: &Bench) {
         assert!(*slot == same && *old < new);
     }
     is_over(&mine, &ticket);
-    let other = bench.client().semaphore("a", 4, &options(LONG)).adopt(&ticket);
-    assert!(matches!(other, Err(AcquireError::Invalid(_))), "{other:?}");
     guard.release().unwrap();
     mine.acquire_many(3).unwrap().release().unwrap();
 }

@@ -105,8 +105,7 @@ impl Generation {
     }
 }
 
-/// A request about one latch. Each may be repeated if its outcome is unknown: it takes effect once. The exception is
-/// a count that is repeated after a reset: it is also set for the new generation.
+/// A request about one latch. Each may be repeated if its outcome is unknown: it takes effect once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Which latch. A latch and a lock of the same name have nothing in common.
@@ -115,7 +114,8 @@ pub struct Request {
     pub act: Act,
 }
 
-/// What a request asks for. An arrival, a count or a reset re-arms the ttl of the latch, but never shortens what is left.
+/// What a request asks for. All but a look re-arm the ttl of the latch, but never shorten what is left. One that changes nothing
+/// because it names another generation re-arms nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Count an id, unless it was counted in this generation. If the generation is complete, nothing is stored.
@@ -128,10 +128,18 @@ pub enum Act {
         /// How long the latch lasts from now.
         ttl: Ttl,
     },
-    /// Set how many are expected. If another count is set, nothing is changed; the answer shows it.
+    /// Make the latch if there is none, so that its generation is known.
+    Make {
+        /// How long the latch lasts from now.
+        ttl: Ttl,
+    },
+    /// Set how many are expected. If another count is set, or the present generation is another one, nothing is changed; the
+    /// answer shows it.
     Expect {
         /// How many.
         count: Count,
+        /// The generation that it is for.
+        generation: Generation,
         /// How long the latch lasts from now.
         ttl: Ttl,
     },

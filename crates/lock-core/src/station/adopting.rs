@@ -1,6 +1,6 @@
 //! Detaching and adopting: a turn ends and its lease stays at the store, for a turn of any client to go on with it.
 //!
-//! To adopt a lease is to replace it: the claim has a fresh owner, so that it is granted once, and whoever had the lease before
+//! To adopt a lease is to replace it: the claim has a fresh owner, so that it is granted once, and the client that had the lease before
 //! can do nothing to the new one. An adopted lease stands for itself. It is not passed on, no reader joins it, and what local
 //! waiters ask of the store goes on beside it, as if it were another client's.
 

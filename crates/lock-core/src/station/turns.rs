@@ -22,19 +22,22 @@ pub(super) struct Turn {
 pub(super) struct Turns {
     by_turn: ByTurn<Turn>,
     /// The turns that `max_hold` ends.
-    ends: BTreeSet<(Moment, TurnId)>,
+    #[expect(clippy::box_collection, reason = "most leases have none, and there may be many leases")]
+    ends: Option<Box<BTreeSet<(Moment, TurnId)>>>,
 }
 
 impl Turns {
     pub(super) fn add(&mut self, id: TurnId, turn: Turn) {
-        self.ends.extend(turn.hold.hold_until.map(|end| (end, id)));
+        if let Some(end) = turn.hold.hold_until {
+            self.ends.get_or_insert_default().insert((end, id));
+        }
         self.by_turn.insert(id, turn);
     }
 
     pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {
         let turn = self.by_turn.remove(id)?;
-        if let Some(end) = turn.hold.hold_until {
-            self.ends.remove(&(end, id));
+        if let (Some(end), Some(ends)) = (turn.hold.hold_until, &mut self.ends) {
+            ends.remove(&(end, id));
         }
         Some(turn)
     }
@@ -63,12 +66,12 @@ impl Turns {
 
     /// When `max_hold` ends the first turn that it ends.
     pub(super) fn first_end(&self) -> Option<Moment> {
-        self.ends.first().map(|(end, _)| *end)
+        self.ends.as_ref()?.first().map(|(end, _)| *end)
     }
 
     /// The turns that `max_hold` has ended by now.
     pub(super) fn held_long_enough(&self, now: Moment) -> impl Iterator<Item = TurnId> {
-        self.ends.iter().take_while(move |(end, _)| *end <= now).map(|(_, id)| *id)
+        self.ends.iter().flat_map(|ends| ends.iter()).take_while(move |(end, _)| *end <= now).map(|(_, id)| *id)
     }
 }
 

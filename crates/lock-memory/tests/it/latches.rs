@@ -35,7 +35,9 @@ fn clients_that_watch_are_told_of_the_last_arrival_and_of_a_reset() {
     let watch = || assert!(ask(&watcher, "a", Act::Look { watching: Watching::Wanted }).told);
     watch();
     assert!(!ask(&looker, "a", Act::Look { watching: Watching::Unwanted }).told);
-    ask(&other, "a", Act::Expect { count: Count::new(2).unwrap(), ttl: Ttl::new(TTL).unwrap() });
+    let ttl = Ttl::new(TTL).unwrap();
+    let generation = ask(&other, "a", Act::Make { ttl }).state.unwrap().generation;
+    ask(&other, "a", Act::Expect { count: Count::new(2).unwrap(), generation, ttl });
     arrive(&other, "a", "x");
     assert_eq!(told(), [], "one is missing");
     arrive(&other, "a", "y");

@@ -1,5 +1,6 @@
 //! Where the connections of a tokio client come from.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use lock_core::Operation;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, Value};
 
+use super::Redis;
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
@@ -147,5 +149,14 @@ impl Handle {
             Self::Pooled(connection) => &mut **connection,
         };
         Either::Right(async move { connection.req_packed_command(&call.command).await?.extract_error() })
+    }
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redis")
+            .field("server", &self.source.shown())
+            .field("prefix", &self.wire.prefix.as_deref())
+            .finish()
     }
 }

@@ -44,10 +44,15 @@ function run.arrive(ttl, id, call)
   return 0
 end
 
-function run.expect(ttl, count)
-  count = tonumber(count)
-  if expected and expected ~= count then return 0 end
+function run.make(ttl)
   make()
+  keep(ttl)
+  return 0
+end
+
+function run.expect(ttl, count, named)
+  count = tonumber(count)
+  if generation ~= tonumber(named) or (expected and expected ~= count) then return 0 end
   if not expected then
     redis.call('HSET', header, 'n', decimal(count))
     expected = count

@@ -42,7 +42,8 @@ fn arrive(client: &dyn Latches, name: &str, id: &str) -> LatchState {
 }
 
 fn expect(client: &dyn Latches, name: &str, count: u32) {
-    ask(client, name, Act::Expect { count: Count::new(count).unwrap(), ttl: ttl() }).unwrap();
+    let generation = ask(client, name, Act::Make { ttl: ttl() }).unwrap().state.unwrap().generation;
+    ask(client, name, Act::Expect { count: Count::new(count).unwrap(), generation, ttl: ttl() }).unwrap();
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn lasting(ttl: Duration, claim: Claim) -> Claim {
 fn take(client: &Client, claim: &Claim) -> Lease {
     match client.acquire(claim, SOON).unwrap() {
         Answer::Granted { lease, .. } => lease,
-        other => panic!("{other:?}"),
+        other @ (Answer::Queued { .. } | Answer::Busy { .. }) => panic!("{other:?}"),
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ttl, drift};
+use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ticket, Ttl, drift};
 
+use super::latching::Call;
 use super::user::User;
 use super::{Backend, Process, Usage};
 use crate::clock::Time;
@@ -13,7 +14,7 @@ use crate::dice::Dice;
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
 use crate::invariants::Holding;
-use crate::wish::{Act, Wait, Wish};
+use crate::wish::{Act, Part, Wait, Wish};
 
 /// How long a lock is kept at most, in milliseconds.
 const KEEP_MAX: u64 = 8000;
@@ -26,7 +27,13 @@ impl<B: Backend> Process<B> {
     pub(super) fn act(&mut self, env: &mut Env<B::Talk>, now: Moment, act: Act) {
         match act {
             Act::Join(wish) => self.join(env, now, wish),
+            Act::Adopt(wish, ticket) => self.adopt(env, now, wish, ticket),
+            Act::Detach { site, turn } => self.detach(now, site, turn),
             Act::Leave { site, turn } => self.leave(env, site, turn),
+            Act::Latch { name, wanted, ttl } => {
+                let number = env.number();
+                self.calls.extend(Call::new(&mut env.dice, now, name, &wanted, ttl).map(|call| (number, call)));
+            }
             Act::Replace { site, turn, terms } => self.replace(site, turn, terms),
             Act::GiveUp { site } => {
                 let waits = |(_, user): &(&TurnId, &User)| user.hold.is_none();
@@ -66,6 +73,7 @@ impl<B: Backend> Process<B> {
         if user.as_ref().is_some_and(|user| user.hold.is_none()) {
             env.fired(Fault::Cancelled);
         }
+        let part = user.as_ref().map(|user| user.wish.part);
         let held =
             user.and_then(|user| Some((user.replacing, user.hold.clone().filter(|hold| user.writes_alone(hold))?)));
         let wish = self.store.abilities.contains(&Ability::Keep) && env.dice.chance(300);
@@ -76,6 +84,14 @@ impl<B: Backend> Process<B> {
             env.watch.keeping([Some(hold.lease().owner), replacing].into_iter().flatten(), end);
         }
         self.soon.push_back((site, Input::Leave(Leaving { turn, keep })));
+        self.leave_first(env, part);
+    }
+
+    /// Who leaves the second lock of a set, or does not get it, leaves the first as well.
+    pub(super) fn leave_first(&mut self, env: &mut Env<B::Talk>, part: Option<Part>) {
+        if let Some(Part::Last { first: (site, turn) }) = part {
+            self.leave(env, site, turn);
+        }
     }
 
     /// A holder wants a ttl that is as long, or longer, or another mode.
@@ -83,6 +99,34 @@ impl<B: Backend> Process<B> {
         if let Some(user) = self.sites[site].users.get_mut(&turn).filter(|user| user.goal.is_none()) {
             user.goal = Some(terms.mode);
             self.soon.push_back((site, Input::Replace { turn, terms }));
+        }
+    }
+
+    /// A holder lets go of its lease, unless it wants another one instead.
+    fn detach(&mut self, now: Moment, site: usize, turn: TurnId) {
+        let holds = |user: &&User| user.hold.as_ref().is_some_and(|hold| hold.check(now).is_ok());
+        if self.sites[site]
+            .users
+            .get(&turn)
+            .filter(holds)
+            .is_some_and(|user| user.goal.is_none() && user.wish.part == Part::Alone)
+        {
+            self.soon.push_back((site, Input::Detach(turn)));
+        }
+    }
+
+    /// A holder has let go of its lease. One or two others get the ticket, or nobody.
+    pub(super) fn detached(&mut self, env: &mut Env<B::Talk>, now: Moment, index: usize, turn: TurnId) {
+        let Some(User { wish, hold: Some(hold), .. }) = self.sites[index].users.remove(&turn) else { return };
+        env.fired(Fault::Detached);
+        env.watch.excuse(hold.lease().owner);
+        env.note(format_args!("{:?} detaches the lease of {turn:?}: {hold:?}", self.id));
+        let ticket = Ticket::new(hold.lease(), hold.valid_until().since(now));
+        for _ in 0..env.dice.pick(&[0, 1, 1, 2]).unwrap_or(1) {
+            let later = env.dice.between(Duration::ZERO, ticket.valid_for() * 2);
+            let soon = env.dice.millis(0, 50);
+            let at = if env.dice.chance(700) { soon } else { later };
+            env.plan(at, Plan::Act(self.id, Act::Adopt(wish.clone(), ticket.clone())));
         }
     }
 
@@ -109,9 +153,23 @@ impl<B: Backend> Process<B> {
     }
 
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
+        let site = wish.site;
+        let mode = if wish.part == Part::Alone { self.mode(env, site) } else { Mode::Exclusive };
+        let join = self.waiter(env, now, wish, mode);
+        self.soon.push_back((site, Input::Join(join)));
+    }
+
+    fn adopt(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish, ticket: Ticket) {
+        let site = wish.site;
+        let join = self.waiter(env, now, wish, ticket.mode());
+        self.sites[site].users.entry(join.turn).and_modify(|user| user.adopts = true);
+        self.soon.push_back((site, Input::Adopt { join, ticket }));
+    }
+
+    /// A new user, who waits.
+    fn waiter(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish, mode: Mode) -> Join {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
-        let mode = self.mode(env, site);
         let fairness = self.sites[site].usage.fairness(&mut env.dice);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
@@ -123,10 +181,7 @@ impl<B: Backend> Process<B> {
         }
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
-        self.soon.push_back((
-            site,
-            Input::Join(Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }),
-        ));
+        Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.
@@ -161,6 +216,9 @@ impl<B: Backend> Process<B> {
         if beside {
             env.fired(if hold.lease().terms.mode == Mode::Shared { Fault::ReadTogether } else { Fault::HeldTogether });
         }
+        if user.adopts {
+            env.fired(Fault::Adopted);
+        }
         env.watch.begun(env.now, hold.lease());
         // The facade checks the hold once more.
         if hold.check(now).is_ok() {
@@ -170,12 +228,27 @@ impl<B: Backend> Process<B> {
         user.hold = Some(Arc::clone(hold));
         user.begun = Some(env.now);
         let hold_for = user.wish.hold_for;
-        env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
+        match user.wish.part {
+            Part::First { then } => {
+                let part = Part::Last { first: (index, turn) };
+                env.plan(Duration::ZERO, Plan::Act(self.id, Act::Join(Wish { site: then, part, ..user.wish.clone() })));
+            }
+            part @ (Part::Alone | Part::Last { .. }) => {
+                if part != Part::Alone {
+                    env.fired(Fault::SetHeld);
+                }
+                env.plan(hold_for, Plan::Act(self.id, Act::Leave { site: index, turn }));
+            }
+        }
         if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(400) {
             let at = env.dice.between(Duration::ZERO, hold_for);
             let Terms { mode, ttl } = hold.lease().terms;
             let terms = Terms { mode: site.usage.instead(&mut env.dice, mode), ttl: longer(&mut env.dice, ttl) };
             env.plan(at, Plan::Act(self.id, Act::Replace { site: index, turn, terms }));
+        }
+        if self.store.abilities.contains(&Ability::Replace) && env.dice.chance(200) {
+            let at = env.dice.between(Duration::ZERO, hold_for);
+            env.plan(at, Plan::Act(self.id, Act::Detach { site: index, turn }));
         }
         for _ in 0..2 {
             let at = env.dice.between(Duration::ZERO, hold_for);

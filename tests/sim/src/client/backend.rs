@@ -1,7 +1,9 @@
 //! The backend of a process: everything between its stations and the connections to the stores.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
+use lock_core::latch::{Request, Seen};
 use lock_core::station::{Action, ActionId, Input, Reply};
 use lock_core::{BackendError, Batch, Moment, Renewed};
 
@@ -14,8 +16,18 @@ pub(crate) enum Heard {
     /// To an action of the station with this number.
     Reply(usize, ActionId, Reply),
     Renewal(Batch, Result<Vec<Renewed>, BackendError>),
+    /// To a request about a latch.
+    Latch(u64, Result<Seen, BackendError>),
     /// A connection was made again: messages may have been missed.
     Reconnected,
+}
+
+/// A request about a latch, for the call with this number.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) call: u64,
+    pub(crate) request: Request,
+    pub(crate) within: Duration,
 }
 
 /// A kind of backend. Each call returns the events that follow at once.
@@ -28,6 +40,11 @@ pub(crate) trait Backend: Debug + Sized {
 
     /// Renews leases for the keeper.
     fn renew(&mut self, env: &mut Env<Self::Talk>, now: Moment, batch: Batch) -> Vec<Heard>;
+
+    /// Asks about a latch, where the store has any.
+    fn latch(&mut self, _env: &mut Env<Self::Talk>, _now: Moment, _calling: Calling) -> Vec<Heard> {
+        Vec::new()
+    }
 
     /// When time alone makes something happen.
     fn next_wake(&self) -> Option<Moment>;

@@ -2,6 +2,7 @@
 
 mod acting;
 mod backend;
+mod latching;
 mod outputs;
 mod usage;
 mod user;
@@ -9,7 +10,8 @@ mod user;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-pub(crate) use backend::{Backend, Heard};
+pub(crate) use backend::{Backend, Calling, Heard};
+use latching::Call;
 use lock_core::station::{Floor, Input, Output, Reply, Station, TurnId};
 use lock_core::{Capabilities, Event, Keeper, LockName, Moment, Policy};
 pub(crate) use usage::Usage;
@@ -59,6 +61,7 @@ pub(crate) struct Process<B: Backend> {
     pub(crate) motion: Motion,
     /// What the store can do; with its abilities, users ask for more than the four verbs.
     store: Capabilities,
+    policy: Policy,
     keeper: Keeper,
     pub(crate) backend: B,
     backlog: VecDeque<News<B>>,
@@ -67,6 +70,8 @@ pub(crate) struct Process<B: Backend> {
     /// How late they may be when it continues.
     timers_late: Duration,
     soon: VecDeque<(usize, Input)>,
+    /// What users do with latches, by their numbers.
+    calls: BTreeMap<u64, Call>,
 }
 
 /// What a process is made of.
@@ -95,12 +100,14 @@ impl<B: Backend> Process<B> {
             sites,
             motion: Motion::Running,
             store: policy.store,
+            policy,
             keeper: Keeper::new(policy, env.dice.number()),
             backend,
             backlog: VecDeque::new(),
             timers_from: Time::START,
             timers_late: Duration::ZERO,
             soon: VecDeque::new(),
+            calls: BTreeMap::new(),
         }
     }
 
@@ -116,7 +123,8 @@ impl<B: Backend> Process<B> {
             return None;
         }
         let stations = self.sites.iter().filter_map(|site| site.station.next_wake());
-        let wake = stations.chain(self.keeper.next_due()).chain(self.backend.next_wake()).min()?;
+        let calls = self.calls.values().filter_map(Call::due);
+        let wake = stations.chain(calls).chain(self.keeper.next_due()).chain(self.backend.next_wake()).min()?;
         Some(self.clock.when(wake).max(self.timers_from))
     }
 
@@ -133,6 +141,7 @@ impl<B: Backend> Process<B> {
             let heard = self.backend.renew(env, now, batch);
             self.all_heard(now, heard);
         }
+        self.go_on_with_calls(env, now);
         self.drain(env);
     }
 
@@ -148,7 +157,7 @@ impl<B: Backend> Process<B> {
                 let heard = self.backend.said(env, now, conn, tag, say);
                 self.all_heard(now, heard);
             }
-            News::Packet(conn, Packet::Push(event)) if self.backend.hears(conn) => self.told(&event),
+            News::Packet(conn, Packet::Push(event)) if self.backend.hears(conn) => self.told(now, &event),
             News::Packet(conn, Packet::CutAtClient) => {
                 let heard = self.backend.cut(env, now, conn);
                 self.all_heard(now, heard);
@@ -156,6 +165,7 @@ impl<B: Backend> Process<B> {
             News::Packet(_, Packet::Push(_) | Packet::Ask(..) | Packet::CutAtServer) => {}
             News::Act(act) => self.act(env, now, act),
         }
+        self.go_on_with_calls(env, now);
         self.drain(env);
     }
 
@@ -168,7 +178,10 @@ impl<B: Backend> Process<B> {
     fn heard(&mut self, now: Moment, heard: Heard) {
         match heard {
             Heard::Reply(site, id, reply) => self.soon.push_back((site, Input::Reply(id, reply))),
-            Heard::Reconnected => self.told(&Event::RecheckAll),
+            Heard::Reconnected => self.told(now, &Event::RecheckAll),
+            Heard::Latch(call, answer) => {
+                self.calls.get_mut(&call).into_iter().for_each(|call| call.answered(now, answer.clone()));
+            }
             Heard::Renewal(batch, result) => {
                 for renewal in self.keeper.answered(now, batch, result) {
                     let site = self.sites.iter().position(|site| site.name == renewal.name);
@@ -180,11 +193,18 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    fn told(&mut self, event: &Event) {
+    fn told(&mut self, now: Moment, event: &Event) {
+        for call in self.calls.values_mut() {
+            let changed = matches!(event, Event::LatchChanged { name } if name == call.name());
+            if changed || *event == Event::RecheckAll {
+                call.hear(now);
+            }
+        }
         for (index, site) in self.sites.iter().enumerate() {
             let concerned = match event {
                 Event::Granted { lease, .. } => lease.name == site.name,
                 Event::Freed { name } | Event::Wanted { name } => *name == site.name,
+                Event::LatchChanged { .. } => false,
                 Event::RecheckAll | _ => true,
             };
             if concerned {
@@ -232,13 +252,13 @@ impl<B: Backend> Process<B> {
     /// Whether nobody waits or holds here and nothing is under way.
     pub(crate) fn is_at_rest(&self) -> bool {
         let at_rest = |site: &Site| site.users.is_empty() && site.station.is_idle();
-        self.sites.iter().all(at_rest) && self.keeper.is_empty()
+        self.sites.iter().all(at_rest) && self.keeper.is_empty() && self.calls.is_empty()
     }
 
     /// What is under way here, if anything is.
     pub(crate) fn restless(&self) -> Option<String> {
         let stations = || self.sites.iter().map(|site| &site.station).collect::<Vec<_>>();
-        (!self.is_at_rest()).then(|| format!("{:?}: {:?}", self.id, stations()))
+        (!self.is_at_rest()).then(|| format!("{:?}: {:?}, {:?}", self.id, stations(), self.calls))
     }
 
     /// Feeds the stations until they have no more outputs.

@@ -22,11 +22,13 @@ pub(crate) struct User {
     pub(super) goal: Option<Mode>,
     /// The owner that was last asked for in place of its own.
     pub(super) replacing: Option<Owner>,
+    /// Whether it has a ticket.
+    pub(super) adopts: bool,
 }
 
 impl User {
     pub(super) fn new(wish: Wish, fairness: Fairness, since: Time) -> Self {
-        Self { wish, fairness, since, begun: None, hold: None, goal: None, replacing: None }
+        Self { wish, fairness, since, begun: None, hold: None, goal: None, replacing: None, adopts: false }
     }
 
     /// The slots that it uses under its hold. A holder that wants to give some back has stopped using those.

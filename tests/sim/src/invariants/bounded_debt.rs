@@ -13,11 +13,12 @@ const PERMITS_OWED_MAX: usize = 19;
 /// At a store without a queue, no new claim is sent while an unanswered claim may be under way.
 pub(crate) fn check(ledger: &Ledger, now: Moment, action: &Action) -> Result<(), String> {
     let owed: Vec<_> = ledger.owed(now).collect();
-    if !ledger.permits && owed.len() > OWED_MAX {
-        return Err(format!("{} releases are pending: {owed:?}", owed.len()));
+    let of_locks = owed.iter().filter(|(owner, _)| !ledger.is_adopted(*owner)).count();
+    if !ledger.permits && of_locks > OWED_MAX {
+        return Err(format!("{of_locks} releases are pending: {owed:?}"));
     }
     let Request::Acquire(claim) = &action.request else { return Ok(()) };
-    if owed.len() >= PERMITS_OWED_MAX && ledger.is_new(claim.owner) {
+    if owed.len() >= PERMITS_OWED_MAX && ledger.is_new(claim.owner) && !ledger.is_adopted(claim.owner) {
         return Err(format!("{:?} asks with {} releases pending", claim.owner, owed.len()));
     }
     let unanswered = owed.iter().find(|(_, certainty)| *certainty == Certainty::Unknown);

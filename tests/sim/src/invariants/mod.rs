@@ -3,8 +3,10 @@
 
 mod bounded_debt;
 mod everybody;
+mod excused;
 mod fencing;
 mod kept;
+mod latches;
 mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::latch::{Generation, LatchError, Request};
 use lock_core::station::TurnId;
 use lock_core::{Hold, Lease, LockName, Owner, TokenRange};
 
@@ -19,6 +22,8 @@ pub(crate) use bounded_debt::check as bounded_debt;
 pub(crate) use everybody::check as everybody;
 use fencing::Fencing;
 use kept::Kept;
+pub(crate) use latches::Change;
+use latches::Latches;
 
 use crate::clock::Time;
 use crate::fault::{Fault, Tally};
@@ -64,6 +69,8 @@ pub enum Rule {
     BoundedDebt,
     /// A lock that is kept after its release is granted to nobody before its time.
     Kept,
+    /// A call about a latch takes effect once, in one generation, and a wait ends as its generation did.
+    Latches,
     /// The outputs of one input end.
     Endless,
 }
@@ -126,6 +133,7 @@ pub(crate) struct Watch {
     /// Owners of which something may be left through no fault of theirs: the store forgot their release.
     excused: BTreeSet<Owner>,
     kept: Kept,
+    latches: Latches,
     /// Whether tokens may have fallen, in a case without a guarantee.
     tokens_fell: bool,
     /// Whether something is wrong that only an operator can fix.
@@ -181,6 +189,7 @@ impl Watch {
     pub(crate) fn data_lost(&mut self, excused: impl Iterator<Item = Owner>) {
         self.begin_epoch();
         self.kept.all_ended();
+        self.latches.data_lost();
         self.excused.extend(excused);
     }
 
@@ -192,10 +201,6 @@ impl Watch {
     /// From now on tokens may be below earlier ones, and the resource may refuse them.
     pub(crate) fn tokens_may_fall(&mut self) {
         self.tokens_fell = true;
-    }
-
-    pub(crate) fn is_excused(&self, owner: Owner) -> bool {
-        self.excused.contains(&owner)
     }
 
     /// The memory that a lease is in, unless an operator ended it: then its holder cannot know.
@@ -222,6 +227,25 @@ impl Watch {
         let lease = hold.lease();
         if self.fencing.is_past(&lease.name, hold.token()) && self.epoch_of(lease) == Some(self.epoch()) {
             self.report(Rule::Fencing, Err(format!("somebody has written beside a valid reader: {hold:?}")));
+        }
+    }
+
+    /// The store has carried out a request about a latch, for the call with this number.
+    pub(crate) fn latch_asked(&mut self, call: u64, request: &Request, change: Change, tally: &mut Tally) {
+        let result = self.latches.asked(call, request, change, tally);
+        self.report(Rule::Latches, result);
+    }
+
+    /// A call about a latch is over; a wait for this generation ended like this.
+    pub(crate) fn waited(
+        &mut self,
+        name: &LockName,
+        generation: Option<Generation>,
+        end: Option<Result<(), LatchError>>,
+    ) {
+        if let Some(end) = end {
+            let result = self.latches.waited(name, generation, &end);
+            self.report(Rule::Latches, result);
         }
     }
 

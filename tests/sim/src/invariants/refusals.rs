@@ -13,6 +13,8 @@ impl Watch {
             Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::Config => self.needs_operator,
             Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::OtherKind => self.used_otherwise,
             Refusal::Error(AcquireError::Backend(error)) => wait != Wait::Forever && error.kind().is_transient(),
+            // Only who has a ticket gets this.
+            Refusal::Error(AcquireError::TicketOver { .. }) => true,
             Refusal::Error(_) => false,
         };
         if !fair {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::time::Duration;
 
+use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
     Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, Fairness, FencingToken, Holder,
     Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
@@ -40,12 +41,16 @@ impl Server {
             Ask::Acquire(claim, seat) => {
                 let client = self.client(*seat);
                 let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim);
+                if let (Ok(Answer::Granted { .. }), Some(old)) = (&answer, claim.replaces) {
+                    self.give_up(now, claim, old);
+                }
                 Say::Acquire(answer.map(|answer| self.as_said(answer)).map_err(refused))
             }
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
             Ask::Release(request) => Say::Release(self.release(now, request).map_err(refused)),
             Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
             Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token)),
+            Ask::Latch(request, _, inbox) => Say::Latch(self.ask_latch(now, request, *inbox)),
             Ask::ForeignSet(name, value, life) => {
                 self.outsider = self.foreign_set(now, name, *value, Duration::from_millis(*life));
                 Say::Foreign(self.outsider.is_some())
@@ -57,6 +62,18 @@ impl Server {
                 Say::Foreign(self.store.release(now, &request) == Ok(Released::Released))
             }
         }
+    }
+
+    /// Only who listens is told.
+    fn ask_latch(&mut self, now: Moment, request: &Request, inbox: Option<Inbox>) -> Seen {
+        let heard = inbox.filter(|inbox| self.listeners.is_heard(*inbox));
+        let client = heard.map_or(SILENT, |inbox| self.client(Seat::Told(inbox)));
+        let present = self.latch(now, &request.name);
+        let mut request = self.twin.latch(self.mistake, present, request);
+        if let (Act::Look { watching }, None) = (&mut request.act, heard) {
+            *watching = Watching::Unwanted;
+        }
+        self.store.latch(now, client, &request)
     }
 
     fn client(&mut self, seat: Seat) -> ClientId {
@@ -93,6 +110,13 @@ impl Server {
     fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let terms = Terms { ttl: request.terms.ttl.max(Ttl::new(TOMBSTONE_MIN).unwrap_or(Ttl::MAX)), ..request.terms };
         self.twin.release(self.mistake, now, &mut self.store, &ReleaseRequest { terms, ..request.clone() })
+    }
+
+    /// Late claims of an owner whose lease was replaced are refused for as long as those of one that was released.
+    fn give_up(&mut self, now: Moment, claim: &Claim, owner: Owner) {
+        let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
+        // It holds nothing any more, so nothing is released.
+        _ = self.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None });
     }
 
     /// What others are told because of a request: of hand-overs, and hints.
@@ -146,9 +170,14 @@ impl Model for Server {
             self.listeners.add(*inbox, conn);
         }
         self.twin.before(self.mistake, now, &mut self.store, ask);
+        let asked = if let Ask::Acquire(claim, _) = ask { Some(&claim.name) } else { None };
+        let holds = asked.into_iter().flat_map(|name| self.store.holds(now, name));
+        let held: Vec<_> = holds.map(|hold| hold.tokens).collect();
         let say = self.run(now, ask);
         let (mut granted, published) = self.news();
-        if let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &say {
+        if let Say::Acquire(Ok(Answer::Granted { lease, .. })) = &say
+            && !held.contains(&lease.tokens)
+        {
             granted.push(lease.clone());
         }
         Outcome { say, published, granted }
@@ -177,6 +206,15 @@ impl Model for Server {
         self.twin = Twin::default();
         self.listeners.clear();
         self.raise_tokens(now);
+    }
+
+    fn latches() -> Vec<LockName> {
+        "phase".parse().into_iter().collect()
+    }
+
+    fn latch(&mut self, now: Moment, name: &LockName) -> Option<LatchState> {
+        let act = Act::Look { watching: Watching::Unwanted };
+        self.store.latch(now, SILENT, &Request { name: name.clone(), act }).state
     }
 
     fn owners(&self) -> BTreeSet<Owner> {

@@ -1,7 +1,9 @@
 //! What a broken store does besides the reference store.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Fairness, Lease, Mode, Moment, Note, Owner, Queueing, ReleaseRequest,
     Released, Slots, Terms, Ttl, Width,
@@ -20,6 +22,10 @@ pub(super) struct Twin {
     leases: Vec<Lease>,
     /// The claims that wait, in the order in which they came.
     waiting: Vec<(ClientId, Claim)>,
+    /// How many requests to arrive there were.
+    arrivals: u64,
+    /// Who has replaced each lease, where several can.
+    adopted: BTreeMap<Owner, Owner>,
 }
 
 impl Twin {
@@ -65,6 +71,11 @@ impl Twin {
         claim: &Claim,
     ) -> Result<Answer, BackendError> {
         if let Some(old) = claim.replaces {
+            if mistake == Some(Mistake::AdoptedTwice) {
+                let present = self.adopted.insert(old, claim.owner).filter(|present| *present != claim.owner);
+                let replaces = present.or(claim.replaces);
+                return store.acquire(now, client, &Claim { replaces, ..claim.clone() });
+            }
             return replace(mistake, now, store, client, claim, old);
         }
         match (mistake, claim.terms.mode) {
@@ -99,6 +110,28 @@ impl Twin {
             }
             _ => store.release(now, request),
         }
+    }
+
+    /// The request about a latch that is carried out.
+    pub(super) fn latch(
+        &mut self,
+        mistake: Option<Mistake>,
+        present: Option<LatchState>,
+        request: &Request,
+    ) -> Request {
+        let mut request = request.clone();
+        match (&mut request.act, mistake, present) {
+            (Act::Arrive { id, call, .. }, Some(Mistake::CountsTwice), _) => {
+                self.arrivals += 1;
+                *call = self.arrivals;
+                *id = format!("{} {id}", self.arrivals).parse().unwrap_or_else(|_| id.clone());
+            }
+            (Act::Expect { generation, .. }, Some(Mistake::CountsAnything), Some(present)) => {
+                *generation = present.generation;
+            }
+            _ => {}
+        }
+        request
     }
 
     /// Those who came before have to line up again behind it.

@@ -4,17 +4,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{
-    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Moment, Operation, Owner, Queueing, ReleaseRequest,
-    RequestOrder,
-};
+use lock_core::station::{Action, ActionId, Input, Request};
+use lock_core::{Batch, Certainty, Claim, Effect, ErrorKind, Moment, Owner, Queueing, ReleaseRequest, RequestOrder};
 
 use super::layer::Layer;
 use super::mistake::Mistake;
+use super::replies::{What, failed, reply};
 use super::units::{Inbox, Seat};
-use super::words::{Ask, Refused, SERVER, Say, Words};
-use crate::client::{Backend, Heard};
+use super::words::{Ask, SERVER, Say, Words};
+use crate::client::{Backend, Calling, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
 use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
@@ -23,16 +21,6 @@ use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
 const GREETING_WITHIN: Duration = Duration::from_secs(1);
 /// How many connections carry requests that may overtake each other.
 const POOL: usize = 3;
-
-/// What was asked, for the recipient of the answer.
-#[derive(Debug)]
-enum What {
-    /// An action of the station with this number.
-    Action(usize, ActionId),
-    Renewal(Batch),
-    /// Nobody waits for the answer.
-    Nothing,
-}
 
 #[derive(Debug)]
 pub(crate) struct Translator {
@@ -94,7 +82,7 @@ impl Translator {
     /// Asks, now or once there is a connection; or fails at once if there is none.
     fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
         let lane = match what {
-            What::Action(..) | What::Nothing => env.dice.from(0, self.lanes.len() - 2),
+            What::Action(..) | What::Latch(_) | What::Nothing => env.dice.from(0, self.lanes.len() - 2),
             What::Renewal(_) => self.lanes.len() - 1,
         };
         let tag = self.next_tag();
@@ -145,7 +133,8 @@ impl Translator {
                 self.last_answered = Some((tag, site, id));
                 Some(Heard::Reply(site, id, reply(say)?))
             }
-            (What::Renewal(_) | What::Nothing, _) => None,
+            (What::Latch(call), Say::Latch(seen)) => Some(Heard::Latch(call, Ok(seen))),
+            (What::Renewal(_) | What::Latch(_) | What::Nothing, _) => None,
         }
     }
 
@@ -227,6 +216,12 @@ impl Backend for Translator {
         self.submit(env, deadline, What::Renewal(batch), ask).into_iter().collect()
     }
 
+    fn latch(&mut self, env: &mut Env<Words>, now: Moment, calling: Calling) -> Vec<Heard> {
+        let Calling { call, request, within } = calling;
+        let ask = Ask::Latch(request, call, self.inbox);
+        self.submit(env, now + within, What::Latch(call), ask).into_iter().collect()
+    }
+
     fn next_wake(&self) -> Option<Moment> {
         let lines = self.lanes.iter().filter_map(|lane| match lane.line {
             Line::Down { again_at } => Some(again_at),
@@ -282,35 +277,5 @@ impl Backend for Translator {
 
     fn inward(&mut self, now: Moment, site: usize, input: Input) -> Input {
         self.layers[site].inward(now, input)
-    }
-}
-
-/// What the station gets for an answer to an action.
-fn reply(say: Say) -> Option<Reply> {
-    match say {
-        Say::Acquire(result) => Some(Reply::Acquire(result.map_err(|refused| error_of(Operation::Acquire, refused)))),
-        Say::Release(result) => Some(Reply::Release(result.map_err(|refused| error_of(Operation::Release, refused)))),
-        Say::Hello | Say::Renew(_) | Say::Fence(_) | Say::Revoke(_) | Say::Foreign(_) => None,
-    }
-}
-
-fn error_of(operation: Operation, refused: Refused) -> BackendError {
-    let error = |kind, message| BackendError::new("sim", operation, kind, Effect::None, message);
-    match refused {
-        Refused::GivenUp => error(ErrorKind::Protocol, "this claim was given up"),
-        Refused::Spent => error(ErrorKind::Unavailable, "the tokens are used up"),
-        Refused::Other(error) => error,
-    }
-}
-
-fn failed(what: What, ask: &Ask, kind: ErrorKind, effect: Effect) -> Option<Heard> {
-    let error = |operation| BackendError::new("sim", operation, kind, effect, "did not work");
-    match (what, ask) {
-        (What::Renewal(batch), _) => Some(Heard::Renewal(batch, Err(error(Operation::Renew)))),
-        (What::Action(site, id), Ask::Acquire(..)) => {
-            Some(Heard::Reply(site, id, Reply::Acquire(Err(error(Operation::Acquire)))))
-        }
-        (What::Action(site, id), _) => Some(Heard::Reply(site, id, Reply::Release(Err(error(Operation::Release))))),
-        (What::Nothing, _) => None,
     }
 }

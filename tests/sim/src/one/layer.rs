@@ -83,6 +83,16 @@ fn as_if_nobody_waited(input: Input) -> Input {
             Input::Event(Event::Granted { lease, valid_for, wanted })
         }
         Input::Event(Event::Wanted { .. }) => Input::Tick,
-        input => input,
+        input @ (Input::Join(_)
+        | Input::Leave(_)
+        | Input::Cancel(_)
+        | Input::Replace { .. }
+        | Input::Adopt { .. }
+        | Input::Detach(_)
+        | Input::Reply(..)
+        | Input::Renewal { .. }
+        | Input::Event(_)
+        | Input::Tick
+        | Input::Close) => input,
     }
 }

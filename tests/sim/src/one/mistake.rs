@@ -27,6 +27,8 @@ pub enum Mistake {
     ReleasedTooSoon,
     /// A replacement that was not answered is asked again as another owner.
     AskedAsAnother,
+    /// A lease is replaced again for another owner, and the one that had replaced it ends.
+    AdoptedTwice,
     /// A reader goes on as the writer although others read.
     UpgradedBesideReaders,
     /// A station is not told that others wait, and readers go on joining its lease.
@@ -41,6 +43,12 @@ pub enum Mistake {
     EndedEarly,
     /// A lease that nobody renews never ends.
     NeverEnded,
+    /// Sets of locks are acquired in any order.
+    AnyOrder,
+    /// A latch counts each request to arrive.
+    CountsTwice,
+    /// A count is set for the present generation, whichever it is for.
+    CountsAnything,
     /// The store begins to count tokens anew after a loss of data.
     TokensFall,
 }

@@ -1,12 +1,14 @@
 //! One server: the backend that asks it, what goes wrong there, and what must hold. What the server does is in a model.
 
 mod backend;
+mod checks;
 mod invariants;
 mod layer;
 mod listeners;
 mod mischief;
 mod mistake;
 mod model;
+mod replies;
 mod stores;
 mod units;
 mod words;
@@ -42,8 +44,11 @@ pub(crate) fn play_one<M: Model>(seed: u64, mistake: Option<Mistake>, diary: Dia
     let mut env = Env::new(seed, diary);
     let one = One::<M>::new(&mut env, names.len(), mistake);
     let mut world = World::new(env, one, names, M::TTLS);
+    world.latches = M::latches();
     world.populate();
+    world.sets = world.pairs();
     world.go_through_chaos();
+    world.open_latches();
     world.rest_within(rest.healed_within);
     world.run_until(world.env.now + rest.quiet);
     world.check_quiet();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use lock_core::latch::LatchState;
 use lock_core::{Capabilities, LockName, Moment, Owner, Slots, TokenRange};
 
 use super::mistake::Mistake;
@@ -50,6 +51,12 @@ pub(crate) trait Model: Debug + Sized {
 
     /// Starts again, as another run of the server, with these data.
     fn start_again(&mut self, now: Moment, data: Self::Data);
+
+    /// The names of its latches.
+    fn latches() -> Vec<LockName>;
+
+    /// A latch, if it is stored.
+    fn latch(&mut self, now: Moment, name: &LockName) -> Option<LatchState>;
 
     /// Every owner that holds or waits.
     fn owners(&self) -> BTreeSet<Owner>;

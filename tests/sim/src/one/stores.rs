@@ -1,31 +1,25 @@
 //! One server in the world: how it answers, and what must hold there.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::time::Duration;
 
-use lock_core::{
-    Answer, Capabilities, Durability, Event, Fairness, Moment, Owner, Policy, Released, RequestOrder, Waiting,
-};
+use lock_core::{Capabilities, Durability, Event, Moment, Owner, Policy, Released, RequestOrder, Waiting};
 
 use super::backend::Translator;
-use super::invariants::{self, Arrivals, Outsider, Tokens};
+use super::invariants::{Arrivals, Outsider, Tokens};
 use super::mistake::Mistake;
-use super::model::{Model, Order};
+use super::model::Model;
 use super::units::Inbox;
-use super::words::{Ask, Outcome, Say, Words};
+use super::words::{Ask, Say, Words};
 use crate::client::{Make, Process, Usage};
 use crate::clock::{Clock, Time};
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
-use crate::invariants::{Holding, Rule};
+use crate::invariants::Change;
 use crate::network::{ConnId, ProcessId, Tag};
 use crate::world::{Stores, World};
 
 /// When the server's clock begins: in 2025.
 const SERVER_BEGINS: Moment = Moment::from_nanos(1_750_000_000_000_000_000);
-/// How old the store's word that nobody waits may be for a reader to join a lease: 20 ms on any clock.
-const WORD_FOR: Duration = Duration::from_millis(21);
-
 /// What the server is doing.
 #[derive(Debug)]
 pub(super) enum Service<D> {
@@ -60,7 +54,7 @@ pub(crate) struct One<M: Model> {
     pub(super) outsider: Option<Outsider>,
     /// What its names are used as.
     pub(super) usages: Vec<Usage>,
-    tokens: Tokens,
+    pub(super) tokens: Tokens,
     pub(super) arrivals: Arrivals,
     /// The owners of claims that stood still with the server: it may have forgotten their releases by then.
     pub(super) served_late: BTreeSet<Owner>,
@@ -84,15 +78,16 @@ impl<M: Model> One<M> {
     }
 
     /// The owners of claims that may still arrive, or arrived so late that nothing is known of them.
-    fn claims_under_way(&self, env: &Env<Words>) -> BTreeSet<Owner> {
+    pub(super) fn claims_under_way(&self, env: &Env<Words>) -> BTreeSet<Owner> {
         let waiting = match &self.service {
             Service::Frozen(backlog) => Some(backlog.iter().map(|(.., ask)| ask)),
             Service::Up | Service::Down(..) => None,
         };
-        let claims = env.network.asks().chain(waiting.into_iter().flatten()).filter_map(|ask| match ask {
-            Ask::Acquire(claim, _) => Some(claim.owner),
-            _ => None,
-        });
+        let claims = env
+            .network
+            .asks()
+            .chain(waiting.into_iter().flatten())
+            .filter_map(|ask| if let Ask::Acquire(claim, _) = ask { Some(claim.owner) } else { None });
         claims.chain(self.served_late.iter().copied()).collect()
     }
 
@@ -112,6 +107,16 @@ impl<M: Model> World<One<M>> {
         }
     }
 
+    /// Sets of locks are acquired in the same order everywhere, unless a mistake says otherwise.
+    pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
+        let One { usages, mistake, .. } = &self.stores;
+        match mistake {
+            _ if self.names.len() < 2 || usages.iter().any(|usage| matches!(usage, Usage::Semaphore(_))) => Vec::new(),
+            Some(Mistake::AnyOrder) => vec![[0, 1], [1, 0]],
+            Some(_) | None => vec![[0, 1]],
+        }
+    }
+
     /// The server runs a request, and answers.
     pub(super) fn serve(&mut self, conn: ConnId, tag: Tag, ask: &Ask) {
         if self.env.network.is_left(conn) && matches!(ask, Ask::Acquire(..)) {
@@ -127,7 +132,12 @@ impl<M: Model> World<One<M>> {
     /// Runs one request, and sends what it publishes.
     pub(super) fn run(&mut self, conn: ConnId, ask: &Ask) -> Say {
         let now = self.stores.clock.read(self.env.now);
+        let latch = if let Ask::Latch(request, ..) = ask { self.stores.server.latch(now, &request.name) } else { None };
         let outcome = self.stores.server.ask(now, conn, ask);
+        if let (Ask::Latch(request, call, _), Say::Latch(seen)) = (ask, &outcome.say) {
+            let change = Change { before: latch, after: seen.state };
+            self.env.watch.latch_asked(*call, request, change, &mut self.env.tally);
+        }
         for lease in &outcome.granted {
             self.env.watch.granted(lease);
         }
@@ -149,100 +159,6 @@ impl<M: Model> World<One<M>> {
         }
         env.note(format_args!("server: {:?}", outcome.say));
         outcome.say
-    }
-
-    /// Follows who waits at the store, and who is served.
-    fn watch_queue(&mut self, now: Moment, ask: &Ask, outcome: &Outcome) {
-        if M::ORDER == Order::OfThoseWhoListen {
-            return;
-        }
-        let arrivals = &mut self.stores.arrivals;
-        let (mut replaced, mut barging) = (None, None);
-        match (ask, &outcome.say) {
-            (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Granted { .. }))) => {
-                replaced = claim.replaces.map(|_| claim.owner);
-                barging = Some(claim.owner).filter(|_| claim.fairness == Fairness::Barging);
-            }
-            (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Queued { valid_for, .. }))) => {
-                arrivals.queued(now, &claim.name, claim.owner, now + *valid_for);
-            }
-            (Ask::Acquire(claim, _), Say::Acquire(Ok(Answer::Busy { .. }))) => {
-                arrivals.left(&claim.name, claim.owner);
-            }
-            (Ask::Release(request), Say::Release(Ok(_))) => arrivals.left(&request.name, request.owner),
-            _ => {}
-        }
-        let mut granted: Vec<_> = outcome.granted.iter().collect();
-        // In the order in which they were granted.
-        granted.sort_by_key(|lease| lease.tokens);
-        for lease in granted {
-            let (owner, passed) = (lease.owner, arrivals.granted(now, lease).filter(|_| replaced != Some(lease.owner)));
-            match passed {
-                Some(_) if barging == Some(owner) => self.env.fired(Fault::Barged),
-                Some(first) => {
-                    let what = format!("{owner:?} was served, and {first:?} has waited for longer at {}", lease.name);
-                    self.env.watch.report(Rule::Overtaken, Err(what));
-                }
-                None => self.env.watch.report(Rule::Overtaken, Ok(())),
-            }
-        }
-    }
-
-    fn check_idle(&mut self) {
-        let mut known = None;
-        let (env, one) = (&mut self.env, &self.stores);
-        for process in self.processes.values_mut() {
-            let now = process.clock.read(env.now);
-            for site in process.sites.iter_mut().filter(|site| site.station.is_idle() && !site.ledger.is_empty()) {
-                let (stored, under_way) = known.get_or_insert_with(|| (one.server.owners(), one.claims_under_way(env)));
-                let result = invariants::cancelled(&env.watch, site, stored, under_way, now);
-                env.watch.report(Rule::Cancelled, result);
-            }
-        }
-    }
-
-    fn check_admitted(&mut self) {
-        let watch = &mut self.env.watch;
-        for hold in watch.take_admitted() {
-            if let Some(epoch) = watch.epoch_of(hold.lease()) {
-                let result = self.stores.tokens.admitted(epoch, &hold);
-                watch.report(Rule::TokensRise, result);
-            }
-        }
-    }
-
-    /// A reader joins only if nobody has waited at the store since it came, or a moment ago.
-    fn check_joined(&mut self) {
-        let One { clock, arrivals, .. } = &mut self.stores;
-        let (now, at) = (self.env.now, clock.read(self.env.now));
-        for (name, since) in self.env.watch.take_joined() {
-            let waited_for = arrivals.waited_since(at, &name).map(|since| now.since(clock.when(since)));
-            let may_wait_for = now.since(since).max(WORD_FOR);
-            if let Some(waited_for) = waited_for.filter(|time| *time > may_wait_for) {
-                let what =
-                    format!("a reader that came at {since:?} joined at {name}, where others wait for {waited_for:?}");
-                self.env.watch.report(Rule::Overtaken, Err(what));
-            }
-        }
-    }
-
-    fn check_holdings(&mut self) {
-        let (now, one, watch) = (self.env.now, &self.stores, &mut self.env.watch);
-        let holdings: Vec<Holding<'_>> = self.processes.values().flat_map(|process| process.holdings(now)).collect();
-        let outsider = one.outsider.as_ref().filter(|outsider| now < outsider.until);
-        if let Err((rule, what)) = invariants::together(watch, &holdings, outsider) {
-            watch.report(rule, Err(what));
-        }
-        let kept = invariants::store_keeps(watch, &holdings, &one.server, one.clock, now);
-        watch.report(Rule::StoreKeeps, kept);
-    }
-
-    /// What must hold long after all is well.
-    pub(crate) fn check_quiet(&mut self) {
-        let One { server, clock, .. } = &mut self.stores;
-        let left = server.left_over(clock.read(self.env.now), &self.names);
-        let result = left.map_or(Ok(()), |what| Err(format!("the store still holds {what}")));
-        self.env.watch.report(Rule::Outliving, result);
     }
 
     /// The store forgets what it knew, or some of it, and has these in line.

@@ -1,6 +1,7 @@
 //! What goes over the network to the one server and back.
 
 use lock_core::inspect::Revoked;
+use lock_core::latch::{Request, Seen};
 use lock_core::{
     Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
 };
@@ -35,6 +36,8 @@ pub enum Ask {
     Fence(Lease),
     /// An operator ends the lease that spans a token.
     Revoke(LockName, FencingToken),
+    /// About a latch, for the call with this number. The answer to one that waits may be told here.
+    Latch(Request, u64, Option<Inbox>),
     /// A client of the plain layout: `SET name value NX PX life`.
     ForeignSet(LockName, u64, Millis),
     /// The same: compare and delete.
@@ -56,6 +59,8 @@ pub enum Say {
     Fence(Fenced),
     /// To [`Ask::Revoke`].
     Revoke(Revoked),
+    /// To [`Ask::Latch`].
+    Latch(Seen),
     /// To [`Ask::ForeignSet`] and [`Ask::ForeignDelete`]: whether it did.
     Foreign(bool),
 }

@@ -49,6 +49,11 @@ fn an_unwanted_grant_that_is_kept_is_found() {
 }
 
 #[test]
+fn sets_that_are_acquired_in_any_order_are_found() {
+    assert_eq!(found(Mistake::AnyOrder), Rule::Everybody);
+}
+
+#[test]
 fn unbounded_pending_releases_are_found() {
     assert_eq!(found(Mistake::UnboundedDebt), Rule::BoundedDebt);
 }

@@ -61,7 +61,9 @@ impl<'a> Real<'a> {
             Ask::Release(request) => self.release(request),
             Ask::Fence(lease) => self.fence(lease),
             Ask::Revoke(name, token) => self.revoke(name, *token),
-            Ask::Hello(_) | Ask::ForeignSet(..) | Ask::ForeignDelete(..) => panic!("a trace asks otherwise: {ask:?}"),
+            Ask::Hello(_) | Ask::Latch(..) | Ask::ForeignSet(..) | Ask::ForeignDelete(..) => {
+                panic!("a trace asks otherwise: {ask:?}")
+            }
         };
         let told = self.told();
         (at, Said { say, told })

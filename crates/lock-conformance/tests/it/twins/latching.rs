@@ -36,6 +36,9 @@ twins! {
     one_that_takes_each_request_for_a_new_call: NoRepetitions,
         caught by ["latching::an_arrival_that_is_repeated_after_a_reset_is_not_counted"],
         spared by ["latching::an_id_counts_once"];
+    one_that_sets_a_count_whatever_is_there: CountsAnything,
+        caught by ["latching::a_count_that_is_repeated_after_a_reset_is_not_set"],
+        spared by ["latching::an_arrival_that_is_repeated_after_a_reset_is_not_counted"];
     one_whose_latches_are_locks: LatchesAreLocks,
         caught by ["latching::a_lock_of_the_same_name_is_independent"],
         spared by ["latching::an_id_counts_once"];
@@ -71,7 +74,9 @@ fn with_state(answer: Answer, change: impl FnMut(&mut LatchState)) -> Answer {
 fn lasting(request: &Request, changed: Ttl) -> Request {
     let mut request = request.clone();
     match &mut request.act {
-        Act::Arrive { ttl, .. } | Act::Expect { ttl, .. } | Act::Reset { ttl, .. } => *ttl = changed,
+        Act::Arrive { ttl, .. } | Act::Make { ttl } | Act::Expect { ttl, .. } | Act::Reset { ttl, .. } => {
+            *ttl = changed
+        }
         Act::Look { .. } => {}
     }
     request
@@ -165,6 +170,19 @@ impl Breakage for ResetsAnything {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
         let mut act = request.act.clone();
         if let Act::Reset { generation, .. } = &mut act {
+            *generation = look(store, request)?.state.map_or(*generation, |state| state.generation);
+        }
+        ask(store, request, act)
+    }
+}
+
+#[derive(Default)]
+struct CountsAnything;
+
+impl Breakage for CountsAnything {
+    fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
+        let mut act = request.act.clone();
+        if let Act::Expect { generation, .. } = &mut act {
             *generation = look(store, request)?.state.map_or(*generation, |state| state.generation);
         }
         ask(store, request, act)

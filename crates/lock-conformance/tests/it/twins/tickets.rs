@@ -17,7 +17,7 @@ twins! {
     one_that_lets_two_adopt_a_ticket: AdoptsTwice,
         caught by ["tickets::a_ticket_is_adopted_once"],
         spared by ["tickets::a_ticket_that_is_not_adopted_ends_with_its_ttl"];
-    one_that_grants_a_free_lock_to_whoever_adopts: GrantsWhatIsFree,
+    one_that_grants_a_free_lock_to_those_who_adopt: GrantsWhatIsFree,
         caught by ["tickets::a_ticket_of_a_released_lock_is_over"],
         spared by ["tickets::those_who_wait_keep_their_places"];
     one_that_adopts_in_two_steps: InTwoSteps,
@@ -43,7 +43,7 @@ twins! {
         spared by ["tickets::a_ticket_is_adopted_once"];
 }
 
-/// Takes whoever had the ticket last for the one who made it.
+/// Takes the last one who had the ticket for the one who made it.
 #[derive(Default)]
 struct AdoptsTwice;
 

@@ -11,16 +11,13 @@ const NEW: u8 = 3;
 /// Does the input at once, if the station can, and says what the output would be.
 fn at_once(rig: &mut Rig, input: &Input) -> Option<Vec<String>> {
     let now = rig.now;
-    match input {
-        Input::Join(join) => rig.station.join_at_once(now, join).map(|hold| {
-            let left = hold.valid_until().since(now).as_millis();
-            vec![format!("admit {}: token {}, valid for {left}ms", join.turn.0, hold.token())]
-        }),
-        Input::Leave(Leaving { turn, .. }) => {
-            rig.station.leave_at_once(now, *turn).then(|| vec![format!("ended {}: released", turn.0)])
-        }
-        _ => None,
+    if let Input::Join(join) = input {
+        let hold = rig.station.join_at_once(now, join)?;
+        let left = hold.valid_until().since(now).as_millis();
+        return Some(vec![format!("admit {}: token {}, valid for {left}ms", join.turn.0, hold.token())]);
     }
+    let Input::Leave(Leaving { turn, .. }) = input else { return None };
+    rig.station.leave_at_once(now, *turn).then(|| vec![format!("ended {}: released", turn.0)])
 }
 
 /// Compares both ways in a state. Returns whether the first one could be gone.

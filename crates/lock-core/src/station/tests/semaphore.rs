@@ -345,9 +345,9 @@ fn an_impatient_waiter_that_uses_the_name_otherwise_gets_the_answer_to_its_own_c
     let mut rig = Rig::new(all_modes());
     rig.join(1);
     rig.leave(1);
-    let never = |input| match input {
-        Input::Join(join) => Input::Join(Join { patience: Patience::Never, ..join }),
-        input => input,
+    let never = |input| {
+        let Input::Join(join) = input else { return input };
+        Input::Join(Join { patience: Patience::Never, ..join })
     };
     assert_eq!(rig.feed(never(permits(2, 1))), none());
     let busy = || Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None });

@@ -199,16 +199,18 @@ impl World {
     /// Every other turn begins and ends at once, if it can.
     fn at_once(&mut self, client: usize, input: &Input) -> Option<Output> {
         let (station, now) = (&mut self.clients[client].station, self.now);
-        match input {
-            Input::Join(join) if join.turn.0 % 2 == 0 => {
-                station.join_at_once(now, join).map(|hold| Output::Admit { turn: join.turn, hold })
-            }
-            Input::Leave(Leaving { turn, .. }) if turn.0 % 2 == 0 => {
-                let result = Ok(Released::Released);
-                station.leave_at_once(now, *turn).then_some(Output::Ended { turn: *turn, result })
-            }
-            _ => None,
+        if let Input::Join(join) = input
+            && join.turn.0 % 2 == 0
+        {
+            return station.join_at_once(now, join).map(|hold| Output::Admit { turn: join.turn, hold });
         }
+        if let Input::Leave(Leaving { turn, .. }) = input
+            && turn.0 % 2 == 0
+        {
+            let result = Ok(Released::Released);
+            return station.leave_at_once(now, *turn).then_some(Output::Ended { turn: *turn, result });
+        }
+        None
     }
 
     fn carry_out(&mut self, number: usize, output: Output) {

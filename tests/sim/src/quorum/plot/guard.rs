@@ -11,7 +11,7 @@ use crate::network::Fate;
 use crate::quorum::list::List;
 use crate::quorum::node::Return;
 use crate::quorum::terms::Terms;
-use crate::wish::{Wait, Wish};
+use crate::wish::{Part, Wait, Wish};
 
 /// The hero's lock, and the one of the chorus.
 const LOCK: usize = 0;
@@ -87,7 +87,7 @@ fn chorus(dice: &mut Dice, script: &mut Script) {
 
 fn wish(site: usize, ttl: Duration, hold_for: Duration) -> Wish {
     let ttl = Ttl::new(ttl).unwrap_or(Ttl::DEFAULT);
-    Wish { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for }
+    Wish { site, ttl, wait: Wait::Forever, cancel: None, max_hold: None, hold_for, part: Part::Alone }
 }
 
 fn gap(actor: Actor, node: usize, fate: Fate, lasts: Duration) -> Deed {

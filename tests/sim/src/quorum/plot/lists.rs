@@ -14,7 +14,7 @@ use super::deed::{Actor, Deed, Script};
 use crate::dice::Dice;
 use crate::network::Fate;
 use crate::quorum::list::List;
-use crate::wish::{Wait, Wish};
+use crate::wish::{Part, Wait, Wish};
 
 /// The clients of the first list. The next two actors have the second one.
 const OLD: [Actor; 3] = [Actor(0), Actor(1), Actor(2)];
@@ -48,7 +48,10 @@ fn ask(dice: &mut Dice, script: &mut Script, actor: Actor, when: Range<Duration>
         let ttl = Ttl::new(ttl).unwrap_or(Ttl::DEFAULT);
         let hold_for = if dice.chance(300) { dice.between(Duration::ZERO, longest) } else { dice.millis(0, 1000) };
         let wait = Wait::For(dice.millis(1, 4000));
-        script.at(time, Deed::Ask(actor, Wish { site: 0, ttl, wait, cancel: None, max_hold: None, hold_for }));
+        script.at(
+            time,
+            Deed::Ask(actor, Wish { site: 0, ttl, wait, cancel: None, max_hold: None, hold_for, part: Part::Alone }),
+        );
     }
 }
 

@@ -72,6 +72,7 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         | Say::Revoke(_)
         | Say::Fence(Fenced::NotHeld)
         | Say::Hello
-        | Say::Foreign(_) => None,
+        | Say::Foreign(_)
+        | Say::Latch(_) => None,
     }
 }
