@@ -10,6 +10,7 @@ mod inspecting;
 mod keeping;
 #[cfg(test)]
 mod latches;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod modes;
