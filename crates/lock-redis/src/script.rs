@@ -128,7 +128,8 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
 /// those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
 /// Answers like an acquire, except that a grant is `granted`, low and high token, slots, 1 if others wait, and the limit in force unless
-/// it is that of the claim. If more permits are asked for than that: `above` and the limit.
+/// it is that of the claim, and that `queued` ends with the last token that was drawn. If more permits are asked for than that:
+/// `above` and the limit.
 pub(crate) static SHARE: Drawing =
     drawing!("share", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "shared");
 

@@ -14,7 +14,7 @@ use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
 use crate::seen::Seen;
-use crate::value::{Key, Keys, Stored, limit_of, of_lease, of_owner, of_shared_lease, of_tokens, slots};
+use crate::value::{Key, Keys, Stored, limit_of, of_lease, of_owner, of_shared_lease, of_tokens, slots, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
@@ -144,12 +144,17 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             Value::Int(position),
             Value::Int(place),
             Value::Int(_unheard),
+            drawn @ ..,
         ] if word == b"queued" => Some(Answer::Queued {
             position: u32::try_from(*position).ok()?,
             remaining: remaining(*pttl),
             valid_for: Duration::from_millis(u64::try_from(*place).ok()?),
             holder: Stored::holder(value),
-            drawn: None,
+            drawn: match drawn {
+                [] => None,
+                [Value::BulkString(digits)] => token(std::str::from_utf8(digits).ok()?),
+                _ => return None,
+            },
         }),
         _ => None,
     }

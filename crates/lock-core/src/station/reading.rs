@@ -82,7 +82,8 @@ impl Station {
         if self.line.barging().next().is_none() {
             return;
         }
-        let Some(mut tenure) = self.tenures.take(|tenure| tenure.replacement.is_none()) else { return };
+        let is_free = |tenure: &Tenure| !tenure.adopted && tenure.replacement.is_none();
+        let Some(mut tenure) = self.tenures.take(is_free) else { return };
         let token = tenure.lease.tokens.low();
         while let Some(waiter) = self.line.admit_barging_reader() {
             self.admit(now, &mut tenure, waiter.join, token);

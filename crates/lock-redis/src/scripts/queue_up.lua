@@ -34,5 +34,7 @@ local function queue_up(queue, waiters, numbers, claim, seen, left)
   if joins then sweep(queue, waiters, length, now) end
   local life = math.max(redis.call('PTTL', waiters), place)
   for _, key in ipairs({queue, waiters, numbers}) do redis.call('PEXPIRE', key, life) end
-  return {'queued', seen, left, position, place, unheard and 1 or 0}
+  -- Where several hold, the holder that is shown does not say which came last.
+  local drawn = claim.limit > 0 and redis.call('GET', counter) or nil
+  return {'queued', seen, left, position, place, unheard and 1 or 0, drawn}
 end

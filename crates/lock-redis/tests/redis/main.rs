@@ -9,6 +9,7 @@ mod exclusion;
 mod facades;
 mod faults;
 mod greeting;
+mod hand_over;
 mod inspect;
 mod keeping;
 mod latches;

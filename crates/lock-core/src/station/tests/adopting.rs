@@ -212,6 +212,22 @@ fn an_adopted_lease_that_is_exclusive_ends_what_was_held_here() {
     assert!(adopted.contains(&"admit 5: token 9, valid for 29698ms".to_owned()), "{adopted:?}");
 }
 
+/// The store replaces a lease by an exclusive one only if it has no other.
+#[test]
+fn a_reader_that_goes_on_as_a_writer_ends_what_the_store_no_longer_has() {
+    for (writer, reader_left) in [(1, 2), (2, 1)] {
+        let mut rig = rig();
+        readers(&mut rig);
+        rig.grant(9, 9);
+        rig.read(2);
+        rig.grant(10, 10);
+        rig.upgrade(writer);
+        let upgraded = rig.grant(11, 11);
+        assert!(upgraded.contains(&format!("lose {reader_left}: not held")), "{upgraded:?}");
+        assert!(upgraded.contains(&format!("replaced {writer}: token 11, valid for 29698ms")), "{upgraded:?}");
+    }
+}
+
 #[test]
 fn a_writer_that_was_adopted_can_go_on_as_a_reader_and_back() {
     let mut rig = adopting();

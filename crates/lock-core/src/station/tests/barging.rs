@@ -47,6 +47,24 @@ fn a_reader_joins_the_lease_of_this_client_whoever_waits() {
     assert_eq!(enter(&mut rig, at_once), ["admit 5: token 7, valid for 29648ms"]);
 }
 
+/// An adopted lease is for one turn: with a reader more under it, it could be neither upgraded nor detached.
+#[test]
+fn a_reader_never_joins_an_adopted_lease() {
+    let mut rig = rig();
+    rig.adopt(reader(1), 8);
+    rig.grant(9, 9);
+    rig.read(2);
+    rig.grant(10, 10);
+    rig.want();
+    assert_eq!(enter(&mut rig, barging(reader(3))), ["admit 3: token 10, valid for 29698ms"]);
+    assert_eq!(rig.detach(1), ["forget o1", "detached 1"]);
+    let mut rig = reading();
+    rig.adopt(reader(2), 8);
+    rig.grant(9, 9);
+    rig.upgrade(1);
+    assert_eq!(enter(&mut rig, barging(reader(3))), none(), "the only lease it may join is being replaced");
+}
+
 #[test]
 fn a_reader_waits_until_it_is_known_whether_the_lease_becomes_exclusive() {
     let mut rig = reading();
