@@ -143,7 +143,8 @@ macro_rules! kinds {
         ///
         /// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
         /// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, so a large one is
-        /// not passed by small ones, unless those are [`barging`](NamedLock::barging). A quorum (`redlock://`) has no semaphores, and says so before anything is sent.
+        /// not passed by small ones, unless those are [`barging`](NamedLock::barging). A quorum (`redlock://`) has no semaphores,
+        /// and says so before anything is sent.
         ///
         $(#[$permits])*
         ///

@@ -128,7 +128,7 @@ pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use loss::LossWatch;
 pub use member::{ClientId, Member};
-pub use mutex::{Mutex, ReadLock, RwLock, Semaphore};
+pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
