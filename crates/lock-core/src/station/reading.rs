@@ -82,7 +82,9 @@ impl Station {
         if self.line.barging().next().is_none() {
             return;
         }
-        let Some(mut tenure) = self.tenures.take(|tenure| tenure.replacement.is_none()) else { return };
+        let Some(mut tenure) = self.tenures.take(|tenure| !tenure.adopted && tenure.replacement.is_none()) else {
+            return;
+        };
         let token = tenure.lease.tokens.low();
         while let Some(waiter) = self.line.admit_barging_reader() {
             self.admit(now, &mut tenure, waiter.join, token);
