@@ -172,7 +172,7 @@ const TARGETS: [Target; 81] = [
     Target::of("sqlite-64", Leasehold, ToOne, AtLeast(5.0)),
     Target::of("sqlite-wait", Leasehold, WaiterShare, AtMost(0.5)),
     // Readers of one process.
-    Target::to("reads", Leasehold, ClientTime, Bare, AtMost(10.0)),
+    Target::to("reads", Leasehold, P50, Bare, AtMost(10.0)),
 ];
 
 /// Judges all targets.

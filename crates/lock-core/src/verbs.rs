@@ -106,6 +106,12 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// Whether both are the same grant. Its limit may have been changed since.
+    pub(crate) fn is_that_of(&self, other: &Self) -> bool {
+        let same_terms = self.terms.are_like(other.terms) && self.slots == other.slots;
+        same_terms && (&self.name, self.owner, self.tokens) == (&other.name, other.owner, other.tokens)
+    }
+
     /// Whether it has the slots and the tokens that its mode takes.
     pub(crate) fn has_its_slots(&self) -> bool {
         let (mode, slots, tokens) = (self.terms.mode, self.slots.get(), self.tokens.width());

@@ -42,6 +42,11 @@ impl Floors {
         self.here.max(self.everywhere.as_ref().and_then(Floor::get))
     }
 
+    /// The highest token that a turn here began with.
+    pub(super) fn here(&self) -> Option<FencingToken> {
+        self.here
+    }
+
     /// A turn here begins with this token.
     pub(super) fn raise(&mut self, token: FencingToken) {
         assert!(self.here.is_none_or(|floor| floor < token), "tokens rise");

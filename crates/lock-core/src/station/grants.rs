@@ -4,7 +4,7 @@ use super::Station;
 use super::progress::Progress;
 use super::quest::{Grant, Place, Quest};
 use crate::policy::pace;
-use crate::{AcquireError, BackendError, Effect, ErrorKind, Moment, Operation, Ttl};
+use crate::{AcquireError, BackendError, Effect, ErrorKind, Mode, Moment, Operation, Ttl};
 
 /// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
 const STALE_ANSWERS_MAX: u32 = 3;
@@ -21,7 +21,7 @@ impl Station {
             self.part(now, &quest);
             let name = self.name.clone();
             self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
-        } else if self.waiter_of(&quest).is_none() {
+        } else if self.waiter_of(&quest).is_none() || self.is_outlived(&grant) {
             self.part(now, &quest);
         } else if self.meets_readers(now, &quest) {
             self.on_second_lease(now, &quest, &grant);
@@ -38,6 +38,13 @@ impl Station {
                 self.quests.push(quest);
             }
         }
+    }
+
+    /// Whether a turn here has had a higher token than this exclusive grant: then the store no longer has it. Only a lease that was
+    /// adopted beside the quest can come in between.
+    fn is_outlived(&self, grant: &Grant) -> bool {
+        let is_higher = |floor| grant.lease.tokens.low() <= floor;
+        grant.lease.terms.mode == Mode::Exclusive && self.floor.here().is_some_and(is_higher)
     }
 
     /// Asks again. If those answers are stale too, a waiter that does not wait is rejected after the second one, and the

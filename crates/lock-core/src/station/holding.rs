@@ -10,7 +10,7 @@ use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
     Answer, BackendError, Capabilities, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
-    ReleaseRequest, Released, Renewed, RequestOrder, Waiting,
+    ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -25,7 +25,7 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
-        let mut tenure = self.keep(grant, quest.certainty);
+        let mut tenure = Tenure { asked: quest.terms.mode, ..self.keep(grant, quest.certainty) };
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
         if tenure.is_shared() && others_join {
@@ -136,19 +136,21 @@ impl Station {
     /// Stops renewing the lease, and releases it; `turn` gets the outcome.
     fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
+        // Those who ask with the same limit need not wait for this.
+        let terms = Terms { mode: tenure.asked, ..terms };
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep };
         self.others_may_be_served(now);
+        let (of, of_two) = if tenure.adopted { (Of::Adopted, Of::OneOfTwoAdopted) } else { (Of::Lease, Of::OneOfTwo) };
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
-            let of = if tenure.adopted { Of::Adopted } else { Of::Lease };
             return self.release(now, request, of, turn);
         };
         let request = ReleaseRequest { certainty: Certainty::Unknown, ..request };
-        self.release(now, request.clone(), Of::OneOfTwo, None);
+        self.release(now, request.clone(), of_two, None);
         let (owner, terms) = (new.owner, new.terms);
-        self.release(now, ReleaseRequest { owner, terms, ..request }, Of::OneOfTwo, turn);
+        self.release(now, ReleaseRequest { owner, terms, ..request }, of_two, turn);
     }
 
     /// A lease ends that was held here. Those who wait here have a claim at the store already, which may serve them now. Where it
@@ -219,7 +221,7 @@ impl Station {
     ) {
         let Some(tenure) = self.tenure_of(owner) else { return };
         let answer = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if lease == *tenure.lease => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if lease.is_that_of(&tenure.lease) => {
                 Renewed::Renewed { valid_for, wanted }
             }
             Ok(Answer::Granted { .. }) => Renewed::NotHeld,

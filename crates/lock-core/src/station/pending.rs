@@ -32,8 +32,20 @@ pub(super) enum Of {
     /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and it is not known
     /// which.
     OneOfTwo,
+    /// The same, of a lease that somebody here had adopted.
+    OneOfTwoAdopted,
     /// A claim, and whatever came of it: a place, or a lease that nobody here held.
     Claim,
+}
+
+impl Of {
+    pub(super) fn is_one_of_two(self) -> bool {
+        matches!(self, Self::OneOfTwo | Self::OneOfTwoAdopted)
+    }
+
+    fn is_adopted(self) -> bool {
+        matches!(self, Self::Adopted | Self::OneOfTwoAdopted)
+    }
 }
 
 impl PendingRelease {
@@ -84,10 +96,10 @@ impl PendingReleases {
     }
 
     /// Whether there are no more of them than a station may have. Each permit that was held adds one, and so does each lease that
-    /// was adopted.
+    /// was adopted, or two.
     pub(super) fn are_few(&self, policy: &Policy) -> bool {
         let of_semaphore = |pending: &PendingRelease| pending.request.terms.mode.name_kind() == NameKind::Semaphore;
-        let others = self.0.iter().filter(|pending| pending.of != Of::Adopted);
+        let others = self.0.iter().filter(|pending| !pending.of.is_adopted());
         let (permits, locks): (Vec<_>, Vec<_>) = others.partition(|pending| of_semaphore(pending));
         let claims = permits.iter().filter(|pending| pending.of == Of::Claim).count();
         locks.len() <= policy.owed_max && claims < policy.owed_max.saturating_add(QUESTS_MAX)
@@ -95,7 +107,7 @@ impl PendingReleases {
 
     /// How many of them are of leases that were adopted, or asked for.
     pub(super) fn of_adopted(&self) -> usize {
-        self.0.iter().filter(|pending| pending.of == Of::Adopted).count()
+        self.0.iter().filter(|pending| pending.of.is_adopted()).count()
     }
 
     /// Why a release was not answered, if one was not.

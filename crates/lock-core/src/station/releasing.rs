@@ -48,9 +48,9 @@ impl Station {
             return owed_max.saturating_add(QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
         }
         let leases = |tenure: &Tenure| match (tenure.adopted, tenure.replacement.is_some()) {
-            (true, false) => 0,
+            (true, _) => 0,
             (false, false) => 1,
-            (_, true) => 2,
+            (false, true) => 2,
         };
         owed_max.saturating_sub(self.tenures.iter().map(leases).sum::<usize>() + others)
     }
@@ -62,7 +62,10 @@ impl Station {
     }
 
     /// Whether a lease may be replaced, which may end in two releases.
-    pub(super) fn may_replace(&self) -> bool {
+    pub(super) fn may_replace(&self, tenure: &Tenure) -> bool {
+        if tenure.adopted {
+            return self.pending_releases.of_adopted() < QUESTS_MAX;
+        }
         let most = self.owed_most(self.quests.len());
         let owed = self.pending_releases.0.len();
         if self.is_semaphore() { owed + 2 <= most } else { owed <= most }
@@ -108,7 +111,7 @@ impl Station {
         let Some(mut pending) = self.pending_releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
             // The turn held one of the two leases when it ended, and the other release may be the one that found it.
-            let is_one_of_two = pending.of == Of::OneOfTwo;
+            let is_one_of_two = pending.of.is_one_of_two();
             let result = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
             self.outbox.push_back(Output::Ended { turn, result });
         }

@@ -44,7 +44,7 @@ impl Station {
     pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
         let due = tenure.replacement.as_ref()?.progress.due()?;
         let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.may_replace();
+        let free = !asks && self.may_replace(tenure);
         free.then_some(due)
     }
 

@@ -14,6 +14,8 @@ use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReas
 #[derive(Debug)]
 pub(super) struct Tenure {
     pub(super) lease: Arc<Lease>,
+    /// What it was asked for as. The limit in force may be another one.
+    pub(super) asked: Mode,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
     /// The duration of the grant or renewal that `until` follows from.
@@ -47,10 +49,12 @@ impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, word) = (grant.until(), Word { at: grant.basis, wanted: grant.wanted });
         let Grant { lease, valid_for, .. } = grant;
+        let asked = lease.terms.mode;
         let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Turns::default(), None);
         let (passes, word_asked_at, adopted) = (0, None, false);
         Self {
             lease,
+            asked,
             until,
             valid_for,
             certainty,

@@ -15,7 +15,8 @@ local record = redis.call('GET', limits)
 
 local function decimal(number) return string.format('%.0f', number) end
 
-local function usage(limit) return {'usage', limit, name.limit > 0 and name.used or 0} end
+-- While another library holds the name, no permit is free.
+local function usage(limit) return {'usage', limit, name.limit > 0 and name.used or held and limit or 0} end
 
 if act == 'look' then
   local limit, is_known = share.in_force(record, known)

@@ -89,3 +89,16 @@ fn the_record_ends_by_itself_and_notes_of_waiters_stay_what_they_are() {
         assert!(Record::KEPT_FOR - left < Duration::from_secs(60), "{left:?}");
     }
 }
+
+#[test]
+fn no_permit_is_available_while_another_library_holds_the_name() {
+    let server = RedisServer::start();
+    let client = Redis::connect(&RedisConfig::from_url(&server.url()).unwrap()).unwrap();
+    server.command::<()>(&["SET", "gpu", "c2VjcmV0", "PX", "60000"]);
+    let limit = Limit::new(4).unwrap();
+    for act in [Act::Look, Act::Set(limit)] {
+        let request = Request { name: "gpu".parse().unwrap(), known: limit, act };
+        let usage = client.limit().unwrap().ask(&request, SOON).unwrap();
+        assert_eq!((usage.limit, usage.available()), (limit, 0), "{act:?}");
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, all_modes, error, holding, join, millis, none, reader, rig, told_in_order};
-use crate::{Effect, ErrorKind, Mode, Patience, Policy, Released, Renewed};
+use crate::{Effect, ErrorKind, Fairness, Mode, Patience, Policy, Released, Renewed};
 
 /// The claim of a client that has had no token yet for a lease that had token 8.
 const CLAIM: &str = "run #1: acquire o1 in place of t, ttl 30s, width 1, above 8, no place, within 1000ms";
@@ -276,4 +276,47 @@ fn claims_to_adopt_wait_for_many_releases() {
     assert_eq!(rig.adopt(join(17), 8), none());
     let sent = rig.release(Err(error(ErrorKind::Denied, Effect::None)));
     assert_eq!(sent.len(), 1, "{sent:?}");
+}
+
+/// An adopted lease belongs to its turn alone: one that is detached again must not have other readers under it.
+#[test]
+fn a_reader_that_passes_others_does_not_join_an_adopted_lease() {
+    let mut rig = rig();
+    readers(&mut rig);
+    rig.grant(9, 9);
+    rig.read(2);
+    rig.grant(10, 10);
+    let passing = Join { fairness: Fairness::Barging, ..reader(3) };
+    assert_eq!(rig.feed(Input::Join(passing)), ["admit 3: token 10, valid for 29698ms"]);
+    assert_eq!(rig.detach(1), ["forget o1", "detached 1"]);
+}
+
+/// Each may end in two releases, which are owed beside those of other leases.
+#[test]
+fn adopted_leases_that_are_being_replaced_are_all_released() {
+    let mut rig = rig();
+    for turn in 1..=5 {
+        rig.adopt(reader(turn), 8);
+        let token = 8 + u64::from(turn);
+        rig.grant(token, token);
+    }
+    for turn in 1..=5 {
+        assert_eq!(rig.upgrade(turn).len(), 1);
+    }
+    for turn in 1..=5 {
+        assert_eq!(rig.leave(turn).len(), 3, "one is forgotten, both are released");
+    }
+}
+
+/// The lease of the first claim was revoked before the other one was granted elsewhere, detached and adopted here.
+#[test]
+fn a_grant_that_is_older_than_the_adopted_lease_is_over() {
+    let mut rig = rig();
+    rig.join(2);
+    rig.adopt(join(1), 9);
+    rig.grant(10, 10);
+    let released = "run #3: release o1, all answered, within 1000ms";
+    let asks = "run #4: acquire o3, ttl 30s, width 1, above 10, place wanted, within 1000ms";
+    assert_eq!(rig.about(1).grant(8, 8), [released, asks]);
+    assert_eq!(rig.hold().ended(rig.now), None);
 }

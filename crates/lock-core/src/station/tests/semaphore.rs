@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::{Input, Join, TurnId};
 use super::rig::{Rig, all_modes, join, millis, none, somebody, tokens, ttl};
 use crate::{
-    Answer, Effect, ErrorKind, FencingToken, Lease, LossReason, Mode, Patience, Policy, Released, Renewed,
+    Answer, Effect, ErrorKind, FencingToken, Lease, Limit, LossReason, Mode, Patience, Policy, Released, Renewed,
     RequestOrder, Slots, Terms,
 };
 
@@ -458,4 +458,30 @@ fn permits_are_given_back_and_the_first_slots_stay() {
     assert_eq!(rig.grant_slots(10, [2, 4])[2], "replaced 1: token 10, valid for 29698ms");
     let refused = rig.feed(fewer(3));
     assert!(refused[0].contains("number of permits \"3\" is not valid: 2 of 40 are held"), "{refused:?}");
+}
+
+/// A claim went unanswered, and the next one met the lease that was handed over meanwhile, under the limit that was set after that.
+#[test]
+fn a_hold_is_not_lost_if_the_limit_is_set_between_its_hand_over_and_the_answer() {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 4).unwrap());
+    rig.join(1);
+    rig.fail(ErrorKind::Timeout, Effect::Unknown);
+    rig.wake();
+    assert!(rig.hand_over(9, 9)[1].starts_with("admit 1: token 9"));
+    let mut lease = rig.lease(9, 9);
+    lease.terms.mode = lease.terms.mode.under(Limit::new(8).unwrap());
+    let valid_for = lease.terms.ttl.get();
+    assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for, wanted: false })), none());
+}
+
+#[test]
+fn a_release_under_another_limit_in_force_holds_nobody_back() {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 4).unwrap());
+    rig.join(1);
+    let mut lease = rig.lease(9, 9);
+    lease.terms.mode = lease.terms.mode.under(Limit::new(8).unwrap());
+    let valid_for = lease.terms.ttl.get();
+    rig.answer(Ok(Answer::Granted { lease, valid_for, wanted: false }));
+    rig.leave(1);
+    assert_eq!(rig.join(2).len(), 1);
 }
