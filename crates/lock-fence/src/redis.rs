@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use lock_core::{FencingToken, Invalid};
 
-use ::redis::ToRedisArgs;
+use ::redis::ToSingleRedisArg;
 
 use self::keys::Keys;
 use self::scripts::{DEL, HSET, READ, SET};
@@ -67,19 +67,23 @@ impl Fenced {
     }
 
     /// Sets the value, which may have had any type, and removes its expiry.
-    pub fn set(&self, token: FencingToken, value: impl ToRedisArgs) -> Request<()> {
+    pub fn set(&self, token: FencingToken, value: impl ToSingleRedisArg) -> Request<()> {
         Request::new(&SET, &self.0, token).arg(value)
     }
 
     /// Sets the value, which may have had any type, and lets it expire after this time, in whole milliseconds, at least one. The
     /// fence stays.
-    pub fn set_for(&self, token: FencingToken, value: impl ToRedisArgs, expiry: Duration) -> Request<()> {
+    pub fn set_for(&self, token: FencingToken, value: impl ToSingleRedisArg, expiry: Duration) -> Request<()> {
         let millis = u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX);
         self.set(token, value).arg(millis.max(1))
     }
 
     /// Sets fields of a hash, as pairs, and answers how many of them are new.
-    pub fn hset<F: ToRedisArgs, V: ToRedisArgs>(&self, token: FencingToken, fields: &[(F, V)]) -> Request<u64> {
+    pub fn hset<F: ToSingleRedisArg, V: ToSingleRedisArg>(
+        &self,
+        token: FencingToken,
+        fields: &[(F, V)],
+    ) -> Request<u64> {
         fields.iter().fold(Request::new(&HSET, &self.0, token), |request, (field, value)| request.arg(field).arg(value))
     }
 
@@ -94,7 +98,7 @@ impl Fenced {
     }
 
     /// Reads a field of a hash, if no later holder has written. Changes nothing.
-    pub fn hget<T>(&self, token: FencingToken, field: impl ToRedisArgs) -> Request<Option<T>> {
+    pub fn hget<T>(&self, token: FencingToken, field: impl ToSingleRedisArg) -> Request<Option<T>> {
         Request::new(&READ, &self.0, token).arg("HGET").arg(field)
     }
 }

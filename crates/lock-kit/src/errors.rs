@@ -53,7 +53,7 @@ pub enum JobError {
     /// run.
     #[error("the slot of the job was not marked, and the work was not begun: {0}")]
     NotMarked(#[source] ReleaseError),
-    /// The lock was lost: the work was stopped, or its result came too late to count. The reason is `MaxHold` if the work took
+    /// The lock was lost: the work was not begun, was stopped, or its result came too late to count. The reason is `MaxHold` if the work took
     /// longer than `at_most`.
     #[error(transparent)]
     Lost(#[from] Lost),

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use lock_core::FencingToken;
 
-use ::redis::{ConnectionLike, FromRedisValue, RedisError, Script, ScriptInvocation, ToRedisArgs, Value};
+use ::redis::{ConnectionLike, FromRedisValue, RedisError, Script, ScriptInvocation, ToSingleRedisArg, Value};
 
 use super::keys::Keys;
 use crate::Refused;
@@ -37,7 +37,7 @@ impl<T> Request<T> {
         Self { script, token, answer: PhantomData }
     }
 
-    pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
+    pub(super) fn arg(mut self, argument: impl ToSingleRedisArg) -> Self {
         self.script.arg(argument);
         self
     }

@@ -132,9 +132,10 @@ impl FenceColumn {
         ))
     }
 
-    /// Whether the fence of a row is 0 or a token.
+    /// Whether the fence of a row is 0 or a token. A text would be compared with tokens as a text.
     fn sound(&self) -> String {
-        format!("coalesce({}.{} BETWEEN 0 AND {}, 0)", self.table, self.column, FencingToken::MAX)
+        let fence = format!("{}.{}", self.table, self.column);
+        format!("(typeof({fence}) = 'integer' AND {fence} BETWEEN 0 AND {})", FencingToken::MAX)
     }
 
     /// The condition that a row has this key; its values begin with this number.

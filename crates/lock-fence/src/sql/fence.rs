@@ -16,8 +16,8 @@ impl Fence {
             Value::Integer(0) => return Ok(()),
             Value::Integer(number) => FencingToken::try_from(*number).map_err(|_| number.to_string()),
             Value::Null => Err("NULL".to_owned()),
-            Value::Real(number) => Err(number.to_string()),
-            Value::Text(_) => Err("a text".to_owned()),
+            Value::Real(_) => Err("a real number (the column needs an integer type)".to_owned()),
+            Value::Text(_) => Err("a text (the column needs an integer type)".to_owned()),
             Value::Blob(_) => Err("a blob".to_owned()),
         };
         match highest {

@@ -146,3 +146,15 @@ async fn an_async_connection_does_the_same() {
     assert!(is_refused(text.set(token(33), "old").run_async(&mut redis).await, 34));
     assert_eq!(text.get::<String>(token(34)).run_async(&mut redis).await.unwrap().as_deref(), Some("new"));
 }
+
+#[test]
+fn a_hash_of_many_fields_is_written_whole() {
+    on_each_server(|redis| {
+        let hash = Fenced::new("hash").unwrap();
+        let fields: Vec<_> = (0..10_001).map(|number| (format!("f{number}"), number)).collect();
+        assert_eq!(hash.hset(token(34), &fields).run(redis).unwrap(), 10_001);
+        assert_eq!(redis.hget::<_, _, u32>("hash", "f10000").unwrap(), 10_000);
+        assert_eq!(hash.hset::<&str, u8>(token(34), &[]).run(redis).unwrap(), 0);
+        assert!(is_refused(hash.hset(token(33), &fields).run(redis), 34));
+    });
+}

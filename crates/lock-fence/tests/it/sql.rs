@@ -117,7 +117,12 @@ fn a_fence_that_is_no_token_is_refused_and_repaired() {
     let db = Connection::open_in_memory().unwrap();
     db.execute_batch("CREATE TABLE account (id INTEGER, fence BIGINT); INSERT INTO account VALUES (1, 0)").unwrap();
     let column = FenceColumn::new("account", "fence").unwrap();
-    for (bad, shown) in [("NULL", "NULL"), ("-5", "-5"), ("9007199254740992", "9007199254740992"), ("'x'", "a text")] {
+    for (bad, shown) in [
+        ("NULL", "NULL"),
+        ("-5", "-5"),
+        ("9007199254740992", "9007199254740992"),
+        ("'x'", "a text (the column needs an integer type)"),
+    ] {
         db.execute_batch(&format!("UPDATE account SET fence = {bad}")).unwrap();
         let error = column.update(&db, token(34), &[], &[("id", &1)]).unwrap_err();
         let SqlError::BadFence { found, statement, .. } = &error else { panic!("{error}") };
@@ -170,4 +175,19 @@ fn a_write_that_is_rolled_back_raises_nothing() {
     drop(transaction);
     assert_eq!(balance(&db, 2), [(0, 0)]);
     FenceTable::raise(&db.transaction().unwrap(), "a", token(1)).unwrap();
+}
+
+/// As texts, 9 is above 10. A real number would pass until the first late holder.
+#[test]
+fn a_fence_in_a_column_of_another_type_is_an_error() {
+    for kind in ["TEXT", "VARCHAR(20)", "REAL"] {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(&format!("CREATE TABLE account (id INTEGER, fence {kind} NOT NULL DEFAULT 0)")).unwrap();
+        db.execute_batch("INSERT INTO account (id) VALUES (1)").unwrap();
+        let column = FenceColumn::new("account", "fence").unwrap();
+        for number in [10, 9] {
+            let error = column.update(&db, token(number), &[], &[("id", &1)]).unwrap_err().to_string();
+            assert!(error.contains("the column needs an integer type"), "{kind}: {error}");
+        }
+    }
 }

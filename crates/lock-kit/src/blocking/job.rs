@@ -62,7 +62,8 @@ impl Job {
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
-    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`at_most`](Self::at_most).
+    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`at_most`](Self::at_most), or
+    /// before it: then the work was not begun.
     ///
     /// # Blocking
     /// For as long as the work takes, and for a few operation timeouts; before that for the [`wait`](Self::wait).
@@ -79,7 +80,8 @@ impl Job {
             }
             Some(_) | None => mark,
         };
-        let done = Ok(work(&guard));
+        // Marking the slot may have taken longer than the lease lasted.
+        let done = guard.check().map(|()| work(&guard)).and_then(|done| guard.check().map(|()| done));
         let done = match mark {
             Some((mark, keep)) if done.is_ok() => counted(done, mark.release_keeping(keep)),
             Some(_) | None => done,

@@ -64,7 +64,7 @@ impl Job {
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
-    /// In both cases the work was not begun. `Lost` if the lock was lost during the work.
+    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, or before it: then the work was not begun.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work, and releases the lock in the background. Once the work has begun, the slot counts as
@@ -84,7 +84,8 @@ impl Job {
         };
         let done = match select(pin!(guard.lost()), pin!(work(&guard))).await {
             Either::Left((lost, _)) => Err(lost),
-            Either::Right((done, _)) => Ok(done),
+            // Work that awaits nothing is not stopped.
+            Either::Right((done, _)) => guard.check().map(|()| done),
         };
         let done = match mark {
             Some((mark, keep)) if done.is_ok() => counted(done, mark.release_keeping(keep).await),

@@ -1,10 +1,12 @@
 //! Jobs, in both facades.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
+use lock_host::{ManualClock, Observer, Occurrence};
 use lock_kit::{JobError, JobOutcome, SkipReason, Skipped, Slot, blocking, nonblocking};
 use lock_memory::faults::Fault;
 
@@ -133,6 +135,49 @@ fn work_that_takes_too_long_in_a_thread_does_not_count() {
     });
     let Err(JobError::Lost(lost)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(lost.reason, LossReason::MaxHold);
+}
+
+/// Neither can be stopped: a thread, and a task that awaits nothing.
+#[tokio::test]
+async fn a_slot_whose_work_took_too_long_is_free_if_it_is_to_be_retried() {
+    let bench = Bench::new();
+    let (one, two) = (bench.plain(), bench.tokio());
+    let overrun = || bench.clock.advance(10 * SECOND);
+    let job = blocking::Kit::job(&one, "nightly").slot(slot(0)).at_most(10 * SECOND).retry_after_crash();
+    assert!(matches!(job.run(|_| overrun()), Err(JobError::Lost(_))));
+    assert_eq!(job.run(|_| 7), Ok(JobOutcome::Ran(7)));
+    let job = nonblocking::Kit::job(&two, "hourly").slot(slot(0)).at_most(10 * SECOND).retry_after_crash();
+    assert!(matches!(job.run(async |_| overrun()).await, Err(JobError::Lost(_))));
+    assert_eq!(job.run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+}
+
+/// Marks of slots take longer than a lease lasts.
+struct SlowMarks(ManualClock);
+
+impl Observer for SlowMarks {
+    fn observe(&self, occurrence: &Occurrence) {
+        if let Occurrence::Released { lock, .. } = occurrence
+            && lock.as_str().contains('@')
+        {
+            self.0.advance(60 * SECOND);
+        }
+    }
+}
+
+#[tokio::test]
+async fn work_is_not_begun_if_the_lock_was_lost_while_its_slot_was_marked() {
+    let bench = Bench::new();
+    let (clock, observer) = (Arc::new(bench.clock.clone()), Arc::new(SlowMarks(bench.clock.clone())));
+    let builder = lock_blocking::Client::builder(Arc::new(bench.store.blocking()));
+    let one = builder.clock(clock.clone()).observer(observer.clone()).build().unwrap();
+    let job = blocking::Kit::job(&one, "nightly").slot(slot(0));
+    let outcome = job.run(|_| panic!("the work was begun"));
+    assert!(matches!(outcome, Err(JobError::Lost(_))), "{outcome:?}");
+    let builder = lock_async::Client::builder(Arc::new(bench.store.nonblocking()));
+    let two = builder.clock(clock).observer(observer).build().unwrap();
+    let job = nonblocking::Kit::job(&two, "hourly").slot(slot(0));
+    let outcome = job.run(async |_| panic!("the work was begun")).await;
+    assert!(matches!(outcome, Err(JobError::Lost(_))), "{outcome:?}");
 }
 
 /// By default, a slot whose run did not end counts as run.
