@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::{Input, Join, TurnId};
 use super::rig::{Rig, all_modes, join, millis, none, somebody, tokens, ttl};
 use crate::{
-    Answer, Effect, ErrorKind, FencingToken, Lease, LossReason, Mode, Patience, Policy, Released, Renewed,
+    Answer, Effect, ErrorKind, Event, FencingToken, Lease, LossReason, Mode, Patience, Policy, Released, Renewed,
     RequestOrder, Slots, Terms,
 };
 
@@ -458,4 +458,19 @@ fn permits_are_given_back_and_the_first_slots_stay() {
     assert_eq!(rig.grant_slots(10, [2, 4])[2], "replaced 1: token 10, valid for 29698ms");
     let refused = rig.feed(fewer(3));
     assert!(refused[0].contains("number of permits \"3\" is not valid: 2 of 40 are held"), "{refused:?}");
+}
+
+/// What a claim for a lock was answered says nothing about the permits of the name, so a waiter that does not wait asks.
+#[test]
+fn a_claim_for_a_lock_that_is_left_over_refuses_nobody_a_permit() {
+    let mut rig = Rig::new(all_modes());
+    rig.join(1);
+    rig.queue_after(7);
+    assert_eq!(rig.feed(Input::Event(Event::RecheckAll)).len(), 1);
+    rig.leave(1);
+    let terms = Terms { mode: Mode::permits(1, LIMIT).unwrap(), ..join(2).terms };
+    let at_once = Join { terms, patience: Patience::Never, ..join(2) };
+    assert_eq!(rig.feed(Input::Join(at_once)), none(), "the claim for the lock is answered first");
+    assert_eq!(rig.queue_after(7), ["run #3: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Left)).len(), 1, "it asks");
 }
