@@ -108,7 +108,8 @@ impl Station {
 
     /// Rejects the waiters that do not wait and have not asked, if others wait at the store already.
     fn refuse_behind_the_first(&mut self) {
-        if let Some(holder) = self.first_quest().and_then(|quest| quest.holder.clone()) {
+        let first = self.first_quest().filter(|quest| !self.is_left_over(quest));
+        if let Some(holder) = first.and_then(|quest| quest.holder.clone()) {
             self.refuse_impatient(Some(holder));
         }
     }

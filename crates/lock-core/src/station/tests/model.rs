@@ -97,7 +97,7 @@ impl Store {
     /// Whether the lease to replace is held, and nobody else stands in the way.
     fn may_replace(&self, old: Owner, claim: &Claim) -> Result<bool, BackendError> {
         let Some(held) = self.holds.iter().find(|held| held.lease.owner == old) else {
-            return Err(refused(ErrorKind::Protocol, "the lease to replace is not held"));
+            return Err(refused(ErrorKind::NotHeld, "the lease to replace is not held"));
         };
         match (held.lease.terms.mode, claim.terms.mode) {
             (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Shared) => Ok(true),

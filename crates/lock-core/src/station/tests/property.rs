@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{Join, Leaving, TurnId};
+use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
@@ -41,6 +41,10 @@ enum Step {
     Cancel { client: usize, pick: usize },
     /// A holder wants another ttl, and perhaps to read, to write, or to give back permits.
     Replace { client: usize, pick: usize, ttl: &'static str, mode: Mode, count: u32 },
+    /// A holder detaches its lease.
+    Detach { client: usize, pick: usize },
+    /// A client wants to go on with a lease that was detached, which may be over, or adopted already.
+    Adopt { client: usize, pick: usize, wait: Wait, max_hold: Option<Duration> },
     /// A request reaches the store.
     Carry { pick: usize },
     /// An answer reaches its client.
@@ -95,16 +99,20 @@ fn step() -> impl Strategy<Value = Step> {
     let hints = [Event::RecheckAll, Event::Freed { name: name() }, Event::Wanted { name: name() }];
     let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
+    let (whom, (mode, count)) = (client.clone(), (modes.clone(), counts.clone()));
+    let joins = (whom, wait.clone(), attempts, fairness, ttls, mode, max_hold.clone(), count);
     prop_oneof![
-        6 => (client.clone(), wait, attempts, fairness, ttls, modes.clone(), max_hold, counts.clone()).prop_map(
-            |(client, wait, attempts, fairness, ttl, mode, max_hold, count)| {
-                Step::Join { client, wait, attempts, fairness, ttl, mode, max_hold, count }
-            }
-        ),
+        6 => joins.prop_map(|(client, wait, attempts, fairness, ttl, mode, max_hold, count)| {
+            Step::Join { client, wait, attempts, fairness, ttl, mode, max_hold, count }
+        }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
         2 => (client.clone(), pick, longer, modes, counts).prop_map(|(client, pick, ttl, mode, count)| {
             Step::Replace { client, pick, ttl, mode, count }
+        }),
+        1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Detach { client, pick }),
+        1 => (client.clone(), pick, wait, max_hold).prop_map(|(client, pick, wait, max_hold)| {
+            Step::Adopt { client, pick, wait, max_hold }
         }),
         5 => pick.prop_map(|pick| Step::Carry { pick }),
         5 => pick.prop_map(|pick| Step::Answer { pick }),
@@ -137,11 +145,16 @@ impl World {
                 }
             }
             Step::Replace { client, pick, ttl, mode, count } => {
-                let holders: Vec<_> = self.clients[client].holders.keys().copied().collect();
-                if let Some(turn) = holders.get(pick % holders.len().max(1)) {
-                    self.replace(client, *turn, self.terms(ttl, mode, count));
+                if let Some(turn) = self.pick_holder(client, pick) {
+                    self.replace(client, turn, self.terms(ttl, mode, count));
                 }
             }
+            Step::Detach { client, pick } => {
+                if let Some(turn) = self.pick_holder(client, pick) {
+                    self.feed(client, Input::Detach(turn));
+                }
+            }
+            Step::Adopt { client, pick, wait, max_hold } => self.play_adopt(client, pick, wait, max_hold),
             Step::Carry { pick } => _ = self.pick(pick, under_way).map(|index| self.carry(index)),
             Step::Answer { pick } => _ = self.pick(pick, answered).map(|index| self.answer(index)),
             Step::Fail { pick } => {
@@ -169,6 +182,27 @@ impl World {
         turns.nth(pick % among.max(1))
     }
 
+    fn pick_holder(&self, client: usize, pick: usize) -> Option<TurnId> {
+        let holders: Vec<_> = self.clients[client].holders.keys().copied().collect();
+        holders.get(pick % holders.len().max(1)).copied()
+    }
+
+    fn play_adopt(&mut self, client: usize, pick: usize, wait: Wait, max_hold: Option<Duration>) {
+        let Some(ticket) = self.tickets.get(pick % self.tickets.len().max(1)).cloned() else { return };
+        let (turn, patience, note) = (self.next_turn(), self.patience(wait), Note::from_wire("1@test"));
+        let terms = Terms { mode: ticket.mode(), ttl: ttl("3s") };
+        let join = Join { turn, terms, patience, attempts: None, fairness: Fairness::Fair, max_hold, note };
+        self.adopt(client, join, ticket);
+    }
+
+    fn patience(&self, wait: Wait) -> Patience {
+        match wait {
+            Wait::Not => Patience::Never,
+            Wait::For(time) => Patience::Until(self.now + millis(time)),
+            Wait::Forever => Patience::Forever,
+        }
+    }
+
     fn play_join(
         &mut self,
         client: usize,
@@ -179,18 +213,18 @@ impl World {
         max_hold: Option<Duration>,
     ) {
         let turn = self.next_turn();
-        let patience = match wait {
-            Wait::Not => Patience::Never,
-            Wait::For(time) => Patience::Until(self.now + millis(time)),
-            Wait::Forever => Patience::Forever,
-        };
+        let patience = self.patience(wait);
         let note = Note::from_wire("1@test");
         self.join(client, Join { turn, terms, patience, attempts, fairness, max_hold, note });
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.
     fn terms(&self, length: &str, mode: Mode, count: u32) -> Terms {
-        let mode = self.limit.map_or(mode, |limit| Mode::permits(count.min(limit), limit).unwrap());
+        let permits = |limit: u32| Mode::permits(count.min(limit), limit).unwrap();
+        let mode = match self.limit {
+            Some(limit) if !self.also_a_lock || count > 1 => permits(limit),
+            Some(_) | None => mode,
+        };
         Terms { mode, ttl: ttl(length) }
     }
 
@@ -288,6 +322,26 @@ proptest! {
     ) {
         play(World::new(policy, Some(limit), seed), steps);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_a_name_is_no_lock_while_it_is_a_semaphore(
+        policy in policies(),
+        seed in any::<u64>(),
+        steps in proptest::collection::vec(step(), 1..150),
+    ) {
+        play(both_kinds(policy, seed), steps);
+    }
+}
+
+/// The same, where a client may take the name for a lock as soon as it is not used as a semaphore.
+fn both_kinds(policy: Policy, seed: u64) -> World {
+    let mut world = World::new(policy, Some(4), seed);
+    world.also_a_lock = true;
+    world
 }
 
 /// Plays the steps, and then lets everything come to rest.

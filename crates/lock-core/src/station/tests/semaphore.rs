@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::super::{Input, Join, TurnId};
 use super::rig::{Rig, all_modes, join, millis, none, somebody, tokens, ttl};
 use crate::{
-    Answer, Effect, ErrorKind, FencingToken, Lease, Limit, LossReason, Mode, Patience, Policy, Released, Renewed,
-    RequestOrder, Slots, Terms,
+    Answer, Effect, ErrorKind, Event, FencingToken, Lease, Limit, LossReason, Mode, Patience, Policy, Released,
+    Renewed, RequestOrder, Slots, Terms,
 };
 
 const LIMIT: u32 = 40;
@@ -484,4 +484,19 @@ fn a_release_under_another_limit_in_force_holds_nobody_back() {
     rig.answer(Ok(Answer::Granted { lease, valid_for, wanted: false }));
     rig.leave(1);
     assert_eq!(rig.join(2).len(), 1);
+}
+
+/// What a claim for a lock was answered says nothing about the permits of the name, so a waiter that does not wait asks.
+#[test]
+fn a_claim_for_a_lock_that_is_left_over_refuses_nobody_a_permit() {
+    let mut rig = Rig::new(all_modes());
+    rig.join(1);
+    rig.queue_after(7);
+    assert_eq!(rig.feed(Input::Event(Event::RecheckAll)).len(), 1);
+    rig.leave(1);
+    let terms = Terms { mode: Mode::permits(1, LIMIT).unwrap(), ..join(2).terms };
+    let at_once = Join { terms, patience: Patience::Never, ..join(2) };
+    assert_eq!(rig.feed(Input::Join(at_once)), none(), "the claim for the lock is answered first");
+    assert_eq!(rig.queue_after(7), ["run #3: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Left)).len(), 1, "it asks");
 }

@@ -16,7 +16,7 @@ use super::model::Store;
 use crate::policy::{QUESTS_MAX, WORD_FOR};
 use crate::{
     BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
-    Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Waiting,
+    Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Ticket, Waiting,
 };
 
 /// How many clients there are.
@@ -38,12 +38,16 @@ pub(super) struct World {
     turns: u64,
     /// How many permits there are, if the name is used as a semaphore.
     pub(super) limit: Option<u32>,
+    /// Whether the name of a semaphore is used for a lock, too.
+    pub(super) also_a_lock: bool,
     /// The highest token of any admission, for each slot. A lock has one.
     admitted: BTreeMap<u32, u64>,
     /// The highest token of any exclusive turn.
     written: u64,
     /// Until when the lock is kept after its release, as its last holder sees it.
     kept_until: Moment,
+    /// Of the leases that were detached.
+    pub(super) tickets: Vec<Ticket>,
 }
 
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub(super) struct Client {
     pub(super) station: Station,
     keeper: Keeper,
     pub(super) waiters: BTreeMap<TurnId, Join>,
+    /// Those of the waiters that want to adopt a lease.
+    adopting: BTreeSet<TurnId>,
     /// The turn that gives up at this moment.
     leaving: Option<TurnId>,
     pub(super) holders: BTreeMap<TurnId, Arc<Hold>>,
@@ -110,6 +116,7 @@ impl World {
                 station,
                 keeper,
                 waiters,
+                adopting: BTreeSet::new(),
                 leaving: None,
                 holders: BTreeMap::new(),
                 replacing: BTreeMap::new(),
@@ -126,9 +133,11 @@ impl World {
             net: Vec::new(),
             turns: 0,
             limit,
+            also_a_lock: false,
             admitted: BTreeMap::new(),
             written: 0,
             kept_until: Moment::ORIGIN,
+            tickets: Vec::new(),
         }
     }
 
@@ -140,6 +149,13 @@ impl World {
     pub(super) fn join(&mut self, client: usize, join: Join) {
         self.clients[client].waiters.insert(join.turn, join.clone());
         self.feed(client, Input::Join(join));
+    }
+
+    pub(super) fn adopt(&mut self, client: usize, join: Join, ticket: Ticket) {
+        let there = &mut self.clients[client];
+        there.adopting.insert(join.turn);
+        there.waiters.insert(join.turn, join.clone());
+        self.feed(client, Input::Adopt { join, ticket });
     }
 
     pub(super) fn leave(&mut self, client: usize, leaving: Leaving) {
@@ -189,6 +205,8 @@ impl World {
                 self.check();
                 self.check_claims();
                 self.check_debt(client);
+                let mut adopted = self.clients[client].station.tenures.iter().filter(|tenure| tenure.adopted);
+                assert!(adopted.all(|tenure| tenure.turns.len() == 1), "an adopted lease is for one turn");
                 return;
             };
             self.carry_out(client, output);
@@ -222,7 +240,10 @@ impl World {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
-                let stays = |first: &&Join| client.leaving != Some(first.turn);
+                let adopts = client.adopting.remove(&turn);
+                let stays = |first: &&Join| {
+                    client.leaving != Some(first.turn) && !adopts && !client.adopting.contains(&first.turn)
+                };
                 let mut before = client.waiters.range(..turn).map(|(_, first)| first).filter(stays);
                 let passed = before.find(|first| is_passed(first, &join));
                 assert!(passed.is_none(), "turn {} passed {passed:?}", turn.0);
@@ -247,7 +268,11 @@ impl World {
                 let lost = client.holders.remove(&turn);
                 assert!(lost.is_none_or(|hold| hold.check(self.now).is_err()), "a lost hold says so");
             }
-            Output::Ended { .. } | Output::Detached(_) => {}
+            Output::Ended { .. } => {}
+            Output::Detached(turn) => {
+                let hold = client.holders.remove(&turn).expect("only a holder detaches its lease");
+                self.tickets.push(Ticket::new(hold.lease(), hold.remaining(self.now)));
+            }
             Output::Run(action) => {
                 match &action.request {
                     Request::Release(ReleaseRequest { owner, certainty: Certainty::Unknown, .. }) => {
@@ -325,7 +350,10 @@ impl World {
             let asks = station.quests.iter().any(|quest| quest.owner == claim.owner);
             let holds = station.tenures.iter().any(|tenure| tenure.lease.owner == claim.owner);
             let replaces = claim.replaces.is_some_and(|old| client.replacement(old) == Some(claim.owner));
-            let known = asks || holds || replaces;
+            let adopts = station.adoptions.iter().any(|adoption| adoption.owner == claim.owner);
+            // Nobody clears up after one who detached its lease: a claim that is later than that lasts for a ttl at most.
+            let detached = self.tickets.iter().any(|ticket| ticket.owner == claim.owner);
+            let known = asks || holds || replaces || adopts || detached;
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
     }
@@ -333,10 +361,10 @@ impl World {
     /// The unanswered releases of a station are bounded.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
-        let owed = &station.pending_releases.0;
+        let owed: Vec<_> = station.pending_releases.0.iter().filter(|pending| pending.of != Of::Adopted).collect();
         // At a semaphore, each turn that ends adds one, and each of several claims may.
         let (of_turns, of_claims): (Vec<_>, Vec<_>) =
-            owed.iter().partition(|pending| self.limit.is_some() && pending.of != Of::Claim);
+            owed.into_iter().partition(|pending| self.limit.is_some() && pending.of != Of::Claim);
         let asked = if self.limit.is_some() { station.quests.len() } else { 0 };
         let most = OWED_MAX + if self.limit.is_some() { QUESTS_MAX - 1 } else { 0 };
         assert!(of_claims.len() + asked <= most, "client {number} owes too much: {of_turns:?}, {of_claims:?}");
