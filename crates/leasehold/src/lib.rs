@@ -102,9 +102,11 @@
 //! | [`AcquireError::TimedOut`] | somebody else holds the lock: try again later, or give up |
 //! | [`AcquireError::Backend`] | if [`ErrorKind::is_transient`], try again later; otherwise fix the store or the configuration as the error says |
 //! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
+//! | [`AcquireError::TicketOver`], from `adopt` | acquire the lock again, and start from what the resource has stored |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
 //! | [`AcquireError::Cancelled`] | nothing: another thread cancelled the wait |
+//! | [`LimitError`] | as the `AcquireError` of the same name; a repeated `set_limit` is harmless |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
 //! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
@@ -124,8 +126,11 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait [`Kit`]; see [`kit`]. `locks.latch(name)` waits until a number of processes
-//! has arrived, such as all parts of a job; see [`latch`].
+//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait
+//! [`Kit`]; see [`kit`].
+//!
+//! `locks.latch(name)` waits until a number of processes has arrived, such as all parts of a job; see [`latch`].
+//! `guard.detach()` makes a [`Ticket`], with which another task or process goes on with the lock.
 //!
 //! # Observability
 //!

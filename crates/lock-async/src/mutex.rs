@@ -250,7 +250,8 @@ impl Semaphore {
 
 /// Sends a request about a limit.
 async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    Ok(driver.backend.limit()?.ask(&request, within).await?)
+    let answer = driver.backend.limit()?.ask(&request, within).await;
+    Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }
 
 /// Waits for a turn, for a guard of any kind.

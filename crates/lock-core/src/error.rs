@@ -103,14 +103,14 @@ impl fmt::Display for Operation {
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Detail {
     said: Said,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// Everything in an error except its source.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Said {
     kind: ErrorKind,
     effect: Effect,
@@ -162,7 +162,7 @@ impl BackendError {
     /// Adds the error underneath. Its text must not hold secrets either.
     #[must_use]
     pub fn with_source(self, source: impl StdError + Send + Sync + 'static) -> Self {
-        self.changed(|detail| detail.source = Some(Box::new(source)))
+        self.changed(|detail| detail.source = Some(Arc::new(source)))
     }
 
     /// The refusal of a claim for a name that somebody holds or waits for in a mode that does not [suit](Mode::suits) it.
@@ -191,12 +191,10 @@ impl BackendError {
         self.changed(|detail| detail.said.operation = operation)
     }
 
-    fn changed(self, change: impl FnOnce(&mut Detail)) -> Self {
-        let mut shared = self.0;
-        if let Some(detail) = Arc::get_mut(&mut shared) {
-            change(detail);
-        }
-        Self(shared)
+    /// Changes this error, and none of its clones.
+    fn changed(mut self, change: impl FnOnce(&mut Detail)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// What went wrong.
@@ -304,6 +302,16 @@ mod tests {
         assert_eq!(error(61).to_string(), "redlock acquire: nodes abstain, for 1m 1s at most; wait");
         assert_eq!(error(61).gist(), "redlock acquire: nodes abstain; wait");
         assert_eq!(error(61).gist(), error(60).gist());
+    }
+
+    #[test]
+    fn a_clone_can_be_changed_alone() {
+        let error = BackendError::new("sqlite", Operation::Acquire, ErrorKind::Denied, Effect::None, "no right")
+            .with_source(std::io::Error::other("read-only"));
+        let named = error.clone().with_name(&"gpu".parse().unwrap());
+        assert_eq!(named.to_string(), "sqlite acquire \"gpu\": no right");
+        assert_eq!(error.to_string(), "sqlite acquire: no right");
+        assert_eq!(named.source().unwrap().to_string(), "read-only");
     }
 
     #[test]

@@ -42,6 +42,8 @@ impl Ticket {
     /// A ticket for a lease that is valid for so much longer.
     pub fn new(lease: &Lease, valid_for: Duration) -> Self {
         let Lease { name, owner, tokens, terms, .. } = lease;
+        // As in its text, so that a ticket equals what is read from there.
+        let valid_for = Duration::from_millis(valid_for.as_millis().try_into().unwrap_or(u64::MAX));
         Self { name: name.clone(), owner: *owner, mode: terms.mode, token: tokens.high(), valid_for }
     }
 
@@ -184,6 +186,7 @@ mod tests {
             let ticket = ticket(mode);
             let back: Ticket = ticket.expose().parse().unwrap();
             assert_eq!((back.name(), back.owner, back.mode()), (ticket.name(), ticket.owner, mode));
+            assert_eq!(back, ticket);
             assert_eq!((back.fencing_token().get(), back.valid_for()), (9, Duration::from_millis(29_500)));
             let json = serde_json::to_string(&back).unwrap();
             assert_eq!(serde_json::from_str::<Ticket>(&json).unwrap(), back);

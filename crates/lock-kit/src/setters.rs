@@ -67,6 +67,8 @@ macro_rules! job_setters {
 
         /// Lets another machine run the slot if the run ends without a result: its process dies or loses the lock, or the
         /// work panics. Then a slot may be run more than once, and partly. Without this, such a slot counts as run.
+        ///
+        /// Work that returns an error has a result: its slot counts as run, with or without this.
         pub fn retry_after_crash(mut self) -> Self {
             self.plan.crashed = $crate::job::Crashed::HasNotRun;
             self

@@ -108,7 +108,7 @@ impl Mark {
                     WHAT,
                     slot,
                     problem,
-                    "check this machine's clock, or remember slots for longer",
+                    "check this machine's clock and the slot, or remember slots for longer with `retain`",
                 ));
             }
             Ok(_) => Duration::ZERO,

@@ -166,6 +166,8 @@ pub fn another_limit_is_an_error(bench: &Bench) {
         let other = client.semaphore("a", LIMIT + 1, &options(LONG));
         is_in_other_use(other.acquire());
         is_in_other_use(other.try_acquire());
+        let error = other.available_permits().unwrap_err().to_string();
+        assert!(error.contains("limit \"a\": "), "{error}");
         semaphore(client).try_acquire().unwrap().expect("three are free").release().unwrap();
     }
     guard.verify().unwrap();
