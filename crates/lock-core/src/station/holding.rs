@@ -25,7 +25,7 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
-        let mut tenure = Tenure { asked: quest.terms.mode, ..self.keep(grant, quest.certainty) };
+        let mut tenure = Tenure { asked: quest.terms.mode.limit(), ..self.keep(grant, quest.certainty) };
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
         if tenure.is_shared() && others_join {
@@ -137,7 +137,7 @@ impl Station {
     fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
         // Those who ask with the same limit need not wait for this.
-        let terms = Terms { mode: tenure.asked, ..terms };
+        let terms = Terms { mode: tenure.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());

@@ -8,14 +8,14 @@ use super::quest::Grant;
 use super::replacement::Replacement;
 use super::turns::{Turn, Turns};
 use crate::policy::WORD_FOR;
-use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, LossReason, Mode, Moment, Note};
+use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, Limit, LossReason, Mode, Moment, Note};
 
 /// A station's time with one lease. It ends with its last turn.
 #[derive(Debug)]
 pub(super) struct Tenure {
     pub(super) lease: Arc<Lease>,
-    /// What it was asked for as. The limit in force may be another one.
-    pub(super) asked: Mode,
+    /// With which limit it was asked for, if not with that of the lease. Only the limit, because there may be many tenures.
+    pub(super) asked: Option<Limit>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
     /// The duration of the grant or renewal that `until` follows from.
@@ -49,12 +49,11 @@ impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
         let (until, word) = (grant.until(), Word { at: grant.basis, wanted: grant.wanted });
         let Grant { lease, valid_for, .. } = grant;
-        let asked = lease.terms.mode;
         let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Turns::default(), None);
         let (passes, word_asked_at, adopted) = (0, None, false);
         Self {
             lease,
-            asked,
+            asked: None,
             until,
             valid_for,
             certainty,
