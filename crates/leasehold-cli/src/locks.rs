@@ -92,7 +92,9 @@ impl Locks {
         match lock.try_acquire_or_holder().map_err(|error| refused(error, wish))? {
             Ok(guard) => Ok(Some(Marking::new(guard, mark.keep, job.crashed))),
             Err(busy) => {
-                let (name, holder) = (&wish.name, name_of(busy.holder.as_ref()));
+                // Its process may have ended long ago, as it should.
+                let holder = busy.holder.as_ref().map_or_else(|| "somebody".to_owned(), Holder::to_string);
+                let name = &wish.name;
                 let message = format!("the slot {slot} of {name} was taken by {holder}; there is nothing to do");
                 Err(Failure::new(Exit::Skipped, message))
             }

@@ -66,7 +66,8 @@ macro_rules! job_setters {
         }
 
         /// Lets another machine run the slot if the run ends without a result: its process dies or loses the lock, or the
-        /// work panics. Then a slot may be run more than once, and partly. Without this, such a slot counts as run.
+        /// work panics. Then a slot may be run more than once, and partly. That is also so if the store does not confirm the
+        /// mark when the work is done. Without this, such a slot counts as run.
         ///
         /// Work that returns an error has a result: its slot counts as run, with or without this.
         pub fn retry_after_crash(mut self) -> Self {

@@ -67,8 +67,8 @@ impl Job {
     /// In both cases the work was not begun. `Lost` if the lock was lost during the work, or before it: then the work was not begun.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the work, and releases the lock in the background. Once the work has begun, the slot counts as
-    /// run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
+    /// Dropping the future drops the work, and releases the lock in the background. Once the work has begun, or the store was
+    /// asked to mark the slot, the slot counts as run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
     pub async fn run<T>(&self, work: impl AsyncFnOnce(&Guard) -> T) -> Result<JobOutcome<T>, JobError> {
         let Held { guard, mark } = match self.begin().await? {
             Ok(held) => held,
