@@ -59,7 +59,7 @@ fn a_replacement_that_is_asked_as_another_owner_is_found() {
 
 #[test]
 fn a_lease_that_two_adopt_is_found() {
-    assert_eq!(found(Mistake::AdoptedTwice), Rule::StoreKeeps);
+    finds(Mistake::AdoptedTwice, Rule::StoreKeeps);
 }
 
 #[test]
