@@ -14,8 +14,8 @@ use super::quest::Grant;
 use super::tenure::Tenure;
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, LossReason, Mode, Moment, Operation,
-    Refusal, ReleaseRequest, Ticket,
+    Ability, AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Moment, Operation, Refusal,
+    ReleaseRequest, Ticket,
 };
 
 impl Station {
@@ -109,10 +109,7 @@ impl Station {
             let error = too_slow(adoption.terms().ttl);
             return self.on_adoption_error(now, adoption, error);
         }
-        // If it is exclusive, the store has no other lease.
-        if grant.lease.terms.mode == Mode::Exclusive {
-            self.lose_all(now, &LossReason::NotHeld);
-        }
+        self.lose_excluded(now, &grant.lease);
         let mut tenure = Tenure { adopted: true, ..self.keep(grant, adoption.certainty()) };
         self.floor.raise_to(tenure.lease.tokens.high());
         self.admit(now, &mut tenure, adoption.join, token);

@@ -23,7 +23,7 @@ impl Station {
             self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
         } else if self.waiter_of(&quest).is_none() || self.is_outlived(&grant) {
             self.part(now, &quest);
-        } else if self.meets_readers(now, &quest) {
+        } else if self.meets_readers(now, &grant) {
             self.on_second_lease(now, &quest, &grant);
         } else if grant.is_stale(now) {
             self.on_stale_grant(now, quest, grant);

@@ -112,6 +112,19 @@ impl Station {
         }
     }
 
+    /// The store has granted this lease, so it has none that excludes it: whoever holds under one here has lost it.
+    pub(super) fn lose_excluded(&mut self, now: Moment, granted: &Lease) {
+        let is_older = |held: &Lease| held.tokens.high() < granted.tokens.low();
+        let is_excluded = |held: &Lease| match (granted.terms.mode, held.terms.mode) {
+            (Mode::Exclusive, _) => true,
+            (_, Mode::Exclusive) => is_older(held),
+            _ => false,
+        };
+        let owners: Vec<_> =
+            self.tenures.iter().filter(|tenure| is_excluded(&tenure.lease)).map(|tenure| tenure.lease.owner).collect();
+        owners.into_iter().for_each(|owner| self.lose_lease(now, owner, &LossReason::NotHeld));
+    }
+
     /// All who hold under this owner's lease lose their hold.
     pub(super) fn lose_lease(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
         while let Some(id) = self.tenure_of(owner).and_then(|tenure| Some(tenure.turns.first()?.0)) {

@@ -9,7 +9,7 @@ use super::Station;
 use super::io::Output;
 use super::quest::{Grant, Quest};
 use super::tenure::Tenure;
-use crate::{LossReason, Mode, Moment, Patience};
+use crate::{Mode, Moment, Patience};
 
 /// What the front waiter beside a shared lease needs.
 enum Need {
@@ -101,10 +101,8 @@ impl Station {
 
     /// Whether a granted lease has to go, as a shared one is held here. If the granted one is exclusive, the store no longer
     /// has that one.
-    pub(super) fn meets_readers(&mut self, now: Moment, quest: &Quest) -> bool {
-        if quest.terms.mode == Mode::Exclusive {
-            self.lose_all(now, &LossReason::NotHeld);
-        }
+    pub(super) fn meets_readers(&mut self, now: Moment, grant: &Grant) -> bool {
+        self.lose_excluded(now, &grant.lease);
         self.common().is_some_and(Tenure::is_shared)
     }
 

@@ -148,10 +148,7 @@ impl Station {
         };
         self.outbox.push_back(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
-        // If the new one is exclusive, the store has no other lease.
-        if grant.lease.terms.mode == Mode::Exclusive {
-            self.lose_all(now, &LossReason::NotHeld);
-        }
+        self.lose_excluded(now, &grant.lease);
         // Nobody here waits at the store beside an exclusive lease, unless it was adopted.
         if old.is_shared() && !old.adopted {
             self.give_up_quests(now);

@@ -18,6 +18,8 @@ use crate::wish::{Act, Part, Wait, Wish};
 
 /// How long a lock is kept at most, in milliseconds.
 const KEEP_MAX: u64 = 8000;
+/// The longest ttl that a holder asks for instead of its own. In the end, everybody waits for a lease that nobody adopts.
+const LONGER_MAX: Duration = Duration::from_secs(120);
 /// How long a write takes from its check to the resource.
 const WRITE_WITHIN: Duration = Duration::from_millis(3);
 /// How long a few writes take where fewer users write, because others read.
@@ -275,5 +277,5 @@ impl<B: Backend> Process<B> {
 
 fn longer(dice: &mut Dice, ttl: Ttl) -> Ttl {
     let times = dice.pick(&[1, 2, 10]).unwrap_or(1);
-    Ttl::new(ttl.get() * times).unwrap_or(ttl)
+    Ttl::new(ttl.get() * times).ok().filter(|longer| longer.get() <= LONGER_MAX).unwrap_or(ttl)
 }

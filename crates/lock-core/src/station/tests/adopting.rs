@@ -212,6 +212,16 @@ fn an_adopted_lease_that_is_exclusive_ends_what_was_held_here() {
     assert!(adopted.contains(&"admit 5: token 9, valid for 29698ms".to_owned()), "{adopted:?}");
 }
 
+/// The store lost what it knew, or an operator ended the lease: a turn that is passed on must not have a token below the reader's.
+#[test]
+fn an_adopted_lease_of_a_reader_ends_an_older_exclusive_one() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    rig.adopt(reader(5), 8);
+    let adopted = rig.grant(9, 9);
+    assert_eq!(adopted[0], "lose 1: not held");
+    assert!(adopted.contains(&"admit 5: token 9, valid for 29698ms".to_owned()), "{adopted:?}");
+}
+
 /// The store replaces a lease by an exclusive one only if it has no other.
 #[test]
 fn a_reader_that_goes_on_as_a_writer_ends_what_the_store_no_longer_has() {
