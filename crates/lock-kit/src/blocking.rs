@@ -2,12 +2,14 @@
 
 mod all;
 mod at_once;
+mod election;
 mod job;
 mod reentrant;
 
 use lock_blocking::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::{Reentrant, ReentrantGuard};
 
@@ -38,6 +40,9 @@ pub trait Kit {
 
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
+
+    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
+    fn election(&self, name: impl AsRef<str>) -> Election;
 }
 
 impl Kit for Client {
@@ -51,5 +56,9 @@ impl Kit for Client {
 
     fn job(&self, name: impl AsRef<str>) -> Job {
         Job::new(self, name.as_ref())
+    }
+
+    fn election(&self, name: impl AsRef<str>) -> Election {
+        Election::new(self, name.as_ref())
     }
 }

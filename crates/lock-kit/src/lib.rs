@@ -1,5 +1,5 @@
 //! What locks are used for, composed from the exclusive locks of a client: several locks at once, re-entrant
-//! locks, and jobs.
+//! locks, jobs, and elections.
 //!
 //! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
 //! released lock. The policy is the same in both facades; what
@@ -9,11 +9,14 @@
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
 //! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `job` (what is acquired and kept), `outcome`, `taken`
 //!   (what a store shows of a slot), and `job` of each facade.
+//! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod earlier;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod election;
 mod errors;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod guards;
@@ -30,7 +33,11 @@ mod slot;
 mod taken;
 
 pub use earlier::Earlier;
-pub use errors::{AcquireAllError, JobError, ReentrantError, ReleaseAllError};
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use election::{Leader, Leading};
+pub use errors::{
+    AcquireAllError, ElectionError, JobError, LeadershipLost, ObserveError, ReentrantError, ReleaseAllError,
+};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
 pub use outcome::{JobOutcome, JobRun, SkipReason, Skipped, SlotAfter};
