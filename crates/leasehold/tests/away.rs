@@ -10,10 +10,11 @@
 use std::env;
 use std::io::{BufRead, BufReader, Lines, Write, stdin};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use leasehold::blocking::Kit as _;
 use leasehold::kit::{Scope, Scoped};
-use leasehold::{AcquireError, ErrorKind, FencingToken, Kit as _, OnUnavailable, Proof};
+use leasehold::{AcquireError, BackendError, ErrorKind, FencingToken, Kit as _, OnUnavailable, Proof};
 use test_support::RedisServer;
 use test_support::bounds::Watchdog;
 
@@ -116,6 +117,25 @@ async fn two_processes_work_at_once_while_redis_is_away_and_no_longer_once_both_
     let guard = lock.acquire().await.unwrap();
     assert!(guard.scope() == Scope::Store && guard.fencing_token() > Some(token));
     guard.release().await.unwrap();
+}
+
+/// The server gets the requests of the first wait when it goes on, and may grant them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_that_hung_grants_late_is_given_back() {
+    let _watchdog = Watchdog::over_this_test();
+    let server = RedisServer::start();
+    let locks = leasehold::connect(&server.url()).await.unwrap();
+    let lock = locks.degrading("a").ttl(Duration::from_secs(60));
+    server.stop();
+    let guard = lock.acquire().await.unwrap();
+    assert_eq!((shown(&guard).as_str(), guard.error().map(BackendError::kind)), ("process", Some(ErrorKind::Timeout)));
+    server.resume();
+    let theirs = leasehold::connect(&server.url()).await.unwrap();
+    let theirs = theirs.mutex("a").wait(Duration::from_secs(20)).acquire().await.unwrap();
+    assert_eq!((guard.scope(), guard.fencing_token()), (Scope::Process, None));
+    theirs.release().await.unwrap();
+    guard.release().await.unwrap();
+    assert_eq!(lock.acquire().await.unwrap().scope(), Scope::Store);
 }
 
 #[tokio::test(flavor = "multi_thread")]
