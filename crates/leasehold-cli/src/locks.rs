@@ -176,6 +176,13 @@ impl Locks {
     fn busy(&self, wish: &Wish) -> Failure {
         let entry = self.holder(&wish.name).ok().flatten();
         let holder = entry.as_ref().map_or_else(|| name_of(None), names_of);
+        if let Some(Entry { leases: 1, remaining: Some(left), holder: last, .. }) = &entry
+            && is_gone(last) == Some(true)
+        {
+            // It has kept the lock, or has died: the store does not say which.
+            let left = whole_seconds(*left);
+            return busy(wish, &format!("{} is kept for {left} more, after {holder}; {WAIT}", wish.name));
+        }
         let rest = match entry.map(|entry| entry.remaining) {
             None => format!("; {WAIT}"),
             Some(Some(left)) => {
@@ -200,6 +207,9 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
             let waited = rough(waited);
             let advice = match &holder {
                 Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
+                Some(holder) if is_gone(holder) == Some(true) => {
+                    "raise -w: the store frees the lock by itself".to_owned()
+                }
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());
