@@ -27,13 +27,11 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::Fairness;
+use lock_core::{Budget, Fairness};
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use self::budget::Budget;
-pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
 use self::failures::{lost, unguardable};
 use self::lookup::cannot_execute;
@@ -131,8 +129,8 @@ impl<'a> Session<'a> {
         voice: &'a mut Voice,
         report: &'a mut Report,
     ) -> Result<Self, Failure> {
-        let budget = Budget::new(args.ttl, args.grace)?;
-        let job = args.job.job(&args.name, budget.shortest_run())?;
+        let budget = budget::divide(args.ttl, args.grace)?;
+        let job = args.job.job(&args.name, budget::shortest_run(budget))?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
@@ -161,7 +159,7 @@ impl<'a> Session<'a> {
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let begun = hold.begin().map(|()| self.look_back(&locks));
         let verdict = begun.and_then(|()| self.run_command(&hold));
-        let overrun = self.job.overrun(HostClock.now().since(got), self.budget.end_of_run());
+        let overrun = self.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
         let (verdict, slotted) = leaving::settle(&mut hold, &self.job, verdict, overrun);
         let marked = slotted.map(|slotted| leaving::free(slotted, &locks, self.voice));
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
