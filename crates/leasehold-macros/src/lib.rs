@@ -20,24 +20,27 @@ use settings::Settings;
 /// Runs the body of a function under a lock: acquires it, works, and releases it.
 ///
 /// It works on async and on plain functions, free ones and methods. The function keeps its signature. It returns a `Result`
-/// whose error converts from `WhileHeldError`, since the lock may not be acquired, or may be lost.
+/// whose error is made from a `WhileHeldError`, since the lock may not be acquired, or may be lost. The future of an async function
+/// is `Send` only if its result is.
 ///
 /// ```
 /// # struct Row;
 /// # async fn write(_: leasehold::FencingToken, _: &[Row]) -> Result<(), std::io::Error> { Ok(()) }
+/// type BoxError = Box<dyn std::error::Error + Send + Sync>;
+///
 /// struct Importer {
 ///     locks: leasehold::Client,
 /// }
 ///
 /// impl Importer {
 ///     #[leasehold::locked(client = self.locks, name = "import:{tenant}", ttl = "30s", wait = "5s", guard = guard)]
-///     async fn import(&self, tenant: &str, rows: Vec<Row>) -> Result<usize, Box<dyn std::error::Error>> {
+///     async fn import(&self, tenant: &str, rows: Vec<Row>) -> Result<usize, BoxError> {
 ///         write(guard.fencing_token(), &rows).await?;
 ///         Ok(rows.len())
 ///     }
 /// }
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn main() -> Result<(), BoxError> {
 /// # let importer = Importer { locks: leasehold::connect("memory:").await? };
 /// # assert_eq!(importer.import("acme", vec![Row]).await?, 1);
 /// # Ok(())

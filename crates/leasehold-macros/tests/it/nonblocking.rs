@@ -1,13 +1,10 @@
 //! Async functions.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use leasehold::{Client, LossReason, WhileHeldError};
 
-use crate::support::{Bench, Failed, SECOND};
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{Bench, Failed, SECOND, soon};
 
 struct Importer {
     locks: Client,
@@ -93,8 +90,8 @@ async fn the_lock_is_released_however_the_body_ends() {
 async fn a_busy_lock_is_skipped_or_an_error() {
     let importer = Importer::new(&Bench::new());
     let held = importer.other.mutex("import").acquire().await.unwrap();
-    assert_eq!(importer.unless_busy().await, Ok(None));
-    assert!(importer.at_once().await.unwrap_err().is_busy());
+    assert_eq!(soon("a skipped call", importer.unless_busy()).await, Ok(None));
+    assert!(soon("a refused call", importer.at_once()).await.unwrap_err().is_busy());
     assert_eq!(importer.begun.load(Ordering::Relaxed), 0);
     held.release().await.unwrap();
     assert_eq!(importer.unless_busy().await, Ok(Some(1)));
@@ -106,22 +103,24 @@ async fn a_wait_ends() {
     let bench = Bench::new();
     let importer = Importer::new(&bench);
     let held = importer.other.mutex("import").acquire().await.unwrap();
-    let (waited, skipped, ()) = tokio::join!(importer.waiting(), importer.waiting_or_not(), async {
-        tokio::task::yield_now().await;
-        bench.clock.advance(5 * SECOND);
-    });
+    let waits = async {
+        tokio::join!(importer.waiting(), importer.waiting_or_not(), async {
+            tokio::task::yield_now().await;
+            bench.clock.advance(5 * SECOND);
+        })
+    };
+    let (waited, skipped, ()) = soon("the end of the waits", waits).await;
     assert!(waited.unwrap_err().is_busy());
     assert_eq!(skipped, Ok(None));
-    let (waited, released) = tokio::join!(importer.waiting(), held.release());
-    released.unwrap();
-    assert_eq!(waited, Ok(1));
+    let waits = async { tokio::join!(importer.waiting(), held.release()) };
+    assert_eq!(soon("a lock that is released", waits).await, (Ok(1), Ok(())));
 }
 
 #[tokio::test]
 async fn a_loss_stops_the_body() {
     let bench = Bench::new();
     let importer = Importer::new(&bench);
-    let outcome = tokio::time::timeout(PATIENCE, importer.endless(&bench)).await.unwrap();
+    let outcome = soon("a loss", importer.endless(&bench)).await;
     let Err(Failed::Lock(WhileHeldError::Lost(lost))) = outcome else { panic!("{outcome:?}") };
     assert_eq!(lost.reason, LossReason::MaxHold);
 }
@@ -145,10 +144,10 @@ async fn a_dropped_call_releases_the_lock() {
     let (begun, begins) = tokio::sync::oneshot::channel();
     let locks = importer.locks.clone();
     let call = tokio::spawn(async move { work(&locks, begun).await });
-    begins.await.unwrap();
+    soon("the body", begins).await.unwrap();
     assert!(!importer.is_free("import").await);
     call.abort();
     let lock = importer.other.mutex("import");
-    let guard = tokio::time::timeout(PATIENCE, lock.acquire()).await.unwrap().unwrap();
+    let guard = soon("the release", lock.acquire()).await.unwrap();
     guard.release().await.unwrap();
 }

@@ -4,8 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use leasehold::blocking::Client;
+use leasehold::{AcquireError, WhileHeldError};
 
-use crate::support::{Bench, Failed, SECOND};
+use crate::support::{Bench, Failed, SECOND, in_time};
 
 struct Importer {
     locks: Client,
@@ -80,10 +81,31 @@ fn the_lock_is_released_however_the_body_ends() {
 fn a_busy_lock_is_skipped_or_an_error() {
     let importer = Importer::new(&Bench::new());
     let held = importer.other.mutex("import").acquire().unwrap();
-    assert_eq!(importer.unless_busy(), Ok(None));
-    assert!(importer.at_once().unwrap_err().is_busy());
+    let (importer, skipped, refused) = in_time("calls that do not wait", || {
+        let (skipped, refused) = (importer.unless_busy(), importer.at_once());
+        (importer, skipped, refused)
+    });
+    assert_eq!(skipped, Ok(None));
+    assert!(refused.unwrap_err().is_busy());
     held.release().unwrap();
     assert_eq!((importer.unless_busy(), importer.at_once()), (Ok(Some(7)), Ok(7)));
+}
+
+#[leasehold::locked(client = locks, name = name, max_hold = "1s", on_busy = "skip")]
+fn named(locks: &Client, name: &str, work: impl FnOnce()) -> Result<Option<()>, Failed> {
+    work();
+    Ok(Some(()))
+}
+
+#[test]
+fn only_a_busy_lock_is_skipped() {
+    let bench = Bench::new();
+    let locks = bench.blocking();
+    assert_eq!(named(&locks, "import", || ()), Ok(Some(())));
+    assert!(named(&locks, "import", || bench.clock.advance(SECOND)).unwrap_err().is_lost());
+    assert!(matches!(named(&locks, "", || ()), Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))));
+    locks.close();
+    assert_eq!(named(&locks, "import", || ()), Err(Failed::Lock(AcquireError::Closed.into())));
 }
 
 #[test]

@@ -1,13 +1,29 @@
 //! A store on a clock that the test moves.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use leasehold::memory::MemoryStore;
 use leasehold::{AcquireError, ManualClock, WhileHeldError};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// No wait of a test takes this long on any machine; it only bounds a hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something that ends at once if all is well.
+pub(crate) async fn soon<T>(what: &str, wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+}
+
+/// The same for what blocks.
+pub(crate) fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || done.send(work()));
+    ended.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("waited in vain for {what}: {error}"))
+}
 
 /// The clock, and the store that runs on it.
 pub(crate) struct Bench {

@@ -6,9 +6,11 @@ use std::error::Error;
 use leasehold::FencingToken;
 use leasehold::blocking::Client;
 
+type BoxError = Box<dyn Error + Send + Sync>;
+
 struct Row;
 
-async fn write(token: FencingToken, rows: &[Row]) -> Result<(), Box<dyn Error>> {
+async fn write(token: FencingToken, rows: &[Row]) -> Result<(), BoxError> {
     tokio::task::yield_now().await;
     println!("{} rows with token {token}", rows.len());
     Ok(())
@@ -20,7 +22,7 @@ struct Importer {
 
 impl Importer {
     #[leasehold::locked(client = self.locks, name = "import:{tenant}", ttl = "30s", wait = "5s", guard = guard)]
-    async fn import(&self, tenant: &str, rows: Vec<Row>) -> Result<usize, Box<dyn Error>> {
+    async fn import(&self, tenant: &str, rows: Vec<Row>) -> Result<usize, BoxError> {
         write(guard.fencing_token(), &rows).await?;
         Ok(rows.len())
     }
@@ -36,7 +38,7 @@ fn report(locks: &Client, pages: &[String]) -> Result<Option<usize>, Box<dyn Err
 }
 
 #[tokio::test]
-async fn a_locked_method_runs() -> Result<(), Box<dyn Error>> {
+async fn a_locked_method_runs() -> Result<(), BoxError> {
     let importer = Importer { locks: leasehold::connect("memory:").await? };
     assert_eq!(importer.import("acme", vec![Row, Row]).await?, 2);
     Ok(())
