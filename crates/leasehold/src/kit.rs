@@ -1,5 +1,5 @@
-//! What is composed from locks: several locks at once, re-entrant locks, and jobs. It works on every store, except for the slots
-//! of jobs and their `at_least`: those need one that can keep a released lock, so not `redlock://`.
+//! What is composed from locks: several locks at once, re-entrant locks, jobs, and values that are computed once. It works on every
+//! store, except for the slots of jobs and their `at_least`: those need one that can keep a released lock, so not `redlock://`.
 //!
 //! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
 //!
@@ -99,6 +99,11 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Values that are computed once
+//!
+//! `locks.single_flight(key)` computes a value once, although many callers in many processes miss the cache at the same time.
+//! [`SingleFlight`] has an example. The cache is yours; say with the trait [`Cache`] how it finds and keeps a value.
+//!
 //! # Which errors to retry
 //!
 //! | error | what to do |
@@ -111,8 +116,9 @@
 //! | [`ReleaseAllError`] | if [`lost`](ReleaseAllError::lost) names a lock, part of the work may have been done without it; otherwise nothing |
 
 #[cfg(feature = "async")]
-pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Job, Kit, Reentrant, all};
+pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Cache, Job, Kit, Reentrant, SingleFlight, all};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
-    AcquireAllError, Guards, JobError, JobOutcome, Mark, ReentrantError, ReleaseAllError, SkipReason, Skipped, Slot,
+    AcquireAllError, Entry, Found, Guards, JobError, JobOutcome, Mark, ReentrantError, ReleaseAllError, SkipReason,
+    Skipped, Slot,
 };

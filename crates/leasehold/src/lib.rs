@@ -126,8 +126,8 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait
-//! [`Kit`]; see [`kit`].
+//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.single_flight(key)`
+//! computes a value once, although many callers miss the cache. These are methods of the trait [`Kit`]; see [`kit`].
 //!
 //! `locks.latch(name)` waits until a number of processes has arrived, such as all parts of a job; see [`latch`].
 //! `guard.detach()` makes a [`Ticket`], with which another task or process goes on with the lock.
@@ -291,7 +291,7 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
-pub use kit::{Kit, all};
+pub use kit::{Cache, Kit, all};
 #[cfg(feature = "async")]
 pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,

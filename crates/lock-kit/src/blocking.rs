@@ -4,12 +4,14 @@ mod all;
 mod at_once;
 mod job;
 mod reentrant;
+mod single_flight;
 
 use lock_blocking::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
 pub use job::Job;
 pub use reentrant::{Reentrant, ReentrantGuard};
+pub use single_flight::{Cache, SingleFlight};
 
 /// What a client offers beyond single locks. Import it to call its methods.
 pub trait Kit {
@@ -38,6 +40,9 @@ pub trait Kit {
 
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
+
+    /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.
+    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight;
 }
 
 impl Kit for Client {
@@ -51,5 +56,9 @@ impl Kit for Client {
 
     fn job(&self, name: impl AsRef<str>) -> Job {
         Job::new(self, name.as_ref())
+    }
+
+    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight {
+        SingleFlight::new(self, key.as_ref())
     }
 }

@@ -1,5 +1,5 @@
-//! What locks are used for, composed from the exclusive locks of a client: several locks at once, re-entrant
-//! locks, and jobs.
+//! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, jobs, and values
+//! that are computed once.
 //!
 //! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
 //! released lock. The policy is the same in both facades; what
@@ -8,6 +8,7 @@
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
 //! - Jobs: `slot` (what a run is for), `job` (what is acquired and kept), and `job` of each facade.
+//! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
@@ -23,6 +24,8 @@ pub mod nonblocking;
 mod set;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod single_flight;
 mod slot;
 
 pub use errors::{AcquireAllError, JobError, ReentrantError, ReleaseAllError};
@@ -30,4 +33,6 @@ pub use errors::{AcquireAllError, JobError, ReentrantError, ReleaseAllError};
 pub use guards::Guards;
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use job::{JobOutcome, SkipReason, Skipped};
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use single_flight::{Entry, Found};
 pub use slot::{Mark, Slot};

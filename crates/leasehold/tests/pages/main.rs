@@ -7,6 +7,7 @@ mod fencing;
 mod kinds;
 mod kinds_with_threads;
 mod readme;
+mod single_flight;
 
 /// Code without its comments and layout.
 fn bare(code: &str) -> String {
@@ -27,6 +28,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("kinds_with_threads.rs"),
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
+        include_str!("single_flight.rs"),
     ];
     let here: String = files.map(bare).concat();
     let pages = [
@@ -41,6 +43,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/fencing.md"), 7),
         (include_str!("../../../../docs/cookbook.md"), 2),
         (include_str!("../../../../docs/kinds/job.md"), 2),
+        (include_str!("../../../../docs/kinds/single-flight.md"), 3),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);

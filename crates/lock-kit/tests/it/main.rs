@@ -4,10 +4,14 @@
 mod all;
 mod all_blocking;
 mod circles;
+mod flights;
+mod flights_kept;
+mod flights_of_processes;
 mod jobs;
 mod keeping;
 mod locations;
 mod reentrant;
 mod reentrant_blocking;
 mod round_trips;
+mod shelf;
 mod support;
