@@ -17,7 +17,10 @@ pub use lock_blocking::{
     Builder, CancelToken, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock,
     Semaphore, SharedGuard,
 };
-pub use lock_kit::blocking::{All, AllGuard, AllWatch, Cache, Job, Kit, Reentrant, ReentrantGuard, SingleFlight, all};
+pub use lock_kit::blocking::{
+    All, AllGuard, AllWatch, Cache, Election, Job, Kit, Leaders, Leadership, Reentrant, ReentrantGuard, SingleFlight,
+    all,
+};
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
 ///

@@ -1,6 +1,7 @@
 //! For async code on tokio.
 
 mod all;
+mod election;
 mod job;
 mod reentrant;
 mod single_flight;
@@ -8,6 +9,7 @@ mod single_flight;
 use lock_async::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::Reentrant;
 pub use single_flight::{Cache, SingleFlight};
@@ -41,6 +43,9 @@ pub trait Kit {
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
 
+    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
+    fn election(&self, name: impl AsRef<str>) -> Election;
+
     /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.
     fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight;
 }
@@ -56,6 +61,10 @@ impl Kit for Client {
 
     fn job(&self, name: impl AsRef<str>) -> Job {
         Job::new(self, name.as_ref())
+    }
+
+    fn election(&self, name: impl AsRef<str>) -> Election {
+        Election::new(self, name.as_ref())
     }
 
     fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight {

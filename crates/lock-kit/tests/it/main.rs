@@ -4,9 +4,11 @@
 mod all;
 mod all_blocking;
 mod circles;
+mod elections;
 mod flights;
 mod flights_kept;
 mod flights_of_processes;
+mod job_outcomes;
 mod jobs;
 mod keeping;
 mod locations;
