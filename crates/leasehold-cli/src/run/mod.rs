@@ -27,13 +27,11 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{FLUSH_WITHIN, FencingToken};
+use lock_core::{Budget, FLUSH_WITHIN, Fairness, FencingToken};
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use self::budget::Budget;
-pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
 use self::failures::{lost, unguardable};
 use self::lookup::cannot_execute;
@@ -133,8 +131,8 @@ impl<'a> Session<'a> {
         voice: &'a mut Voice,
         report: &'a mut Report,
     ) -> Result<Self, Failure> {
-        let budget = Budget::new(args.ttl, args.grace)?;
-        let job = args.job.job(&args.name, budget.shortest_run())?;
+        let budget = budget::divide(args.ttl, args.grace)?;
+        let job = args.job.job(&args.name, budget::shortest_run(budget))?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
@@ -162,7 +160,7 @@ impl<'a> Session<'a> {
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let verdict = hold.begin().and_then(|()| self.run_command(&hold));
-        let overrun = self.job.overrun(HostClock.now().since(got), self.budget.end_of_run());
+        let overrun = self.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
         let (verdict, marked) = leaving::settle(&mut hold, verdict, overrun);
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
@@ -184,6 +182,7 @@ impl<'a> Session<'a> {
         let wish = Wish {
             name: self.args.name.clone(),
             mode: self.args.mode.mode(),
+            fairness: Fairness::Fair,
             ttl: self.args.ttl,
             why: self.args.why.clone(),
             patience,
