@@ -91,8 +91,8 @@
 //!
 //! let slot: Slot = "2099-11-21T03:00".parse()?; // when the schedule calls, not when this runs
 //! match locks.job("nightly").slot(slot).run(async |_guard| send_report().await).await? {
-//!     JobOutcome::Ran(()) => println!("sent"),
-//!     JobOutcome::Skipped(skipped) => println!("{skipped}"), // who took the slot
+//!     JobOutcome::Ran(_) => println!("sent"),
+//!     JobOutcome::Skipped(skipped) => println!("{skipped}"), // by whom it has run, or runs now
 //! }
 //! # Ok(())
 //! # }
@@ -145,6 +145,6 @@
 pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Election, Job, Kit, Leaders, Leadership, Reentrant, all};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
-    AcquireAllError, ElectionError, Guards, JobError, JobOutcome, Leader, LeadershipLost, Leading, Mark, ObserveError,
-    ReentrantError, ReleaseAllError, SkipReason, Skipped, Slot,
+    AcquireAllError, Earlier, ElectionError, Guards, JobError, JobOutcome, JobRun, Leader, LeadershipLost, Leading,
+    Mark, ObserveError, ReentrantError, ReleaseAllError, SkipReason, Skipped, Slot, SlotAfter, Taken,
 };

@@ -7,12 +7,14 @@
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
-//! - Jobs: `slot` (what a run is for), `job` (what is acquired and kept), and `job` of each facade.
+//! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `job` (what is acquired and kept), `outcome`, `taken`
+//!   (what a store shows of a slot), and `job` of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
+mod earlier;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod election;
 mod errors;
@@ -22,12 +24,15 @@ mod guards;
 mod job;
 #[cfg(feature = "async")]
 pub mod nonblocking;
+mod outcome;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod set;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
 mod slot;
+mod taken;
 
+pub use earlier::Earlier;
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use election::{Leader, Leading};
 pub use errors::{
@@ -35,6 +40,6 @@ pub use errors::{
 };
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
-#[cfg(any(feature = "async", feature = "blocking"))]
-pub use job::{JobOutcome, SkipReason, Skipped};
+pub use outcome::{JobOutcome, JobRun, SkipReason, Skipped, SlotAfter};
 pub use slot::{Mark, Slot};
+pub use taken::Taken;

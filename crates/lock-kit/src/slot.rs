@@ -7,14 +7,17 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use lock_core::Invalid;
+use lock_core::{Invalid, Note};
 
 const WHAT: &str = "slot of a job";
 const REMEDY: &str =
     "give the time at which the schedule calls for the run, such as 2026-11-21T03:00 (UTC) or 2026-11-21T03:00+01:00";
 
+/// How the reason of a job begins that runs for a slot.
+const WHY: &str = "slot ";
+
 /// For how much longer a slot is remembered than it is accepted. Chosen: clocks that are wrong by more than a day are noticed.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The nominal time of one run of a job: when the schedule calls for it, not when the run begins. All machines have to name the
 /// same time.
@@ -57,6 +60,32 @@ impl Slot {
     /// The time.
     pub fn time(self) -> SystemTime {
         self.0.into()
+    }
+
+    /// Why the lock of a job is held that runs for this slot: the slot, and what the job says. So others see which slot runs. A
+    /// long reason is cut.
+    pub fn why(self, why: &str) -> String {
+        let mut text = format!("{WHY}{self}");
+        if !why.is_empty() {
+            text.push_str(": ");
+            text.push_str(why);
+        }
+        while text.len() > Note::WHY_BYTES_MAX {
+            text.pop();
+        }
+        text
+    }
+
+    /// The slot that such a reason names, and what the job says.
+    pub(crate) fn of_why(why: &str) -> Option<(Self, &str)> {
+        let reason = why.strip_prefix(WHY)?;
+        let (slot, why) = reason.split_once(": ").unwrap_or((reason, ""));
+        Some((slot.parse().ok()?, why))
+    }
+
+    /// The slot this much earlier, if there is one.
+    pub(crate) fn earlier(self, by: Duration) -> Option<Self> {
+        self.time().checked_sub(by).and_then(|time| Self::at(time).ok())
     }
 }
 
@@ -154,6 +183,20 @@ mod tests {
             assert!(error.contains(problem) && error.contains("such as 2026-11-21T03:00"), "{text}: {error}");
         }
         assert!(Slot::at(slot("2026-11-21").time() + Duration::from_millis(1)).is_err());
+    }
+
+    #[test]
+    fn a_reason_names_the_slot() {
+        let slot = slot("2026-11-21T03:00");
+        assert_eq!(slot.why(""), "slot 2026-11-21T03:00:00Z");
+        assert_eq!(slot.why("the report: all"), "slot 2026-11-21T03:00:00Z: the report: all");
+        for why in ["", "the report: all"] {
+            let text = slot.why(why);
+            assert_eq!(Slot::of_why(&text), Some((slot, why)));
+        }
+        let long = slot.why(&"\u{e4}".repeat(100));
+        assert_eq!((Note::check_why(&long), Slot::of_why(&long).map(|(named, _)| named)), (Ok(()), Some(slot)));
+        assert_eq!([Slot::of_why("the report"), Slot::of_why("slot machine")], [None, None]);
     }
 
     #[test]

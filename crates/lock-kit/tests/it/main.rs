@@ -5,6 +5,7 @@ mod all;
 mod all_blocking;
 mod circles;
 mod elections;
+mod job_outcomes;
 mod jobs;
 mod keeping;
 mod locations;

@@ -9,8 +9,8 @@ use lock_core::{FencingToken, Mode, Moment, Ttl};
 use lock_host::{Clock, HostClock};
 use serde::{Deserialize, Serialize};
 
-use super::ground::Ground;
-use super::raw::Raw;
+use super::super::ground::Ground;
+use super::super::raw::Raw;
 use crate::durations::human;
 use crate::exit::{BUSY, Exit, Failure};
 use crate::hold::{Hold, Parted};
@@ -18,6 +18,7 @@ use crate::job::Job;
 use crate::locks::Locks;
 use crate::wish::{Patience, Wish};
 
+pub(crate) const NAIVE_LOCK: &str = "naive-lock";
 /// How often a naive lock is tried.
 const POLL: Duration = Duration::from_millis(2);
 /// The time between the check of a lock and setting it: as long as two requests to a remote store.
@@ -103,7 +104,7 @@ impl Gate {
             Method::None | Method::LookThenSet | Method::SetIfAbsent { .. } => None,
             Method::Lease { ttl } => Some((ground.open_locks()?, wish(ground, ttl)?)),
         };
-        Ok(Self { method, ground: ground.clone(), key: ground.lock_key(), me, leases, last_entry })
+        Ok(Self { method, ground: ground.clone(), key: ground.key(NAIVE_LOCK), me, leases, last_entry })
     }
 
     /// Waits until the worker may enter; `None` if the lock is stuck.
@@ -185,7 +186,7 @@ fn never_got(failure: Failure) -> Failure {
 
 fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
     Ok(Wish {
-        name: ground.lock_name()?,
+        name: ground.lock_name("lock")?,
         mode: Mode::Exclusive,
         ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo's ttl is invalid", error))?,
         why: "leasehold demo".to_owned(),

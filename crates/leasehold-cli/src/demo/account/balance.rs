@@ -2,8 +2,12 @@
 
 use lock_core::FencingToken;
 
-use super::raw::{Fence, Raw};
+use super::super::ground::Ground;
+use super::super::raw::{Fence, Raw};
 use crate::exit::Failure;
+
+pub(crate) const BALANCE: &str = "balance";
+pub(crate) const TOKEN: &str = "token";
 
 /// The account in its store. It has no lock: each request is atomic, but two requests are not.
 #[derive(Clone, Debug)]
@@ -22,6 +26,11 @@ pub(crate) enum Written {
 }
 
 impl Account {
+    /// The account at a place.
+    pub(crate) fn at(ground: &Ground) -> Self {
+        Self { balance: ground.key(BALANCE), highest_token: ground.key(TOKEN) }
+    }
+
     /// What is in it.
     pub(crate) fn read(&self, raw: &mut dyn Raw) -> Result<u64, Failure> {
         Ok(raw.get(&self.balance)?.unwrap_or(0))

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::super::ground::Ground;
+use super::balance::{Account, BALANCE, TOKEN};
 use super::diary::Diary;
-use super::gate::{LastEntry, Method, Release};
-use super::ground::Ground;
-use super::paused::Paused;
+use super::gate::{LastEntry, Method, NAIVE_LOCK, Release};
+use super::process::Paused;
 use super::worker::{Check, Job, Mishap, WORK, Worker};
 use crate::exit::Failure;
 
@@ -28,7 +29,7 @@ const _: () = assert!(WORK.as_millis() == 50, "PAST_EXPIRY ends in the middle of
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) title: &'static str,
-    /// The title in three words at most.
+    /// Three words at most.
     pub(crate) label: &'static str,
     method: Method,
     check: Check,
@@ -124,6 +125,11 @@ pub(crate) const STAGES: [Stage; 8] = [
     },
 ];
 
+/// The keys that the stages use in the store.
+pub(crate) fn keys() -> Vec<String> {
+    [BALANCE, TOKEN, NAIVE_LOCK].map(str::to_owned).into()
+}
+
 /// How many workers there are, and how many deposits each makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crew {
@@ -143,7 +149,7 @@ pub(crate) struct Outcome {
     /// Successful deposits that are missing from the balance.
     pub(crate) lost: u64,
     /// How many times a worker entered while another was inside.
-    pub(crate) overlaps: usize,
+    pub(crate) overlaps: u64,
     /// Workers that never got the lock again.
     pub(crate) stuck: u64,
     /// Times that a worker deleted the lock of another.
@@ -190,7 +196,7 @@ impl Stage {
             Mishap::Stop => self.play_around_a_stop(ground, crew)?,
             Mishap::None | Mishap::Crash | Mishap::Slow(_) => self.play_in_threads(ground, crew)?,
         };
-        let balance = ground.account().read(&mut *ground.open_raw()?)?;
+        let balance = Account::at(ground).read(&mut *ground.open_raw()?)?;
         Ok(Outcome::new(crew, balance, &all))
     }
 

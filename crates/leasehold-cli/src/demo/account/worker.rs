@@ -8,11 +8,11 @@ use lock_host::{Clock, HostClock};
 use rustix::process::{Signal, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, Written};
+use super::super::ground::Ground;
+use super::super::raw::Raw;
+use super::balance::{Account, Written};
 use super::diary::{Diary, Visit};
 use super::gate::{Gate, LastEntry, Left, Method, Pass};
-use super::ground::Ground;
-use super::raw::Raw;
 use crate::exit::Failure;
 
 /// How long a deposit takes: from the read to the write.
@@ -83,7 +83,7 @@ impl Worker {
             // First, since it prepares TLS if the store needs it.
             gate: Gate::new(*method, ground, u64::from(*number), last_entry.clone())?,
             raw: ground.open_raw()?,
-            account: ground.account(),
+            account: Account::at(ground),
             ground: ground.clone(),
             deposits: *deposits,
             check: *check,

@@ -47,13 +47,13 @@ impl Diary {
     }
 
     /// How many visits began while another worker was inside.
-    pub(crate) fn overlaps(&self) -> usize {
+    pub(crate) fn overlaps(&self) -> u64 {
         let mut visits = self.visits.clone();
         visits.sort_by_key(|visit| visit.from);
         let mut inside_until = 0;
         let mut overlaps = 0;
         for Visit { from, to } in visits {
-            overlaps += usize::from(from < inside_until);
+            overlaps += u64::from(from < inside_until);
             inside_until = inside_until.max(to);
         }
         overlaps
