@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 /// How wide paragraphs are.
 const WIDTH: usize = 78;
 /// The length of a full bar in blocks, and the parts of a block.
-const BAR: u64 = 24;
+const BAR: u64 = 16;
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 const TITLE: Style = Style::new().bold();
@@ -146,11 +146,11 @@ pub(crate) fn explained(columns: &[&Column]) -> String {
 }
 
 fn heading(column: &Column) -> String {
-    format!("  {:>7}", column.name)
+    format!("  {}", column.name)
 }
 
 fn cell(column: &Column, count: u64) -> String {
-    let width = column.name.len().max(7);
+    let width = column.name.len();
     format!("  {count:>width$}")
 }
 
@@ -210,10 +210,10 @@ mod tests {
     #[test]
     fn bars_are_as_long_as_the_result() {
         assert_eq!(bar(0, 8), "");
-        assert_eq!(bar(8, 8), "█".repeat(24));
+        assert_eq!(bar(8, 8), "█".repeat(16));
         assert_eq!(bar(9, 8), bar(8, 8));
-        assert_eq!(bar(4, 8), "█".repeat(12));
-        assert_eq!(bar(1, 96), "▎");
+        assert_eq!(bar(4, 8), "█".repeat(8));
+        assert_eq!(bar(1, 96), "▏");
     }
 
     #[test]
@@ -228,9 +228,9 @@ mod tests {
     fn a_chart_aligns_its_columns_and_explains_each_one_that_occurs() {
         let chart = Chart { result: &MADE, full: 8, rows: vec![row(1, 2, [6, 0]), row(10, 8, [0, 0])] };
         let expected = [
-            format!("{:37}     made  burnt cakes", ""),
-            format!(" 1  an oven  {:24}        2            6", "█".repeat(6)),
-            format!("10  an oven  {:24}        8            0", "█".repeat(24)),
+            format!("{:29}  made  burnt cakes", ""),
+            format!(" 1  an oven  {:16}     2            6", "█".repeat(4)),
+            format!("10  an oven  {:16}     8            0", "█".repeat(16)),
             String::new(),
             "  made         cakes that were made".to_owned(),
             "  burnt cakes  made for too long".to_owned(),

@@ -2,8 +2,9 @@
 
 use std::fs::remove_dir_all;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
+use std::time::Duration;
 
 use leasehold::BackendConfig;
 use lock_core::LockName;
@@ -12,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::place::Place;
-use super::raw::Raw;
+use super::raw::{Fence, Raw};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::run::signals;
@@ -26,24 +27,19 @@ pub(crate) struct Ground {
     prefix: String,
     /// What is cleared, without the prefix.
     keys: Vec<String>,
-    /// Locked for writing, and never unlocked, once the demo is interrupted.
+    /// Held during each request. Locked for writing, and never unlocked, once the demo is interrupted.
     #[serde(skip)]
     closed: Arc<RwLock<()>>,
 }
 
 impl Ground {
-    /// Held during each change to the data or a naive lock: nothing is written once the demo is interrupted.
-    pub(crate) fn stay_open(&self) -> RwLockReadGuard<'_, ()> {
-        self.closed.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn at(place: Place, locks: Store, prefix: String, keys: Vec<String>) -> Self {
         Self { place, locks, prefix, keys, closed: Arc::default() }
     }
 
     /// Opens one more connection for the data and the naive locks.
     pub(crate) fn open_raw(&self) -> Result<Box<dyn Raw>, Failure> {
-        self.place.open()
+        Ok(Box::new(WhileOpen { raw: self.place.open()?, closed: self.closed.clone() }))
     }
 
     /// Opens one more client of `leasehold`.
@@ -63,7 +59,7 @@ impl Ground {
 
     /// Removes all data.
     pub(crate) fn clear(&self) -> Result<(), Failure> {
-        let mut raw = self.open_raw()?;
+        let mut raw = self.place.open()?;
         self.keys.iter().try_for_each(|what| raw.delete(&self.key(what)).map(drop))
     }
 
@@ -75,6 +71,49 @@ impl Ground {
                 remove_dir_all(directory).map_err(|error| Failure::system("cannot remove the demo's file", error))
             }),
         }
+    }
+}
+
+/// A connection on which nothing is written once the demo is interrupted.
+struct WhileOpen {
+    raw: Box<dyn Raw>,
+    closed: Arc<RwLock<()>>,
+}
+
+impl WhileOpen {
+    fn ask<T>(&mut self, request: impl FnOnce(&mut dyn Raw) -> Result<T, Failure>) -> Result<T, Failure> {
+        let _open = self.closed.read().unwrap_or_else(PoisonError::into_inner);
+        request(&mut *self.raw)
+    }
+}
+
+impl Raw for WhileOpen {
+    fn get(&mut self, key: &str) -> Result<Option<u64>, Failure> {
+        self.ask(|raw| raw.get(key))
+    }
+
+    fn set(&mut self, key: &str, value: u64) -> Result<(), Failure> {
+        self.ask(|raw| raw.set(key, value))
+    }
+
+    fn set_if_absent(&mut self, key: &str, value: u64, expiry: Option<Duration>) -> Result<bool, Failure> {
+        self.ask(|raw| raw.set_if_absent(key, value, expiry))
+    }
+
+    fn renew(&mut self, key: &str, expiry: Duration) -> Result<Option<u64>, Failure> {
+        self.ask(|raw| raw.renew(key, expiry))
+    }
+
+    fn delete(&mut self, key: &str) -> Result<Option<u64>, Failure> {
+        self.ask(|raw| raw.delete(key))
+    }
+
+    fn compare_and_delete(&mut self, key: &str, value: u64) -> Result<bool, Failure> {
+        self.ask(|raw| raw.compare_and_delete(key, value))
+    }
+
+    fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure> {
+        self.ask(|raw| raw.set_fenced(key, value, fence))
     }
 }
 

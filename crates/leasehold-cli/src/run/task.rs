@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Budget, Mode};
+use lock_core::{Budget, Fairness, Mode};
 
 use super::budget;
 use crate::args::work::WorkArgs;
@@ -42,7 +42,8 @@ impl<'a> Task<'a> {
                 (args.mode.mode(), patience(args), args.busy_code, job)
             }
         };
-        Ok(Wish { name: work.name.clone(), mode, ttl: work.ttl, why: work.why.clone(), patience, busy_code, job })
+        let (name, fairness, why) = (work.name.clone(), Fairness::Fair, work.why.clone());
+        Ok(Wish { name, mode, fairness, ttl: work.ttl, why, patience, busy_code, job })
     }
 }
 

@@ -44,6 +44,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/cookbook.md"), 2),
         (include_str!("../../../../docs/kinds/job.md"), 2),
         (include_str!("../../../../docs/kinds/election.md"), 3),
+        (include_str!("../../../../docs/kinds/degrading.md"), 2),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);

@@ -6,8 +6,10 @@ use super::super::ground::Ground;
 use super::super::raw::{Fence, Raw};
 use crate::exit::Failure;
 
-pub(crate) const BALANCE: &str = "balance";
-pub(crate) const TOKEN: &str = "token";
+/// The keys of the account with this number.
+pub(crate) fn keys(number: u32) -> [String; 2] {
+    [format!("balance:{number}"), format!("token:{number}")]
+}
 
 /// The account in its store. It has no lock: each request is atomic, but two requests are not.
 #[derive(Clone, Debug)]
@@ -26,9 +28,10 @@ pub(crate) enum Written {
 }
 
 impl Account {
-    /// The account at a place.
-    pub(crate) fn at(ground: &Ground) -> Self {
-        Self { balance: ground.key(BALANCE), highest_token: ground.key(TOKEN) }
+    /// The account with this number.
+    pub(crate) fn at(ground: &Ground, number: u32) -> Self {
+        let [balance, highest_token] = keys(number).map(|key| ground.key(&key));
+        Self { balance, highest_token }
     }
 
     /// What is in it.

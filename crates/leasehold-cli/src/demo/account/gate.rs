@@ -1,197 +1,112 @@
-//! The locks of the demo, from none to a lease of `leasehold`.
+//! A lock of any kind, and how a worker waits for it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Mode, Moment, Ttl};
+use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use serde::{Deserialize, Serialize};
 
 use super::super::ground::Ground;
 use super::super::raw::Raw;
-use crate::durations::human;
-use crate::exit::{BUSY, Exit, Failure};
-use crate::hold::{Hold, Parted};
-use crate::job::Job;
-use crate::locks::Locks;
-use crate::wish::{Patience, Wish};
+use super::cues::{Cues, Did};
+use super::leased::{LeasedLock, Scope};
+use super::lock::{Attempt, Left, Lock};
+use super::memory::{Memory, MemoryLock, Shared};
+use super::mishap::Mishap;
+use super::naive::{NaiveLock, Recipe};
+use crate::exit::Failure;
 
-pub(crate) const NAIVE_LOCK: &str = "naive-lock";
-/// How often a naive lock is tried.
+/// How often a lock is tried.
 const POLL: Duration = Duration::from_millis(2);
-/// The time between the check of a lock and setting it: as long as two requests to a remote store.
-const LOOK_TO_SET: Duration = Duration::from_millis(10);
-/// After how long without an entry a worker counts as stuck. Longer than every hold of the demo.
-pub(crate) const STUCK_AFTER: Duration = Duration::from_millis(1500);
-/// How long a worker waits for a lock of `leasehold`: only an unreachable store takes as long.
-const LEASE_WITHIN: Duration = Duration::from_secs(60);
+/// After how long without an entry of any worker a worker gives up, if the holder was killed.
+const STUCK_AFTER: Duration = Duration::from_millis(1500);
 
 /// How workers are kept apart.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Method {
     /// Not at all.
     None,
-    /// Check whether the key exists; if not, set it.
-    LookThenSet,
-    /// Set the key if it does not exist, in one request.
-    SetIfAbsent { expiry: Option<Duration>, release: Release },
-    /// A lock of `leasehold`, which renews its lease for as long as the holder runs.
-    Lease { ttl: Duration },
+    /// By a lock in memory.
+    Memory(Shared),
+    /// By a naive lock in the store.
+    Naive(Recipe),
+    /// By a lock of `leasehold`, which renews its lease for as long as the holder runs.
+    Lease { ttl: Duration, scope: Scope },
 }
 
-/// How a naive lock is released.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) enum Release {
-    /// By deleting the key.
-    Blind,
-    /// By deleting the key if it still belongs to the worker.
-    ByOwner,
-}
-
-/// When a worker last entered.
-#[derive(Clone, Debug)]
-pub(crate) struct LastEntry(Arc<AtomicU64>);
-
-impl LastEntry {
-    pub(crate) fn now() -> Self {
-        Self(Arc::new(AtomicU64::new(HostClock.now().as_nanos())))
-    }
-
-    fn note(&self) -> Moment {
-        let now = HostClock.now();
-        self.0.fetch_max(now.as_nanos(), Ordering::Relaxed);
-        now
-    }
-
-    fn is_long_ago(&self) -> bool {
-        HostClock.now().since(Moment::from_nanos(self.0.load(Ordering::Relaxed))) > STUCK_AFTER
-    }
+/// Whether workers give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Patience {
+    /// After some time in which no worker has entered.
+    Limited,
+    Endless,
 }
 
 /// A lock as one worker sees it.
 pub(crate) struct Gate {
-    method: Method,
-    ground: Ground,
-    key: String,
-    me: u64,
-    leases: Option<(Locks, Wish)>,
-    last_entry: LastEntry,
+    lock: Option<Box<dyn Lock>>,
+    cues: Cues,
+    patience: Patience,
+    /// How many times the lock was taken when the worker came.
+    pub(crate) waits: u64,
 }
 
-/// A worker is inside.
-#[derive(Debug)]
-pub(crate) struct Pass {
-    /// Since when.
-    pub(crate) since: Moment,
-    hold: Option<Hold>,
-}
-
-/// The outcome of leaving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
-    /// No other worker was affected.
-    Alone,
-    /// The deleted key belonged to another worker.
-    FreedAnother,
+/// Who is at the gate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visitor {
+    /// Unique among the workers.
+    pub(crate) me: u64,
+    pub(crate) account: u32,
+    pub(crate) patience: Patience,
 }
 
 impl Gate {
-    /// The gate for the worker with this unique number.
-    pub(crate) fn new(method: Method, ground: &Ground, me: u64, last_entry: LastEntry) -> Result<Self, Failure> {
-        let leases = match method {
-            Method::None | Method::LookThenSet | Method::SetIfAbsent { .. } => None,
-            Method::Lease { ttl } => Some((ground.open_locks()?, wish(ground, ttl)?)),
+    /// The gate for a worker whose process has this memory.
+    pub(crate) fn new(method: Method, ground: &Ground, visitor: Visitor, memory: &Memory) -> Result<Self, Failure> {
+        let Visitor { me, account, patience } = visitor;
+        let cues = Cues::new(ground, me);
+        let lock: Option<Box<dyn Lock>> = match method {
+            Method::None => None,
+            Method::Memory(shared) => Some(Box::new(MemoryLock::new(shared, memory))),
+            Method::Naive(recipe) => Some(Box::new(NaiveLock::new(recipe, ground, me, &cues))),
+            Method::Lease { ttl, scope } => Some(Box::new(LeasedLock::new(ground, scope, ttl, account, me)?)),
         };
-        Ok(Self { method, ground: ground.clone(), key: ground.key(NAIVE_LOCK), me, leases, last_entry })
+        Ok(Self { lock, cues, patience, waits: 0 })
     }
 
-    /// Waits until the worker may enter; `None` if the lock is stuck.
-    pub(crate) fn enter(&self, raw: &mut dyn Raw) -> Result<Option<Pass>, Failure> {
-        let hold = match &self.leases {
-            Some((locks, wish)) => Some(locks.acquire(wish).map_err(never_got)?),
-            None => None,
-        };
-        while !self.try_enter(raw)? {
-            if self.last_entry.is_long_ago() {
+    /// Waits until the worker may enter, and says when that was; nothing if the lock is stuck.
+    pub(crate) fn enter(&mut self, raw: &mut dyn Raw, mishap: &mut Mishap) -> Result<Option<Moment>, Failure> {
+        let mut attempt = Attempt::First;
+        while !self.try_enter(raw, attempt, mishap)? {
+            if attempt == Attempt::First {
+                self.waits += 1;
+                self.cues.tell(raw, Did::Wait)?;
+            }
+            attempt = Attempt::Again;
+            if self.patience == Patience::Limited && self.cues.since_last_entry(raw)? > STUCK_AFTER {
                 return Ok(None);
             }
             thread::sleep(POLL);
         }
-        Ok(Some(Pass { since: self.last_entry.note(), hold }))
+        let now = HostClock.now();
+        self.cues.note_entry(raw, now)?;
+        Ok(Some(now))
     }
 
-    fn try_enter(&self, raw: &mut dyn Raw) -> Result<bool, Failure> {
-        let _open = self.ground.stay_open();
-        match self.method {
-            Method::None | Method::Lease { .. } => Ok(true),
-            Method::LookThenSet => {
-                let free = raw.get(&self.key)?.is_none();
-                if free {
-                    thread::sleep(LOOK_TO_SET);
-                    raw.set(&self.key, self.me)?;
-                }
-                Ok(free)
-            }
-            Method::SetIfAbsent { expiry, .. } => raw.set_if_absent(&self.key, self.me, expiry),
-        }
+    fn try_enter(&mut self, raw: &mut dyn Raw, attempt: Attempt, mishap: &mut Mishap) -> Result<bool, Failure> {
+        self.lock.as_mut().map_or(Ok(true), |lock| lock.try_enter(raw, attempt, mishap))
     }
 
     /// Releases the lock.
-    pub(crate) fn leave(&self, pass: Pass, raw: &mut dyn Raw) -> Result<Left, Failure> {
-        let _open = self.ground.stay_open();
-        match self.method {
-            Method::None => {}
-            Method::LookThenSet | Method::SetIfAbsent { release: Release::Blind, .. } => {
-                let freed = raw.delete(&self.key)?;
-                return Ok(if freed.is_none_or(|owner| owner == self.me) { Left::Alone } else { Left::FreedAnother });
-            }
-            Method::SetIfAbsent { release: Release::ByOwner, .. } => {
-                raw.compare_and_delete(&self.key, self.me)?;
-            }
-            Method::Lease { .. } => pass.release(),
-        }
-        Ok(Left::Alone)
-    }
-}
-
-impl Pass {
-    /// Whether the worker still holds the lock, as far as it can tell.
-    pub(crate) fn is_good(&self) -> bool {
-        self.hold.as_ref().is_none_or(|hold| hold.lost().is_none())
+    pub(crate) fn leave(&mut self, raw: &mut dyn Raw, mishap: &mut Mishap) -> Result<Left, Failure> {
+        let left = self.lock.as_mut().map_or(Ok(Left::default()), |lock| lock.leave(raw, mishap))?;
+        self.cues.tell(raw, Did::Leave)?;
+        Ok(left)
     }
 
-    /// The fencing token, where there is one.
-    pub(crate) fn token(&self) -> Option<FencingToken> {
-        self.hold.as_ref().map(Hold::token)
+    /// The lock, if there is one.
+    pub(crate) fn lock(&mut self) -> Option<&mut dyn Lock> {
+        self.lock.as_deref_mut().map(|lock| lock as &mut dyn Lock)
     }
-
-    fn release(self) {
-        match self.hold.map(Hold::release) {
-            // The library repeats an unanswered release; the next worker waits a little longer.
-            None | Some(Parted::Released | Parted::AlreadyLost(_) | Parted::Unknown(_)) => {}
-        }
-    }
-}
-
-fn never_got(failure: Failure) -> Failure {
-    if let Exit::Busy(_) = failure.exit {
-        let message =
-            format!("no worker acquired the lock within {}; check that the store still answers", human(LEASE_WITHIN));
-        return Failure::new(Exit::Unavailable, message);
-    }
-    failure
-}
-
-fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
-    Ok(Wish {
-        name: ground.lock_name("lock")?,
-        mode: Mode::Exclusive,
-        ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo's ttl is invalid", error))?,
-        why: "leasehold demo".to_owned(),
-        patience: Patience::Until(LEASE_WITHIN),
-        busy_code: BUSY,
-        job: Job::NONE,
-    })
 }

@@ -1,43 +1,43 @@
-//! The eight stages: the lock of each, what goes wrong, and why.
-
-use std::sync::Barrier;
-use std::thread;
-use std::time::Duration;
+//! A stage: a kind of lock, what happens to its first holder, and what is measured.
 
 use serde::Serialize;
 
 use super::super::ground::Ground;
-use super::balance::{Account, BALANCE, TOKEN};
+use super::balance::{self, Account};
+use super::cast::Cast;
 use super::diary::Diary;
-use super::gate::{LastEntry, Method, NAIVE_LOCK, Release};
-use super::process::Paused;
-use super::worker::{Check, Job, Mishap, WORK, Worker};
+use super::gate::{Method, Patience};
+use super::mishap::Mishap;
+use super::worker::{Check, Job, Second};
+use super::{cues, naive};
 use crate::exit::Failure;
-
-/// When a naive lock expires.
-const EXPIRY: Duration = Duration::from_millis(500);
-/// A holder that works past the expiry until the middle of the next holder's deposit.
-const PAST_EXPIRY: Mishap = Mishap::Slow(Duration::from_millis(500 + 25));
-/// The ttl of the leases: long enough for a busy machine to renew them in time, short enough to wait for its end.
-const TTL: Duration = Duration::from_millis(1500);
-/// A holder that works for one and a half times the ttl.
-const PAST_TTL: Mishap = Mishap::Slow(Duration::from_millis(2250));
-
-const _: () = assert!(WORK.as_millis() == 50, "PAST_EXPIRY ends in the middle of a deposit");
 
 /// A kind of lock, and what happens to its first holder.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    pub(crate) title: &'static str,
-    /// Three words at most.
+    /// Three words at most, and one for `leasehold`.
     pub(crate) label: &'static str,
-    method: Method,
-    check: Check,
+    /// What is done.
+    pub(crate) title: &'static str,
+    pub(crate) accounts: Accounts,
+    pub(crate) method: Method,
+    pub(crate) check: Check,
+    pub(crate) cast: Cast,
     /// What happens to the first worker.
-    mishap: Mishap,
+    pub(crate) mishap: Mishap,
+    /// What the next one waits for.
+    pub(crate) second: Second,
     pub(crate) promise: Promise,
     /// Why the account is wrong, or why it is right.
     pub(crate) why: &'static str,
+}
+
+/// How many accounts there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accounts {
+    One,
+    /// Each worker pays into its own.
+    OneEach,
 }
 
 /// What the lock of a stage promises about the account.
@@ -49,87 +49,6 @@ pub(crate) enum Promise {
     Balance,
 }
 
-/// The story.
-pub(crate) const STAGES: [Stage; 8] = [
-    Stage {
-        title: "no lock",
-        label: "no lock",
-        method: Method::None,
-        check: Check::None,
-        mishap: Mishap::None,
-        promise: Promise::Nothing,
-        why: "Workers read the same balance, and each write overwrites the others.",
-    },
-    Stage {
-        title: "check whether the lock is free, then set it (two requests)",
-        label: "check, then set",
-        method: Method::LookThenSet,
-        check: Check::None,
-        mishap: Mishap::None,
-        promise: Promise::Nothing,
-        why: "Between the check and the set, others check, too: all of them find the lock free, and all take it.",
-    },
-    Stage {
-        title: "set if absent (one request), without expiry; the first holder crashes",
-        label: "no expiry",
-        method: Method::SetIfAbsent { expiry: None, release: Release::Blind },
-        check: Check::None,
-        mishap: Mishap::Crash,
-        promise: Promise::Nothing,
-        why: "Only one worker is inside at a time, but the lock of the crashed holder is never released: all others wait forever.",
-    },
-    Stage {
-        title: "set if absent, with expiry; the first holder works longer than that; anyone may delete the lock",
-        label: "with expiry",
-        method: Method::SetIfAbsent { expiry: Some(EXPIRY), release: Release::Blind },
-        check: Check::None,
-        mishap: PAST_EXPIRY,
-        promise: Promise::Nothing,
-        why: "The lock expires while the slow holder works. It continues alongside the next holder, and then deletes a lock that is no longer its own.",
-    },
-    Stage {
-        title: "the same, but only the owner may delete the lock",
-        label: "checked release",
-        method: Method::SetIfAbsent { expiry: Some(EXPIRY), release: Release::ByOwner },
-        check: Check::None,
-        mishap: PAST_EXPIRY,
-        promise: Promise::Nothing,
-        why: "No worker deletes another's lock any more, but the slow holder still works alongside the next one after its own lock has expired.",
-    },
-    Stage {
-        title: "leasehold: a renewed lease; the first holder works even longer",
-        label: "renewed lease",
-        method: Method::Lease { ttl: TTL },
-        check: Check::None,
-        mishap: PAST_TTL,
-        promise: Promise::Balance,
-        why: "The lease is renewed in the background for as long as its holder runs, however slow it is.",
-    },
-    Stage {
-        title: "leasehold; the first holder is suspended before its write",
-        label: "suspended",
-        method: Method::Lease { ttl: TTL },
-        check: Check::None,
-        mishap: Mishap::Stop,
-        promise: Promise::Nothing,
-        why: "A suspended process renews nothing and does not notice that time passes. When it resumes, its next step is the write, which overwrites what others wrote in the meantime.",
-    },
-    Stage {
-        title: "leasehold; the same, but the account checks the fencing token",
-        label: "fencing token",
-        method: Method::Lease { ttl: TTL },
-        check: Check::Token,
-        mishap: Mishap::Stop,
-        promise: Promise::Balance,
-        why: "The suspended holder still resumes too late, but its write carries a lower token than the account has seen. The write is refused, and the deposit is made again under a new lease.",
-    },
-];
-
-/// The keys that the stages use in the store.
-pub(crate) fn keys() -> Vec<String> {
-    [BALANCE, TOKEN, NAIVE_LOCK].map(str::to_owned).into()
-}
-
 /// How many workers there are, and how many deposits each makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crew {
@@ -138,9 +57,9 @@ pub(crate) struct Crew {
 }
 
 /// The result of a stage.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Outcome {
-    /// What the balance should be in the end.
+    /// What the balance should be in the end, that of all accounts together.
     pub(crate) expected: u64,
     /// What it is.
     pub(crate) balance: u64,
@@ -148,12 +67,18 @@ pub(crate) struct Outcome {
     pub(crate) made: u64,
     /// Successful deposits that are missing from the balance.
     pub(crate) lost: u64,
-    /// How many times a worker entered while another was inside.
+    /// How many times a worker entered while another was inside the lock of the same account.
     pub(crate) overlaps: u64,
+    /// How many times a worker found the lock taken.
+    pub(crate) waits: u64,
+    /// How many times a worker entered before one that had waited longer.
+    pub(crate) passes: u64,
     /// Workers that never got the lock again.
     pub(crate) stuck: u64,
     /// Times that a worker deleted the lock of another.
-    pub(crate) freed_others: u64,
+    pub(crate) wrong_deletes: u64,
+    /// Times that a worker renewed the lock of another.
+    pub(crate) wrong_renewals: u64,
     /// Writes that the account refused.
     pub(crate) refused: u64,
     /// Times that a worker saw that its lease was lost and wrote nothing.
@@ -168,8 +93,11 @@ impl Outcome {
             made: all.made,
             lost: all.made.saturating_sub(balance),
             overlaps: all.overlaps(),
+            waits: all.waits,
+            passes: all.passes,
             stuck: all.stuck,
-            freed_others: all.freed_others,
+            wrong_deletes: all.wrong_deletes,
+            wrong_renewals: all.wrong_renewals,
             refused: all.refused,
             noticed: all.noticed,
         }
@@ -186,67 +114,52 @@ impl Crew {
     pub(crate) fn expected(self) -> u64 {
         u64::from(self.workers) * u64::from(self.deposits)
     }
+
+    /// The keys that the stages use in the store.
+    pub(crate) fn keys(self) -> Vec<String> {
+        let fixed = cues::keys().chain([naive::KEY]).map(str::to_owned);
+        fixed.chain((0..self.workers).flat_map(balance::keys)).collect()
+    }
 }
 
 impl Stage {
-    /// Runs the workers and reads the account.
+    /// Runs the workers and reads the accounts.
     pub(crate) fn play(&self, ground: &Ground, crew: Crew) -> Result<Outcome, Failure> {
         ground.clear()?;
-        let all = match self.mishap {
-            Mishap::Stop => self.play_around_a_stop(ground, crew)?,
-            Mishap::None | Mishap::Crash | Mishap::Slow(_) => self.play_in_threads(ground, crew)?,
-        };
-        let balance = Account::at(ground).read(&mut *ground.open_raw()?)?;
+        let jobs: Vec<_> = (0..crew.workers).map(|number| self.job(ground, crew, number)).collect();
+        let all = self.cast.play(&jobs, ground)?;
+        let raw = &mut *ground.open_raw()?;
+        let balances = (0..crew.workers).map(|number| Account::at(ground, number).read(raw));
+        let balance = balances.sum::<Result<_, _>>()?;
         Ok(Outcome::new(crew, balance, &all))
     }
 
-    fn play_in_threads(&self, ground: &Ground, crew: Crew) -> Result<Diary, Failure> {
-        let last_entry = LastEntry::now();
-        let first = Worker::new(&self.job(ground, crew, 0), &last_entry)?;
-        let others = self.others(ground, crew, &last_entry)?;
-        // A worker with a mishap goes first, so that it affects the others.
-        let first = match self.mishap {
-            Mishap::None => first,
-            Mishap::Crash | Mishap::Slow(_) | Mishap::Stop => first.go_first()?,
-        };
-        work_together(std::iter::once(first).chain(others).collect())
-    }
-
-    fn play_around_a_stop(&self, ground: &Ground, crew: Crew) -> Result<Diary, Failure> {
-        let others = self.others(ground, crew, &LastEntry::now())?;
-        let paused = Paused::start(&self.job(ground, crew, 0))?;
-        let meanwhile = work_together(others)?;
-        Ok(paused.go_on()?.add(meanwhile))
-    }
-
-    fn others(&self, ground: &Ground, crew: Crew, last_entry: &LastEntry) -> Result<Vec<Worker>, Failure> {
-        let job = |number| Job { mishap: Mishap::None, ..self.job(ground, crew, number) };
-        (1..crew.workers).map(|number| Worker::new(&job(number), last_entry)).collect()
-    }
-
     fn job(&self, ground: &Ground, crew: Crew, number: u32) -> Job {
-        let Self { method, check, mishap, .. } = *self;
-        Job { ground: ground.clone(), number, deposits: crew.deposits, method, check, mishap }
-    }
-}
-
-/// Starts all workers at the same moment.
-fn work_together(workers: Vec<Worker>) -> Result<Diary, Failure> {
-    let start = Barrier::new(workers.len());
-    let diaries: Vec<_> = thread::scope(|scope| {
-        let begin = |worker: Worker| {
-            let start = &start;
-            scope.spawn(move || {
-                start.wait();
-                worker.work()
-            })
+        let Self { method, check, cast, .. } = *self;
+        let (mishap, second) = if number == 0 { (self.mishap, Second::Usual) } else { (Mishap::None, self.second) };
+        let account = match self.accounts {
+            Accounts::One => 0,
+            Accounts::OneEach => number,
         };
-        let running: Vec<_> = workers.into_iter().map(begin).collect();
-        running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(broke_off()))).collect()
-    });
-    diaries.into_iter().try_fold(Diary::default(), |all, diary| Ok(all.add(diary?)))
-}
-
-fn broke_off() -> Failure {
-    Failure::system("a worker failed", "its thread panicked")
+        let patience = match cast {
+            Cast::WithoutFirst => Patience::Limited,
+            Cast::Together
+            | Cast::FirstAhead
+            | Cast::TwoProcesses
+            | Cast::FirstLate
+            | Cast::FirstAmong
+            | Cast::InLine(_) => Patience::Endless,
+        };
+        Job {
+            ground: ground.clone(),
+            number,
+            account,
+            deposits: crew.deposits,
+            method,
+            check,
+            mishap,
+            second,
+            patience,
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::chart::{Chart, Column, Row, Shown, Verdict, explained, several, wrapped};
+use super::super::chart::{Chart, Column, Count, Row, Shown, Verdict, explained, several, wrapped};
 use super::stage::{Crew, Outcome, Promise, Stage};
 
 const BALANCE: Column = Column { name: "balance", meaning: "the final balance of the account", shown: Shown::Always };
@@ -16,9 +16,21 @@ const OVERLAPS: Column = Column {
     meaning: "times that a worker entered while another one was inside: two holders of one lock",
     shown: Shown::Always,
 };
+const WAITS: Column =
+    Column { name: "waits", meaning: "times that a worker found the lock taken and had to wait", shown: Shown::Always };
+const PASSES: Column = Column {
+    name: "passes",
+    meaning: "times that a worker entered before one that had waited longer",
+    shown: Shown::IfAny,
+};
 const STUCK: Column =
     Column { name: "stuck workers", meaning: "workers that never got the lock again", shown: Shown::IfAny };
-const FREED: Column = Column {
+const WRONG_RENEWALS: Column = Column {
+    name: "wrong renewals",
+    meaning: "times that a worker renewed a lock that another one held",
+    shown: Shown::IfAny,
+};
+const WRONG_DELETES: Column = Column {
     name: "wrong deletes",
     meaning: "times that a worker deleted a lock that another one held",
     shown: Shown::IfAny,
@@ -86,7 +98,7 @@ impl Played {
             label: self.label,
             title: self.title,
             result: self.outcome.balance,
-            counts: counts(&self.outcome).into(),
+            counts: counts(&self.outcome),
             verdict: if self.right { Verdict::Right } else { Verdict::Wrong },
             reason: self.reason(),
         }
@@ -112,7 +124,7 @@ impl Story {
             several(u64::from(deposits), "deposit"),
             crew.expected()
         );
-        format!("{}\n\n{}\n", wrapped(&text, ""), explained(&[&BALANCE, &LOST, &OVERLAPS]))
+        format!("{}\n\n{}\n", wrapped(&text, ""), explained(&[&BALANCE, &LOST, &OVERLAPS, &WAITS]))
     }
 
     /// The results of all stages.
@@ -124,48 +136,50 @@ impl Story {
     }
 }
 
-fn counts(outcome: &Outcome) -> [(&'static Column, u64); 6] {
-    let Outcome { expected: _, balance: _, made: _, lost, overlaps, stuck, freed_others, refused, noticed } = *outcome;
-    [
-        (&LOST, lost),
-        (&OVERLAPS, overlaps),
-        (&STUCK, stuck),
-        (&FREED, freed_others),
-        (&REFUSED, refused),
-        (&NOTICED, noticed),
+fn counts(outcome: &Outcome) -> Vec<Count> {
+    vec![
+        (&LOST, outcome.lost),
+        (&OVERLAPS, outcome.overlaps),
+        (&WAITS, outcome.waits),
+        (&PASSES, outcome.passes),
+        (&STUCK, outcome.stuck),
+        (&WRONG_DELETES, outcome.wrong_deletes),
+        (&WRONG_RENEWALS, outcome.wrong_renewals),
+        (&REFUSED, outcome.refused),
+        (&NOTICED, outcome.noticed),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::STAGES;
+    use std::collections::BTreeSet;
+
+    use super::super::stages::STAGES;
     use super::*;
 
-    const SEEN: Outcome = Outcome {
-        expected: 8,
-        balance: 8,
-        made: 8,
-        lost: 0,
-        overlaps: 0,
-        stuck: 0,
-        freed_others: 0,
-        refused: 0,
-        noticed: 0,
-    };
-
-    fn played(number: usize, outcome: Outcome) -> Played {
-        Played::new(number, &STAGES[number - 1], outcome)
+    fn played(label: &str, outcome: Outcome) -> Played {
+        let stages = (1..).zip(STAGES.iter());
+        let (number, stage) = stages.into_iter().find(|(_, stage)| stage.label == label).unwrap();
+        Played::new(number, stage, outcome)
     }
 
     #[test]
     fn a_stage_is_judged_by_its_promise() {
-        let wrong = Outcome { balance: 7, lost: 1, ..SEEN };
-        assert!(!played(5, wrong).breaks_its_promise());
-        assert!(played(6, wrong).breaks_its_promise() && played(8, wrong).breaks_its_promise());
-        assert!(!played(8, SEEN).breaks_its_promise());
-        assert!(played(5, SEEN).text().contains("by chance"));
-        assert!(!played(6, SEEN).text().contains("by chance"));
-        let text = anstream::adapter::strip_str(&played(5, wrong).text()).to_string();
-        assert!(text.contains("\n    balance 7 of 8, lost updates 1, overlaps 0\n"), "{text}");
+        let right = Outcome { expected: 8, balance: 8, made: 8, ..Outcome::default() };
+        let wrong = Outcome { balance: 7, lost: 1, ..right };
+        assert!(!played("checked release", wrong).breaks_its_promise());
+        assert!(played("renewed lease", wrong).breaks_its_promise());
+        assert!(played("fencing token", wrong).breaks_its_promise());
+        assert!(!played("fencing token", right).breaks_its_promise());
+        assert!(played("checked release", right).text().contains("by chance"));
+        assert!(!played("renewed lease", right).text().contains("by chance"));
+        let text = anstream::adapter::strip_str(&played("no lock", wrong).text()).to_string();
+        assert!(text.contains("\n    balance 7 of 8, lost updates 1, overlaps 0, waits 0\n"), "{text}");
+    }
+
+    #[test]
+    fn no_two_stages_have_the_same_label() {
+        let labels: BTreeSet<_> = STAGES.iter().map(|stage| stage.label).collect();
+        assert_eq!(labels.len(), STAGES.len());
     }
 }
