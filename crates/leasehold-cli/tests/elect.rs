@@ -130,10 +130,13 @@ fn a_store_that_is_away_ends_the_term_and_is_waited_for() {
     let mut server = RedisServer::start();
     let leasehold = Leasehold::new();
     let line = format!("--url {} --ttl 3s --json scheduler", server.url());
-    let leader = Running::spawn(elect(&leasehold, &line, LEAD));
+    let mut leader = Running::spawn(elect(&leasehold, &line, LEAD));
     let first = term(&leasehold, 1);
     server.kill();
     wait_for_death(&[first.command]);
+    // Long enough to give up the release, and to find that the store is away.
+    std::thread::sleep(4 * SECOND);
+    assert!(!leader.has_ended(), "it gave up");
     server.restart_empty();
     let second = term(&leasehold, 2);
     assert!(second.number > first.number);
