@@ -1,6 +1,6 @@
-//! What is composed from locks: several locks at once, re-entrant locks, jobs, elections, and values that are computed once. It works
-//! on every store, with two exceptions. The slots of jobs and their `at_least` need a store that can keep a released lock, so not
-//! `redlock://`; nor can a quorum say who leads.
+//! What is composed from locks: several locks at once, re-entrant locks, locks that degrade, jobs, elections, and values that are
+//! computed once. It works on every store, with two exceptions. The slots of jobs and their `at_least` need a store that can keep a
+//! released lock, so not `redlock://`; nor can a quorum say who leads.
 //!
 //! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
 //!
@@ -75,6 +75,31 @@
 //!
 //! Use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
 //!
+//! # When the store is away
+//!
+//! A mutex waits for the store as long as for other holders. With [`OnUnavailable::Fail`](crate::OnUnavailable::Fail), which every
+//! kind of lock has, the error comes soon. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
+//! it at the same time. Its guard says so, and then it has no fencing token.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::connect("memory:").await?;
+//! use leasehold::Kit;
+//! use leasehold::kit::Scope;
+//!
+//! let guard = locks.degrading("refill:42").acquire().await?;
+//! if guard.scope() == Scope::Process {
+//!     println!("other processes may refill it as well: {:?}", guard.error());
+//! }
+//! guard.release().await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
 //! # Jobs
 //!
 //! `locks.job(name)` is work that a schedule calls for on several machines, and one of them does. With a [`Slot`], it runs once for
@@ -148,11 +173,12 @@
 
 #[cfg(feature = "async")]
 pub use lock_kit::nonblocking::{
-    All, AllGuard, AllWatch, Cache, Election, Job, Kit, Leaders, Leadership, Reentrant, SingleFlight, all,
+    All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
+    SingleFlight, all,
 };
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
     AcquireAllError, Earlier, ElectionError, Entry, Found, Guards, JobError, JobOutcome, JobRun, Leader,
-    LeadershipLost, Leading, Mark, ObserveError, ReentrantError, ReleaseAllError, SkipReason, Skipped, Slot, SlotAfter,
-    Taken,
+    LeadershipLost, Leading, Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason, Skipped,
+    Slot, SlotAfter, Taken,
 };

@@ -62,7 +62,7 @@ pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;
 pub use slots::Slots;
-pub use station::Patience;
+pub use station::{OnUnavailable, Patience};
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
 pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};

@@ -2,6 +2,7 @@
 
 mod all;
 mod at_once;
+mod degrading;
 mod election;
 mod job;
 mod reentrant;
@@ -10,6 +11,7 @@ mod single_flight;
 use lock_blocking::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::{Reentrant, ReentrantGuard};
@@ -40,6 +42,9 @@ pub trait Kit {
     /// A lock that the thread which holds it can acquire again.
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
 
+    /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
+    fn degrading(&self, name: impl AsRef<str>) -> Degrading;
+
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
 
@@ -57,6 +62,10 @@ impl Kit for Client {
 
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
         Reentrant::new(self.mutex(name))
+    }
+
+    fn degrading(&self, name: impl AsRef<str>) -> Degrading {
+        Degrading::new(self.mutex(name))
     }
 
     fn job(&self, name: impl AsRef<str>) -> Job {

@@ -1,5 +1,5 @@
-//! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, jobs, elections, and
-//! values that are computed once.
+//! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
+//! one of this process, jobs, elections, and values that are computed once.
 //!
 //! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
 //! released lock. The policy is the same in both facades; what
@@ -10,11 +10,15 @@
 //! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `job` (what is acquired and kept), `outcome`, `taken`
 //!   (what a store shows of a slot), and `job` of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
+//! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
+//!   (when, and what a guard knows), and `degrading` of each facade.
 //! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod degrading;
 mod earlier;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod election;
@@ -27,6 +31,8 @@ mod job;
 pub mod nonblocking;
 mod outcome;
 #[cfg(any(feature = "async", feature = "blocking"))]
+mod process;
+#[cfg(any(feature = "async", feature = "blocking"))]
 mod set;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
@@ -35,6 +41,8 @@ mod single_flight;
 mod slot;
 mod taken;
 
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use degrading::{Scope, Scoped};
 pub use earlier::Earlier;
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use election::{Leader, Leading};

@@ -1,6 +1,7 @@
 //! For async code on tokio.
 
 mod all;
+mod degrading;
 mod election;
 mod job;
 mod reentrant;
@@ -9,6 +10,7 @@ mod single_flight;
 use lock_async::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::Reentrant;
@@ -40,6 +42,9 @@ pub trait Kit {
     /// A lock that its holder can acquire again.
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
 
+    /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
+    fn degrading(&self, name: impl AsRef<str>) -> Degrading;
+
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
 
@@ -57,6 +62,10 @@ impl Kit for Client {
 
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
         Reentrant::new(self.mutex(name))
+    }
+
+    fn degrading(&self, name: impl AsRef<str>) -> Degrading {
+        Degrading::new(self.mutex(name))
     }
 
     fn job(&self, name: impl AsRef<str>) -> Job {

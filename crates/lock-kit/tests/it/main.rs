@@ -4,6 +4,7 @@
 mod all;
 mod all_blocking;
 mod circles;
+mod degrading;
 mod elections;
 mod flights;
 mod flights_kept;
