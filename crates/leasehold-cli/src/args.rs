@@ -56,7 +56,7 @@ pub(crate) enum Command {
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
-    #[command(after_help = "Example:\n  leasehold demo account")]
+    #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
     Demo(DemoArgs),
     /// Print a completion script for a shell.
     #[command(

@@ -53,6 +53,11 @@ impl Locks {
         Ok(Self { client, quorum: None, warnings })
     }
 
+    /// The library's client.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Warnings for operators, from when the store was opened.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings

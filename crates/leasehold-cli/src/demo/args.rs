@@ -12,6 +12,16 @@ The demo uses its own account and lock names and removes them at the end. The st
 advances, as with every use. LEASEHOLD_URL is ignored, so that the demo does not run on a production store by accident. \
 Pass a URL that contains a password in LEASEHOLD_DEMO_URL.";
 
+const CACHE_EXAMPLES: &str = "\
+Examples:
+  leasehold demo cache                                with locks in a temporary file
+  leasehold demo cache --callers 64
+  leasehold demo cache --url redis://127.0.0.1 --json | jq '.stages[] | {label, calls}'
+
+The cache and the database are played: they are in the memory of this command. The locks are real, and released at the end. \
+LEASEHOLD_URL is ignored, so that the demo does not run on a production store by accident. Pass a URL that contains a password in \
+LEASEHOLD_DEMO_URL.";
+
 /// `leasehold demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -25,6 +35,9 @@ pub(crate) enum Story {
     /// Let many workers pay into one account under eighteen kinds of lock, from none to fencing tokens.
     #[command(after_help = EXAMPLES)]
     Account(AccountArgs),
+    /// Let many callers miss a cache at the same time, with and without single flight.
+    #[command(after_help = CACHE_EXAMPLES)]
+    Cache(CacheArgs),
 }
 
 /// `leasehold demo account`.
@@ -37,6 +50,20 @@ pub(crate) struct AccountArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
     pub(crate) deposits: u32,
     /// URL of the store, such as redis://host or sqlite:/path/to/file [default: a temporary file]
+    #[arg(long, value_name = "URL", env = "LEASEHOLD_DEMO_URL", hide_env_values = true)]
+    pub(crate) url: Option<String>,
+    /// Print a JSON object instead of the story.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `leasehold demo cache`.
+#[derive(Debug, Args)]
+pub(crate) struct CacheArgs {
+    /// Number of callers that ask at the same time: 8 to 64.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(8..=64))]
+    pub(crate) callers: u32,
+    /// URL of the store of the locks, such as redis://host or sqlite:/path/to/file [default: a temporary file]
     #[arg(long, value_name = "URL", env = "LEASEHOLD_DEMO_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
     /// Print a JSON object instead of the story.

@@ -1,10 +1,11 @@
 //! `leasehold demo`: shows what goes wrong without each part of a lock.
 //!
-//! `account` is a story with its stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground` (where
+//! `account` and `cache` are stories with their stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground` (where
 //! it happens, and how nothing is left behind) · `chart`, `tell` (how it is told).
 
 pub(crate) mod account;
 pub(crate) mod args;
+mod cache;
 mod chart;
 mod ground;
 mod place;
@@ -18,5 +19,6 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     match &args.story {
         Story::Account(args) => account::run(args),
+        Story::Cache(args) => cache::run(args),
     }
 }
