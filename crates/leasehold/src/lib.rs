@@ -127,8 +127,9 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait
-//! [`Kit`]; see [`kit`].
+//! acquire again. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
+//! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
+//! leader among several candidates, and another one when it fails. These are methods of the trait [`Kit`]; see [`kit`].
 //!
 //! `locks.latch(name)` waits until a number of processes has arrived, such as all parts of a job; see [`latch`].
 //! `guard.detach()` makes a [`Ticket`], with which another task or process goes on with the lock.

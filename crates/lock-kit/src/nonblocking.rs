@@ -2,6 +2,7 @@
 
 mod all;
 mod degrading;
+mod election;
 mod job;
 mod reentrant;
 
@@ -9,6 +10,7 @@ use lock_async::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
 pub use degrading::{Degrading, DegradingGuard};
+pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::Reentrant;
 
@@ -43,6 +45,9 @@ pub trait Kit {
 
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
+
+    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
+    fn election(&self, name: impl AsRef<str>) -> Election;
 }
 
 impl Kit for Client {
@@ -60,5 +65,9 @@ impl Kit for Client {
 
     fn job(&self, name: impl AsRef<str>) -> Job {
         Job::new(self, name.as_ref())
+    }
+
+    fn election(&self, name: impl AsRef<str>) -> Election {
+        Election::new(self, name.as_ref())
     }
 }

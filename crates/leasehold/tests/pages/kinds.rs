@@ -88,9 +88,10 @@ fn send_report(token: FencingToken) -> String {
 
 async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     let slot: Slot = "2099-11-21T03:00".parse()?;
-    let job = locks.job("nightly").slot(slot).at_most(Duration::from_secs(3600));
+    let day = Duration::from_secs(24 * 3600);
+    let job = locks.job("nightly").slot(slot).every(day).at_most(Duration::from_secs(3600));
     match job.run(async |guard| send_report(guard.fencing_token())).await? {
-        JobOutcome::Ran(report) => println!("sent {report}"),
+        JobOutcome::Ran(run) => println!("sent {}; missed: {:?}", run.value, run.missed),
         JobOutcome::Skipped(skipped) => println!("{skipped}"),
     }
     Ok(())

@@ -80,8 +80,8 @@ fn fetch(guard: &Guard) -> u64 {
 
 fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     let job = locks.job("poll").at_least(Duration::from_secs(50));
-    if let JobOutcome::Ran(mails) = job.run(fetch)? {
-        println!("{mails} mails");
+    if let JobOutcome::Ran(run) = job.run(fetch)? {
+        println!("{} mails", run.value);
     }
     Ok(())
 }
