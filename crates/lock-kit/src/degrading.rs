@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use lock_core::{
-    AcquireError, BackendError, Busy, FencingToken, Holder, LeaseId, LockName, Lost, Moment, to_the_millisecond,
+    AcquireError, BackendError, FencingToken, Holder, LeaseId, LockName, Lost, Moment, to_the_millisecond,
 };
 use lock_host::{Member, Proof};
 
@@ -15,16 +15,6 @@ use crate::process::Place;
 pub(crate) struct Wish {
     lock: Member,
     since: Moment,
-}
-
-/// What the store said last, when it was asked without waiting.
-pub(crate) enum Last<G> {
-    /// It is there, and granted the lock.
-    Granted(G),
-    /// It is there, and the lock is held.
-    Held,
-    /// It is away.
-    Away(BackendError),
 }
 
 impl Wish {
@@ -53,16 +43,22 @@ impl Wish {
         AcquireError::TimedOut { name: self.lock.name.clone(), waited: to_the_millisecond(self.waited()), holder }
     }
 
-    /// What the store said to the last request of a wait that failed.
+    /// The error of a store that is away.
     ///
     /// # Errors
-    /// `TimedOut` if the lock is held and the wait is over; an error that does not mean that the store is away.
-    pub(crate) fn last<G>(&self, answer: Result<Result<G, Busy>, AcquireError>) -> Result<Last<G>, AcquireError> {
-        match answer {
-            Ok(Ok(guard)) => Ok(Last::Granted(guard)),
-            Ok(Err(busy)) if self.left().is_some_and(|left| left.is_zero()) => Err(self.timed_out(busy.holder)),
-            Ok(Err(_)) => Ok(Last::Held),
-            Err(error) => Ok(Last::Away(away(error)?)),
+    /// Any other error.
+    pub(crate) fn away(&self, error: AcquireError) -> Result<BackendError, AcquireError> {
+        match error {
+            AcquireError::Backend(error) if error.kind().is_transient() => Ok(error),
+            // The store was not asked for all of the wait.
+            AcquireError::TimedOut { holder, .. } => Err(self.timed_out(holder)),
+            AcquireError::Backend(_)
+            | AcquireError::Invalid(_)
+            | AcquireError::Forgotten { .. }
+            | AcquireError::TicketOver { .. }
+            | AcquireError::Closed
+            | AcquireError::Cancelled
+            | _ => Err(error),
         }
     }
 
@@ -70,19 +66,6 @@ impl Wish {
     pub(crate) fn degraded<G>(self, error: BackendError) -> Scoped<G> {
         Scoped(Held::InProcess { name: self.lock.name, error })
     }
-}
-
-/// The error of a store that is away.
-///
-/// # Errors
-/// Any other error.
-pub(crate) fn away(error: AcquireError) -> Result<BackendError, AcquireError> {
-    if let AcquireError::Backend(error) = &error
-        && error.kind().is_transient()
-    {
-        return Ok(error.clone());
-    }
-    Err(error)
 }
 
 /// Whom a guard excludes.

@@ -7,7 +7,7 @@ use lock_async::{Guard, Mutex};
 use lock_core::{AcquireError, BackendError, Lost, OnUnavailable};
 use lock_host::ReleaseError;
 
-use crate::degrading::{Last, Scoped, Wish, away};
+use crate::degrading::{Scoped, Wish};
 use crate::process::Place;
 use crate::setters::lock_setters;
 
@@ -78,13 +78,16 @@ impl Degrading {
         loop {
             match self.at_store(&wish).acquire().await {
                 Ok(guard) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
-                Err(error) => _ = away(error)?,
+                Err(error) => _ = wish.away(error)?,
             }
-            // The wait may have been shorter than it takes to get an answer.
-            match wish.last(self.0.try_acquire_or_holder().await)? {
-                Last::Granted(guard) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
-                Last::Held => {}
-                Last::Away(error) => return Ok(self.degrade(wish, place, error)),
+            // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
+            match self.0.try_acquire().await {
+                Ok(Some(guard)) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
+                Ok(None) => {}
+                Err(error) => {
+                    let error = wish.away(error)?;
+                    return Ok(self.degrade(wish, place, error));
+                }
             }
         }
     }
@@ -104,12 +107,15 @@ impl Degrading {
         }
         let mut answer = self.0.try_acquire().await;
         if let Err(error) = answer {
-            away(error)?;
+            wish.away(error)?;
             answer = self.0.try_acquire().await;
         }
         match answer {
             Ok(guard) => Ok(guard.map(|guard| DegradingGuard { held: Scoped::of(guard), place })),
-            Err(error) => Ok(Some(self.degrade(wish, place, away(error)?))),
+            Err(error) => {
+                let error = wish.away(error)?;
+                Ok(Some(self.degrade(wish, place, error)))
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use crate::support::{Bench, Store, until};
 const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What an observer was told of degraded holds.
+/// What an observer was told of degraded holds, and of waits that ended.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
@@ -22,7 +22,9 @@ impl Observer for Told {
     fn observe(&self, occurrence: &Occurrence) {
         if let Occurrence::Degraded { lock, error, .. } = occurrence {
             assert_eq!((occurrence.name(), occurrence.lock(), occurrence.token()), ("degraded", Some(lock), None));
-            self.0.lock().unwrap().push(format!("{lock} {:?}", error.kind()));
+            self.0.lock().unwrap().push(format!("{lock} degraded: {:?}", error.kind()));
+        } else if let Occurrence::NotAcquired { lock, .. } = occurrence {
+            self.0.lock().unwrap().push(format!("{lock} not acquired"));
         }
     }
 }
@@ -31,6 +33,12 @@ impl Told {
     fn by_tokio(&self, bench: &Bench) -> lock_async::Client {
         let backend = Faulty::new(bench.store.nonblocking(), &bench.faults);
         let builder = lock_async::Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone()));
+        builder.observer(Arc::new(self.clone())).build().unwrap()
+    }
+
+    fn by_threads(&self, bench: &Bench) -> lock_blocking::Client {
+        let backend = Faulty::new(bench.store.blocking(), &bench.faults);
+        let builder = lock_blocking::Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone()));
         builder.observer(Arc::new(self.clone())).build().unwrap()
     }
 
@@ -62,7 +70,8 @@ async fn while_the_store_is_away_a_guard_excludes_this_process_only_and_stays_so
     assert_eq!(guard.error().map(|error| error.kind()), Some(ErrorKind::Unreachable));
     assert_eq!((guard.name().as_str(), guard.remaining(), guard.check()), ("a", None, Ok(())));
     assert!(guard.at_store().is_none());
-    assert_eq!(told.take(), ["a Unreachable"]);
+    let told_of = told.take();
+    assert_eq!(told_of, ["a not acquired", "a not acquired", "a degraded: Unreachable"]);
     bench.faults.heal_everything();
     bench.clock.advance(60 * SECOND);
     // The store is back. Others of this process still wait, also those of another client; another process does not.
@@ -101,22 +110,41 @@ async fn a_wait_ends_with_a_degraded_guard_once_the_store_has_been_away_for_an_o
     assert_eq!(scope, Scope::Store);
 }
 
-#[tokio::test]
-async fn a_wait_that_is_too_short_for_an_answer_is_no_sign_that_the_store_is_away() {
-    use nonblocking::Kit;
-    let bench = Bench::new();
-    let (locks, other) = (bench.tokio(), bench.plain());
-    for _ in 0..20 {
-        let lock = locks.degrading("a").wait(Duration::from_nanos(1));
-        let guard = while_time_passes(&bench, Duration::from_millis(1), lock.acquire()).await.unwrap();
-        assert_eq!(guard.scope(), Scope::Store);
-        guard.release().await.unwrap();
+/// The store answers once the wait is over, which is no sign that it is away: what it says counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_that_is_too_short_for_an_answer_does_not_degrade() {
+    let wait = Duration::from_millis(10);
+    for threads in [false, true] {
+        for held in [false, true] {
+            let (bench, told) = (Bench::new(), Told::default());
+            let other = bench.plain();
+            let other = spawn_blocking(move || held.then(|| other.mutex("a").acquire().unwrap())).await.unwrap();
+            let calls = bench.faults.calls(Operation::Acquire);
+            bench.faults.hold(Operation::Acquire);
+            let (tasks, plain) = (told.by_tokio(&bench), told.by_threads(&bench));
+            let acquiring = tokio::spawn(async move {
+                if threads {
+                    let lock = blocking::Kit::degrading(&plain, "a").wait(wait);
+                    spawn_blocking(move || lock.acquire().map(|guard| guard.scope())).await.unwrap()
+                } else {
+                    let lock = nonblocking::Kit::degrading(&tasks, "a").wait(wait);
+                    lock.acquire().await.map(|guard| guard.scope())
+                }
+            });
+            until("the claim", || bench.faults.calls(Operation::Acquire) > calls).await;
+            bench.clock.advance(2 * wait);
+            until("the end of the wait", || told.take() == ["a not acquired"]).await;
+            bench.faults.let_go(Operation::Acquire);
+            match while_time_passes(&bench, Duration::from_millis(1), acquiring).await.unwrap() {
+                Ok(scope) => assert!(scope == Scope::Store && !held),
+                Err(AcquireError::TimedOut { holder, waited, .. }) => {
+                    assert!(held && holder.is_some() && waited >= wait)
+                }
+                Err(error) => panic!("{error}"),
+            }
+            spawn_blocking(move || drop(other)).await.unwrap();
+        }
     }
-    let held = spawn_blocking(move || other.mutex("a").acquire().unwrap()).await.unwrap();
-    let lock = locks.degrading("a").wait(Duration::from_nanos(1));
-    let error = while_time_passes(&bench, Duration::from_millis(1), lock.acquire()).await.unwrap_err();
-    assert!(matches!(&error, AcquireError::TimedOut { holder: Some(_), .. }), "{error}");
-    spawn_blocking(move || drop(held)).await.unwrap();
 }
 
 #[tokio::test]
