@@ -106,7 +106,7 @@ impl Played {
 
     fn reason(&self) -> String {
         match self.plan.promise {
-            Promise::Nothing if self.right => format!("It went well this time, by chance. {}", self.why),
+            Promise::Nothing if self.right => format!("It went well this time. {}", self.why),
             Promise::Balance if !self.right => format!("This must not happen; please report it. {}", self.why),
             Promise::Nothing | Promise::Balance => self.why.to_owned(),
         }
@@ -171,8 +171,8 @@ mod tests {
         assert!(played("renewed lease", wrong).breaks_its_promise());
         assert!(played("fencing token", wrong).breaks_its_promise());
         assert!(!played("fencing token", right).breaks_its_promise());
-        assert!(played("checked release", right).text().contains("by chance"));
-        assert!(!played("renewed lease", right).text().contains("by chance"));
+        assert!(played("checked release", right).text().contains("this time"));
+        assert!(!played("renewed lease", right).text().contains("this time"));
         let text = anstream::adapter::strip_str(&played("no lock", wrong).text()).to_string();
         assert!(text.contains("\n    balance 7 of 8, lost updates 1, overlaps 0, waits 0\n"), "{text}");
     }
