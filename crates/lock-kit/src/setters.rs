@@ -3,6 +3,18 @@
 /// Sets the options of a type with a method `each`, which changes each mutex that it is made of.
 macro_rules! mutex_setters {
     () => {
+        $crate::setters::lock_setters!();
+
+        /// Sets what an acquire does while the store is away, as [`Mutex::on_unavailable`] does.
+        pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
+            self.each(|mutex| mutex.on_unavailable(on_unavailable))
+        }
+    };
+}
+
+/// The same, for a type that decides what to do while the store is away.
+macro_rules! lock_setters {
+    () => {
         /// Replaces all options, for instance by those of a configuration.
         pub fn options(self, options: ::lock_host::LockOptions) -> Self {
             self.each(|mutex| mutex.options(options.clone()))
@@ -129,4 +141,4 @@ macro_rules! job_setters {
     };
 }
 
-pub(crate) use {job_setters, mutex_setters};
+pub(crate) use {job_setters, lock_setters, mutex_setters};

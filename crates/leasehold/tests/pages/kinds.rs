@@ -72,6 +72,16 @@ async fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn degrading(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.degrading("refill:42").wait(Duration::from_secs(5)).acquire().await?;
+    match guard.fencing_token() {
+        Some(token) => println!("the only one anywhere, with token {token}"),
+        None => println!("the only one in this process: {:?}", guard.error()),
+    }
+    guard.release().await?;
+    Ok(())
+}
+
 fn send_report(token: FencingToken) -> String {
     format!("the report, under token {token}")
 }
@@ -106,6 +116,7 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     another_limit(&locks).await?;
     sets(&locks).await?;
     again(&locks).await?;
+    degrading(&locks).await?;
     jobs(&locks).await?;
     tickets(&locks).await?;
     latches(&locks).await

@@ -4,6 +4,8 @@
 mod all;
 mod all_blocking;
 mod circles;
+mod degrading;
+mod elections;
 mod job_outcomes;
 mod jobs;
 mod keeping;
