@@ -1,11 +1,12 @@
 //! `leasehold demo`: shows what goes wrong without each part of a lock.
 //!
-//! `account` is a story with its stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground` (where
-//! it happens, and how nothing is left behind) · `chart`, `tell` (how it is told).
+//! `account` is a story with its stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground`,
+//! `children` (where it happens, and how nothing is left behind) · `chart`, `tell` (how it is told).
 
 pub(crate) mod account;
 pub(crate) mod args;
 mod chart;
+mod children;
 mod ground;
 mod place;
 mod raw;
