@@ -46,6 +46,11 @@ const NOTICED: Column = Column {
     shown: Shown::IfAny,
 };
 
+/// How the faults are provoked.
+const HOW: &str = "Each worker is a thread with connections of its own. One that is suspended or killed is a process of its own. Only the \
+    moment is arranged: in each stage, the first worker is slow, suspended or killed at the point that matters, so that the \
+    fault shows in every run. Each stage counts:";
+
 /// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Story {
@@ -119,12 +124,16 @@ impl Story {
         let Crew { workers, deposits } = crew;
         let text = format!(
             "{workers} workers pay into one account at the same time, {} of 1 each: each worker reads the balance, works for \
-             a moment, and writes the balance plus 1. The final balance should be {}. The store is {store}. Each stage \
-             counts:",
+             a moment, and writes the balance plus 1. The final balance should be {}. The store is {store}.",
             several(u64::from(deposits), "deposit"),
             crew.expected()
         );
-        format!("{}\n\n{}\n", wrapped(&text, ""), explained(&[&BALANCE, &LOST, &OVERLAPS, &WAITS]))
+        format!(
+            "{}\n\n{}\n\n{}\n",
+            wrapped(&text, ""),
+            wrapped(HOW, ""),
+            explained(&[&BALANCE, &LOST, &OVERLAPS, &WAITS])
+        )
     }
 
     /// The results of all stages.
