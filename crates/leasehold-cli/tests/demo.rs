@@ -42,8 +42,8 @@ fn number(stage: &Value, what: &str) -> u64 {
     stage[what].as_u64().unwrap()
 }
 
-/// What a stage may count besides.
-const RARE: [&str; 6] = ["passes", "stuck", "wrong_deletes", "wrong_renewals", "refused", "noticed"];
+/// What a stage may count besides. (To notice a loss in time is always right. It happens where the machine is busy.)
+const RARE: [&str; 5] = ["passes", "stuck", "wrong_deletes", "wrong_renewals", "refused"];
 
 /// What must be seen in a stage.
 struct Seen {
@@ -62,8 +62,6 @@ enum Times {
     AtLeast(u64),
 }
 
-const ANY: Times = Times::AtLeast(0);
-
 const fn wrong(label: &'static str, rare: &'static [(&'static str, Times)]) -> Seen {
     Seen { label, loses: true, overlaps: true, rare }
 }
@@ -76,21 +74,21 @@ const STAGES: [Seen; 18] = [
     wrong("no lock", &[]),
     wrong("new lock each time", &[]),
     wrong("lock in memory", &[]),
-    wrong("check, then set", &[("wrong_deletes", ANY)]),
+    wrong("check, then set", &[("wrong_deletes", Times::AtLeast(0))]),
     right("no expiry", &[("stuck", Times::Exactly(WORKERS - 1))]),
     right("expiry set later", &[("stuck", Times::Exactly(WORKERS - 1))]),
     wrong("with expiry", &[("wrong_deletes", Times::AtLeast(1))]),
     wrong("check, then delete", &[("wrong_deletes", Times::AtLeast(1))]),
     wrong("checked release", &[]),
     wrong("blind watchdog", &[("wrong_renewals", Times::AtLeast(1))]),
-    right("renewed lease", &[("noticed", ANY)]),
+    right("renewed lease", &[]),
     wrong("lock per deposit", &[]),
     right("one lock for all", &[]),
     right("lock per account", &[]),
     right("fair", &[]),
     right("barging", &[("passes", Times::Exactly(WORKERS - 2))]),
     wrong("suspended", &[]),
-    Seen { loses: false, ..wrong("fencing token", &[("refused", Times::Exactly(1))]) },
+    Seen { loses: false, ..wrong("fencing token", &[("refused", Times::AtLeast(1))]) },
 ];
 
 /// The faults show, and only where they have to.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::children::Children;
 use super::place::Place;
 use super::raw::{Fence, Raw};
 use crate::exit::{Exit, Failure};
@@ -30,11 +31,14 @@ pub(crate) struct Ground {
     /// Held during each request. Locked for writing, and never unlocked, once the demo is interrupted.
     #[serde(skip)]
     closed: Arc<RwLock<()>>,
+    /// Killed once the demo is interrupted.
+    #[serde(skip)]
+    children: Children,
 }
 
 impl Ground {
     fn at(place: Place, locks: Store, prefix: String, keys: Vec<String>) -> Self {
-        Self { place, locks, prefix, keys, closed: Arc::default() }
+        Self { place, locks, prefix, keys, closed: Arc::default(), children: Children::default() }
     }
 
     /// Opens one more connection for the data and the naive locks.
@@ -45,6 +49,17 @@ impl Ground {
     /// Opens one more client of `leasehold`.
     pub(crate) fn open_locks(&self) -> Result<Locks, Failure> {
         Locks::connect(&self.locks)
+    }
+
+    /// The processes that work here.
+    pub(crate) fn children(&self) -> &Children {
+        &self.children
+    }
+
+    /// Starts something, unless the demo is interrupted: then this never returns.
+    pub(crate) fn unless_closed<T>(&self, start: impl FnOnce() -> T) -> T {
+        let _open = self.closed.read().unwrap_or_else(PoisonError::into_inner);
+        start()
     }
 
     /// The key of something in the store. It is removed at the end if its name was given to [`Tidy::open`].
@@ -177,6 +192,7 @@ impl Tidy {
         thread::spawn(move || {
             if let Some(signal) = caught.forever().next() {
                 let _closed = ground.closed.write().unwrap_or_else(PoisonError::into_inner);
+                ground.children.kill();
                 ground.remove().ok();
                 signals::die_by(signal);
                 std::process::exit(Exit::Interrupted(signal).code().into());

@@ -1,12 +1,13 @@
 //! `leasehold demo`: shows what goes wrong without each part of a lock.
 //!
-//! `account` and `cache` are stories with their stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground` (where
+//! `account` and `cache` are stories with their stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground`, `children` (where
 //! it happens, and how nothing is left behind) · `chart`, `tell` (how it is told).
 
 pub(crate) mod account;
 pub(crate) mod args;
 mod cache;
 mod chart;
+mod children;
 mod ground;
 mod place;
 mod raw;

@@ -42,17 +42,17 @@ impl Cast {
             Self::TwoProcesses => {
                 let (here, there) = jobs.split_at(jobs.len().div_ceil(2));
                 let here = first_ahead(here)?;
-                let there = Process::start(there)?;
+                let there = Process::start(ground, there)?;
                 Ok(work_together(here)?.add(there.answer()?))
             }
             Self::WithoutFirst | Self::FirstLate => {
-                let (first, others) = first_apart(jobs)?;
+                let (first, others) = first_apart(jobs, ground)?;
                 Cues::new(ground, 0).note_entry(&mut *ground.open_raw()?, HostClock.now())?;
                 let meanwhile = work_together(others)?;
                 Ok(first.go_on()?.add(meanwhile))
             }
             Self::FirstAmong => {
-                let (first, others) = first_apart(jobs)?;
+                let (first, others) = first_apart(jobs, ground)?;
                 among(first, others, ground)
             }
             Self::InLine(fairness) => line::play(jobs, ground, fairness),
@@ -73,10 +73,10 @@ fn first_ahead(jobs: &[Job]) -> Result<Vec<Worker>, Failure> {
 }
 
 /// The first one is in its own process, and has been stopped or killed.
-fn first_apart(jobs: &[Job]) -> Result<(Process, Vec<Worker>), Failure> {
+fn first_apart(jobs: &[Job], ground: &Ground) -> Result<(Process, Vec<Worker>), Failure> {
     let (first, others) = jobs.split_at(1);
     let others = all(others)?;
-    Ok((Process::start(first)?.until_struck()?, others))
+    Ok((Process::start(ground, first)?.until_struck()?, others))
 }
 
 /// The first one continues once another one has read the balance.

@@ -1,8 +1,10 @@
 //! Locks of `leasehold`.
 
+use std::thread;
 use std::time::Duration;
 
 use lock_core::{Fairness, FencingToken, Mode, Ttl};
+use lock_host::{Clock, HostClock};
 use serde::{Deserialize, Serialize};
 
 use super::super::ground::Ground;
@@ -18,6 +20,9 @@ use crate::wish::{Patience, Wish};
 
 /// How long a worker waits for the lock: only an unreachable store takes as long.
 const WITHIN: Duration = Duration::from_secs(60);
+
+/// When a store that did not answer is asked again.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Which deposits exclude each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +58,7 @@ impl LeasedLock {
     /// Acquires the lock for reading, beside other readers; nothing if it is not free and this is the first attempt.
     pub(crate) fn read(&self, attempt: Attempt, fairness: Fairness) -> Result<Option<Hold>, Failure> {
         let wish = self.wish(Mode::Shared, attempt)?;
-        unless_busy(self.locks.acquire_to_read(&wish, fairness), attempt)
+        unless_busy(attempt, || self.locks.acquire_to_read(&wish, fairness))
     }
 
     fn wish(&self, mode: Mode, attempt: Attempt) -> Result<Wish, Failure> {
@@ -74,7 +79,7 @@ impl LeasedLock {
 impl Lock for LeasedLock {
     fn try_enter(&mut self, _: &mut dyn Raw, attempt: Attempt, _: &mut Mishap) -> Result<bool, Failure> {
         let wish = self.wish(Mode::Exclusive, attempt)?;
-        self.hold = unless_busy(self.locks.acquire(&wish), attempt)?;
+        self.hold = unless_busy(attempt, || self.locks.acquire(&wish))?;
         self.entries += u64::from(self.hold.is_some());
         Ok(self.hold.is_some())
     }
@@ -101,12 +106,22 @@ pub(crate) fn release(hold: Option<Hold>) {
     }
 }
 
-fn unless_busy(acquired: Result<Hold, Failure>, attempt: Attempt) -> Result<Option<Hold>, Failure> {
-    acquired.map(Some).or_else(|failure| match (failure.exit, attempt) {
-        (Exit::Busy(_), Attempt::First) => Ok(None),
-        (Exit::Busy(_), Attempt::Again) => Err(never_got()),
-        _ => Err(failure),
-    })
+/// The hold; nothing if the lock is not free at the first attempt.
+fn unless_busy(attempt: Attempt, acquire: impl Fn() -> Result<Hold, Failure>) -> Result<Option<Hold>, Failure> {
+    let deadline = HostClock.now() + WITHIN;
+    loop {
+        let failure = match acquire() {
+            Ok(hold) => return Ok(Some(hold)),
+            Err(failure) => failure,
+        };
+        match (failure.exit, attempt) {
+            (Exit::Busy(_), Attempt::First) => return Ok(None),
+            (Exit::Busy(_), Attempt::Again) => return Err(never_got()),
+            // The library is patient with a store that has too much to do only while it waits.
+            (Exit::Unavailable, Attempt::First) if HostClock.now() < deadline => thread::sleep(RETRY_AFTER),
+            _ => return Err(failure),
+        }
+    }
 }
 
 fn never_got() -> Failure {

@@ -107,11 +107,13 @@ impl NaiveLock {
 
     /// The first time, the first worker waits until another one has looked, too, and the others until a worker is inside.
     fn be_slow_to_set(&mut self, raw: &mut dyn Raw) -> Result<(), Failure> {
-        self.cues.tell(raw, Did::LookAtLock)?;
         match (self.has_looked, self.me) {
             (true, _) => thread::sleep(LOOK_TO_SET),
             (false, 0) => self.cues.await_another(raw, Did::LookAtLock, AT_MOST)?,
-            (false, _) => self.cues.await_another(raw, Did::Read, AT_MOST)?,
+            (false, _) => {
+                self.cues.tell(raw, Did::LookAtLock)?;
+                self.cues.await_another(raw, Did::Read, AT_MOST)?;
+            }
         }
         self.has_looked = true;
         Ok(())

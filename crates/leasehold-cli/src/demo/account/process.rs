@@ -1,6 +1,6 @@
 //! Workers in their own process. One alone may be stopped or killed in its first deposit.
 
-use std::io::{BufRead, Write, stdin, stdout};
+use std::io::{BufRead, Read, Write, stdin, stdout};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +12,8 @@ use lock_host::{Clock, HostClock};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde::{Deserialize, Serialize};
 
+use super::super::children::Children;
+use super::super::ground::Ground;
 use super::diary::Diary;
 use super::memory::Memory;
 use super::worker::{Job, Worker, work_together};
@@ -36,16 +38,20 @@ enum Answer {
 
 /// A process with workers of its own. Killed when dropped.
 pub(crate) struct Process {
-    process: Option<Child>,
+    child: Child,
     pid: Pid,
+    children: Children,
 }
 
 impl Process {
     /// Starts a process for these workers. One alone goes first.
-    pub(crate) fn start(jobs: &[Job]) -> Result<Self, Failure> {
-        let started = spawn(jobs).map_err(|error| Failure::system("cannot start a worker process", error))?;
-        let pid = Pid::from_child(&started);
-        Ok(Self { process: Some(started), pid })
+    pub(crate) fn start(ground: &Ground, jobs: &[Job]) -> Result<Self, Failure> {
+        ground.unless_closed(|| {
+            let child = spawn(jobs).map_err(|error| Failure::system("cannot start a worker process", error))?;
+            let (pid, children) = (Pid::from_child(&child), ground.children().clone());
+            children.add(pid);
+            Ok(Self { child, pid, children })
+        })
     }
 
     /// Waits until its worker has been stopped or killed.
@@ -85,22 +91,25 @@ impl Process {
     /// Waits until it has ended.
     pub(crate) fn answer(mut self) -> Result<Diary, Failure> {
         let broken = |why: String| Failure::system("a worker process failed", why);
-        let process = self.process.take().ok_or_else(|| broken("it is gone".to_owned()))?;
-        let output = process.wait_with_output().map_err(|error| broken(error.to_string()))?;
-        match serde_json::from_slice(&output.stdout) {
+        let mut said = Vec::new();
+        let read = self.child.stdout.take().map(|mut stdout| stdout.read_to_end(&mut said)).transpose();
+        read.map_err(|error| broken(error.to_string()))?;
+        match serde_json::from_slice(&said) {
             Ok(Answer::Done(diary)) => Ok(diary),
             Ok(Answer::Failed(why)) => Err(Failure::new(Exit::Unavailable, why)),
-            Err(_) => Err(broken(output.status.to_string())),
+            Err(_) => {
+                self.children.forget(self.pid);
+                Err(broken(self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())))
+            }
         }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.kill().ok();
-            process.wait().ok();
-        }
+        self.child.kill().ok();
+        self.children.forget(self.pid);
+        self.child.wait().ok();
     }
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Worker {
 struct Inside {
     since: Moment,
     balance: u64,
+    /// The deposit takes until another worker has done this.
+    until: Option<Did>,
 }
 
 /// The result of a deposit.
@@ -113,7 +115,7 @@ impl Worker {
                 self.diary.stuck = 1;
                 break;
             };
-            self.take_time()?;
+            self.take_time(inside.until)?;
             let deposit = self.finish(inside.balance)?;
             self.note(inside, &deposit);
             self.leave()?;
@@ -128,22 +130,29 @@ impl Worker {
         }
         let Some(since) = self.gate.enter(&mut *self.raw, &mut self.job.mishap)? else { return Ok(None) };
         let balance = self.account.read(&mut *self.raw)?;
+        // Before the others hear of it, so that no later one is taken for the second.
+        let until = self.waits_for()?;
         self.cues.tell(&mut *self.raw, Did::Read)?;
-        Ok(Some(Inside { since, balance }))
+        Ok(Some(Inside { since, balance, until }))
+    }
+
+    /// What the worker waits for in its first deposit if it is the second to enter.
+    fn waits_for(&mut self) -> Result<Option<Did>, Failure> {
+        match mem::replace(&mut self.job.second, Second::Usual) {
+            Second::Until(did) if self.cues.is_second(&mut *self.raw)? => Ok(Some(did)),
+            Second::Until(_) | Second::Usual => Ok(None),
+        }
     }
 
     /// The time between the read and the write.
-    fn take_time(&mut self) -> Result<(), Failure> {
+    fn take_time(&mut self, until: Option<Did>) -> Result<(), Failure> {
         let raw = &mut *self.raw;
         if let Mishap::Slow(until, at_most) = self.job.mishap {
             self.job.mishap = Mishap::None;
             return self.cues.await_another(raw, until, at_most);
         }
         thread::sleep(WORK);
-        match mem::replace(&mut self.job.second, Second::Usual) {
-            Second::Until(did) if self.cues.is_second(raw)? => self.cues.await_another(raw, did, AT_MOST),
-            Second::Until(_) | Second::Usual => Ok(()),
-        }
+        until.map_or(Ok(()), |did| self.cues.await_another(raw, did, AT_MOST))
     }
 
     fn finish(&mut self, balance: u64) -> Result<Deposit, Failure> {
