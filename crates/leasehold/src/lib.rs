@@ -95,7 +95,8 @@
 //!
 //! # Which errors to retry
 //!
-//! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do then:
+//! `acquire` already retries transient errors until the `wait` is over, or for an operation timeout with
+//! [`OnUnavailable::Fail`]; `try_acquire` does not. What to do then:
 //!
 //! | error | what to do |
 //! |---|---|
@@ -126,8 +127,9 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait
-//! [`Kit`]; see [`kit`].
+//! acquire again. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
+//! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
+//! leader among several candidates, and another one when it fails. These are methods of the trait [`Kit`]; see [`kit`].
 //!
 //! `locks.latch(name)` waits until a number of processes has arrived, such as all parts of a job; see [`latch`].
 //! `guard.detach()` makes a [`Ticket`], with which another task or process goes on with the lock.
@@ -300,7 +302,7 @@ pub use lock_async::{
 pub use lock_core::limit::LimitError;
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
-    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Ticket, Ttl,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;

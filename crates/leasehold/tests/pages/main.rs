@@ -3,6 +3,7 @@
 #![cfg(feature = "full")]
 
 mod cookbook;
+mod elections;
 mod fencing;
 mod kinds;
 mod kinds_with_threads;
@@ -27,6 +28,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("kinds_with_threads.rs"),
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
+        include_str!("elections.rs"),
     ];
     let here: String = files.map(bare).concat();
     let pages = [
@@ -41,6 +43,8 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/fencing.md"), 7),
         (include_str!("../../../../docs/cookbook.md"), 2),
         (include_str!("../../../../docs/kinds/job.md"), 2),
+        (include_str!("../../../../docs/kinds/election.md"), 3),
+        (include_str!("../../../../docs/kinds/degrading.md"), 2),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);
