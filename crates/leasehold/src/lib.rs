@@ -298,10 +298,10 @@ pub use connect::ConnectError;
 pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
+#[cfg(feature = "async")]
 pub use kit::{Cache, Kit, all};
 #[cfg(feature = "macros")]
 pub use leasehold_macros::locked;
-#[cfg(feature = "async")]
 #[cfg(feature = "async")]
 pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
