@@ -11,9 +11,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, text};
-use test_support::bounds::output_of;
+use test_support::bounds::{output_of, wait_for};
 use test_support::{Finish, RedisServer};
 
 const HOUR: u64 = 60 * 60;
@@ -111,6 +112,28 @@ fn the_timer_runs_once_however_late_a_machine_catches_up() {
     let units = units(blocks("ini")[0]);
     let (_, service) = units.iter().find(|(name, _)| *name == "report.service").unwrap();
     assert_eq!(reports(&exec_start(service), &server, &[0, 5 * HOURS, 23 * HOURS]), 1);
+}
+
+/// Two machines run the unit, and one of them is switched off.
+#[test]
+fn when_the_leader_dies_the_other_machine_leads() {
+    let (server, leasehold) = (RedisServer::start(), Leasehold::new());
+    let (_, service) = units(blocks("ini")[1])[0];
+    executable(&leasehold.scratch.file("scheduler.sh"), "#!/bin/sh\necho $LEASEHOLD_FENCE >> terms\nexec sleep 600\n");
+    let machines = ["one", "two"].map(|name| Machine::new(&leasehold, name, DAY));
+    let line = format!("exec {}", exec_start(service));
+    let first = machines[0].start(&line, &server.url());
+    let term: u64 = leasehold.scratch.text_of("terms").trim().parse().unwrap();
+    let _second = machines[1].start(&line, &server.url());
+    leasehold.await_waiters(&format!("--url {} scheduler", server.url()), 1);
+    assert_eq!(leasehold.scratch.text_of("terms").lines().count(), 1);
+
+    first.signal(Signal::KILL);
+    let terms = wait_for("the other machine to lead", || {
+        let terms = leasehold.scratch.text_of("terms");
+        (terms.lines().count() == 2).then_some(terms)
+    });
+    assert!(terms.lines().nth(1).unwrap().parse::<u64>().unwrap() > term);
 }
 
 /// With the tool of systemd itself, where there is one.
