@@ -3,24 +3,24 @@
 mod help;
 mod job;
 mod mode;
+mod store;
+pub(crate) mod work;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use leasehold::redlock::RedlockConfig;
-use lock_core::{Budget, Invalid, LockName, Note, Ttl, parse_duration};
+use lock_core::{Invalid, LockName, parse_duration};
 
-use self::help::{EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
+use self::help::{ELECT_EXAMPLES, ELECT_EXIT_CODES, EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
 use self::job::JobArgs;
 use self::mode::ModeArgs;
+pub(crate) use self::store::StoreArgs;
+use self::work::WorkArgs;
 use crate::demo::args::DemoArgs;
-use crate::durations::whole_seconds_up;
-use crate::log::LogLevel;
 use crate::redlock::args::RedlockArgs;
 
 /// Runs commands under distributed locks.
@@ -37,6 +37,12 @@ pub(crate) enum Command {
     /// Run a command while holding a lock.
     #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
     Run(Box<RunArgs>),
+    /// Run a command while this machine is the leader, one of several machines that call this.
+    ///
+    /// It waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
+    /// and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
+    #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
+    Elect(ElectArgs),
     /// List the locks that are held.
     ///
     /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`
@@ -62,17 +68,6 @@ pub(crate) enum Command {
     },
 }
 
-/// Where the locks are.
-#[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
-    /// URL of the store; pass a URL that contains a password through the environment instead.
-    ///
-    /// For example redis://host, redlock://host,host,host or sqlite:/path/to/file. The default is a file in your state
-    /// directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
-    pub(crate) url: Option<String>,
-}
-
 /// `leasehold run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -90,44 +85,15 @@ pub(crate) struct RunArgs {
     pub(crate) busy_code: u8,
     #[command(flatten)]
     pub(crate) job: JobArgs,
-    /// How long the store keeps the lock if this machine stops renewing it.
-    #[arg(long, value_name = "DURATION", default_value_t = Ttl::DEFAULT, value_parser = ttl, help = ttl_help())]
-    pub(crate) ttl: Ttl,
-    /// How long the command has between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most
-    /// 5s]
-    #[arg(long, value_name = "DURATION", value_parser = grace)]
-    pub(crate) grace: Option<Duration>,
-    /// Why the lock is held; shown to those who wait for it.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
-    pub(crate) why: String,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// Print no messages at all.
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Print what is being done.
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-    /// Print JSON instead of messages on standard error; the last line is the outcome.
-    ///
-    /// Each store error during the wait is reported on an earlier line with the outcome "waiting". If the command also
-    /// writes to standard error, use --report.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Log events of the lock on standard error: off, error, warn, info or debug. Each level includes those before it.
-    ///
-    /// With --json, lines are JSON with the outcome "log". With --quiet, nothing is logged. At debug, -v adds nothing.
-    #[arg(long, value_name = "LEVEL", env = "LEASEHOLD_LOG", hide_env_values = true, default_value = "off")]
-    pub(crate) log: LogLevel,
-    /// Write the outcome as one line of JSON to this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-    /// The name of the lock.
-    #[arg(value_name = "NAME")]
-    pub(crate) name: LockName,
-    /// The command and its arguments, preferably after `--`.
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
-    pub(crate) command: Vec<OsString>,
+    pub(crate) work: WorkArgs,
+}
+
+/// `leasehold elect`.
+#[derive(Debug, Args)]
+pub(crate) struct ElectArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
 }
 
 /// `leasehold ls`.
@@ -160,12 +126,15 @@ pub(crate) struct ShowArgs {
 pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = Cli::command().try_get_matches_from(line)?;
     let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Command::Run(run), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
-        refuse_name_after_dashes(line)?;
-        run.shorten_default_ttl(matches);
+    if let (Some(work), Some((task, matches))) = (cli.command.work(), matches.subcommand()) {
+        refuse_name_after_dashes(line, task)?;
+        work.shorten_default_ttl(matches);
     }
     Ok(cli)
 }
+
+/// The subcommands that run a command under a lock.
+const WORK: [&str; 2] = ["run", "elect"];
 
 /// Whether a command line asks for JSON, even if it is invalid otherwise.
 pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
@@ -177,7 +146,11 @@ pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
 /// Counts only what is certainly our own option, because the file is overwritten.
 pub(crate) fn report_file(line: &[OsString]) -> Option<PathBuf> {
     let mut line = line.to_vec();
-    let lenient = || Cli::command().mut_subcommand("run", |run| run.mut_args(accept_anything));
+    let lenient = || {
+        let relaxed =
+            |command: clap::Command, task| command.mut_subcommand(task, |task| task.mut_args(accept_anything));
+        WORK.into_iter().fold(Cli::command(), relaxed)
+    };
     while let Err(error) = lenient().try_get_matches_from(&line)
         && error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg)
@@ -186,8 +159,8 @@ pub(crate) fn report_file(line: &[OsString]) -> Option<PathBuf> {
         line.remove(position);
     }
     let matches = lenient().ignore_errors(true).try_get_matches_from(&line).ok()?;
-    let (_, run) = matches.subcommand().filter(|(task, _)| *task == "run")?;
-    run.get_one::<OsString>("report").map(PathBuf::from)
+    let (_, work) = matches.subcommand().filter(|(task, _)| WORK.contains(task))?;
+    work.get_one::<OsString>("report").map(PathBuf::from)
 }
 
 fn accept_anything(argument: Arg) -> Arg {
@@ -199,37 +172,36 @@ fn accept_anything(argument: Arg) -> Arg {
 }
 
 /// `run -- make deploy` would lock "make" and run "deploy".
-fn refuse_name_after_dashes(line: &[OsString]) -> Result<(), clap::Error> {
+fn refuse_name_after_dashes(line: &[OsString], task: &str) -> Result<(), clap::Error> {
     let Some(dashes) = line.iter().position(|word| word == OsStr::new("--")) else { return Ok(()) };
     let Err(error) = Cli::command().try_get_matches_from(&line[..dashes]) else { return Ok(()) };
     let lacks_name = error.kind() == ErrorKind::MissingRequiredArgument
         && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|argument| argument == "<NAME>"));
     if lacks_name {
-        let problem = "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
-                       for example: leasehold run nightly-report -- ./report.sh";
+        let problem = format!(
+            "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
+             for example: leasehold {task} nightly-report -- ./report.sh"
+        );
         return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, problem));
     }
     Ok(())
 }
 
-impl RunArgs {
-    /// Uses the `max_ttl` of a deployment if it is below the default ttl, unless a ttl was given.
-    fn shorten_default_ttl(&mut self, matches: &ArgMatches) {
-        let url = self.store.url.as_deref().unwrap_or_default();
-        if matches.value_source("ttl") == Some(ValueSource::DefaultValue)
-            && url.starts_with("redlock:")
-            && let Ok(config) = RedlockConfig::from_url(url)
-        {
-            self.ttl = self.ttl.min(config.max_ttl());
+impl Command {
+    /// What a command is run with, if one is.
+    fn work(&mut self) -> Option<&mut WorkArgs> {
+        match self {
+            Self::Run(args) => Some(&mut args.work),
+            Self::Elect(args) => Some(&mut args.work),
+            Self::Ls(_) | Self::Show(_) | Self::Redlock(_) | Self::Demo(_) | Self::Completions { .. } => None,
         }
     }
-}
 
-impl Command {
     /// Whether results and failures are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
-            Self::Run(args) => args.json,
+            Self::Run(args) => args.work.json,
+            Self::Elect(args) => args.work.json,
             Self::Ls(args) => args.json,
             Self::Show(args) => args.json,
             Self::Redlock(args) => args.json(),
@@ -242,45 +214,9 @@ fn wait(text: &str) -> Result<Duration, Invalid> {
     parse_duration("wait", text)
 }
 
-fn ttl(text: &str) -> Result<Ttl, Invalid> {
-    Ttl::new(parse_duration("ttl", text)?).map_err(|_| {
-        let problem = format!("it is not between {} (the smallest without --grace) and 365 days", smallest_ttl());
-        Invalid::new("ttl", text, problem, "give a duration such as 30s; the lease is renewed while the command runs")
-    })
-}
-
-fn ttl_help() -> String {
-    format!(
-        "How long the store keeps the lock if this machine stops renewing it; {} or more, unless --grace is given; the lease \
-         is renewed, so the command may run longer",
-        whole_seconds_up(smallest_ttl().get())
-    )
-}
-
-fn smallest_ttl() -> Ttl {
-    Budget::smallest_ttl(None).unwrap_or(Ttl::DEFAULT)
-}
-
-fn grace(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("grace", text)
-}
-
-fn why(text: &str) -> Result<String, Invalid> {
-    Note::new("", 0, text).map(|_| text.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_help_names_the_smallest_ttl_that_is_taken() {
-        let smallest = Budget::smallest_ttl(None).unwrap();
-        let whole = whole_seconds_up(smallest.get());
-        assert!(ttl_help().contains(&format!("; {whole} or more")), "{}", ttl_help());
-        let refusal = ttl("1ms").unwrap_err().to_string();
-        assert!(refusal.contains(&format!("between {smallest} ")), "{refusal}");
-    }
 
     #[test]
     fn the_definition_is_sound() {
@@ -291,11 +227,11 @@ mod tests {
     fn the_command_keeps_its_own_options() {
         let cli = Cli::try_parse_from(["leasehold", "run", "-n", "a", "make", "-j4", "--ttl", "x"]).unwrap();
         let Command::Run(run) = cli.command else { panic!("not run") };
-        assert_eq!(run.command, ["make", "-j4", "--ttl", "x"]);
+        assert_eq!(run.work.command, ["make", "-j4", "--ttl", "x"]);
         assert!(run.no_wait);
         let cli = Cli::try_parse_from(["leasehold", "run", "a", "-w", "5s", "--", "-strange", "--"]).unwrap();
         let Command::Run(run) = cli.command else { panic!("not run") };
-        assert_eq!(run.command, ["-strange", "--"]);
+        assert_eq!(run.work.command, ["-strange", "--"]);
         assert_eq!(run.wait, Some(Duration::from_secs(5)));
     }
 
@@ -342,7 +278,7 @@ mod tests {
         let ttl = |line: &str| {
             let cli = parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap();
             let Command::Run(run) = cli.command else { panic!("not run") };
-            run.ttl.get().as_secs()
+            run.work.ttl.get().as_secs()
         };
         assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s x true"), 20);
         assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s --ttl 30s x true"), 30);

@@ -27,7 +27,7 @@ fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, Acqu
     Ok(match wish.patience {
         Patience::None => lock.try_acquire()?,
         Patience::Until(limit) => Some(lock.wait(limit).acquire()?),
-        Patience::Endless => Some(lock.acquire()?),
+        Patience::Endless | Patience::Always => Some(lock.acquire()?),
     })
 }
 

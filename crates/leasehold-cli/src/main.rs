@@ -31,7 +31,7 @@ use clap::{CommandFactory, Parser};
 use self::args::{Cli, Command};
 use self::demo::account::process;
 use self::exit::{Exit, Failure};
-use self::run::{front, guard, signals, start};
+use self::run::{Task, front, guard, signals, start};
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -98,14 +98,16 @@ fn lacks_command(error: &clap::Error) -> bool {
 fn behind(line: &[OsString], cli: &Cli) -> Exit {
     let front = line.get(2).and_then(|pid| pid.to_str()?.parse().ok());
     match (front, &cli.command) {
-        (Some(front), Command::Run(args)) => run::run_behind(front, args),
+        (Some(front), Command::Run(args)) => run::run_behind(front, Task::Run(args)),
+        (Some(front), Command::Elect(args)) => run::run_behind(front, Task::Elect(args)),
         _ => Exit::Usage,
     }
 }
 
 fn dispatch(cli: &Cli) -> Exit {
     let outcome = match &cli.command {
-        Command::Run(args) => Ok(run::run(args)),
+        Command::Run(args) => Ok(run::run(Task::Run(args))),
+        Command::Elect(args) => Ok(run::run(Task::Elect(args))),
         Command::Ls(args) => look::ls(args),
         Command::Show(args) => look::show(args),
         Command::Redlock(args) => redlock::run(args),

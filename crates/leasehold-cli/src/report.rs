@@ -1,8 +1,9 @@
 //! Output: results on standard output; messages or JSON on standard error.
 
-use std::fs::File;
+mod file;
+
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use leasehold::observe::Level;
 use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
+use self::file::ReportFile;
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::schedule::Schedule;
@@ -139,14 +141,29 @@ impl Voice {
         }
     }
 
-    /// Prints and writes the outcome.
-    pub(crate) fn close(mut self, mut report: Report, exit: Exit) {
+    /// Prints how a term of this machine as the leader has ended, and keeps no warnings of it. As JSON, it is a line of its own.
+    pub(crate) fn end_term(&mut self, report: Report, exit: Exit, message: String) {
+        let report = self.filled(Report { message: Some(message), ..report }, exit);
+        if self.tone == Tone::Json {
+            print_json(&report);
+        }
+        report.message.iter().for_each(|text| self.print_warning(text));
+        std::mem::take(&mut self.consequences).iter().for_each(|text| self.print_warning(text));
+    }
+
+    /// The report of this end, with the warnings.
+    fn filled(&mut self, mut report: Report, exit: Exit) -> Report {
         report.warnings = std::mem::take(&mut self.warnings);
         report.warnings.extend_from_slice(&self.consequences);
-        report.outcome = exit.word();
-        report.exit = exit.code();
+        (report.outcome, report.exit) = (exit.word(), exit.code());
+        report
+    }
+
+    /// Prints and writes the outcome.
+    pub(crate) fn close(mut self, report: Report, exit: Exit) {
+        let report = self.filled(report, exit);
         if let Some(file) = self.file.take() {
-            file.fill(&report);
+            warn_unless(file.fill(&report));
         }
         if let Some(log) = &self.log {
             log.close();
@@ -165,31 +182,7 @@ impl Voice {
     }
 }
 
-/// The file of `--report`: empty until the end.
-#[derive(Debug)]
-struct ReportFile {
-    path: PathBuf,
-    file: File,
-}
-
-impl ReportFile {
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| {
-            let message = format!("cannot write the report to {}: {error}; name another file", path.display());
-            Failure::new(Exit::Config, message)
-        })?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    fn fill(mut self, report: &impl Serialize) {
-        let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
-        if let Err(error) = written {
-            say(WARNING, &format!("cannot write the report to {}: {error}", self.path.display()));
-        }
-    }
-}
-
-/// The outcome of `leasehold run`, for `--json` and `--report`, one line.
+/// The outcome of `leasehold run` or `leasehold elect`, for `--json` and `--report`, one line.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     /// `ended`, `skipped`, `busy`, `lost`, `interrupted`, `not-started` or `failed`.
@@ -249,7 +242,7 @@ pub(crate) fn say_failure_as_json(failure: &Failure) {
 /// Writes a failure to the file of `--report`, before `run` begins.
 pub(crate) fn report_failure(path: &Path, failure: &Failure) {
     match ReportFile::create(path) {
-        Ok(file) => file.fill(&Failed::from(failure)),
+        Ok(file) => warn_unless(file.fill(&Failed::from(failure))),
         Err(error) => say(WARNING, &error.message),
     }
 }
@@ -284,6 +277,12 @@ pub(crate) fn say_warning(text: &str) {
 /// As one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::system("cannot write JSON", error))
+}
+
+fn warn_unless(written: Result<(), String>) {
+    if let Err(text) = written {
+        say(WARNING, &text);
+    }
 }
 
 fn say(style: Style, text: &str) {

@@ -27,4 +27,6 @@ pub(crate) enum Patience {
     Until(Duration),
     /// Without limit.
     Endless,
+    /// The same, also for a store that is unreachable.
+    Always,
 }

@@ -168,8 +168,9 @@ pub(crate) fn cannot_observe(store: &Capabilities) -> ObserveError {
 /// Sets the options of an election, which has a plan.
 macro_rules! election_setters {
     () => {
-        /// Sets how long the store keeps the leader's lease when nobody renews it; 30 s if not set, 1.7 s or more. After the death of
-        /// a leader, the next one leads once this is over.
+        /// Sets how long the store keeps the leader's lease when nobody renews it; 30 s if not set. After the death of a
+        /// leader, the next one leads once this is over. A ttl under about 1.7 s is refused, because it leaves too little time to
+        /// renew it and to step down.
         pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
             self.set(|options| options.ttl(ttl))
         }

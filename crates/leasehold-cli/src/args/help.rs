@@ -40,8 +40,32 @@ processes that it started.";
 pub(super) const EXAMPLES: &str = "\
 Examples:
   leasehold run nightly-backup -- ./backup.sh         run a command while holding a lock
+  leasehold elect scheduler -- ./scheduler            run it on one of several machines, and on another one if that fails
   leasehold ls                                        who holds what
   leasehold show nightly-backup                       one lock
 
 Without a URL, locks are kept in a per-user file: they exclude all your processes on this machine. To lock across \
 machines, set --url or LEASEHOLD_URL, such as redis://host.";
+
+pub(super) const ELECT_EXAMPLES: &str = "\
+Examples:
+  leasehold elect scheduler -- ./scheduler            on each of several machines; it runs on one of them
+  leasehold elect --ttl 10s --why web-3 scheduler -- ./scheduler
+  leasehold show scheduler                            who leads
+
+The command receives the same environment as with leasehold run, and is ended in the same way. LEASEHOLD_FENCE is the number of \
+the leader's term. If a leader dies, the command starts on another machine once the ttl is over; if it ends, at once.
+
+A command that ends by itself is not started again here. Use a service manager that restarts leasehold: it is then the last in \
+line.";
+
+pub(super) const ELECT_EXIT_CODES: &str = "\
+Exit codes:
+  the command's own code when it ends by itself, or 128+n as with leasehold run
+  76   the lease was lost, and the command had ended by itself or a signal had asked for its end; or its end was not seen in time
+  69   the store is unreachable at the start; later, leasehold waits for it
+  77   the store refuses this client, or is read-only
+  78   the configuration or the URL is invalid, or the name is in use as another kind of lock
+  64   the command line is invalid
+  126  the command cannot be executed      127  there is no such command
+  130  Ctrl-C                              125  leasehold itself failed";

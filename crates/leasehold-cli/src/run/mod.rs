@@ -1,8 +1,9 @@
-//! `leasehold run`: a command under a lock.
+//! `leasehold run` and `leasehold elect`: a command under a lock.
 
 mod budget;
 mod channel;
 mod child;
+mod elect;
 mod failures;
 pub(crate) mod front;
 mod group;
@@ -15,6 +16,7 @@ pub(crate) mod signals;
 mod spinner;
 pub(crate) mod start;
 mod supervise;
+mod task;
 mod terminal;
 mod troubles;
 mod tty;
@@ -24,8 +26,6 @@ mod watch;
 mod wire;
 
 use std::ffi::{OsStr, OsString};
-use std::sync::Arc;
-use std::time::Duration;
 
 use lock_core::Budget;
 use lock_host::{Clock, HostClock};
@@ -33,53 +33,56 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use self::child::{Child, Plan};
-use self::failures::{lost, unguardable};
+use self::failures::{Stop, lost, unguardable};
 use self::lookup::cannot_execute;
 use self::signals::Signals;
 use self::supervise::{Supervisor, Verdict};
+pub(crate) use self::task::Task;
 use self::terminal::{Terminal, User};
 use self::usable::usable_deadline;
 use self::wait::Request;
 use self::wire::Status;
-use crate::args::RunArgs;
+use crate::args::work::WorkArgs;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{Hold, Parted};
-use crate::job::Job;
 use crate::locks::Locks;
-use crate::log::{Form, Log};
-use crate::report::{CommandEnd, Report, Tone, Voice};
+use crate::report::{CommandEnd, Report, Voice};
 use crate::store::Store;
-use crate::wish::{Patience, Wish};
+use crate::wish::Wish;
 
 /// What the terminal sends for Ctrl-C and Ctrl-\.
 const TYPED: [i32; 2] = [SIGINT, SIGQUIT];
 
 /// Runs the command under the lock and says how it ended.
-pub(crate) fn run(args: &RunArgs) -> Exit {
+pub(crate) fn run(task: Task<'_>) -> Exit {
     // If no worker can be started, this process does the work, or reports why it cannot.
     let stood = if front::is_needed() { front::stand().ok() } else { None };
-    stood.unwrap_or_else(|| work(args, None))
+    stood.unwrap_or_else(|| work(task, None))
 }
 
 /// The same, as the worker behind a front.
-pub(crate) fn run_behind(front: u32, args: &RunArgs) -> Exit {
+pub(crate) fn run_behind(front: u32, task: Task<'_>) -> Exit {
     match front::home(front) {
         Some(home) => {
             tty::write_from_background();
-            work(args, Terminal::of_job(home).as_ref())
+            work(task, Terminal::of_job(home).as_ref())
         }
         None => Exit::Internal,
     }
 }
 
-fn work(args: &RunArgs, terminal: Option<&Terminal>) -> Exit {
-    let mut voice = Voice::new(tone(args), log(args));
+fn work(task: Task<'_>, terminal: Option<&Terminal>) -> Exit {
+    let args = task.work();
+    let mut voice = Voice::new(args.tone(), args.log());
     let mut report = Report { name: args.name.to_string(), ..Report::default() };
     let outcome = args.report.as_deref().map_or(Ok(()), |path| voice.report_to(path));
-    let outcome =
-        outcome.and_then(|()| Session::prepare(args, terminal, &mut voice, &mut report)).and_then(Session::run);
+    let outcome = outcome.and_then(|()| Session::prepare(task, terminal, &mut voice, &mut report));
+    let outcome = outcome.and_then(|session| match task {
+        Task::Run(_) => session.run(),
+        Task::Elect(_) => session.elect(),
+    });
     let exit = outcome.unwrap_or_else(|failure| {
         report.schedule.skipped = failure.skipped.as_deref().map(Into::into);
         report.message = Some(failure.message);
@@ -89,28 +92,11 @@ fn work(args: &RunArgs, terminal: Option<&Terminal>) -> Exit {
     exit
 }
 
-fn log(args: &RunArgs) -> Option<Arc<Log>> {
-    match tone(args) {
-        Tone::Quiet => None,
-        Tone::Normal | Tone::Verbose => Log::new(args.log, Form::Text),
-        Tone::Json => Log::new(args.log, Form::Json),
-    }
-}
-
-fn tone(args: &RunArgs) -> Tone {
-    match (args.json, args.quiet, args.verbose) {
-        (true, _, _) => Tone::Json,
-        (false, true, _) => Tone::Quiet,
-        (false, false, true) => Tone::Verbose,
-        (false, false, false) => Tone::Normal,
-    }
-}
-
 /// One run: its options, and its report.
 struct Session<'a> {
-    args: &'a RunArgs,
+    args: &'a WorkArgs,
+    wish: Wish,
     budget: Budget,
-    job: Job,
     store: Store,
     held: Held,
     signals: Signals,
@@ -124,20 +110,21 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     /// Refuses what cannot work, before anything is changed.
     fn prepare(
-        args: &'a RunArgs,
+        task: Task<'a>,
         terminal: Option<&'a Terminal>,
         voice: &'a mut Voice,
         report: &'a mut Report,
     ) -> Result<Self, Failure> {
+        let args = task.work();
         let budget = budget::divide(args.ttl, args.grace)?;
-        let job = args.job.job(&args.name, budget::shortest_run(budget))?;
+        let wish = task.wish(budget)?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
         let user = User::Others;
-        let session = Self { args, budget, job, store, held, signals, terminal, user, voice, report };
+        let session = Self { args, wish, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         Ok(session)
     }
@@ -148,6 +135,11 @@ impl<'a> Session<'a> {
     }
 
     fn run(mut self) -> Result<Exit, Failure> {
+        self.once().map_err(|(Stop::Lost(failure) | Stop::Failed(failure))| failure)
+    }
+
+    /// Acquires the lock, and runs the command under it.
+    fn once(&mut self) -> Result<Exit, Stop> {
         let began = HostClock.now();
         let acquired = self.acquire();
         let got = HostClock.now();
@@ -159,42 +151,27 @@ impl<'a> Session<'a> {
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
         let begun = hold.begin().map(|()| self.look_back(&locks));
         let verdict = begun.and_then(|()| self.run_command(&hold));
-        let overrun = self.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
-        let (verdict, slotted) = leaving::settle(&mut hold, &self.job, verdict, overrun);
+        let overrun = self.wish.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
+        let (verdict, slotted) = leaving::settle(&mut hold, &self.wish.job, verdict, overrun);
         let marked = slotted.map(|slotted| leaving::free(slotted, &locks, self.voice));
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
         let released = self.release(&locks, hold);
         self.report.held_ms = Some(millis(HostClock.now().since(got)));
-        match self.judge(verdict?) {
-            Ok(exit) => released.and(marked).map(|()| exit),
-            failed => failed,
-        }
+        let exit = self.judge(verdict.map_err(Stop::before_start)?)?;
+        Ok(released.and(marked).map(|()| exit)?)
     }
 
     /// Says which earlier slots nobody has run.
     fn look_back(&mut self, locks: &Locks) {
-        let missed = locks.missed(&self.job);
+        let missed = locks.missed(&self.wish.job);
         leaving::warn_of_missed(&self.report.name, &missed, self.voice);
         self.report.schedule.missed = missed.iter().map(ToString::to_string).collect();
     }
 
     fn acquire(&mut self) -> Result<(Locks, Hold), Failure> {
-        let patience = match (self.args.no_wait, self.args.wait) {
-            (true, _) | (false, Some(Duration::ZERO)) => Patience::None,
-            (false, Some(limit)) => Patience::Until(limit),
-            (false, None) => Patience::Endless,
-        };
-        let wish = Wish {
-            name: self.args.name.clone(),
-            mode: self.args.mode.mode(),
-            ttl: self.args.ttl,
-            why: self.args.why.clone(),
-            patience,
-            busy_code: self.args.busy_code,
-            job: self.job.clone(),
-        };
+        let wish = self.wish.clone();
         let (store, held, log) = (self.store.clone(), self.held.clone(), self.voice.log());
         wait::acquire(Request { store, wish, held, log }, &mut self.signals, self.terminal, self.voice)
     }
@@ -248,22 +225,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn judge(&mut self, verdict: Verdict) -> Result<Exit, Failure> {
-        match verdict {
-            Verdict::Ended(status) => Ok(self.ended(status)),
-            Verdict::Lost(reason) => Err(lost(&reason)),
-            Verdict::Unreported => Err(Failure::new(
+    fn judge(&mut self, verdict: Verdict) -> Result<Exit, Stop> {
+        let failure = match verdict {
+            Verdict::Ended(status) => return Ok(self.ended(status)),
+            Verdict::Lost(reason) => return Err(Stop::Lost(lost(&reason))),
+            Verdict::Unreported => Failure::new(
                 Exit::Lost,
                 "the lease was lost and the command was killed, but its end was not seen in time; check with ps whether it still runs",
-            )),
+            ),
             Verdict::Refused(error) => {
                 let program = self.args.command.first().map_or_else(|| OsStr::new(""), OsString::as_os_str);
-                Err(cannot_execute(program, &error))
+                cannot_execute(program, &error)
             }
             Verdict::Unguarded => {
-                Err(Failure::new(Exit::Internal, "the guard process died, so the command was killed; run it again"))
+                Failure::new(Exit::Internal, "the guard process died, so the command was killed; run it again")
             }
-        }
+        };
+        Err(failure.into())
     }
 
     fn ended(&mut self, status: Status) -> Exit {

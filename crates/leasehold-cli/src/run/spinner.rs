@@ -117,6 +117,6 @@ fn show(bar: &ProgressBar) {
 fn progress(waited: Duration, patience: Patience) -> String {
     match patience {
         Patience::Until(limit) => format!("{} of at most {}", human(waited), human(limit)),
-        Patience::None | Patience::Endless => format!("{} so far", human(waited)),
+        Patience::None | Patience::Endless | Patience::Always => format!("{} so far", human(waited)),
     }
 }

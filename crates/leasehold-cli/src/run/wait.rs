@@ -176,7 +176,11 @@ impl Attempts {
                 Ok(got) => return Ok(got),
                 Err(failure) => failure,
             };
-            let Patience::Until(limit) = self.request.wish.patience else { return Err(failure) };
+            let limit = match self.request.wish.patience {
+                Patience::Until(limit) => limit,
+                Patience::Always => Duration::MAX,
+                Patience::None | Patience::Endless => return Err(failure),
+            };
             if failure.exit != Exit::Unavailable || self.may_hold_mark {
                 return Err(failure);
             }
@@ -186,7 +190,9 @@ impl Attempts {
             if left <= AWAY_PAUSE {
                 return Err(self.waited_in_vain(&failure));
             }
-            wish.patience = Patience::Until(left - AWAY_PAUSE);
+            if let Patience::Until(_) = wish.patience {
+                wish.patience = Patience::Until(left - AWAY_PAUSE);
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use leasehold::{Client, FencingToken, blocking};
 
 async fn schedule(term: FencingToken) {
+    tokio::task::yield_now().await;
     println!("scheduled in term {term}");
 }
 

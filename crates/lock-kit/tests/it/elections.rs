@@ -13,6 +13,8 @@ use lock_host::{Clock, ManualClock};
 use lock_kit::{ElectionError, LeadershipLost, ObserveError, blocking, nonblocking};
 use lock_memory::faults::Fault;
 
+use test_support::bounds::wait_for;
+
 use crate::support::{Bench, PATIENCE, Store, until};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -215,6 +217,21 @@ async fn a_lease_that_was_granted_late_is_renewed_before_it_leads() {
     bench.clock.advance(16 * SECOND);
     bench.faults.let_go(Operation::Acquire);
     let leadership = campaign.await.unwrap().unwrap();
+    assert_eq!(leadership.check(), Ok(()));
+    assert!(leadership.remaining() > 15 * SECOND, "{:?}", leadership.remaining());
+}
+
+#[test]
+fn a_lease_that_was_granted_late_is_renewed_before_it_leads_in_a_thread() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let election = bench.plain().election("scheduler").grace(13 * SECOND);
+    bench.faults.hold(Operation::Acquire);
+    let campaign = thread::spawn(move || election.campaign());
+    wait_for("the campaign", || (bench.faults.ran(Operation::Acquire) == 1).then_some(()));
+    bench.clock.advance(16 * SECOND);
+    bench.faults.let_go(Operation::Acquire);
+    let leadership = campaign.join().unwrap().unwrap();
     assert_eq!(leadership.check(), Ok(()));
     assert!(leadership.remaining() > 15 * SECOND, "{:?}", leadership.remaining());
 }

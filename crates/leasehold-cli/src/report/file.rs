@@ -1,0 +1,39 @@
+//! The file of `--report`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+
+/// The file of `--report`: empty until the end.
+#[derive(Debug)]
+pub(super) struct ReportFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ReportFile {
+    /// Creates or empties the file.
+    ///
+    /// # Errors
+    /// Those of the configuration, if it cannot be written.
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| {
+            let message = format!("cannot write the report to {}: {error}; name another file", path.display());
+            Failure::new(Exit::Config, message)
+        })?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Writes the outcome.
+    ///
+    /// # Errors
+    /// What to warn of, if it cannot be written.
+    pub(super) fn fill(mut self, report: &impl Serialize) -> Result<(), String> {
+        let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
+        written.map_err(|error| format!("cannot write the report to {}: {error}", self.path.display()))
+    }
+}

@@ -1,0 +1,56 @@
+//! What is done with a lock: run a command under it once, or whenever this machine leads.
+
+use std::time::Duration;
+
+use lock_core::{Budget, Mode};
+
+use super::budget;
+use crate::args::work::WorkArgs;
+use crate::args::{ElectArgs, RunArgs};
+use crate::exit::{BUSY, Failure};
+use crate::job::Job;
+use crate::wish::{Patience, Wish};
+
+/// A command under a lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task<'a> {
+    /// Once.
+    Run(&'a RunArgs),
+    /// Whenever this machine leads.
+    Elect(&'a ElectArgs),
+}
+
+impl<'a> Task<'a> {
+    /// What both have in common.
+    pub(super) fn work(self) -> &'a WorkArgs {
+        match self {
+            Self::Run(args) => &args.work,
+            Self::Elect(args) => &args.work,
+        }
+    }
+
+    /// Which lock to ask for, and how.
+    ///
+    /// # Errors
+    /// Those of an invalid command line.
+    pub(super) fn wish(self, budget: Budget) -> Result<Wish, Failure> {
+        let work = self.work();
+        let (mode, patience, busy_code, job) = match self {
+            Self::Elect(_) => (Mode::Exclusive, Patience::Endless, BUSY, Job::NONE),
+            Self::Run(args) => {
+                let job = args.job.job(&work.name, budget::shortest_run(budget))?;
+                (args.mode.mode(), patience(args), args.busy_code, job)
+            }
+        };
+        let (name, why) = (work.name.clone(), work.why.clone());
+        Ok(Wish { name, mode, ttl: work.ttl, why, patience, busy_code, job })
+    }
+}
+
+fn patience(args: &RunArgs) -> Patience {
+    match (args.no_wait, args.wait) {
+        (true, _) | (false, Some(Duration::ZERO)) => Patience::None,
+        (false, Some(limit)) => Patience::Until(limit),
+        (false, None) => Patience::Endless,
+    }
+}
