@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{package, sim, step, test, tidy};
+use crate::{drivers, package, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
 const FEATURES: [(&str, &[&str]); 7] = [
@@ -75,6 +75,7 @@ pub(crate) fn run() -> Result<()> {
             step::cargo(&check)?;
         }
     }
+    drivers::run()?;
     package::run(&["--no-verify".into()])?;
     tidy::run()?;
     tidy::readme()

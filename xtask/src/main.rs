@@ -4,6 +4,7 @@
 mod bench;
 mod chaos;
 mod ci;
+mod drivers;
 mod model;
 mod mutants;
 mod package;
@@ -26,6 +27,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
+  drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules
   tidy     only check the house rules: dependencies, circles, file sizes, versions, words, links";
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
     let (command, arguments) = (words.next(), words.collect::<Vec<_>>());
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
+        Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),
         Some("model") => model::run(&arguments),

@@ -5,19 +5,12 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use rustix::process::Signal;
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::nodes::Nodes;
 use support::wait_for;
 use test_support::RedisServer;
-
-const HOUR: u64 = 60 * 60;
-const DAY: u64 = 24 * HOUR;
 
 fn stores(server: &RedisServer) -> [String; 2] {
     [String::new(), format!("--url {}", server.url())]
@@ -211,62 +204,4 @@ fn a_quorum_says_that_it_keeps_no_locks() {
         assert!(said.contains("cannot keep a released lock"), "{option}: {said}");
     }
     assert!(!leasehold.scratch.file("ran").exists());
-}
-
-/// A machine that runs the cron lines of the cookbook, with its own idea of the time.
-struct Machine<'a> {
-    leasehold: &'a Leasehold,
-    /// Where its `date` is.
-    path: String,
-}
-
-impl<'a> Machine<'a> {
-    fn new(leasehold: &'a Leasehold, name: &str, now: u64) -> Self {
-        let folder = leasehold.scratch.file(name);
-        std::fs::create_dir(&folder).unwrap();
-        let date = folder.join("date");
-        std::fs::write(&date, format!("#!/bin/sh\nPATH=/usr/bin:/bin exec date -d @{now} \"$@\"\n")).unwrap();
-        std::fs::set_permissions(&date, PermissionsExt::from_mode(0o755)).unwrap();
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_leasehold"), folder.join("leasehold")).unwrap();
-        Self { leasehold, path: format!("{}:/usr/bin:/bin", folder.display()) }
-    }
-
-    /// What cron passes to a shell.
-    fn command(&self, line: &str, url: &str) -> Command {
-        let mut command = self.leasehold.program("sh");
-        let line = line.replace("\\%", "%").replace("redis://db1", url);
-        command.args(["-c", &line]).env("PATH", &self.path);
-        command
-    }
-}
-
-/// The commands of the cron lines in the cookbook.
-fn cron_lines() -> Vec<&'static str> {
-    let page = include_str!("../../../docs/cookbook.md");
-    let lines = page.split("```cron\n").skip(1).flat_map(|rest| rest.split("```").next().unwrap_or_default().lines());
-    lines.map(|line| line.splitn(6, ' ').nth(5).unwrap()).collect()
-}
-
-/// Three machines run each cron line of the cookbook when their clocks say that it is time: their clocks differ, and so do the
-/// times at which they really call.
-#[test]
-fn the_cron_lines_of_the_cookbook_run_once_on_machines_whose_clocks_differ() {
-    let server = RedisServer::start();
-    let lines = cron_lines();
-    assert_eq!(lines.len(), 2);
-    for line in lines {
-        let leasehold = Leasehold::new();
-        let script = leasehold.scratch.file("report.sh");
-        std::fs::write(&script, "#!/bin/sh\necho >> runs\n").unwrap();
-        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
-        let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / DAY * DAY;
-        let three = today + 3 * HOUR;
-        let machines = [("right", three), ("ahead", three + 2 * HOUR), ("behind", three - 2 * HOUR)];
-        let machines = machines.map(|(name, now)| Machine::new(&leasehold, name, now));
-        let started = machines.each_ref().map(|machine| Running::spawn(machine.command(line, &server.url())));
-        for output in started.map(Running::end) {
-            assert_eq!(code(output.status), 0, "{line}: {}", text(&output.stderr));
-        }
-        assert_eq!(runs(&leasehold), 1, "{line}");
-    }
 }

@@ -87,8 +87,8 @@ fn asked_to_stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// The lock saves work: a request that waits finds the receipt, and does not ask the bank. The fence keeps out a server that was suspended
-/// past its lease, when another one has written.
+/// The lock saves work: a request that waits finds the receipt, and does not ask the bank. The fence refuses a server that was
+/// suspended past its lease, when another one has written.
 async fn pay(State(service): State<Invoices>, Path(invoice): Path<u64>) -> Result<String, Failure> {
     let lock = service.locks.mutex(format!("invoice:{invoice}")).wait(Duration::from_secs(10)).why("payment");
     lock.try_run_while_held(async |guard| {

@@ -17,7 +17,9 @@ pub(super) fn run() -> Result<()> {
         ensure!(lines <= limit, "{page} has {lines} lines; it may have {limit}");
     }
     let mut pages = pages(root())?;
-    pages.extend(self::pages(&root().join("examples"))?);
+    for folder in ["examples", "examples/drivers"] {
+        pages.extend(self::pages(&root().join(folder))?);
+    }
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         pages.extend(self::pages(&folder)?);

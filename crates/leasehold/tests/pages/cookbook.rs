@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use leasehold::blocking::Client;
+use leasehold::blocking::{Cache, Client, Kit};
+use leasehold::fence::redis::Fenced;
 use leasehold::fence::sql::{FenceColumn, FenceTable};
+use leasehold::kit::{Entry, Found};
 use rusqlite::Connection;
 use test_support::bounds::within;
-use test_support::temp_dir;
+use test_support::{RedisServer, temp_dir};
 
 type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
@@ -102,5 +104,59 @@ fn each_tenant_has_one_writer() -> Outcome {
     in_threads(folder.path(), 3, |locks, db| import(locks, db, &["acme", "globex", "initech"], 5))?;
     let written: i64 = db.query_row("SELECT count(*) FROM written", (), |row| row.get(0))?;
     assert_eq!(written, 15, "each batch once: a second writer would have failed");
+    Ok(())
+}
+
+struct Rates {
+    redis: redis::Client,
+}
+
+impl Cache for Rates {
+    type Value = String;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn get(&self, key: &str) -> Result<Option<Found<String>>, Self::Error> {
+        let mut redis = self.redis.get_connection()?;
+        let (rates, left): (Option<String>, i64) = redis::pipe().get(key).pttl(key).query(&mut redis)?;
+        let left = Duration::from_millis(left.try_into().unwrap_or(0));
+        Ok(rates.map(|rates| Found::expiring_in(rates, left)))
+    }
+
+    fn put(&self, entry: Entry<'_, String>) -> Result<(), Self::Error> {
+        let mut redis = self.redis.get_connection()?;
+        Ok(Fenced::new(entry.key)?.set_for(entry.token, entry.value, entry.ttl).run(&mut redis)?)
+    }
+}
+
+fn rates(locks: &Client, cache: &Rates) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let flight = locks.single_flight("rates").value_ttl(Duration::from_secs(600)).stale_for(Duration::from_secs(60));
+    flight.wait(Duration::from_secs(5)).get_or_compute(cache, fetch_rates)
+}
+
+static FETCHED: AtomicU32 = AtomicU32::new(0);
+
+fn fetch_rates() -> Result<String, Box<dyn Error + Send + Sync>> {
+    thread::sleep(Duration::from_millis(200));
+    Ok(format!("rates {}", FETCHED.fetch_add(1, Ordering::Relaxed)))
+}
+
+#[test]
+fn the_rates_are_fetched_once() -> Outcome {
+    let server = RedisServer::start();
+    let one = || {
+        let cache = Rates { redis: redis::Client::open(server.url())? };
+        rates(&leasehold::blocking::connect(&server.url())?, &cache)
+    };
+    let found = within("the end of the threads", || {
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(one)).collect();
+            threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked")).collect::<Vec<_>>()
+        })
+    });
+    for rates in found {
+        assert_eq!(rates??, "rates 0");
+    }
+    let left: i64 = redis::cmd("PTTL").arg("rates").query(&mut server.connection())?;
+    assert!(left > 0, "what was put there expires");
     Ok(())
 }

@@ -46,7 +46,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/kinds/ticket.md"), 2),
         (include_str!("../../../../docs/kinds/locked.md"), 2),
         (include_str!("../../../../docs/fencing.md"), 7),
-        (include_str!("../../../../docs/cookbook.md"), 2),
+        (include_str!("../../../../docs/cookbook.md"), 3),
         (include_str!("../../../../docs/kinds/job.md"), 2),
         (include_str!("../../../../docs/kinds/election.md"), 3),
         (include_str!("../../../../docs/kinds/degrading.md"), 2),

@@ -1,0 +1,14 @@
+//! `cargo xtask drivers`: the fenced statements with other drivers of SQL than the one that `lock-fence` knows.
+
+use anyhow::Result;
+
+use crate::step;
+
+/// Runs the programs below `examples/drivers`, which fail if a late writer is not refused. They take about 150 seconds of
+/// processor time to build.
+pub(crate) fn run() -> Result<()> {
+    for package in ["fence-sqlx", "fence-diesel"] {
+        step::cargo(&["run", "--manifest-path", "examples/drivers/Cargo.toml", "--package", package])?;
+    }
+    Ok(())
+}
