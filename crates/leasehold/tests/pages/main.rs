@@ -1,5 +1,5 @@
 //! The code in the README, in the pages about the kinds of locks and about fencing, and in the cookbook is the code here, word for
-//! word.
+//! word. The table of stores is written here.
 #![cfg(feature = "full")]
 
 mod cookbook;
@@ -8,6 +8,7 @@ mod fencing;
 mod kinds;
 mod kinds_with_threads;
 mod readme;
+mod stores;
 
 /// Code without its comments and layout.
 fn bare(code: &str) -> String {
