@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use leasehold::blocking::{Guard, Mutex, NamedLock};
-use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment};
+use lock_core::{AcquireError, BackendError, FencingToken, Moment};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
 use crate::exit::Failure;
@@ -23,10 +23,6 @@ pub(crate) trait Lock {
 /// Acquires a lock as the wish says.
 fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, AcquireError> {
     let lock = lock.ttl(wish.ttl.get()).why(wish.job.why(&wish.why));
-    let lock = match wish.fairness {
-        Fairness::Fair => lock.fair(),
-        Fairness::Barging => lock.barging(),
-    };
     let lock = wish.job.at_most.into_iter().fold(lock, NamedLock::max_hold);
     Ok(match wish.patience {
         Patience::None => lock.try_acquire()?,

@@ -8,8 +8,8 @@ use leasehold::blocking::{self, Builder, Client};
 use leasehold::kit::{Slot, Taken};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode,
-    Operation,
+    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, Fairness, FencingToken, Holder, LockName,
+    Mode, Operation,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -80,6 +80,16 @@ impl Locks {
         let marking = self.marking(wish)?;
         let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
         acquired.map(|hold| hold.with_mark(marking)).ok_or_else(|| self.busy(wish))
+    }
+
+    /// The same for a read lock, past a writer that waits if this is barging.
+    pub(crate) fn acquire_to_read(&self, wish: &Wish, fairness: Fairness) -> Result<Hold, Failure> {
+        let lock = self.client.rw_lock(&wish.name).read();
+        let lock = match fairness {
+            Fairness::Fair => lock.fair(),
+            Fairness::Barging => lock.barging(),
+        };
+        lock.take(wish).map_err(|error| refused(error, wish))?.ok_or_else(|| self.busy(wish))
     }
 
     /// Acquires the mark of the wish's slot, if it has one. A slot that was taken ends the run.

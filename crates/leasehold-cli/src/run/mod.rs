@@ -27,7 +27,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{Budget, Fairness};
+use lock_core::Budget;
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -189,7 +189,6 @@ impl<'a> Session<'a> {
         let wish = Wish {
             name: self.args.name.clone(),
             mode: self.args.mode.mode(),
-            fairness: Fairness::Fair,
             ttl: self.args.ttl,
             why: self.args.why.clone(),
             patience,
