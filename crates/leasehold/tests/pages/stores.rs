@@ -64,10 +64,10 @@ const KINDS: [Kind; 8] = [
         needs: Need::Ability(Ability::Replace),
         tried: |locks| match locks.mutex("ticket").acquire().unwrap().detach() {
             Ok(_) => Ok(()),
-            Err(error) => match error.reason() {
-                Unchanged::Refused(error) => Err(refused(error.clone())),
-                Unchanged::Busy(_) | Unchanged::Shared | Unchanged::Lost(_) => panic!("{error}"),
-            },
+            Err(error) => {
+                let Unchanged::Refused(reason) = error.reason() else { panic!("{error}") };
+                Err(refused(reason.clone()))
+            }
         },
     },
     Kind {
