@@ -1,5 +1,5 @@
 //! The code in the README, in the pages about the kinds of locks and about fencing, and in the cookbook is the code here, word for
-//! word.
+//! word. The table of stores is written here.
 #![cfg(feature = "full")]
 
 mod cookbook;
@@ -10,6 +10,7 @@ mod kinds_with_threads;
 mod locked;
 mod readme;
 mod single_flight;
+mod stores;
 
 /// Code without its comments and layout.
 fn bare(code: &str) -> String {
