@@ -36,7 +36,7 @@ enum Need {
 
 const KINDS: [Kind; 8] = [
     Kind {
-        what: "`mutex`, `all`, `reentrant`, `degrading`, `single_flight`, `#[locked]`, and `job` without slots",
+        what: "`mutex`, `all`, `reentrant`, `degrading`, `election`, `single_flight`, `#[locked]`, and `job` without slots",
         needs: Need::Mode(ModeKind::Exclusive),
         tried: |locks| locks.all(["a", "b"]).acquire().map(drop).map_err(|error| panic!("{error}")),
     },
