@@ -36,7 +36,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command while holding a lock.
     #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List the locks that are held.
     ///
     /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client};
+use leasehold::kit::{Slot, Taken};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode,
-    Operation,
+    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, Fairness, FencingToken, Holder, LockName,
+    Mode, Operation,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -16,7 +17,7 @@ use rustix::process::{Pid, test_kill_process};
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::{Hold, KeptLock, Lock};
-use crate::job::Marking;
+use crate::job::{Job, Marked, Marking};
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
@@ -81,6 +82,16 @@ impl Locks {
         acquired.map(|hold| hold.with_mark(marking)).ok_or_else(|| self.busy(wish))
     }
 
+    /// The same for a read lock, past a writer that waits if this is barging.
+    pub(crate) fn acquire_to_read(&self, wish: &Wish, fairness: Fairness) -> Result<Hold, Failure> {
+        let lock = self.client.rw_lock(&wish.name).read();
+        let lock = match fairness {
+            Fairness::Fair => lock.fair(),
+            Fairness::Barging => lock.barging(),
+        };
+        lock.take(wish).map_err(|error| refused(error, wish))?.ok_or_else(|| self.busy(wish))
+    }
+
     /// Acquires the mark of the wish's slot, if it has one. A slot that was taken ends the run.
     fn marking(&self, wish: &Wish) -> Result<Option<Marking>, Failure> {
         let job = &wish.job;
@@ -92,13 +103,28 @@ impl Locks {
         match lock.try_acquire_or_holder().map_err(|error| refused(error, wish))? {
             Ok(guard) => Ok(Some(Marking::new(guard, mark.keep, job.crashed))),
             Err(busy) => {
-                // Its process may have ended long ago, as it should.
-                let holder = busy.holder.as_ref().map_or_else(|| "somebody".to_owned(), Holder::to_string);
-                let name = &wish.name;
-                let message = format!("the slot {slot} of {name} was taken by {holder}; there is nothing to do");
-                Err(Failure::new(Exit::Skipped, message))
+                let at_least = job.at_least.unwrap_or_default();
+                let taken = Taken { job: wish.name.to_string(), slot: *slot, at_least, by: busy.holder };
+                // In this order: a slot is marked after the job was acquired.
+                let mark = self.holder(&busy.name).ok().flatten();
+                Err(taken.skipped(mark, self.holder(&wish.name).ok().flatten()).into())
             }
         }
+    }
+
+    /// The earlier slots of a job that nobody has run, oldest first, as far as the store answers.
+    pub(crate) fn missed(&self, job: &Job) -> Vec<Slot> {
+        let is_missed = |mark: &LockName| matches!(self.holder(mark), Ok(None));
+        let mut missed: Vec<_> =
+            job.earlier.iter().take_while(|(_, mark)| is_missed(mark)).map(|(slot, _)| *slot).collect();
+        missed.reverse();
+        missed
+    }
+
+    /// Frees a slot that is marked.
+    pub(crate) fn free(&self, marked: &Marked) -> Result<(), Failure> {
+        self.inspect()?.revoke(&marked.name, marked.token, LOOK_WITHIN)?;
+        Ok(())
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.
@@ -160,6 +186,13 @@ impl Locks {
     fn busy(&self, wish: &Wish) -> Failure {
         let entry = self.holder(&wish.name).ok().flatten();
         let holder = entry.as_ref().map_or_else(|| name_of(None), names_of);
+        if let Some(Entry { leases: 1, remaining: Some(left), holder: last, .. }) = &entry
+            && is_gone(last) == Some(true)
+        {
+            // It has kept the lock, or has died: the store does not say which.
+            let left = whole_seconds(*left);
+            return busy(wish, &format!("{} is kept for {left} more, after {holder}; {WAIT}", wish.name));
+        }
         let rest = match entry.map(|entry| entry.remaining) {
             None => format!("; {WAIT}"),
             Some(Some(left)) => {
@@ -184,6 +217,9 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
             let waited = rough(waited);
             let advice = match &holder {
                 Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
+                Some(holder) if is_gone(holder) == Some(true) => {
+                    "raise -w: the store frees the lock by itself".to_owned()
+                }
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());

@@ -18,6 +18,7 @@ mod quorum;
 mod redlock;
 mod report;
 mod run;
+mod schedule;
 mod store;
 mod table;
 mod wish;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Fairness, LockName, Mode, Ttl};
+use lock_core::{LockName, Mode, Ttl};
 
 use crate::job::Job;
 
@@ -11,7 +11,6 @@ use crate::job::Job;
 pub(crate) struct Wish {
     pub(crate) name: LockName,
     pub(crate) mode: Mode,
-    pub(crate) fairness: Fairness,
     pub(crate) ttl: Ttl,
     pub(crate) why: String,
     pub(crate) patience: Patience,

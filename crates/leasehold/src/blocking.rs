@@ -18,8 +18,8 @@ pub use lock_blocking::{
     Semaphore, SharedGuard,
 };
 pub use lock_kit::blocking::{
-    All, AllGuard, AllWatch, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
-    ReentrantGuard, all,
+    All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
+    ReentrantGuard, SingleFlight, all,
 };
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.

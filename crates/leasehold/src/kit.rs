@@ -1,6 +1,6 @@
-//! What is composed from locks: several locks at once, re-entrant locks, locks that degrade, jobs, and elections. It works on
-//! every store, with two exceptions. The slots of jobs and their `at_least` need a store that can keep a released lock, so not `redlock://`; nor can a
-//! quorum say who leads.
+//! What is composed from locks: several locks at once, re-entrant locks, locks that degrade, jobs, elections, and values that are
+//! computed once. It works on every store, with two exceptions. The slots of jobs and their `at_least` need a store that can
+//! keep a released lock, so not `redlock://`; nor can a quorum say who leads.
 //!
 //! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
 //!
@@ -151,6 +151,11 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Values that are computed once
+//!
+//! `locks.single_flight(key)` computes a value once, although many callers in many processes miss the cache at the same time.
+//! [`SingleFlight`] has an example. The cache is yours; say with the trait [`Cache`] how it finds and keeps a value.
+//!
 //! # Which errors to retry
 //!
 //! | error | what to do |
@@ -168,10 +173,12 @@
 
 #[cfg(feature = "async")]
 pub use lock_kit::nonblocking::{
-    All, AllGuard, AllWatch, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant, all,
+    All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
+    SingleFlight, all,
 };
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
-    AcquireAllError, Earlier, ElectionError, Guards, JobError, JobOutcome, JobRun, Leader, LeadershipLost, Leading,
-    Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason, Skipped, Slot, SlotAfter, Taken,
+    AcquireAllError, Earlier, ElectionError, Entry, Found, Guards, JobError, JobOutcome, JobRun, Leader,
+    LeadershipLost, Leading, Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason, Skipped,
+    Slot, SlotAfter, Taken,
 };

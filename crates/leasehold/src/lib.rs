@@ -129,7 +129,8 @@
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
 //! acquire again. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
 //! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
-//! leader among several candidates, and another one when it fails. These are methods of the trait [`Kit`]; see [`kit`].
+//! leader among several candidates, and another one when it fails. `locks.single_flight(key)` computes a value once, although
+//! many callers miss the cache. These are methods of the trait [`Kit`]; see [`kit`].
 //!
 //! `#[leasehold::locked]` (feature `macros`) runs the body of a function under a lock whose name is made from its arguments.
 //!
@@ -297,10 +298,10 @@ pub use connect::ConnectError;
 pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]
 pub use from_redis::PoolBuilder;
-#[cfg(feature = "async")]
-pub use kit::{Kit, all};
+pub use kit::{Cache, Kit, all};
 #[cfg(feature = "macros")]
 pub use leasehold_macros::locked;
+#[cfg(feature = "async")]
 #[cfg(feature = "async")]
 pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,

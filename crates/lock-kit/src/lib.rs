@@ -1,5 +1,5 @@
-//! What locks are used for, composed from the exclusive locks of a client: several locks at once, re-entrant
-//! locks, locks that degrade to one of this process, jobs, and elections.
+//! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
+//! one of this process, jobs, elections, and values that are computed once.
 //!
 //! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
 //! released lock. The policy is the same in both facades; what
@@ -12,6 +12,7 @@
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
 //! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
 //!   (when, and what a guard knows), and `degrading` of each facade.
+//! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
@@ -35,6 +36,8 @@ mod process;
 mod set;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod single_flight;
 mod slot;
 mod taken;
 
@@ -49,5 +52,7 @@ pub use errors::{
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
 pub use outcome::{JobOutcome, JobRun, SkipReason, Skipped, SlotAfter};
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use single_flight::{Entry, Found};
 pub use slot::{Mark, Slot};
 pub use taken::Taken;

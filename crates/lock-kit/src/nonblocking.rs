@@ -5,6 +5,7 @@ mod degrading;
 mod election;
 mod job;
 mod reentrant;
+mod single_flight;
 
 use lock_async::Client;
 
@@ -13,6 +14,7 @@ pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::Reentrant;
+pub use single_flight::{Cache, SingleFlight};
 
 /// What a client offers beyond single locks. Import it to call its methods.
 pub trait Kit {
@@ -48,6 +50,9 @@ pub trait Kit {
 
     /// One leader among several machines, and another one when it fails. [`Election`] has an example.
     fn election(&self, name: impl AsRef<str>) -> Election;
+
+    /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.
+    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight;
 }
 
 impl Kit for Client {
@@ -69,5 +74,9 @@ impl Kit for Client {
 
     fn election(&self, name: impl AsRef<str>) -> Election {
         Election::new(self, name.as_ref())
+    }
+
+    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight {
+        SingleFlight::new(self, key.as_ref())
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use lock_core::inspect::Entry;
 use lock_core::{Invalid, Note};
 
 const WHAT: &str = "slot of a job";
@@ -17,7 +18,7 @@ const REMEDY: &str =
 const WHY: &str = "slot ";
 
 /// For how much longer a slot is remembered than it is accepted. Chosen: clocks that are wrong by more than a day are noticed.
-pub(crate) const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
+const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The nominal time of one run of a job: when the schedule calls for it, not when the run begins. All machines have to name the
 /// same time.
@@ -146,10 +147,21 @@ impl Mark {
         let keep = retain.saturating_add(CLOCKS_DIFFER).saturating_add(ahead);
         Ok(Self { name: format!("{job}@{slot}"), keep })
     }
+
+    /// The slot that a lock marks for good, from what a store shows of it; `None` if it marks none, or is only held by a run that may
+    /// still leave the slot free.
+    pub fn shown(lock: &Entry) -> Option<Slot> {
+        // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted. A lease ends much sooner.
+        let is_kept = lock.remaining.is_some_and(|left| left > CLOCKS_DIFFER / 2);
+        let (_, slot) = lock.name.as_str().rsplit_once('@')?;
+        slot.parse().ok().filter(|parsed: &Slot| is_kept && parsed.to_string() == slot)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use lock_core::Holder;
+
     use super::*;
 
     fn slot(text: &str) -> Slot {
@@ -209,5 +221,22 @@ mod tests {
         let error = mark(slot.time() + 7 * day + Duration::from_secs(1)).unwrap_err().to_string();
         assert!(error.contains("it is older than 7days"), "{error}");
         assert_eq!(mark(slot.time() - 30 * day).unwrap().keep, 38 * day);
+    }
+
+    #[test]
+    fn a_mark_is_told_from_other_locks() {
+        let shown = |name: &str, left: Option<u64>| {
+            let remaining = left.map(|hours| Duration::from_secs(hours * 60 * 60));
+            Mark::shown(&Entry::exclusive(name.parse().unwrap(), Holder::Foreign, remaining, 0))
+        };
+        assert_eq!(shown("a@b@2026-11-21T03:00:00Z", Some(13)), Some(slot("2026-11-21T03:00")));
+        for (name, left) in [
+            ("nightly@2026-11-21T03:00:00Z", Some(1)),
+            ("nightly@2026-11-21T03:00:00Z", None),
+            ("nightly@2026-11-21T03:00", Some(13)),
+            ("nightly", Some(13)),
+        ] {
+            assert_eq!(shown(name, left), None, "{name} {left:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use lock_core::inspect::Entry;
 use lock_core::{Holder, Note};
 
 use crate::outcome::{SkipReason, Skipped};
-use crate::slot::{CLOCKS_DIFFER, Slot};
+use crate::slot::{Mark, Slot};
 
 /// A slot that another machine has taken, and what the store shows of it.
 ///
@@ -33,7 +33,7 @@ impl Taken {
     pub fn skipped(self, mark: Option<Entry>, job: Option<Entry>) -> Skipped {
         let (reason, holder) = match (mark, job.and_then(|entry| self.run_of_slot(entry))) {
             (_, Some(run)) if self.at_least.is_zero() => (SkipReason::SlotRuns, Some(run)),
-            (Some(mark), None) if is_kept(&mark) => (SkipReason::SlotHasRun, Some(mark.holder)),
+            (Some(mark), None) if Mark::shown(&mark).is_some() => (SkipReason::SlotHasRun, Some(mark.holder)),
             (_, _) => (SkipReason::SlotTaken, self.by),
         };
         Skipped { job: self.job, slot: Some(self.slot), reason, holder }
@@ -46,12 +46,6 @@ impl Taken {
         let place = note.to_wire().strip_suffix(note.why())?;
         (slot == self.slot).then(|| Holder::Leasehold { tokens, note: Note::from_wire(&format!("{place}{why}")) })
     }
-}
-
-/// Whether the slot is marked: a mark lasts for at least as long as clocks may differ, after the last moment at which a machine may ask
-/// for the slot. A lock that is held ends much sooner.
-fn is_kept(mark: &Entry) -> bool {
-    mark.remaining.is_some_and(|left| left > CLOCKS_DIFFER / 2)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod kinds;
 mod kinds_with_threads;
 mod locked;
 mod readme;
+mod single_flight;
 
 /// Code without its comments and layout.
 fn bare(code: &str) -> String {
@@ -31,6 +32,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
         include_str!("elections.rs"),
+        include_str!("single_flight.rs"),
     ];
     let here: String = files.map(bare).concat();
     let pages = [
@@ -48,6 +50,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/kinds/job.md"), 2),
         (include_str!("../../../../docs/kinds/election.md"), 3),
         (include_str!("../../../../docs/kinds/degrading.md"), 2),
+        (include_str!("../../../../docs/kinds/single-flight.md"), 3),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);

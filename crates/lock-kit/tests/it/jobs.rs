@@ -120,6 +120,7 @@ async fn work_is_stopped_when_it_takes_too_long() {
     });
     let Err(JobError::Lost(lost)) = outcome.await else { panic!("it was not stopped") };
     assert_eq!(lost.reason, LossReason::MaxHold);
+    until("the lock to be free", || bench.free(&["nightly"]) == ["nightly"]).await;
     assert_eq!(skipped(job.run(async |_| ()).await).reason, SkipReason::SlotHasRun);
     assert_eq!(client.job("nightly").slot(slot(1)).run(async |_| 7).await.unwrap().ran(), Some(7));
 }
@@ -135,6 +136,18 @@ fn work_that_takes_too_long_in_a_thread_does_not_count() {
     });
     let Err(JobError::Lost(lost)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(lost.reason, LossReason::MaxHold);
+    assert!(lost.to_string().ends_with("allows; of a job, `at_most`"), "{lost}");
+}
+
+#[test]
+fn a_job_is_kept_and_remembered_for_the_longest_time_on_every_store() {
+    use blocking::Kit;
+    for store in Store::each() {
+        let job = store.plain().job("nightly").slot(slot(0)).at_least(Duration::MAX).retain(Duration::MAX);
+        assert_eq!(job.run(|_| 7).unwrap().ran(), Some(7));
+        assert_eq!(skipped(job.run(|_| ())).slot, Some(slot(0)));
+        assert_eq!(skipped(job.slot(slot(1)).run(|_| ())).reason, SkipReason::Running);
+    }
 }
 
 /// Neither can be stopped: a thread, and a task that awaits nothing.

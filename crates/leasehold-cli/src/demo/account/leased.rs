@@ -52,10 +52,11 @@ impl LeasedLock {
 
     /// Acquires the lock for reading, beside other readers; nothing if it is not free and this is the first attempt.
     pub(crate) fn read(&self, attempt: Attempt, fairness: Fairness) -> Result<Option<Hold>, Failure> {
-        self.acquire(Mode::Shared, attempt, fairness)
+        let wish = self.wish(Mode::Shared, attempt)?;
+        unless_busy(self.locks.acquire_to_read(&wish, fairness), attempt)
     }
 
-    fn acquire(&self, mode: Mode, attempt: Attempt, fairness: Fairness) -> Result<Option<Hold>, Failure> {
+    fn wish(&self, mode: Mode, attempt: Attempt) -> Result<Wish, Failure> {
         let patience = match attempt {
             Attempt::First => Patience::None,
             Attempt::Again => Patience::Until(WITHIN),
@@ -66,21 +67,14 @@ impl LeasedLock {
             Scope::Deposit => format!("lock:{}:{}", self.me, self.entries),
         };
         let (name, why) = (self.ground.lock_name(&name)?, "leasehold demo".to_owned());
-        let wish = Wish { name, mode, fairness, ttl: self.ttl, why, patience, busy_code: BUSY, job: Job::NONE };
-        match self.locks.acquire(&wish) {
-            Ok(hold) => Ok(Some(hold)),
-            Err(failure) => match (failure.exit, attempt) {
-                (Exit::Busy(_), Attempt::First) => Ok(None),
-                (Exit::Busy(_), Attempt::Again) => Err(never_got()),
-                _ => Err(failure),
-            },
-        }
+        Ok(Wish { name, mode, ttl: self.ttl, why, patience, busy_code: BUSY, job: Job::NONE })
     }
 }
 
 impl Lock for LeasedLock {
     fn try_enter(&mut self, _: &mut dyn Raw, attempt: Attempt, _: &mut Mishap) -> Result<bool, Failure> {
-        self.hold = self.acquire(Mode::Exclusive, attempt, Fairness::Fair)?;
+        let wish = self.wish(Mode::Exclusive, attempt)?;
+        self.hold = unless_busy(self.locks.acquire(&wish), attempt)?;
         self.entries += u64::from(self.hold.is_some());
         Ok(self.hold.is_some())
     }
@@ -105,6 +99,14 @@ pub(crate) fn release(hold: Option<Hold>) {
         // The library repeats an unanswered release; the next worker waits a little longer.
         None | Some(Parted::Released | Parted::AlreadyLost(_) | Parted::Unknown(_)) => {}
     }
+}
+
+fn unless_busy(acquired: Result<Hold, Failure>, attempt: Attempt) -> Result<Option<Hold>, Failure> {
+    acquired.map(Some).or_else(|failure| match (failure.exit, attempt) {
+        (Exit::Busy(_), Attempt::First) => Ok(None),
+        (Exit::Busy(_), Attempt::Again) => Err(never_got()),
+        _ => Err(failure),
+    })
 }
 
 fn never_got() -> Failure {

@@ -1,0 +1,182 @@
+//! A value that is computed once, although many ask for it.
+
+use std::future::Future;
+use std::pin::pin;
+
+use futures_util::future::{Either, select};
+use lock_async::{Client, Guard, Mutex};
+use lock_core::AcquireError;
+use lock_host::{WhileHeldError, random_u64};
+
+use crate::single_flight::setters::single_flight_setters;
+use crate::single_flight::{Entry, Found, Look, Patience, Plan, Waiting};
+
+/// Where values are kept: a Redis, a memcached, a table. The locks need not be in the same place.
+///
+/// # Errors
+/// An error of the cache ends the call. For a cache that may be away, return `None` from `get` and `Ok` from `put`: then each
+/// caller computes, one after the other.
+pub trait Cache: Sync {
+    /// What is kept. `Option<T>` for something that may not exist.
+    type Value: Send + Sync;
+    /// Of the cache, of the computation, and of the lock.
+    type Error: From<WhileHeldError> + Send;
+
+    /// What is kept under a key; `None` if there is nothing, or it has expired.
+    fn get(&self, key: &str) -> impl Future<Output = Result<Option<Found<Self::Value>>, Self::Error>> + Send;
+
+    /// Keeps a value for its ttl.
+    fn put(&self, entry: Entry<'_, Self::Value>) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Whether a value says that there is none, such as `None` for a user who does not exist. Such a value is cached as well, for the
+    /// [`absent_ttl`](SingleFlight::absent_ttl). `false` for all if not implemented.
+    fn is_absent(&self, _value: &Self::Value) -> bool {
+        false
+    }
+}
+
+/// A value that is computed once, although many callers in many processes ask for it. Made by
+/// [`Kit::single_flight`](super::Kit::single_flight).
+///
+/// The lock is `single-flight:` and the key. If the process that computes dies, another one computes after the ttl of that lock.
+///
+/// # Examples
+/// ```
+/// # use lock_kit::nonblocking as leasehold;
+/// # use lock_kit as kit;
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+/// use kit::{Entry, Found};
+/// use leasehold::{Cache, Kit};
+///
+/// struct Squares(Mutex<HashMap<String, u64>>); // in production, a Redis, with the ttl of each entry
+///
+/// impl Cache for Squares {
+///     type Value = u64;
+///     type Error = Box<dyn std::error::Error + Send + Sync>;
+///
+///     async fn get(&self, key: &str) -> Result<Option<Found<u64>>, Self::Error> {
+///         Ok(self.0.lock().unwrap().get(key).copied().map(Found::new))
+///     }
+///
+///     async fn put(&self, entry: Entry<'_, u64>) -> Result<(), Self::Error> {
+///         self.0.lock().unwrap().insert(entry.key.to_owned(), *entry.value);
+///         Ok(())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// # let store = lock_memory::MemoryStore::default();
+/// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+/// let cache = Squares(Mutex::default());
+/// for _ in 0..2 {
+///     let square = locks.single_flight("square:7").get_or_compute(&cache, async || Ok(7 * 7)).await?; // computed once
+///     assert_eq!(square, 49);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is looked up until it is asked for"]
+pub struct SingleFlight {
+    client: Client,
+    plan: Plan,
+}
+
+impl SingleFlight {
+    pub(super) fn new(client: &Client, key: &str) -> Self {
+        Self { client: client.clone(), plan: Plan::new(key) }
+    }
+
+    single_flight_setters!();
+
+    /// Returns the value from the cache, or computes and caches it. Of all callers that find nothing, one computes. The others wait,
+    /// and go on together when the value is there; at a store without read locks (`redlock://`), one by one.
+    ///
+    /// The computation is stopped (dropped at its next await point) when the lease is lost. Nothing is cached after that. What the
+    /// cache was sent before the loss may arrive later: a cache that has to refuse it checks the [token](Entry::token).
+    ///
+    /// If the computation fails, nothing is cached, and the callers that waited compute one after the other, each within its
+    /// [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// Those of the cache and of the computation. `WhileHeldError::Acquire` if an option is invalid, the wait is over, or the store
+    /// failed; nothing was computed. `WhileHeldError::Lost` if the lease was lost during the computation.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the computation, and releases the lock in the background: another caller computes.
+    pub async fn get_or_compute<C: Cache>(
+        &self,
+        cache: &C,
+        compute: impl AsyncFnOnce() -> Result<C::Value, C::Error>,
+    ) -> Result<C::Value, C::Error> {
+        let patience = self.begin().map_err(WhileHeldError::from)?;
+        let stale = match self.look(cache).await? {
+            Look::Fresh(value) => return Ok(value),
+            Look::Stale(value) => Some(value),
+            Look::Missing => None,
+        };
+        let guard = match (self.try_acquire().await.map_err(WhileHeldError::from)?, stale) {
+            (Some(guard), _) => guard,
+            (None, Some(stale)) => return Ok(stale),
+            (None, None) => {
+                if self.plan.waiting(&self.client.capabilities()) == Waiting::Together {
+                    self.wait_for_others(&patience).await.map_err(WhileHeldError::from)?;
+                    if let Look::Fresh(value) | Look::Stale(value) = self.look(cache).await? {
+                        return Ok(value);
+                    }
+                }
+                self.acquire(&patience).await.map_err(WhileHeldError::from)?
+            }
+        };
+        let done = self.compute_under(&guard, cache, compute).await;
+        // The value is there, or nothing was cached: a release that fails changes neither.
+        _ = guard.release().await;
+        done
+    }
+
+    async fn look<C: Cache>(&self, cache: &C) -> Result<Look<C::Value>, C::Error> {
+        Ok(self.plan.judge(cache.get(&self.plan.key).await?))
+    }
+
+    async fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
+        self.mutex(self.plan.options.clone()).try_acquire().await
+    }
+
+    async fn acquire(&self, patience: &Patience) -> Result<Guard, AcquireError> {
+        let acquired = self.mutex(patience.left(&self.plan.options)).acquire().await;
+        acquired.map_err(|error| patience.failed(error))
+    }
+
+    /// Waits until nobody computes.
+    async fn wait_for_others(&self, patience: &Patience) -> Result<(), AcquireError> {
+        let lock = self.client.rw_lock(self.plan.name()).read().options(patience.left(&self.plan.options));
+        lock.acquire().await.map(drop).map_err(|error| patience.failed(error))
+    }
+
+    async fn compute_under<C: Cache>(
+        &self,
+        guard: &Guard,
+        cache: &C,
+        compute: impl AsyncFnOnce() -> Result<C::Value, C::Error>,
+    ) -> Result<C::Value, C::Error> {
+        // Another caller may have computed it between the look and the lock.
+        if let Look::Fresh(value) = self.look(cache).await? {
+            return Ok(value);
+        }
+        let work = async {
+            let value = compute().await?;
+            // A computation that awaits nothing is not stopped.
+            guard.check().map_err(WhileHeldError::from)?;
+            let ttl = if cache.is_absent(&value) { self.plan.absent_ttl() } else { self.plan.value_ttl };
+            let ttl = self.plan.spread(ttl, random_u64().unwrap_or_default());
+            cache.put(Entry { key: &self.plan.key, value: &value, ttl, token: guard.fencing_token() }).await?;
+            Ok(value)
+        };
+        match select(pin!(guard.lost()), pin!(work)).await {
+            Either::Left((lost, _)) => Err(WhileHeldError::from(lost).into()),
+            Either::Right((done, _)) => done,
+        }
+    }
+}
