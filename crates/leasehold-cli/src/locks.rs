@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use leasehold::blocking::{self, Builder, Client};
+use leasehold::blocking::{self, Builder, Client, Semaphore};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, LockName, Mode,
-    Operation,
+    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
+    Mode, Operation,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -116,6 +116,16 @@ impl Locks {
     /// Who holds a lock.
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
         Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
+    }
+
+    /// Who holds a lock; `None` as well if the store does not show it.
+    pub(crate) fn holder_if_shown(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
+        if self.client.inspect().is_some() { self.holder(name) } else { Ok(None) }
+    }
+
+    /// A semaphore with this limit.
+    pub(crate) fn semaphore(&self, name: &LockName, limit: Limit) -> Semaphore {
+        self.client.semaphore(name, limit.get())
     }
 
     /// What prevents the lock from being granted, to show to a waiting user.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Mode, Moment, Ttl};
+use lock_core::{Fairness, FencingToken, Mode, Moment, Ttl};
 use lock_host::{Clock, HostClock};
 use serde::{Deserialize, Serialize};
 
@@ -190,6 +190,7 @@ fn wish(ground: &Ground, ttl: Duration) -> Result<Wish, Failure> {
         ttl: Ttl::new(ttl).map_err(|error| Failure::system("the demo's ttl is invalid", error))?,
         why: "leasehold demo".to_owned(),
         patience: Patience::Until(LEASE_WITHIN),
+        fairness: Fairness::Fair,
         busy_code: BUSY,
         job: Job::NONE,
     })

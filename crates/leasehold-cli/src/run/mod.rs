@@ -27,7 +27,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{FLUSH_WITHIN, FencingToken};
+use lock_core::{FLUSH_WITHIN, Fairness, FencingToken};
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -187,6 +187,7 @@ impl<'a> Session<'a> {
             ttl: self.args.ttl,
             why: self.args.why.clone(),
             patience,
+            fairness: if self.args.barging { Fairness::Barging } else { Fairness::Fair },
             busy_code: self.args.busy_code,
             job: self.job.clone(),
         };
