@@ -14,7 +14,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use leasehold::redlock::RedlockConfig;
-use lock_core::{Invalid, LockName, Note, Ttl, parse_duration};
+use lock_core::{Budget, Invalid, LockName, Note, Ttl, parse_duration};
 
 use self::help::{EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
 use self::job::JobArgs;
@@ -38,7 +38,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a command while holding a lock.
     #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List the locks that are held.
     ///
     /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`
@@ -278,7 +278,7 @@ fn ttl_help() -> String {
 }
 
 fn smallest_ttl() -> Ttl {
-    crate::run::smallest_ttl(None).unwrap_or(Ttl::DEFAULT)
+    Budget::smallest_ttl(None).unwrap_or(Ttl::DEFAULT)
 }
 
 fn grace(text: &str) -> Result<Duration, Invalid> {
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_help_names_the_smallest_ttl_that_is_taken() {
-        let smallest = crate::run::smallest_ttl(None).unwrap();
+        let smallest = Budget::smallest_ttl(None).unwrap();
         let whole = whole_seconds_up(smallest.get());
         assert!(ttl_help().contains(&format!("; {whole} or more")), "{}", ttl_help());
         let refusal = ttl("1ms").unwrap_err().to_string();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use leasehold::kit::Skipped;
 use lock_core::{BackendError, ErrorKind};
 
 /// The code of "busy" unless `--busy-code` says otherwise.
@@ -127,17 +128,26 @@ impl From<ErrorKind> for Exit {
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) message: String,
+    /// Why the slot of a schedule was skipped, if that is all.
+    pub(crate) skipped: Option<Box<Skipped>>,
 }
 
 impl Failure {
     /// `message` says what happened and, after a semicolon, what to do.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into() }
+        Self { exit, message: message.into(), skipped: None }
     }
 
     /// The system failed to provide something that `leasehold` needs.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))
+    }
+}
+
+impl From<Skipped> for Failure {
+    fn from(skipped: Skipped) -> Self {
+        let message = format!("{skipped}; there is nothing to do");
+        Self { skipped: Some(Box::new(skipped)), ..Self::new(Exit::Skipped, message) }
     }
 }
 

@@ -8,7 +8,7 @@ use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
 use crate::exit::Failure;
-use crate::job::Marking;
+use crate::job::{Marked, Marking};
 use crate::wish::{Patience, Wish};
 
 /// A lock of any kind.
@@ -22,7 +22,7 @@ pub(crate) trait Lock {
 
 /// Acquires a lock as the wish says.
 fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, AcquireError> {
-    let lock = lock.ttl(wish.ttl.get()).why(wish.why.as_str());
+    let lock = lock.ttl(wish.ttl.get()).why(wish.job.why(&wish.why));
     let lock = wish.job.at_most.into_iter().fold(lock, NamedLock::max_hold);
     let lock = match wish.fairness {
         Fairness::Fair => lock.fair(),
@@ -150,7 +150,7 @@ impl Hold {
 
     /// The command is about to begin.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
-        self.marking = self.marking.take().map(Marking::before).transpose()?.flatten();
+        self.marking = self.marking.take().map(Marking::before).transpose()?;
         Ok(())
     }
 
@@ -163,6 +163,16 @@ impl Hold {
     pub(crate) fn abandon(&mut self) {
         self.unmark();
         self.guard.abandon();
+    }
+
+    /// The command has failed, and the slot is to be run again. Gives the mark that it may still have.
+    pub(crate) fn fail(&mut self) -> Option<Marked> {
+        self.guard.abandon();
+        match self.marking.take() {
+            Some(Marking::Kept(marked)) => Some(marked),
+            // Dropped, and so released.
+            Some(Marking::Held(_)) | None => None,
+        }
     }
 
     /// Marks the slot of a run that has ended, if that was left for the end.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
+use leasehold::kit::{Slot, Taken};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
@@ -16,7 +17,7 @@ use rustix::process::{Pid, test_kill_process};
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::{Hold, KeptLock, Lock};
-use crate::job::Marking;
+use crate::job::{Job, Marked, Marking};
 use crate::log::Log;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
@@ -92,13 +93,28 @@ impl Locks {
         match lock.try_acquire_or_holder().map_err(|error| refused(error, wish))? {
             Ok(guard) => Ok(Some(Marking::new(guard, mark.keep, job.crashed))),
             Err(busy) => {
-                // Its process may have ended long ago, as it should.
-                let holder = busy.holder.as_ref().map_or_else(|| "somebody".to_owned(), Holder::to_string);
-                let name = &wish.name;
-                let message = format!("the slot {slot} of {name} was taken by {holder}; there is nothing to do");
-                Err(Failure::new(Exit::Skipped, message))
+                let at_least = job.at_least.unwrap_or_default();
+                let taken = Taken { job: wish.name.to_string(), slot: *slot, at_least, by: busy.holder };
+                // In this order: a slot is marked after the job was acquired.
+                let mark = self.holder(&busy.name).ok().flatten();
+                Err(taken.skipped(mark, self.holder(&wish.name).ok().flatten()).into())
             }
         }
+    }
+
+    /// The earlier slots of a job that nobody has run, oldest first, as far as the store answers.
+    pub(crate) fn missed(&self, job: &Job) -> Vec<Slot> {
+        let is_missed = |mark: &LockName| matches!(self.holder(mark), Ok(None));
+        let mut missed: Vec<_> =
+            job.earlier.iter().take_while(|(_, mark)| is_missed(mark)).map(|(slot, _)| *slot).collect();
+        missed.reverse();
+        missed
+    }
+
+    /// Frees a slot that is marked.
+    pub(crate) fn free(&self, marked: &Marked) -> Result<(), Failure> {
+        self.inspect()?.revoke(&marked.name, marked.token, LOOK_WITHIN)?;
+        Ok(())
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.
@@ -170,6 +186,13 @@ impl Locks {
     fn busy(&self, wish: &Wish) -> Failure {
         let entry = self.holder(&wish.name).ok().flatten();
         let holder = entry.as_ref().map_or_else(|| name_of(None), names_of);
+        if let Some(Entry { leases: 1, remaining: Some(left), holder: last, .. }) = &entry
+            && is_gone(last) == Some(true)
+        {
+            // It has kept the lock, or has died: the store does not say which.
+            let left = whole_seconds(*left);
+            return busy(wish, &format!("{} is kept for {left} more, after {holder}; {WAIT}", wish.name));
+        }
         let rest = match entry.map(|entry| entry.remaining) {
             None => format!("; {WAIT}"),
             Some(Some(left)) => {
@@ -194,6 +217,9 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
             let waited = rough(waited);
             let advice = match &holder {
                 Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
+                Some(holder) if is_gone(holder) == Some(true) => {
+                    "raise -w: the store frees the lock by itself".to_owned()
+                }
                 Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
             };
             let holder = name_of(holder.as_ref());

@@ -5,12 +5,13 @@ mod row;
 use std::time::Duration;
 
 use comfy_table::Cell;
+use leasehold::kit::Mark;
 use lock_core::inspect::{Entry, Held};
 use lock_core::{Holder, Mode};
 
 use self::row::Row;
 use crate::args::{LsArgs, ShowArgs};
-use crate::durations::human;
+use crate::durations::{human, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::locks::{Locks, is_gone};
 use crate::report::{json, print};
@@ -82,7 +83,9 @@ fn has_kinds(entry: &Entry) -> bool {
 
 /// A row for each holder. What concerns the whole lock is in the first.
 fn rows(entry: &Entry) -> Vec<[Cell; 8]> {
-    let mut rows: Vec<_> = entry.holders.iter().map(cells).collect();
+    let marks = Mark::shown(entry).is_some();
+    let mut rows: Vec<_> =
+        entry.holders.iter().map(|held| if marks { mark_cells(held) } else { cells(held) }).collect();
     let shown = u32::try_from(entry.holders.len()).unwrap_or(u32::MAX);
     if entry.leases > shown {
         let mut more = [""; 8].map(Cell::new);
@@ -98,17 +101,27 @@ fn rows(entry: &Entry) -> Vec<[Cell; 8]> {
 }
 
 fn cells(held: &Held) -> [Cell; 8] {
+    let gone = if is_gone(&held.holder) == Some(true) { " (gone)" } else { "" };
+    cells_of(held, gone, remaining(held.remaining))
+}
+
+/// The cells of a lock that marks a slot. Nobody holds it any more.
+fn mark_cells(held: &Held) -> [Cell; 8] {
+    let kept = held.remaining.map_or_else(String::new, |left| format!("kept for {}", whole_seconds(left)));
+    cells_of(held, "", kept)
+}
+
+fn cells_of(held: &Held, remark: &str, remaining: String) -> [Cell; 8] {
     let (holder, why, token) = match &held.holder {
         Holder::Leasehold { tokens, note } => {
             let place =
                 note.pid().map_or_else(|| note.host().to_owned(), |pid| format!("pid {pid} on {}", note.host()));
-            let place = if is_gone(&held.holder) == Some(true) { format!("{place} (gone)") } else { place };
-            (place, note.why().to_owned(), tokens.to_string())
+            (place + remark, note.why().to_owned(), tokens.to_string())
         }
         Holder::Foreign => (held.holder.to_string(), String::new(), String::new()),
     };
     let nothing = String::new;
-    [nothing(), holder, mode(held), why, token, remaining(held.remaining), nothing(), nothing()].map(Cell::new)
+    [nothing(), holder, mode(held), why, token, remaining, nothing(), nothing()].map(Cell::new)
 }
 
 fn mode(held: &Held) -> String {
@@ -177,6 +190,7 @@ mod tests {
         let expected = serde_json::json!({
             "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
             "why": "the books", "token": 8, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
+            "marks": null,
             "holders": [{
                 "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null, "why": "the books", "token": 8,
                 "mode": "exclusive", "slots": [], "remaining_ms": 1500,
@@ -207,6 +221,18 @@ mod tests {
         assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["gone"], true);
         let here = elsewhere(&format!("{}@{host}", std::process::id()));
         assert_eq!(shown(&here)[1], format!("pid {} on {host}", std::process::id()));
+    }
+
+    #[test]
+    fn a_mark_of_a_slot_is_kept_and_its_run_has_ended_as_it_should() {
+        let host = lock_host::host_name();
+        let mut ended = elsewhere(&format!("{}@{host}", i32::MAX));
+        let left = Some(Duration::from_millis(7 * 24 * 3600 * 1000 + 2500));
+        ended.name = "nightly@2026-11-21T03:00:00Z".parse().unwrap();
+        (ended.remaining, ended.holders[0].remaining) = (left, left);
+        let cells = shown(&ended);
+        assert_eq!((&*cells[1], &*cells[5]), (&*format!("pid {} on {host}", i32::MAX), "kept for 7days 2s"));
+        assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["marks"], "2026-11-21T03:00:00Z");
     }
 
     #[test]

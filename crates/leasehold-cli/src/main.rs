@@ -19,6 +19,7 @@ mod quorum;
 mod redlock;
 mod report;
 mod run;
+mod schedule;
 mod store;
 mod table;
 mod wish;
@@ -29,7 +30,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
-use self::demo::paused;
+use self::demo::account::process;
 use self::exit::{Exit, Failure};
 use self::run::{front, guard, signals, start};
 
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
             Ok(cli) => behind(&line, &cli),
             Err(error) => misunderstood(&error, None),
         },
-        Some(paused::ROLE) => helper(&line[1..], paused::main),
+        Some(process::ROLE) => helper(&line[1..], process::main),
         Some(_) | None => match args::parse(&line) {
             Ok(cli) => dispatch(&cli),
             Err(error) => misunderstood(&error, Some(&line)),

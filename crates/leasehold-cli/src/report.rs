@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
+use crate::schedule::Schedule;
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +208,8 @@ pub(crate) struct Report {
     pub(crate) waited_ms: u64,
     /// Milliseconds from then until it was released.
     pub(crate) held_ms: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) schedule: Schedule,
     /// What happened and what to do.
     pub(crate) message: Option<String>,
     /// Warnings.

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
+use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::nodes::Nodes;
 use support::wait_for;
@@ -52,9 +53,74 @@ fn a_slot_runs_once_however_it_is_written_and_wherever_the_machine_is() {
         let late = leasehold.run(&format!("{url} --slot 2099-11-21T03:00Z nightly"), "echo >> runs");
         let said = text(&late.stderr);
         assert_eq!((code(late.status), runs(&leasehold)), (0, 1), "{said}");
-        assert!(said.contains("the slot 2099-11-21T03:00:00Z of nightly was taken by"), "{said}");
+        assert!(said.contains("its slot 2099-11-21T03:00:00Z has run, by pid"), "{said}");
         let next = leasehold.run(&format!("{url} --slot 2099-11-22T03:00 nightly"), "echo >> runs");
         assert_eq!((code(next.status), runs(&leasehold)), (0, 2), "{}", text(&next.stderr));
+    }
+}
+
+#[test]
+fn a_slot_that_runs_is_told_from_one_that_has_run() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let line = format!("{url} --slot 2099-11-21T03:00 nightly");
+        let script = "echo $LEASEHOLD_FENCE > token; while [ ! -e done ]; do sleep 0.02; done; echo >> runs";
+        let running = leasehold.start(&line, script, "token");
+        let skip = |reason: &str| {
+            let output = leasehold.run(&format!("--json {line}"), script);
+            assert_eq!((code(output.status), report(&output)["skipped"]["reason"].as_str()), (0, Some(reason)));
+            report(&output)["skipped"].clone()
+        };
+        let now = skip("runs");
+        let token = leasehold.scratch.text_of("token").trim().to_owned();
+        assert_eq!(now["token"].to_string(), token);
+        let said = text(&leasehold.run(&line, script).stderr);
+        assert!(said.contains("runs now, by pid") && said.contains(&format!("token {token}")), "{said}");
+        assert_eq!(leasehold.json(&format!("show {url} nightly"))["why"], "slot 2099-11-21T03:00:00Z");
+        std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+        assert_eq!(code(running.end().status), 0);
+        let before = skip("has-run");
+        assert_eq!((&before["token"], &before["holder"], runs(&leasehold)), (&Value::Null, &now["holder"], 1));
+    }
+}
+
+#[test]
+fn a_slot_whose_command_fails_is_run_again_if_the_line_says_so() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        for (name, also) in [("nightly", ""), ("retried", "--retry-after-crash")] {
+            let leasehold = Leasehold::new();
+            let line = format!("{url} --slot 2099-11-21T03:00 --at-least 10m --retry-after-failure {also} {name}");
+            let script = "echo >> runs; [ $(wc -l < runs) = 3 ]";
+            let ends = [(); 4].map(|()| leasehold.run(&line, script)).map(|output| code(output.status));
+            assert_eq!((ends, runs(&leasehold)), ([1, 1, 0, 0], 3), "{line}");
+        }
+        let leasehold = Leasehold::new();
+        let line = format!("{url} --slot 2099-11-21T03:00 once");
+        let ends = [(); 2].map(|()| code(leasehold.run(&line, "echo >> runs; exit 7").status));
+        assert_eq!((ends, runs(&leasehold)), ([7, 0], 1), "a failure counts as run");
+    }
+}
+
+#[test]
+fn slots_that_nobody_has_run_are_reported() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let run = |slot: &str, option: &str| leasehold.run(&format!("{url} --slot {slot} {option} hourly"), "true");
+        let hours = ["03", "05", "06"].map(|hour| format!("2099-11-21T{hour}:00"));
+        let [first, second, last] = hours.map(|slot| run(&slot, "--previous 2099-11-21T02:00 --json"));
+        assert_eq!(report(&first)["missed"], serde_json::json!(["2099-11-21T02:00:00Z"]));
+        assert_eq!(report(&second)["missed"], report(&first)["missed"], "nothing else was asked for");
+        assert_eq!(code(last.status), 0);
+        let said = text(&run("2099-11-21T08:00", "--every 1h").stderr);
+        assert!(said.contains("nobody has run the slot 2099-11-21T07:00:00Z of hourly;"), "{said}");
+        let said = text(&run("2099-11-21T11:00", "--every 1h").stderr);
+        assert!(said.contains("the slots 2099-11-21T09:00:00Z, 2099-11-21T10:00:00Z of hourly"), "{said}");
+        assert_eq!(text(&run("2099-11-21T12:00", "--every 1h").stderr), "");
+        let said = text(&run("2099-12-21T12:00", "--every 1h").stderr);
+        assert!(said.contains("100 slots, 2099-12-17T08:00:00Z to 2099-12-21T11:00:00Z of hourly"), "{said}");
     }
 }
 
@@ -88,6 +154,8 @@ fn at_least_keeps_the_lock_after_a_short_command() {
         assert_eq!([run("10m"), run("10m")].map(|output| code(output.status)), [0, 75]);
         assert_eq!(runs(&leasehold), 1);
         assert_eq!(leasehold.json(&format!("show {url} poll"))["held"], true);
+        let said = text(&run("10m").stderr);
+        assert!(said.contains("poll is kept for 9m") && said.contains("whose process is gone; to wait"), "{said}");
         let brief = leasehold.run(&format!("{url} -w 20s --at-least 1ms other"), "sleep 0.1");
         assert_eq!(code(brief.status), 0, "{}", text(&brief.stderr));
         assert_eq!(leasehold.json(&format!("show {url} other"))["held"], false);
@@ -119,6 +187,11 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         ("--at-least 2m --at-most 1m a", &["at-least", "2m", "above --at-most, which is 1m"]),
         ("--at-most 5s a", &["at-most", "5s", "8s", "--grace"]),
         ("--at-least soon a", &["at-least", "soon"]),
+        ("--retry-after-failure a", &["--slot"]),
+        ("--every 1h a", &["--slot"]),
+        ("--slot 2099-01-01 --every 1ms a", &["\"1ms\"", "whole seconds"]),
+        ("--slot 2099-01-01 --previous 2099-01-02 a", &["2099-01-02T00:00:00Z", "it is not before 2099-01-01"]),
+        ("--slot 2099-01-01 --every 1d --previous 2098-12-31 a", &["--every", "--previous"]),
     ] {
         let output = leasehold.run(line, "touch ran");
         let said = text(&output.stderr);

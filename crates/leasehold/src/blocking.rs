@@ -17,7 +17,10 @@ pub use lock_blocking::{
     Builder, CancelToken, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock,
     Semaphore, SharedGuard,
 };
-pub use lock_kit::blocking::{All, AllGuard, AllWatch, Job, Kit, Reentrant, ReentrantGuard, all};
+pub use lock_kit::blocking::{
+    All, AllGuard, AllWatch, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
+    ReentrantGuard, all,
+};
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.
 ///

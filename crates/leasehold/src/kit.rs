@@ -1,5 +1,6 @@
-//! What is composed from locks: several locks at once, re-entrant locks, and jobs. It works on every store, except for the slots
-//! of jobs and their `at_least`: those need one that can keep a released lock, so not `redlock://`.
+//! What is composed from locks: several locks at once, re-entrant locks, locks that degrade, jobs, and elections. It works on
+//! every store, with two exceptions. The slots of jobs and their `at_least` need a store that can keep a released lock, so not `redlock://`; nor can a
+//! quorum say who leads.
 //!
 //! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
 //!
@@ -74,6 +75,31 @@
 //!
 //! Use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
 //!
+//! # When the store is away
+//!
+//! A mutex waits for the store as long as for other holders. With [`OnUnavailable::Fail`](crate::OnUnavailable::Fail), which every
+//! kind of lock has, the error comes soon. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
+//! it at the same time. Its guard says so, and then it has no fencing token.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::connect("memory:").await?;
+//! use leasehold::Kit;
+//! use leasehold::kit::Scope;
+//!
+//! let guard = locks.degrading("refill:42").acquire().await?;
+//! if guard.scope() == Scope::Process {
+//!     println!("other processes may refill it as well: {:?}", guard.error());
+//! }
+//! guard.release().await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
 //! # Jobs
 //!
 //! `locks.job(name)` is work that a schedule calls for on several machines, and one of them does. With a [`Slot`], it runs once for
@@ -90,9 +116,35 @@
 //!
 //! let slot: Slot = "2099-11-21T03:00".parse()?; // when the schedule calls, not when this runs
 //! match locks.job("nightly").slot(slot).run(async |_guard| send_report().await).await? {
-//!     JobOutcome::Ran(()) => println!("sent"),
-//!     JobOutcome::Skipped(skipped) => println!("{skipped}"), // who took the slot
+//!     JobOutcome::Ran(_) => println!("sent"),
+//!     JobOutcome::Skipped(skipped) => println!("{skipped}"), // by whom it has run, or runs now
 //! }
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
+//! # Elections
+//!
+//! `locks.election(name)` has one leader among several candidates, and another one when it fails. A leader whose lease is not renewed
+//! steps down before the lease can end. Its term is a fencing token.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locks = leasehold::connect("memory:").await?;
+//! # async fn schedule(_: leasehold::FencingToken) {}
+//! use std::ops::ControlFlow;
+//! use leasehold::Kit;
+//!
+//! let election = locks.election("scheduler");
+//! let led = election.run_while_leader(|leadership| async move {
+//!     schedule(leadership.term()).await; // is dropped when the leader steps down, and begun again in its next term
+//!     ControlFlow::Break(()) // resign, and campaign no more
+//! });
+//! led.await?;
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "async", feature = "memory")))]
@@ -108,11 +160,18 @@
 //! | [`JobError::Acquire`] | as its [error](crate::AcquireError) says: the work was not begun |
 //! | [`JobError::NotMarked`] | call again: the job is skipped if the slot was marked after all, although the work was not begun |
 //! | [`JobError::Lost`] | see what was done of the work. A slot that is called for again is skipped, unless `retry_after_crash` is set |
+//! | [`LeadershipLost`] | stop the work, and campaign again |
+//! | [`ElectionError::Acquire`] | as its [error](crate::AcquireError) says: this candidate does not lead |
+//! | [`ElectionError::Lost`] | see what was done of the work: another candidate may have led since |
+//! | [`ObserveError`] | if the store error may pass, look again |
 //! | [`ReleaseAllError`] | if [`lost`](ReleaseAllError::lost) names a lock, part of the work may have been done without it; otherwise nothing |
 
 #[cfg(feature = "async")]
-pub use lock_kit::nonblocking::{All, AllGuard, AllWatch, Job, Kit, Reentrant, all};
+pub use lock_kit::nonblocking::{
+    All, AllGuard, AllWatch, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant, all,
+};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
-    AcquireAllError, Guards, JobError, JobOutcome, Mark, ReentrantError, ReleaseAllError, SkipReason, Skipped, Slot,
+    AcquireAllError, Earlier, ElectionError, Guards, JobError, JobOutcome, JobRun, Leader, LeadershipLost, Leading,
+    Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason, Skipped, Slot, SlotAfter, Taken,
 };

@@ -95,7 +95,8 @@
 //!
 //! # Which errors to retry
 //!
-//! `acquire` already retries transient errors until the `wait` is over; `try_acquire` does not. What to do then:
+//! `acquire` already retries transient errors until the `wait` is over, or for an operation timeout with
+//! [`OnUnavailable::Fail`]; `try_acquire` does not. What to do then:
 //!
 //! | error | what to do |
 //! |---|---|
@@ -126,8 +127,11 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. `locks.job(name)` runs once for each time of a schedule, over all machines. These are methods of the trait
-//! [`Kit`]; see [`kit`].
+//! acquire again. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
+//! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
+//! leader among several candidates, and another one when it fails. These are methods of the trait [`Kit`]; see [`kit`].
+//!
+//! `#[leasehold::locked]` (feature `macros`) runs the body of a function under a lock whose name is made from its arguments.
 //!
 //! `locks.latch(name)` waits until a number of processes has arrived, such as all parts of a job; see [`latch`].
 //! `guard.detach()` makes a [`Ticket`], with which another task or process goes on with the lock.
@@ -264,7 +268,7 @@
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
-//! the resource, and `tower` does so for HTTP services. `tracing` emits events. `full` enables everything.
+//! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
 
@@ -273,6 +277,9 @@ pub mod backend;
 pub mod blocking;
 mod config;
 mod connect;
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+pub mod expanded;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
 pub mod inspect;
@@ -292,6 +299,8 @@ pub use from_redis::FromRedis;
 pub use from_redis::PoolBuilder;
 #[cfg(feature = "async")]
 pub use kit::{Kit, all};
+#[cfg(feature = "macros")]
+pub use leasehold_macros::locked;
 #[cfg(feature = "async")]
 pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
@@ -300,7 +309,7 @@ pub use lock_async::{
 pub use lock_core::limit::LimitError;
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
-    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, Operation, Ticket, Ttl,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Ticket, Ttl,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;

@@ -12,6 +12,7 @@
 //! | `lost` | error | a hold was lost | `token`, `held_ms`, `reason` |
 //! | `released` | debug | the lock was released, or passed on to a waiter of the same client | `token`, `held_ms` |
 //! | `release pending` | warn | the store did not confirm a release; it is repeated in the background | `token`, `error` |
+//! | `degraded` | warn | the store was away, and [`Degrading`](crate::kit::Degrading) gave a lock of this process | `waited_ms`, `error` |
 //! | `store unavailable` | warn | the store did not answer in time, or cannot serve; once for the client | `error` |
 //! | `store available` | info | the store answers again | `after_ms` |
 //!

@@ -15,7 +15,7 @@ pub enum LossReason {
     Expired(Option<BackendError>),
     /// The store says that the lease no longer exists: it expired there, was revoked, or the store lost it.
     NotHeld,
-    /// It lasted for as long as `max_hold` allows.
+    /// It lasted for as long as `max_hold` allows, or `at_most` of a job.
     MaxHold,
     /// The client was closed, or the thread that renewed its leases ended.
     Closed,
@@ -29,7 +29,7 @@ impl fmt::Display for LossReason {
             Self::NotHeld => {
                 f.write_str("the store no longer knows the lease: it expired there, was revoked, or the store lost it")
             }
-            Self::MaxHold => f.write_str("it was held for the longest time allowed (max_hold)"),
+            Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows; of a job, `at_most`"),
             Self::Closed => f.write_str("the client was closed"),
         }
     }

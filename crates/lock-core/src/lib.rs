@@ -12,9 +12,10 @@
 //!
 //! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
 //! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the
-//! numbers, with their reasons) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values).
+//! numbers, with their reasons) · `budget` (of a lease: time to work, and to stop) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values).
 
 mod backend;
+mod budget;
 mod capabilities;
 mod error;
 mod event;
@@ -45,6 +46,7 @@ pub use backend::{
     AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingInspect, BlockingLatch,
     BlockingLimit,
 };
+pub use budget::Budget;
 pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
@@ -60,7 +62,7 @@ pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;
 pub use slots::Slots;
-pub use station::Patience;
+pub use station::{OnUnavailable, Patience};
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
 pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};

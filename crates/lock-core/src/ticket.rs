@@ -117,7 +117,7 @@ impl Ticket {
 /// What a lease of this mode is for.
 fn wanted(mode: Mode) -> String {
     match mode {
-        Mode::Exclusive => "a mutex".to_owned(),
+        Mode::Exclusive => "a mutex or a writer".to_owned(),
         Mode::Shared => "a reader".to_owned(),
         Mode::Permits { .. } => "a semaphore".to_owned(),
     }
@@ -230,7 +230,7 @@ mod tests {
         let name = refused(Mode::Shared, "c", Mode::Shared);
         assert!(name.starts_with("ticket for \"a:b\" is not valid: the lock is \"c\""), "{name}");
         let kind = refused(Mode::Shared, "a:b", Mode::Exclusive);
-        assert!(kind.contains("it is for a reader, not for a mutex"), "{kind}");
+        assert!(kind.contains("it is for a reader, not for a mutex or a writer"), "{kind}");
         assert_eq!(refused(permits(2, 4), "a:b", permits(1, 5)), "", "the limit was changed");
         let kind = refused(permits(2, 4), "a:b", Mode::Shared);
         assert!(kind.contains("it is for a semaphore, not for a reader"), "{kind}");

@@ -24,6 +24,9 @@ use self::scripts::{DEL, HSET, READ, SET};
 
 pub use self::request::{FencedError, Request};
 
+/// The longest expiry. Chosen: no server refuses it, with its clock added; a refusal would come after the fence was raised.
+const EXPIRY_MAX_MS: u64 = 1 << 52;
+
 /// A key whose writes carry fencing tokens.
 ///
 /// ```no_run
@@ -71,11 +74,11 @@ impl Fenced {
         Request::new(&SET, &self.0, token).arg(value)
     }
 
-    /// Sets the value, which may have had any type, and lets it expire after this time, in whole milliseconds, at least one. The
-    /// fence stays.
+    /// Sets the value, which may have had any type, and lets it expire after this time, in whole milliseconds, at least one and at
+    /// most 2^52 (140,000 years). The fence stays.
     pub fn set_for(&self, token: FencingToken, value: impl ToSingleRedisArg, expiry: Duration) -> Request<()> {
         let millis = u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX);
-        self.set(token, value).arg(millis.max(1))
+        self.set(token, value).arg(millis.clamp(1, EXPIRY_MAX_MS))
     }
 
     /// Sets fields of a hash, as pairs, and answers how many of them are new.

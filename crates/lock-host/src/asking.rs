@@ -78,9 +78,9 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 
     /// What a turn wants.
     fn wish(&self, turn: TurnId) -> Join {
-        let LockOptions { attempts, fairness, max_hold, .. } = *self.options;
+        let LockOptions { on_unavailable, attempts, fairness, max_hold, .. } = *self.options;
         let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
-        Join { turn, terms, patience, attempts, fairness, max_hold, note }
+        Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
     /// Joins the readers of a shared lease, if that needs no request and nobody waits. `begin` puts the turn among those that

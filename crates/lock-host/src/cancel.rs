@@ -50,7 +50,8 @@ impl CancelToken {
     }
 
     /// Calls `end` when the token is cancelled, or now if it already is, unless the watch is dropped first.
-    pub(crate) fn watch(&self, end: impl FnOnce() + Send + 'static) -> Watch {
+    #[doc(hidden)]
+    pub fn watch(&self, end: impl FnOnce() + Send + 'static) -> Watch {
         let mut state = self.state();
         state.last_watch += 1;
         let id = state.last_watch;
@@ -75,7 +76,9 @@ impl fmt::Debug for CancelToken {
 }
 
 /// A wait that a token may end. Dropping it stops watching.
-pub(crate) struct Watch {
+#[doc(hidden)]
+#[must_use = "dropping it stops watching"]
+pub struct Watch {
     token: CancelToken,
     id: u64,
 }

@@ -60,7 +60,7 @@ mod weak;
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
-pub use cancel::CancelToken;
+pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};

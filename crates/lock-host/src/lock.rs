@@ -14,11 +14,13 @@ use crate::errors::no_randomness;
 use crate::host::note;
 use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
+use crate::observer::Occurrence;
 use crate::options::LockOptions;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::turn::Held;
+use crate::watch::News;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver, M = Exclusive> {
@@ -178,6 +180,15 @@ impl<D: Driver, M> Lock<D, M> {
     /// Why waiters for the lock still wait, if the store fails.
     pub fn trouble(&self) -> Option<BackendError> {
         self.site()?.trouble()
+    }
+
+    /// Reports that the caller goes on with a lock of this process, because the store is away.
+    pub fn degraded(&self, waited: Duration, error: &BackendError) {
+        if let (Ok((name, _)), Some(watch)) = (&self.wanted, &self.stations.ports().watch) {
+            let news = News::new(name.clone(), Arc::clone(watch));
+            news.push(Occurrence::Degraded { lock: name.clone(), waited, error: error.clone() });
+            news.tell();
+        }
     }
 
     fn site(&self) -> Option<Arc<Site<D>>> {

@@ -103,6 +103,12 @@ macro_rules! lock_queries {
             self.0.identity()
         }
 
+        /// Reports to the observers that the caller goes on with a lock of this process.
+        #[doc(hidden)]
+        pub fn degraded(&self, waited: ::std::time::Duration, error: &::lock_core::BackendError) {
+            self.0.degraded(waited, error);
+        }
+
         /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
         pub fn is_held_by(&self, guard: &Guard<M>) -> bool {
             self.0.is_held_by(&guard.0)

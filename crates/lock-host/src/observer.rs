@@ -129,6 +129,17 @@ pub enum Occurrence {
         /// Why it was not confirmed.
         error: BackendError,
     },
+    /// The store was away, and the caller had chosen to go on with a lock of this process only: other processes may hold the
+    /// lock at the same time.
+    #[non_exhaustive]
+    Degraded {
+        /// The lock.
+        lock: LockName,
+        /// How long it waited.
+        waited: Duration,
+        /// Why the store did not grant the lock.
+        error: BackendError,
+    },
     /// The store did not answer a request in time, or cannot serve. Reported once for the client, not for each lock,
     /// until it answers again.
     #[non_exhaustive]
@@ -169,6 +180,7 @@ impl Occurrence {
             Self::WaitingLong { .. }
             | Self::RenewedLate { .. }
             | Self::ReleasePending { .. }
+            | Self::Degraded { .. }
             | Self::StoreUnavailable { .. } => Level::Warn,
             Self::Lost { .. } => Level::Error,
         }
@@ -185,6 +197,7 @@ impl Occurrence {
             Self::Released { .. } => "released",
             Self::Detached { .. } => "detached",
             Self::ReleasePending { .. } => "release pending",
+            Self::Degraded { .. } => "degraded",
             Self::StoreUnavailable { .. } => "store unavailable",
             Self::StoreAvailable { .. } => "store available",
         }
@@ -201,6 +214,7 @@ impl Occurrence {
             | Self::ReleasePending { token, .. } => Some(*token),
             Self::NotAcquired { .. }
             | Self::WaitingLong { .. }
+            | Self::Degraded { .. }
             | Self::StoreUnavailable { .. }
             | Self::StoreAvailable { .. } => None,
         }
@@ -216,7 +230,8 @@ impl Occurrence {
             | Self::Lost { lock, .. }
             | Self::Released { lock, .. }
             | Self::Detached { lock, .. }
-            | Self::ReleasePending { lock, .. } => Some(lock),
+            | Self::ReleasePending { lock, .. }
+            | Self::Degraded { lock, .. } => Some(lock),
             Self::StoreUnavailable { .. } | Self::StoreAvailable { .. } => None,
         }
     }
@@ -254,6 +269,9 @@ impl fmt::Display for Occurrence {
             }
             Self::ReleasePending { lock, token, error } => {
                 write!(f, "the release of \"{lock}\" (token {token}) was not confirmed: {error}")
+            }
+            Self::Degraded { lock, waited, error } => {
+                write!(f, "holding \"{lock}\" within this process only, after {waited:.1?}: {error}")
             }
             Self::StoreUnavailable { error } => write!(f, "the store is unavailable: {error}"),
             Self::StoreAvailable { after } => write!(f, "the store is available again after {after:.1?}"),

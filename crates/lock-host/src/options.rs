@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use lock_core::{Fairness, Invalid, Moment, Note, Patience, Ttl, human_duration};
+use lock_core::{Fairness, Invalid, Moment, Note, OnUnavailable, Patience, Ttl, human_duration};
 
 /// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
@@ -43,6 +43,15 @@ macro_rules! each_option_setter {
         /// ```
         pub fn attempts(self, attempts: u32) -> Self {
             self.set(|options| options.set_attempts(attempts))
+        }
+
+        /// Sets what an acquire does while the store is away: [`Wait`](::lock_core::OnUnavailable::Wait), which is the default, or
+        /// [`Fail`](::lock_core::OnUnavailable::Fail). With `Fail`, the wait is for other holders only, and the error of the store
+        /// comes when it has not served this lock for an operation timeout (a sixth of the ttl, but at most a second).
+        ///
+        /// A `try_acquire` waits for nothing, so the first error is its result. Once the lock is held, this has no effect.
+        pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
+            self.set(|options| Ok(options.on_unavailable = on_unavailable))
         }
 
         /// Takes what is free although others came first, if they have no use for it. If nothing is free, this waits in line
@@ -101,6 +110,8 @@ pub struct LockOptions {
     /// How often an acquire asks the store, at most; `None` for as often as the wait takes.
     #[serde(deserialize_with = "read_attempts")]
     pub attempts: Option<NonZeroU32>,
+    /// What to do while the store is away: `wait`, which is the default, or `fail`.
+    pub on_unavailable: OnUnavailable,
     /// Whether it waits behind all who came first: `fair`, which is the default, or `barging`.
     pub fairness: Fairness,
     /// Why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
@@ -222,7 +233,10 @@ mod tests {
     fn options_have_a_human_form() {
         let options = LockOptions::default().ttl(Duration::from_secs(10)).wait(Duration::from_secs(5));
         let text = serde_json::to_string(&options).unwrap();
-        assert_eq!(text, r#"{"ttl":"10s","wait":"5s","attempts":null,"fairness":"fair","why":"","max_hold":null}"#);
+        assert_eq!(
+            text,
+            r#"{"ttl":"10s","wait":"5s","attempts":null,"on_unavailable":"wait","fairness":"fair","why":"","max_hold":null}"#
+        );
     }
 
     #[test]

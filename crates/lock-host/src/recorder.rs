@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, LossReason, Moment, Note, Owner,
-    Patience, Policy, Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
+    Answer, BackendError, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, LossReason, Moment, Note,
+    OnUnavailable, Owner, Patience, Policy, Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -127,6 +127,7 @@ fn join_with(site: &Site<Recorder>, turn: u64, patience: Patience) {
         turn,
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience,
+        on_unavailable: OnUnavailable::Wait,
         attempts: None,
         fairness: Fairness::Fair,
         max_hold: None,

@@ -60,6 +60,10 @@ impl Observer for Emitter {
             Occurrence::ReleasePending { lock, token, error } => {
                 warn!(target: "leasehold", %lock, token = token.get(), backend, %error, "release pending");
             }
+            Occurrence::Degraded { lock, waited, error } => {
+                let waited_ms = millis(*waited);
+                warn!(target: "leasehold", %lock, backend, waited_ms, %error, "degraded");
+            }
             Occurrence::StoreUnavailable { error } => {
                 warn!(target: "leasehold", backend, %error, "store unavailable");
             }

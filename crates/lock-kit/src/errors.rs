@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::{AcquireError, Invalid, LockName, Lost};
+use lock_core::{AcquireError, BackendError, FencingToken, Invalid, LockName, Lost};
 use lock_host::ReleaseError;
 
 /// Why a set of locks was not acquired. None of them is held: those that were acquired have been released, or are being
@@ -59,6 +59,47 @@ pub enum JobError {
     Lost(#[from] Lost),
 }
 
+/// This machine does not lead any more: it stops what only the leader may do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeadershipLost {
+    /// The lease was not renewed in time, and the leader stepped down before the lease could end.
+    #[error("stepped down as the leader of \"{name}\" (term {term}): the lease was not renewed in time")]
+    NotRenewed {
+        /// The election.
+        name: LockName,
+        /// The term that is over.
+        term: FencingToken,
+    },
+    /// The lease was lost.
+    #[error(transparent)]
+    Lost(#[from] Lost),
+}
+
+/// Why an election ended for this candidate, other than by its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ElectionError {
+    /// The campaign failed: an option is invalid, the wait is over or was cancelled, or the store failed.
+    #[error(transparent)]
+    Acquire(#[from] AcquireError),
+    /// The work has ended the election, but did not lead to its end.
+    #[error(transparent)]
+    Lost(#[from] LeadershipLost),
+}
+
+/// Why it could not be seen who leads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObserveError {
+    /// The name is invalid; no request was sent.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The store failed, or cannot say who holds a lock.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
 /// Locks of a set had been lost, or the store did not confirm their release. All other locks of the set were released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseAllError {
@@ -105,7 +146,7 @@ impl std::error::Error for ReleaseAllError {}
 
 #[cfg(all(test, feature = "blocking"))]
 mod tests {
-    use lock_core::{BackendError, Effect, ErrorKind, FencingToken, LossReason, Operation};
+    use lock_core::{Effect, ErrorKind, LossReason, Operation};
 
     use super::*;
 

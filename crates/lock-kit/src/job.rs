@@ -1,12 +1,17 @@
 //! The policy of jobs: what is acquired, what is kept for how long, and what is said about it.
 
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use lock_core::{Ability, AcquireError, Capabilities, Holder, Invalid, LockName, Lost};
+use lock_core::{
+    Ability, AcquireError, BackendError, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
+    Lost, Operation,
+};
 use lock_host::{LockOptions, ReleaseError};
 
+use crate::earlier::Earlier;
+use crate::outcome::{SkipReason, Skipped};
 use crate::slot::{Mark, Slot};
+use crate::taken::Taken;
 
 /// How a job is to run.
 #[derive(Clone, Debug)]
@@ -17,6 +22,7 @@ pub(crate) struct Plan {
     pub(crate) at_least: Duration,
     pub(crate) retain: Duration,
     pub(crate) crashed: Crashed,
+    pub(crate) earlier: Option<Earlier>,
 }
 
 /// What a slot counts as whose run has crashed.
@@ -26,6 +32,22 @@ pub(crate) enum Crashed {
     HasRun,
     /// As one that has not: it is marked after the work.
     HasNotRun,
+}
+
+/// What work has come to that ended under the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// It is done.
+    Done,
+    /// It failed, and is to be done again.
+    Failed,
+}
+
+impl Work {
+    /// Work that says whether it failed.
+    pub(crate) fn of<T, E>(result: &Result<T, E>) -> Self {
+        if result.is_ok() { Self::Done } else { Self::Failed }
+    }
 }
 
 /// The options of a lock, and its name.
@@ -40,21 +62,26 @@ impl Plan {
         // A schedule calls again, so a job does not wait.
         let options = LockOptions::default().wait(Duration::ZERO);
         let (at_least, retain) = (Duration::ZERO, Mark::RETAIN);
-        Self { name: name.to_owned(), options, slot: None, at_least, retain, crashed: Crashed::HasRun }
+        let (slot, crashed, earlier) = (None, Crashed::HasRun, None);
+        Self { name: name.to_owned(), options, slot, at_least, retain, crashed, earlier }
     }
 
     /// What is acquired while the job runs.
     pub(crate) fn job(&self) -> Wanted {
-        Wanted { name: self.name.clone(), options: self.options.clone() }
+        let mut options = self.options.clone();
+        if let Some(slot) = self.slot {
+            options.why = slot.why(&options.why);
+        }
+        Wanted { name: self.name.clone(), options }
     }
 
-    /// What marks the slot, and for how long it is kept; `None` for a job without slots. Checks all that can be checked
+    /// The slot, what marks it, and for how long it is kept; `None` for a job without slots. Checks all that can be checked
     /// before a request is sent.
     pub(crate) fn mark(
         &self,
         now: SystemTime,
         store: &Capabilities,
-    ) -> Result<Option<(Wanted, Duration)>, AcquireError> {
+    ) -> Result<Option<(Slot, Wanted, Duration)>, AcquireError> {
         self.check()?;
         if self.slot.is_some() || !self.at_least.is_zero() {
             store.check_ability(Ability::Keep)?;
@@ -64,7 +91,7 @@ impl Plan {
         // The wait for the lock of the job is no part of the work.
         let mut options = self.options.clone();
         options.max_hold = None;
-        Ok(Some((Wanted { name, options }, keep)))
+        Ok(Some((slot, Wanted { name, options }, keep)))
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -79,6 +106,23 @@ impl Plan {
             )),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// The slots before this one, and the locks that mark them, latest first.
+    pub(crate) fn earlier(&self, now: SystemTime) -> Result<Vec<(Slot, LockName)>, AcquireError> {
+        match (&self.earlier, self.slot) {
+            (Some(earlier), Some(slot)) => Ok(earlier.before(&self.name, slot, self.retain, now)?),
+            (Some(_), None) => {
+                let (problem, remedy) = ("it has no slot, but earlier ones", "set the slot that is to run");
+                Err(Invalid::new("job", &self.name, problem, remedy).into())
+            }
+            (None, _) => Ok(Vec::new()),
+        }
+    }
+
+    /// The slot was taken by somebody, of whom the store may show more.
+    pub(crate) fn taken(&self, slot: Slot, by: Option<Holder>) -> Taken {
+        Taken { job: self.name.clone(), slot, at_least: self.at_least, by }
     }
 
     /// For how long the lock of the job is kept after a run that took this long.
@@ -104,70 +148,24 @@ impl Plan {
     }
 }
 
+/// A slot that is marked, as long as it is not known whether its work fails.
+#[derive(Debug)]
+pub(crate) struct Marked {
+    pub(crate) name: LockName,
+    pub(crate) token: FencingToken,
+}
+
+/// The error of a store that cannot show its locks, for a job that has to look at them.
+pub(crate) fn unseen(store: &Capabilities) -> AcquireError {
+    let message = format!("{} cannot show its locks, as earlier slots and slots that are freed need", store.backend);
+    BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, message).into()
+}
+
 /// What came of work under a lock. It counts if the lock was held until the release, even if the store did not confirm that.
 pub(crate) fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> Result<T, Lost> {
     match released {
         Err(ReleaseError::Lost(lost)) => Err(lost),
         Ok(()) | Err(_) => done,
-    }
-}
-
-/// What came of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "the job may have been skipped"]
-pub enum JobOutcome<T> {
-    /// The work was done under the lock of the job, and returned this.
-    Ran(T),
-    /// The work was not begun. That is not an error: another machine did it, or does it.
-    Skipped(Skipped),
-}
-
-impl<T> JobOutcome<T> {
-    /// What the work returned, if it was done here.
-    pub fn ran(self) -> Option<T> {
-        match self {
-            Self::Ran(value) => Some(value),
-            Self::Skipped(_) => None,
-        }
-    }
-}
-
-/// A job that was not run, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Skipped {
-    /// The name of the job.
-    pub job: String,
-    /// Its slot, if it has slots.
-    pub slot: Option<Slot>,
-    /// Why it was not run.
-    pub reason: SkipReason,
-    /// Who ran it, or runs it, if known.
-    pub holder: Option<Holder>,
-}
-
-/// Why a job was not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SkipReason {
-    /// Its slot has run, or runs now.
-    SlotTaken,
-    /// The job runs now, for another slot if it has slots; or a run began less than its `at_least` ago.
-    Running,
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the job \"{}\" was not run: ", self.job)?;
-        match (self.reason, self.slot) {
-            (SkipReason::SlotTaken, Some(slot)) => write!(f, "its slot {slot} was taken by ")?,
-            (SkipReason::SlotTaken, None) => f.write_str("it was taken by ")?,
-            (SkipReason::Running, _) => f.write_str("it runs or has just run, by ")?,
-        }
-        match &self.holder {
-            Some(holder) => holder.fmt(f),
-            None => f.write_str("somebody"),
-        }
     }
 }
 
@@ -218,19 +216,5 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(plan.mark(now, &able()).is_ok());
         }
-    }
-
-    #[test]
-    fn a_skipped_job_says_why() {
-        let slot = Some("2026-11-21T03:00".parse().unwrap());
-        let skipped = |reason, holder| Plan { slot, ..Plan::new("nightly") }.skipped(reason, holder).to_string();
-        assert_eq!(
-            skipped(SkipReason::SlotTaken, None),
-            "the job \"nightly\" was not run: its slot 2026-11-21T03:00:00Z was taken by somebody"
-        );
-        assert_eq!(
-            skipped(SkipReason::Running, Some(Holder::Foreign)),
-            "the job \"nightly\" was not run: it runs or has just run, by something other than leasehold"
-        );
     }
 }

@@ -1,5 +1,5 @@
 //! What locks are used for, composed from the exclusive locks of a client: several locks at once, re-entrant
-//! locks, and jobs.
+//! locks, locks that degrade to one of this process, jobs, and elections.
 //!
 //! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
 //! released lock. The policy is the same in both facades; what
@@ -7,11 +7,20 @@
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
-//! - Jobs: `slot` (what a run is for), `job` (what is acquired and kept), and `job` of each facade.
+//! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `job` (what is acquired and kept), `outcome`, `taken`
+//!   (what a store shows of a slot), and `job` of each facade.
+//! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
+//! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
+//!   (when, and what a guard knows), and `degrading` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod degrading;
+mod earlier;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod election;
 mod errors;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod guards;
@@ -19,15 +28,26 @@ mod guards;
 mod job;
 #[cfg(feature = "async")]
 pub mod nonblocking;
+mod outcome;
+#[cfg(any(feature = "async", feature = "blocking"))]
+mod process;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod set;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
 mod slot;
+mod taken;
 
-pub use errors::{AcquireAllError, JobError, ReentrantError, ReleaseAllError};
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use degrading::{Scope, Scoped};
+pub use earlier::Earlier;
+#[cfg(any(feature = "async", feature = "blocking"))]
+pub use election::{Leader, Leading};
+pub use errors::{
+    AcquireAllError, ElectionError, JobError, LeadershipLost, ObserveError, ReentrantError, ReleaseAllError,
+};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
-#[cfg(any(feature = "async", feature = "blocking"))]
-pub use job::{JobOutcome, SkipReason, Skipped};
+pub use outcome::{JobOutcome, JobRun, SkipReason, Skipped, SlotAfter};
 pub use slot::{Mark, Slot};
+pub use taken::Taken;

@@ -1,12 +1,16 @@
 //! For async code on tokio.
 
 mod all;
+mod degrading;
+mod election;
 mod job;
 mod reentrant;
 
 use lock_async::Client;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use degrading::{Degrading, DegradingGuard};
+pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::Reentrant;
 
@@ -36,8 +40,14 @@ pub trait Kit {
     /// A lock that its holder can acquire again.
     fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
 
+    /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
+    fn degrading(&self, name: impl AsRef<str>) -> Degrading;
+
     /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
     fn job(&self, name: impl AsRef<str>) -> Job;
+
+    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
+    fn election(&self, name: impl AsRef<str>) -> Election;
 }
 
 impl Kit for Client {
@@ -49,7 +59,15 @@ impl Kit for Client {
         Reentrant::new(self.mutex(name))
     }
 
+    fn degrading(&self, name: impl AsRef<str>) -> Degrading {
+        Degrading::new(self.mutex(name))
+    }
+
     fn job(&self, name: impl AsRef<str>) -> Job {
         Job::new(self, name.as_ref())
+    }
+
+    fn election(&self, name: impl AsRef<str>) -> Election {
+        Election::new(self, name.as_ref())
     }
 }

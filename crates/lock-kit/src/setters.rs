@@ -3,6 +3,18 @@
 /// Sets the options of a type with a method `each`, which changes each mutex that it is made of.
 macro_rules! mutex_setters {
     () => {
+        $crate::setters::lock_setters!();
+
+        /// Sets what an acquire does while the store is away, as [`Mutex::on_unavailable`] does.
+        pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
+            self.each(|mutex| mutex.on_unavailable(on_unavailable))
+        }
+    };
+}
+
+/// The same, for a type that decides what to do while the store is away.
+macro_rules! lock_setters {
+    () => {
         /// Replaces all options, for instance by those of a configuration.
         pub fn options(self, options: ::lock_host::LockOptions) -> Self {
             self.each(|mutex| mutex.options(options.clone()))
@@ -69,9 +81,25 @@ macro_rules! job_setters {
         /// work panics. Then a slot may be run more than once, and partly. That is also so if the store does not confirm the
         /// mark when the work is done. Without this, such a slot counts as run.
         ///
-        /// Work that returns an error has a result: its slot counts as run, with or without this.
+        /// Work that returns an error has a result: with [`run`](Self::run), its slot counts as run, with or without this. To run it
+        /// again, use [`try_run`](Self::try_run).
         pub fn retry_after_crash(mut self) -> Self {
             self.plan.crashed = $crate::job::Crashed::HasNotRun;
+            self
+        }
+
+        /// Says that the schedule has a slot each time this much time has passed, in whole seconds. Then the run of a slot says which
+        /// slots before it [nobody has run](crate::JobRun::missed), which costs one request before the work begins, and one more for
+        /// each such slot. A new job has missed all slots that are not too old.
+        pub fn every(mut self, span: ::std::time::Duration) -> Self {
+            self.plan.earlier = Some($crate::Earlier::Every(span));
+            self
+        }
+
+        /// The same as [`every`](Self::every) for a schedule whose slots are not evenly spread: these are some of the slots before the
+        /// one that is to run, such as the last one. A slot in the list that nobody has run is only reported if none after it has run.
+        pub fn previous(mut self, slots: impl IntoIterator<Item = $crate::Slot>) -> Self {
+            self.plan.earlier = Some($crate::Earlier::Slots(slots.into_iter().collect()));
             self
         }
 
@@ -113,4 +141,4 @@ macro_rules! job_setters {
     };
 }
 
-pub(crate) use {job_setters, mutex_setters};
+pub(crate) use {job_setters, lock_setters, mutex_setters};

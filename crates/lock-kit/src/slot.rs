@@ -7,11 +7,15 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use lock_core::Invalid;
+use lock_core::inspect::Entry;
+use lock_core::{Invalid, Note};
 
 const WHAT: &str = "slot of a job";
 const REMEDY: &str =
     "give the time at which the schedule calls for the run, such as 2026-11-21T03:00 (UTC) or 2026-11-21T03:00+01:00";
+
+/// How the reason of a job begins that runs for a slot.
+const WHY: &str = "slot ";
 
 /// For how much longer a slot is remembered than it is accepted. Chosen: clocks that are wrong by more than a day are noticed.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -57,6 +61,32 @@ impl Slot {
     /// The time.
     pub fn time(self) -> SystemTime {
         self.0.into()
+    }
+
+    /// Why the lock of a job is held that runs for this slot: the slot, and what the job says. So others see which slot runs. A
+    /// long reason is cut.
+    pub fn why(self, why: &str) -> String {
+        let mut text = format!("{WHY}{self}");
+        if !why.is_empty() {
+            text.push_str(": ");
+            text.push_str(why);
+        }
+        while text.len() > Note::WHY_BYTES_MAX {
+            text.pop();
+        }
+        text
+    }
+
+    /// The slot that such a reason names, and what the job says.
+    pub(crate) fn of_why(why: &str) -> Option<(Self, &str)> {
+        let reason = why.strip_prefix(WHY)?;
+        let (slot, why) = reason.split_once(": ").unwrap_or((reason, ""));
+        Some((slot.parse().ok()?, why))
+    }
+
+    /// The slot this much earlier, if there is one.
+    pub(crate) fn earlier(self, by: Duration) -> Option<Self> {
+        self.time().checked_sub(by).and_then(|time| Self::at(time).ok())
     }
 }
 
@@ -117,10 +147,21 @@ impl Mark {
         let keep = retain.saturating_add(CLOCKS_DIFFER).saturating_add(ahead);
         Ok(Self { name: format!("{job}@{slot}"), keep })
     }
+
+    /// The slot that a lock marks for good, from what a store shows of it; `None` if it marks none, or is only held by a run that may
+    /// still leave the slot free.
+    pub fn shown(lock: &Entry) -> Option<Slot> {
+        // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted. A lease ends much sooner.
+        let is_kept = lock.remaining.is_some_and(|left| left > CLOCKS_DIFFER / 2);
+        let (_, slot) = lock.name.as_str().rsplit_once('@')?;
+        slot.parse().ok().filter(|parsed: &Slot| is_kept && parsed.to_string() == slot)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use lock_core::Holder;
+
     use super::*;
 
     fn slot(text: &str) -> Slot {
@@ -157,6 +198,20 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_names_the_slot() {
+        let slot = slot("2026-11-21T03:00");
+        assert_eq!(slot.why(""), "slot 2026-11-21T03:00:00Z");
+        assert_eq!(slot.why("the report: all"), "slot 2026-11-21T03:00:00Z: the report: all");
+        for why in ["", "the report: all"] {
+            let text = slot.why(why);
+            assert_eq!(Slot::of_why(&text), Some((slot, why)));
+        }
+        let long = slot.why(&"\u{e4}".repeat(100));
+        assert_eq!((Note::check_why(&long), Slot::of_why(&long).map(|(named, _)| named)), (Ok(()), Some(slot)));
+        assert_eq!([Slot::of_why("the report"), Slot::of_why("slot machine")], [None, None]);
+    }
+
+    #[test]
     fn a_slot_is_remembered_for_longer_than_it_is_accepted() {
         let (slot, day) = (slot("2026-11-21T03:00"), Duration::from_secs(24 * 60 * 60));
         let mark = |now| Mark::of("nightly", slot, 7 * day, now);
@@ -166,5 +221,22 @@ mod tests {
         let error = mark(slot.time() + 7 * day + Duration::from_secs(1)).unwrap_err().to_string();
         assert!(error.contains("it is older than 7days"), "{error}");
         assert_eq!(mark(slot.time() - 30 * day).unwrap().keep, 38 * day);
+    }
+
+    #[test]
+    fn a_mark_is_told_from_other_locks() {
+        let shown = |name: &str, left: Option<u64>| {
+            let remaining = left.map(|hours| Duration::from_secs(hours * 60 * 60));
+            Mark::shown(&Entry::exclusive(name.parse().unwrap(), Holder::Foreign, remaining, 0))
+        };
+        assert_eq!(shown("a@b@2026-11-21T03:00:00Z", Some(13)), Some(slot("2026-11-21T03:00")));
+        for (name, left) in [
+            ("nightly@2026-11-21T03:00:00Z", Some(1)),
+            ("nightly@2026-11-21T03:00:00Z", None),
+            ("nightly@2026-11-21T03:00", Some(13)),
+            ("nightly", Some(13)),
+        ] {
+            assert_eq!(shown(name, left), None, "{name} {left:?}");
+        }
     }
 }

@@ -10,13 +10,14 @@ use crate::step::root;
 /// Pages of which a reader sees everything, with the most lines that they may have.
 const SHORT: [(&str, usize); 1] = [("docs/performance.md", 150)];
 
-/// The pages at the root and below `docs`.
+/// The pages at the root, of the examples, and below `docs`.
 pub(super) fn run() -> Result<()> {
     for (page, limit) in SHORT {
         let lines = read(&root().join(page))?.lines().count();
         ensure!(lines <= limit, "{page} has {lines} lines; it may have {limit}");
     }
     let mut pages = pages(root())?;
+    pages.extend(self::pages(&root().join("examples"))?);
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {
         pages.extend(self::pages(&folder)?);

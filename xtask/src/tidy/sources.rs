@@ -25,6 +25,7 @@ impl Package {
 pub(super) fn packages() -> Result<Vec<Package>> {
     let mut folders = vec![root().join("bench"), root().join("bench/measure"), root().join("xtask")];
     folders.extend(entries(&root().join("crates"))?);
+    folders.extend(entries(&root().join("examples"))?);
     folders.extend(entries(&root().join("tests"))?);
     let mut packages = Vec::new();
     for folder in folders.into_iter().filter(|folder| folder.join("Cargo.toml").exists()) {

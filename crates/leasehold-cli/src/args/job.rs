@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use leasehold::kit::{Mark, Slot};
+use leasehold::kit::{Earlier, Mark, Slot};
 use lock_core::{Invalid, LockName, parse_duration};
 
 use crate::durations::human;
 use crate::exit::{Exit, Failure};
-use crate::job::{Crashed, Job};
+use crate::job::{Crashed, Failed, Job};
 
 /// What is left behind after a run.
 #[derive(Debug, Args)]
@@ -27,6 +27,21 @@ pub(crate) struct JobArgs {
     /// Without this, the slot is marked before the command begins, and such a slot counts as run.
     #[arg(long, requires = "slot")]
     retry_after_crash: bool,
+    /// Let another machine run the slot if the command ends with an exit code other than 0, or cannot be started.
+    ///
+    /// Then --at-least does not apply either. Without this, such a slot counts as run.
+    #[arg(long, requires = "slot")]
+    retry_after_failure: bool,
+    /// Warn about slots before this one that nobody has run, if the schedule has one each time this much time has passed.
+    ///
+    /// Those after the last one that has run are reported, once. They are not run.
+    #[arg(long, value_name = "DURATION", requires = "slot", conflicts_with = "previous", value_parser = every)]
+    every: Option<Duration>,
+    /// The same for a schedule whose slots are not evenly spread: warn if nobody has run this slot, which is before the one to run.
+    ///
+    /// Can be given several times.
+    #[arg(long, value_name = "TIME", requires = "slot")]
+    previous: Vec<Slot>,
     /// Let nobody have the lock for this time after the command has begun, even if it ends sooner.
     #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = at_least)]
     at_least: Option<Duration>,
@@ -48,8 +63,15 @@ impl JobArgs {
         self.check_at_most(shortest)?;
         let mark = |slot| Mark::of(name.as_str(), slot, self.retain, SystemTime::now());
         let crashed = if self.retry_after_crash { Crashed::HasNotRun } else { Crashed::HasRun };
+        let failed = if self.retry_after_failure { Failed::HasNotRun } else { Failed::HasRun };
         let marked = self.slot.map(|slot| Ok((slot, mark(slot)?))).transpose()?;
-        Ok(Job { marked, crashed, at_least: self.at_least, at_most: self.at_most })
+        let before = |slot| self.earlier().before(name.as_str(), slot, self.retain, SystemTime::now());
+        let earlier = self.slot.map(before).transpose()?.unwrap_or_default();
+        Ok(Job { marked, earlier, crashed, failed, at_least: self.at_least, at_most: self.at_most })
+    }
+
+    fn earlier(&self) -> Earlier {
+        self.every.map_or_else(|| Earlier::Slots(self.previous.clone()), Earlier::Every)
     }
 
     fn check_at_most(&self, shortest: Duration) -> Result<(), Invalid> {
@@ -70,6 +92,10 @@ impl JobArgs {
 
 fn retain(text: &str) -> Result<Duration, Invalid> {
     parse_duration("retain", text)
+}
+
+fn every(text: &str) -> Result<Duration, Invalid> {
+    parse_duration("every", text)
 }
 
 fn at_most(text: &str) -> Result<Duration, Invalid> {

@@ -2,8 +2,9 @@
 
 use std::fs::remove_dir_all;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
+use std::time::Duration;
 
 use leasehold::BackendConfig;
 use lock_core::LockName;
@@ -11,38 +12,34 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::account::Account;
 use super::place::Place;
-use super::raw::Raw;
+use super::raw::{Fence, Raw};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::run::signals;
 use crate::store::Store;
 
-/// Where the account and the locks are: everything that a worker needs to find them.
+/// Where the data and the locks are: everything that a worker needs to find them.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Ground {
     place: Place,
     locks: Store,
     prefix: String,
-    /// Locked for writing, and never unlocked, once the demo is interrupted.
+    /// What is cleared, without the prefix.
+    keys: Vec<String>,
+    /// Held during each request. Locked for writing, and never unlocked, once the demo is interrupted.
     #[serde(skip)]
     closed: Arc<RwLock<()>>,
 }
 
 impl Ground {
-    /// Held during each change to the account or a naive lock: nothing is written once the demo is interrupted.
-    pub(crate) fn stay_open(&self) -> RwLockReadGuard<'_, ()> {
-        self.closed.read().unwrap_or_else(PoisonError::into_inner)
+    fn at(place: Place, locks: Store, prefix: String, keys: Vec<String>) -> Self {
+        Self { place, locks, prefix, keys, closed: Arc::default() }
     }
 
-    fn at(place: Place, locks: Store, prefix: String) -> Self {
-        Self { place, locks, prefix, closed: Arc::default() }
-    }
-
-    /// Opens one more connection for the account and the naive locks.
+    /// Opens one more connection for the data and the naive locks.
     pub(crate) fn open_raw(&self) -> Result<Box<dyn Raw>, Failure> {
-        self.place.open()
+        Ok(Box::new(WhileOpen { raw: self.place.open()?, closed: self.closed.clone() }))
     }
 
     /// Opens one more client of `leasehold`.
@@ -50,29 +47,20 @@ impl Ground {
         Locks::connect(&self.locks)
     }
 
-    /// The account.
-    pub(crate) fn account(&self) -> Account {
-        Account { balance: format!("{}balance", self.prefix), highest_token: format!("{}token", self.prefix) }
+    /// The key of something in the store. It is removed at the end if its name was given to [`Tidy::open`].
+    pub(crate) fn key(&self, what: &str) -> String {
+        format!("{}{what}", self.prefix)
     }
 
-    /// The key of the naive locks.
-    pub(crate) fn lock_key(&self) -> String {
-        format!("{}naive-lock", self.prefix)
+    /// The name of a lock of `leasehold`.
+    pub(crate) fn lock_name(&self, what: &str) -> Result<LockName, Failure> {
+        self.key(what).parse().map_err(|error| Failure::system("cannot name the lock", error))
     }
 
-    /// The name of the lock of `leasehold`.
-    pub(crate) fn lock_name(&self) -> Result<LockName, Failure> {
-        format!("{}lock", self.prefix).parse().map_err(|error| Failure::system("cannot name the lock", error))
-    }
-
-    /// Empties the account and removes the naive lock.
+    /// Removes all data.
     pub(crate) fn clear(&self) -> Result<(), Failure> {
-        let mut raw = self.open_raw()?;
-        let Account { balance, highest_token } = self.account();
-        for key in [balance, highest_token, self.lock_key()] {
-            raw.delete(&key)?;
-        }
-        Ok(())
+        let mut raw = self.place.open()?;
+        self.keys.iter().try_for_each(|what| raw.delete(&self.key(what)).map(drop))
     }
 
     fn remove(&self) -> Result<(), Failure> {
@@ -86,6 +74,49 @@ impl Ground {
     }
 }
 
+/// A connection on which nothing is written once the demo is interrupted.
+struct WhileOpen {
+    raw: Box<dyn Raw>,
+    closed: Arc<RwLock<()>>,
+}
+
+impl WhileOpen {
+    fn ask<T>(&mut self, request: impl FnOnce(&mut dyn Raw) -> Result<T, Failure>) -> Result<T, Failure> {
+        let _open = self.closed.read().unwrap_or_else(PoisonError::into_inner);
+        request(&mut *self.raw)
+    }
+}
+
+impl Raw for WhileOpen {
+    fn get(&mut self, key: &str) -> Result<Option<u64>, Failure> {
+        self.ask(|raw| raw.get(key))
+    }
+
+    fn set(&mut self, key: &str, value: u64) -> Result<(), Failure> {
+        self.ask(|raw| raw.set(key, value))
+    }
+
+    fn set_if_absent(&mut self, key: &str, value: u64, expiry: Option<Duration>) -> Result<bool, Failure> {
+        self.ask(|raw| raw.set_if_absent(key, value, expiry))
+    }
+
+    fn renew(&mut self, key: &str, expiry: Duration) -> Result<Option<u64>, Failure> {
+        self.ask(|raw| raw.renew(key, expiry))
+    }
+
+    fn delete(&mut self, key: &str) -> Result<Option<u64>, Failure> {
+        self.ask(|raw| raw.delete(key))
+    }
+
+    fn compare_and_delete(&mut self, key: &str, value: u64) -> Result<bool, Failure> {
+        self.ask(|raw| raw.compare_and_delete(key, value))
+    }
+
+    fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure> {
+        self.ask(|raw| raw.set_fenced(key, value, fence))
+    }
+}
+
 /// A ground that is cleaned up in any case.
 pub(crate) struct Tidy {
     pub(crate) ground: Ground,
@@ -94,26 +125,26 @@ pub(crate) struct Tidy {
 }
 
 impl Tidy {
-    /// Opens the store of a URL, or a file in the directory for temporary files.
-    pub(crate) fn open(url: Option<&str>) -> Result<Self, Failure> {
+    /// Opens the store of a URL, or a file in the directory for temporary files, for data under these keys.
+    pub(crate) fn open(url: Option<&str>, keys: Vec<String>) -> Result<Self, Failure> {
         let tidy = match url {
-            None => Self::in_file(None)?,
-            Some(url) => Self::at(url)?,
+            None => Self::in_file(None, keys)?,
+            Some(url) => Self::at(url, keys)?,
         };
         tidy.ground.open_locks()?;
         tidy.leave_on_signal()?;
         Ok(tidy)
     }
 
-    fn at(url: &str) -> Result<Self, Failure> {
+    fn at(url: &str, keys: Vec<String>) -> Result<Self, Failure> {
         let store = Store::choose(Some(url))?.shared()?;
         let config = store.config().map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
         match config {
-            BackendConfig::Sqlite(_) => Self::in_file(Some(url)),
+            BackendConfig::Sqlite(_) => Self::in_file(Some(url), keys),
             BackendConfig::Redis(config) => {
                 let prefix = config.prefix().map_or_else(String::new, |prefix| format!("{prefix}:"));
                 let prefix = format!("{prefix}{}", own_prefix()?);
-                let ground = Ground::at(Place::Redis(url.to_owned()), store, prefix);
+                let ground = Ground::at(Place::Redis(url.to_owned()), store, prefix, keys);
                 Ok(Self { ground, shown: config.shown_url().to_owned() })
             }
             BackendConfig::Memory(_) | _ => {
@@ -122,13 +153,13 @@ impl Tidy {
         }
     }
 
-    fn in_file(locks: Option<&str>) -> Result<Self, Failure> {
+    fn in_file(locks: Option<&str>, keys: Vec<String>) -> Result<Self, Failure> {
         let prefix = own_prefix()?;
         let directory = scratch_directory()?;
         let shown = locks.unwrap_or("a temporary SQLite file").to_owned();
         let locks = locks.map_or_else(|| Store::File(directory.join("locks.db")), |url| Store::Url(url.to_owned()));
         let place = Place::Sqlite(directory.join("account.db"));
-        Ok(Self { ground: Ground::at(place, locks, prefix), shown })
+        Ok(Self { ground: Ground::at(place, locks, prefix, keys), shown })
     }
 
     /// Removes everything.

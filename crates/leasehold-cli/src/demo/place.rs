@@ -34,6 +34,7 @@ mod tests {
 
     use lock_core::FencingToken;
     use test_support::RedisServer;
+    use test_support::bounds::wait_for;
 
     use super::super::raw::Fence;
     use super::*;
@@ -64,6 +65,15 @@ mod tests {
         assert!(!raw.set_if_absent("b", 3, None).unwrap());
     }
 
+    fn renews_what_has_not_expired(place: &Place) {
+        let mut raw = place.open().unwrap();
+        assert_eq!(raw.renew("d", Duration::from_secs(60)).unwrap(), None);
+        raw.set("d", 7).unwrap();
+        assert_eq!(raw.renew("d", Duration::from_millis(50)).unwrap(), Some(7));
+        wait_for("the number to expire", || raw.get("d").unwrap().is_none().then_some(()));
+        assert_eq!(raw.renew("d", Duration::from_secs(60)).unwrap(), None);
+    }
+
     fn refuses_lower_tokens(place: &Place) {
         let mut raw = place.open().unwrap();
         let mut write = |value, token| {
@@ -80,6 +90,7 @@ mod tests {
     fn all(place: &Place) {
         keeps_its_promises(place);
         forgets_what_has_expired(place);
+        renews_what_has_not_expired(place);
         refuses_lower_tokens(place);
     }
 

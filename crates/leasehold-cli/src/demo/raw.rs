@@ -25,6 +25,9 @@ pub(crate) trait Raw: Send {
     /// Sets a number if there is none, with this expiry or none; says whether it did.
     fn set_if_absent(&mut self, key: &str, value: u64, expiry: Option<Duration>) -> Result<bool, Failure>;
 
+    /// Gives the number a new expiry, unconditionally, and returns it.
+    fn renew(&mut self, key: &str, expiry: Duration) -> Result<Option<u64>, Failure>;
+
     /// Deletes the number, and returns it.
     fn delete(&mut self, key: &str) -> Result<Option<u64>, Failure>;
 

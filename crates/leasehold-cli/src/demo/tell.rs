@@ -4,9 +4,8 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
-use super::stage::{STAGES, Stage};
-use super::story::Story;
 use crate::exit::Failure;
 
 /// How often the spinner turns.
@@ -46,9 +45,9 @@ impl Teller {
         Self { form, progress }
     }
 
-    /// A stage begins.
-    pub(crate) fn announce(&self, number: usize, stage: &Stage) {
-        let text = format!("stage {number} of {}: {}", STAGES.len(), stage.title);
+    /// A stage begins, the first with number 1.
+    pub(crate) fn announce(&self, number: usize, of: usize, label: &str) {
+        let text = format!("stage {number} of {of}: {label}");
         match &self.progress {
             Progress::Turning(bar) => bar.set_message(text),
             Progress::Lines => {
@@ -68,15 +67,15 @@ impl Teller {
         }
     }
 
-    /// Tells the end.
-    pub(crate) fn end(self, story: &Story) -> Result<(), Failure> {
+    /// Tells the end: the last part as text, or the whole as one object.
+    pub(crate) fn end(self, text: &str, whole: &impl Serialize) -> Result<(), Failure> {
         if let Progress::Turning(bar) = &self.progress {
             bar.finish_and_clear();
         }
         match self.form {
-            Form::Text => print(&story.chart()),
+            Form::Text => print(text),
             Form::Json => {
-                let json = serde_json::to_string(story);
+                let json = serde_json::to_string(whole);
                 print(&json.map_err(|error| Failure::system("cannot write JSON", error))?)
             }
         }

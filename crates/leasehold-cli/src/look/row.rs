@@ -1,5 +1,6 @@
 //! A lock as JSON, for scripts.
 
+use leasehold::kit::Mark;
 use lock_core::inspect::{Entry, Held};
 use lock_core::{Holder, Mode, ModeKind, NameKind};
 use serde::Serialize;
@@ -12,6 +13,8 @@ use crate::locks::is_gone;
 pub(super) struct Row<'a> {
     name: &'a str,
     held: bool,
+    /// The slot of a schedule that this lock marks; null if it marks none.
+    marks: Option<String>,
     /// Of several holders, the one whose lease ends last.
     #[serde(flatten)]
     who: Who<'a>,
@@ -69,6 +72,7 @@ impl<'a> Row<'a> {
         Row {
             name,
             held: false,
+            marks: None,
             who: Who::default(),
             remaining_ms: None,
             waiters: 0,
@@ -87,6 +91,7 @@ impl<'a> From<&'a Entry> for Row<'a> {
         Row {
             name: entry.name.as_str(),
             held: true,
+            marks: Mark::shown(entry).map(|slot| slot.to_string()),
             who: Who::from(&entry.holder),
             remaining_ms: entry.remaining.map(millis),
             waiters: entry.waiters,

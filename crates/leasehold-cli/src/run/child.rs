@@ -7,11 +7,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use humantime::format_duration;
-use lock_core::Moment;
+use lock_core::{Budget, Moment};
 use lock_host::{Clock, HostClock};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use super::budget::Budget;
 use super::channel::Channel;
 use super::group::{self, Group};
 use super::guard;

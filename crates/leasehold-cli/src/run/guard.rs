@@ -18,11 +18,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Parser;
-use lock_core::{Invalid, Moment, parse_duration};
+use lock_core::{Budget, Invalid, Moment, parse_duration};
 use lock_host::{Clock, HostClock};
 use rustix::process::{Pid, Signal};
 
-use super::budget::Budget;
 use super::channel::{Channel, sleep_on};
 use super::group::{self, Group, Leader};
 use super::process;

@@ -27,13 +27,11 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{FLUSH_WITHIN, Fairness, FencingToken};
+use lock_core::{Budget, Fairness};
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use self::budget::Budget;
-pub(crate) use self::budget::smallest_ttl;
 use self::child::{Child, Plan};
 use self::failures::{lost, unguardable};
 use self::lookup::cannot_execute;
@@ -54,9 +52,6 @@ use crate::log::{Form, Log};
 use crate::report::{CommandEnd, Report, Tone, Voice};
 use crate::store::Store;
 use crate::wish::{Patience, Wish};
-
-/// How often to ask a store whether an unanswered release has taken effect.
-const RELEASE_POLL: Duration = Duration::from_millis(20);
 
 /// What the terminal sends for Ctrl-C and Ctrl-\.
 const TYPED: [i32; 2] = [SIGINT, SIGQUIT];
@@ -86,6 +81,7 @@ fn work(args: &RunArgs, terminal: Option<&Terminal>) -> Exit {
     let outcome =
         outcome.and_then(|()| Session::prepare(args, terminal, &mut voice, &mut report)).and_then(Session::run);
     let exit = outcome.unwrap_or_else(|failure| {
+        report.schedule.skipped = failure.skipped.as_deref().map(Into::into);
         report.message = Some(failure.message);
         failure.exit
     });
@@ -133,8 +129,8 @@ impl<'a> Session<'a> {
         voice: &'a mut Voice,
         report: &'a mut Report,
     ) -> Result<Self, Failure> {
-        let budget = Budget::new(args.ttl, args.grace)?;
-        let job = args.job.job(&args.name, budget.shortest_run())?;
+        let budget = budget::divide(args.ttl, args.grace)?;
+        let job = args.job.job(&args.name, budget::shortest_run(budget))?;
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
@@ -161,9 +157,11 @@ impl<'a> Session<'a> {
         self.report.slot = hold.slot();
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
-        let verdict = hold.begin().and_then(|()| self.run_command(&hold));
-        let overrun = self.job.overrun(HostClock.now().since(got), self.budget.end_of_run());
-        let (verdict, marked) = leaving::settle(&mut hold, verdict, overrun);
+        let begun = hold.begin().map(|()| self.look_back(&locks));
+        let verdict = begun.and_then(|()| self.run_command(&hold));
+        let overrun = self.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
+        let (verdict, slotted) = leaving::settle(&mut hold, &self.job, verdict, overrun);
+        let marked = slotted.map(|slotted| leaving::free(slotted, &locks, self.voice));
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
@@ -173,6 +171,13 @@ impl<'a> Session<'a> {
             Ok(exit) => released.and(marked).map(|()| exit),
             failed => failed,
         }
+    }
+
+    /// Says which earlier slots nobody has run.
+    fn look_back(&mut self, locks: &Locks) {
+        let missed = locks.missed(&self.job);
+        leaving::warn_of_missed(&self.report.name, &missed, self.voice);
+        self.report.schedule.missed = missed.iter().map(ToString::to_string).collect();
     }
 
     fn acquire(&mut self) -> Result<(Locks, Hold), Failure> {
@@ -225,7 +230,7 @@ impl<'a> Session<'a> {
         let token = hold.token();
         match hold.release() {
             // It is repeated while this process lives, for example if the connection had broken.
-            Parted::Unknown(_) if self.is_over_soon(locks, token) => {
+            Parted::Unknown(_) if leaving::is_over_soon(locks, &self.args.name, token) => {
                 self.voice.note(&format!("released {} on a retry", self.args.name));
                 Ok(())
             }
@@ -242,17 +247,6 @@ impl<'a> Session<'a> {
                 Ok(())
             }
         }
-    }
-
-    fn is_over_soon(&self, locks: &Locks, token: FencingToken) -> bool {
-        let until = HostClock.now() + FLUSH_WITHIN;
-        while HostClock.now() < until {
-            match locks.is_over(&self.args.name, token) {
-                Some(true) => return true,
-                Some(false) | None => std::thread::sleep(RELEASE_POLL),
-            }
-        }
-        false
     }
 
     fn judge(&mut self, verdict: Verdict) -> Result<Exit, Failure> {

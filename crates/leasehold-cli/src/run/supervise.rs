@@ -4,11 +4,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lock_core::Moment;
+use lock_core::{Budget, Moment};
 use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGINT, SIGKILL, SIGTTIN, SIGTTOU};
 
-use super::budget::Budget;
 use super::channel::sleep_on;
 use super::child::Child;
 use super::signals::Signals;

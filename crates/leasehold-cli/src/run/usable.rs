@@ -3,11 +3,10 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lock_core::{Moment, Ttl};
+use lock_core::{Budget, Moment, Ttl};
 use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
-use super::budget::{Budget, USABLE_MIN};
 use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use crate::exit::{Exit, Failure};
@@ -52,7 +51,7 @@ pub(super) fn usable_deadline(
     signals: &mut Signals,
 ) -> Result<Moment, Failure> {
     let give_up_at = HostClock.now() + ttl.get() * PATIENCE_IN_TTLS;
-    if lease.deadline().since(HostClock.now()) < budget.kept() + USABLE_MIN {
+    if !budget.is_enough(lease.deadline().since(HostClock.now())) {
         lease.renew();
     }
     loop {
@@ -66,7 +65,7 @@ pub(super) fn usable_deadline(
             return Err(Failure::new(Exit::Interrupted(signal), message));
         }
         let (now, deadline) = (HostClock.now(), lease.deadline());
-        if deadline.since(now) >= budget.kept() + USABLE_MIN {
+        if budget.is_enough(deadline.since(now)) {
             return Ok(deadline);
         }
         if now >= give_up_at {

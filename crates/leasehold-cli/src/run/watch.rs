@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::Moment;
-
-use super::budget::Budget;
+use lock_core::{Budget, Moment};
 
 /// Timers do not advance while a machine is suspended, but the clock of the deadline does: so this is the longest sleep
 /// before the next look at it.

@@ -72,15 +72,26 @@ async fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn degrading(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.degrading("refill:42").wait(Duration::from_secs(5)).acquire().await?;
+    match guard.fencing_token() {
+        Some(token) => println!("the only one anywhere, with token {token}"),
+        None => println!("the only one in this process: {:?}", guard.error()),
+    }
+    guard.release().await?;
+    Ok(())
+}
+
 fn send_report(token: FencingToken) -> String {
     format!("the report, under token {token}")
 }
 
 async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     let slot: Slot = "2099-11-21T03:00".parse()?;
-    let job = locks.job("nightly").slot(slot).at_most(Duration::from_secs(3600));
+    let day = Duration::from_secs(24 * 3600);
+    let job = locks.job("nightly").slot(slot).every(day).at_most(Duration::from_secs(3600));
     match job.run(async |guard| send_report(guard.fencing_token())).await? {
-        JobOutcome::Ran(report) => println!("sent {report}"),
+        JobOutcome::Ran(run) => println!("sent {}; missed: {:?}", run.value, run.missed),
         JobOutcome::Skipped(skipped) => println!("{skipped}"),
     }
     Ok(())
@@ -105,6 +116,7 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     another_limit(&locks).await?;
     sets(&locks).await?;
     again(&locks).await?;
+    degrading(&locks).await?;
     jobs(&locks).await?;
     tickets(&locks).await?;
     latches(&locks).await

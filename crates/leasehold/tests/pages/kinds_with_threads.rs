@@ -5,7 +5,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use leasehold::blocking::{Client, Guard, Kit};
-use leasehold::kit::JobOutcome;
+use leasehold::kit::{JobOutcome, Scope};
 
 fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").wait(Duration::from_secs(5));
@@ -54,6 +54,15 @@ fn again(locks: &Client) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn degrading(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let guard = locks.degrading("refill:42").acquire()?;
+    if guard.scope() == Scope::Process {
+        println!("other processes may refill it as well");
+    }
+    guard.release()?;
+    Ok(())
+}
+
 fn latches(locks: &Client) -> Result<(), Box<dyn Error>> {
     let loaded = locks.latch("load:2026-11-22");
     loaded.expect(2)?;
@@ -71,8 +80,8 @@ fn fetch(guard: &Guard) -> u64 {
 
 fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     let job = locks.job("poll").at_least(Duration::from_secs(50));
-    if let JobOutcome::Ran(mails) = job.run(fetch)? {
-        println!("{mails} mails");
+    if let JobOutcome::Ran(run) = job.run(fetch)? {
+        println!("{} mails", run.value);
     }
     Ok(())
 }
@@ -96,6 +105,7 @@ fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     permits(&locks)?;
     sets(&locks)?;
     again(&locks)?;
+    degrading(&locks)?;
     jobs(&locks)?;
     tickets(&locks)?;
     latches(&locks)

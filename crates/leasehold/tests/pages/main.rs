@@ -3,9 +3,11 @@
 #![cfg(feature = "full")]
 
 mod cookbook;
+mod elections;
 mod fencing;
 mod kinds;
 mod kinds_with_threads;
+mod locked;
 mod readme;
 
 /// Code without its comments and layout.
@@ -25,12 +27,14 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("readme.rs"),
         include_str!("kinds.rs"),
         include_str!("kinds_with_threads.rs"),
+        include_str!("locked.rs"),
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
+        include_str!("elections.rs"),
     ];
     let here: String = files.map(bare).concat();
     let pages = [
-        (include_str!("../../../../README.md"), 3),
+        (include_str!("../../../../README.md"), 4),
         (include_str!("../../../../docs/kinds/mutex.md"), 2),
         (include_str!("../../../../docs/kinds/read-write.md"), 2),
         (include_str!("../../../../docs/kinds/semaphore.md"), 4),
@@ -38,9 +42,12 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/kinds/reentrant.md"), 2),
         (include_str!("../../../../docs/kinds/latch.md"), 2),
         (include_str!("../../../../docs/kinds/ticket.md"), 2),
+        (include_str!("../../../../docs/kinds/locked.md"), 2),
         (include_str!("../../../../docs/fencing.md"), 7),
         (include_str!("../../../../docs/cookbook.md"), 2),
         (include_str!("../../../../docs/kinds/job.md"), 2),
+        (include_str!("../../../../docs/kinds/election.md"), 3),
+        (include_str!("../../../../docs/kinds/degrading.md"), 2),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);

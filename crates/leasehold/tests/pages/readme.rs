@@ -43,6 +43,35 @@ async fn with_tokio(row: Row) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+enum SyncError {
+    Lock(leasehold::WhileHeldError),
+    Write(io::Error),
+}
+
+impl From<leasehold::WhileHeldError> for SyncError {
+    fn from(error: leasehold::WhileHeldError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+impl From<io::Error> for SyncError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+struct Tenants {
+    locks: leasehold::Client,
+}
+
+impl Tenants {
+    #[leasehold::locked(client = self.locks, name = "sync:{tenant}", ttl = "30s", wait = "5s", guard = guard)]
+    async fn sync(&self, tenant: &str, row: Row) -> Result<(), SyncError> {
+        write(guard.fencing_token(), row).await?;
+        Ok(())
+    }
+}
+
 fn with_threads() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::blocking::connect("sqlite:locks.db")?;
     let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) };

@@ -128,6 +128,10 @@ impl Station {
         if !error.kind().is_transient() || adoption.is_exhausted() {
             return self.refuse_adoption(now, &adoption, error.into());
         }
+        let failing_since = *self.failing_since.get_or_insert(now);
+        if adoption.join.gives_up_after(now.since(failing_since.max(adoption.since)), &self.policy) {
+            return self.refuse_adoption(now, &adoption, error.into());
+        }
         let pause = self.dice.jittered(pace::retry(adoption.tries.saturating_sub(1)));
         (adoption.progress, adoption.trouble) = (Progress::Due(now + pause), Some(error));
         self.adoptions.push(adoption);

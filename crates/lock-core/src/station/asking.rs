@@ -88,6 +88,9 @@ impl Station {
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
+        if result.is_ok() {
+            self.failing_since = None;
+        }
         if let Some((asked_at, replacement)) = self.take_replacement(id) {
             self.on_replacement_answer(now, asked_at, replacement, result);
         } else if let Some((asked_at, adoption)) = self.take_adopting(id) {
@@ -189,10 +192,10 @@ impl Station {
     }
 
     pub(super) fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
-        let again = error.kind().is_transient() && self.queueing(&quest) == Queueing::Wanted;
         if error.kind().is_transient() {
-            self.fail_impatient(quest.turn, &error);
+            self.fail_impatient(now, quest.turn, &error);
         }
+        let again = error.kind().is_transient() && self.queueing(&quest) == Queueing::Wanted;
         if !again {
             self.refuse_served(quest.turn, error.clone().into());
         }

@@ -59,7 +59,7 @@ impl Station {
         quest.granted = Some(grant.lease.tokens.width());
         let error = too_slow(quest.terms.ttl);
         if quest.stale_answers > 1 {
-            self.fail_impatient(quest.turn, &error);
+            self.fail_impatient(now, quest.turn, &error);
         }
         if quest.stale_answers < STALE_ANSWERS_MAX {
             quest.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));

@@ -112,7 +112,7 @@ impl Station {
         }
     }
 
-    /// The store has granted this lease, so it has none that excludes it: whoever holds under one here has lost it.
+    /// The store has granted this lease, so it has none that excludes it. What is held under one here is lost.
     pub(super) fn lose_excluded(&mut self, now: Moment, granted: &Lease) {
         let is_older = |held: &Lease| held.tokens.high() < granted.tokens.low();
         let is_excluded = |held: &Lease| match (granted.terms.mode, held.terms.mode) {
@@ -197,6 +197,9 @@ impl Station {
         asked_at: Moment,
         answer: Result<Renewed, BackendError>,
     ) {
+        if answer.is_ok() {
+            self.failing_since = None;
+        }
         let Some(tenure) = self.tenure_of(owner) else { return };
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
@@ -213,7 +216,7 @@ impl Station {
             Err(error) => {
                 tenure.last_error = Some(error.clone());
                 if tenure.word_asked_at.is_some() {
-                    self.fail_impatient(None, &error);
+                    self.fail_impatient(now, None, &error);
                 }
             }
         }

@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Refusal,
+    Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Policy, Refusal,
     ReleaseRequest, Released, Renewed, Terms, Ticket,
 };
 
@@ -27,6 +29,8 @@ pub struct Join {
     pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
+    /// What it does while the store is away.
+    pub on_unavailable: OnUnavailable,
     /// How many answers of the store it waits for at most. A claim that is under way already is the first.
     pub attempts: Option<NonZeroU32>,
     /// Whether it may be served before those who came first, if it fits.
@@ -35,6 +39,13 @@ pub struct Join {
     pub max_hold: Option<Duration>,
     /// What it says of itself.
     pub note: Note,
+}
+
+impl Join {
+    /// Whether it gives up when requests have failed for so long.
+    pub(super) fn gives_up_after(&self, outage: Duration, policy: &Policy) -> bool {
+        self.on_unavailable == OnUnavailable::Fail && outage >= policy.within(self.terms.ttl)
+    }
 }
 
 /// How long a waiter waits.
@@ -46,6 +57,20 @@ pub enum Patience {
     Until(Moment),
     /// For as long as it takes.
     Forever,
+}
+
+/// What a waiter does while the store is away: does not answer, or answers that it cannot serve now.
+///
+/// A waiter that does not wait gets the error of the first request, whatever is set here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnUnavailable {
+    /// It goes on waiting. If the store is still away when the wait is over, it gets the error of the latest request.
+    #[default]
+    Wait,
+    /// It gets the error of the store once requests have failed for an operation timeout, which is a second for most leases. For
+    /// other holders it waits as long as it would have done otherwise.
+    Fail,
 }
 
 /// How a turn ends.

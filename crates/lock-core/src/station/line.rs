@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::io::{Join, TurnId};
-use crate::{Fairness, Mode, Moment, Patience, Queueing, Terms, Width};
+use crate::{Fairness, Mode, Moment, OnUnavailable, Patience, Queueing, Terms, Width};
 
 /// A waiter in line.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ enum Limit {
     Deadline(Moment),
     /// The answer with this number, unless it is a grant.
     Answer(u64),
+    /// A store that is away.
+    Outage,
 }
 
 impl Waiter {
@@ -38,7 +40,11 @@ impl Waiter {
             Patience::Forever => None,
         };
         let (turn, last_answer) = (self.join.turn, self.last_answer.map(Limit::Answer));
-        patience.into_iter().chain(last_answer).map(move |limit| (limit, turn))
+        let outage = match self.join.on_unavailable {
+            OnUnavailable::Fail => Some(Limit::Outage),
+            OnUnavailable::Wait => None,
+        };
+        patience.into_iter().chain(last_answer).chain(outage).map(move |limit| (limit, turn))
     }
 }
 
@@ -133,9 +139,18 @@ impl Line {
 
     /// Takes out those of the waiters that do not wait that are like this.
     pub(super) fn take_impatient(&mut self, is_it: impl Fn(TurnId) -> bool) -> Vec<Waiter> {
-        let impatient = self.limits.range((Limit::Impatience, TurnId(0))..);
-        let impatient = impatient.take_while(|(limit, _)| *limit == Limit::Impatience).map(|(_, turn)| *turn);
-        let turns: Vec<_> = impatient.filter(|turn| is_it(*turn)).collect();
+        self.take_with(Limit::Impatience, |waiter| is_it(waiter.join.turn))
+    }
+
+    /// Takes out those of the waiters that give up while the store is away that are like this.
+    pub(super) fn take_failing(&mut self, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        self.take_with(Limit::Outage, is_it)
+    }
+
+    fn take_with(&mut self, limit: Limit, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        let limited = self.limits.range((limit, TurnId(0))..).take_while(|(other, _)| *other == limit);
+        let waiters = limited.filter_map(|(_, turn)| self.get(*turn));
+        let turns: Vec<_> = waiters.filter(|waiter| is_it(waiter)).map(|waiter| waiter.join.turn).collect();
         turns.into_iter().filter_map(|turn| self.leave(turn)).collect()
     }
 
@@ -158,7 +173,7 @@ impl Line {
     pub(super) fn next_deadline(&self) -> Option<Moment> {
         match self.first_limit(Limit::Deadline(Moment::ORIGIN))? {
             (Limit::Deadline(end), _) => Some(end),
-            (Limit::Impatience | Limit::Answer(_), _) => None,
+            (Limit::Impatience | Limit::Answer(_) | Limit::Outage, _) => None,
         }
     }
 
@@ -213,7 +228,16 @@ mod tests {
             let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
             line.join(
                 at(0),
-                Join { turn, terms, patience, attempts: None, fairness: Fairness::Fair, max_hold: None, note },
+                Join {
+                    turn,
+                    terms,
+                    patience,
+                    on_unavailable: OnUnavailable::Wait,
+                    attempts: None,
+                    fairness: Fairness::Fair,
+                    max_hold: None,
+                    note,
+                },
             );
         }
         line
@@ -281,6 +305,16 @@ mod tests {
     }
 
     #[test]
+    fn those_who_give_up_while_the_store_is_away_leave_alone() {
+        let mut line = line(&[Patience::Never, Patience::Until(at(5)), Patience::Forever]);
+        let failing = Join { on_unavailable: OnUnavailable::Fail, ..line.leave(TurnId(2)).unwrap().join };
+        line.join(at(1), failing);
+        assert_eq!(turns(&line.take_failing(|waiter| waiter.since > at(1))), [0; 0]);
+        assert_eq!(turns(&line.take_failing(|_| true)), [2]);
+        assert_eq!((turns(line.iter()), line.next_deadline()), (vec![1, 3], None));
+    }
+
+    #[test]
     fn the_line_keeps_the_order_of_the_turns() {
         let mut line = line(&[Patience::Forever; 3]);
         let late = line.leave(TurnId(2)).unwrap();
@@ -304,6 +338,7 @@ mod tests {
                     turn,
                     terms: TERMS,
                     patience,
+                    on_unavailable: OnUnavailable::Wait,
                     attempts: None,
                     fairness: Fairness::Fair,
                     max_hold: None,

@@ -71,7 +71,7 @@ pub use by_turn::ByTurn;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
-pub use io::{Action, ActionId, Input, Join, Leaving, Output, Patience, Reply, Request, TurnId};
+pub use io::{Action, ActionId, Input, Join, Leaving, OnUnavailable, Output, Patience, Reply, Request, TurnId};
 use line::Line;
 use owners::Owners;
 use pending::PendingReleases;
@@ -97,6 +97,8 @@ pub struct Station {
     /// Those who want to go on with a lease that was detached.
     adoptions: Few<Box<Adoption>>,
     pending_releases: PendingReleases,
+    /// When the first request failed since the store has last answered one.
+    failing_since: Option<Moment>,
     floor: Floors,
     /// The owner of the last claim, until its release is answered.
     last_asked: Option<Owner>,
@@ -121,6 +123,7 @@ impl Station {
             quests: Few::default(),
             adoptions: Few::default(),
             pending_releases: PendingReleases::default(),
+            failing_since: None,
             floor: Floors::default(),
             last_asked: None,
             last_action: 0,

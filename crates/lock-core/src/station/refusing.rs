@@ -61,10 +61,17 @@ impl Station {
         self.refuse(turns(waiters), &Refusal::Busy { holder });
     }
 
-    /// The same, and the waiter with this turn if it does not wait.
-    pub(super) fn fail_impatient(&mut self, own: Option<TurnId>, error: &BackendError) {
-        let has_none = |turn| self.quests.iter().all(|quest| quest.turn != Some(turn));
-        let waiters = self.line.take_impatient(|turn| own == Some(turn) || has_none(turn));
+    /// A request that may succeed later has failed. Rejects those that do not wait for that: of the waiter with this turn, and of
+    /// those that have no quest of their own.
+    pub(super) fn fail_impatient(&mut self, now: Moment, own: Option<TurnId>, error: &BackendError) {
+        let failing_since = *self.failing_since.get_or_insert(now);
+        let is_served = |turn| own == Some(turn) || self.quests.iter().all(|quest| quest.turn != Some(turn));
+        let mut waiters = self.line.take_impatient(is_served);
+        let gives_up = |waiter: &Waiter| {
+            let since = failing_since.max(waiter.since);
+            is_served(waiter.join.turn) && waiter.join.gives_up_after(now.since(since), &self.policy)
+        };
+        waiters.extend(self.line.take_failing(gives_up));
         self.refuse(turns(waiters), &Refusal::Error(error.clone().into()));
     }
 

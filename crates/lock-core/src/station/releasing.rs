@@ -116,7 +116,10 @@ impl Station {
             self.outbox.push_back(Output::Ended { turn, result });
         }
         match result {
-            Ok(_) => self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner),
+            Ok(_) => {
+                self.failing_since = None;
+                self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner);
+            }
             Err(error) if error.kind().is_transient() && now < pending.over_at => {
                 self.release_again(now, pending, error);
             }
@@ -133,7 +136,7 @@ impl Station {
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
         if (self.common().is_none() || self.is_semaphore()) && self.is_held_back() {
-            self.fail_impatient(None, &error);
+            self.fail_impatient(now, None, &error);
         }
     }
 }

@@ -27,7 +27,8 @@ pub enum WithoutToken {
 ///
 /// The writes of different holders take turns: a later one waits until the service has answered the earlier ones, and earlier ones
 /// are refused from then on. So the service has to have written when it answers, and should limit its own time. If it writes
-/// to a database, check the token there as well: then several servers can check it, and a restart forgets nothing.
+/// to a database, check the token there as well: then several servers can check it, and a restart forgets nothing. The service
+/// finds the token of each request among its extensions, as a [`FencingToken`](lock_core::FencingToken).
 ///
 /// Put authentication outside of it: a client that sends too high a token shuts out the others, and each path that was written to
 /// takes about a hundred bytes until the process ends.
@@ -56,11 +57,13 @@ impl FencingLayer {
         Self { without, ..self }
     }
 
-    /// What the request needs to be let in. `None`: nothing.
-    fn wanted(&self, parts: &Parts) -> Result<Option<Wanted>, Denial> {
+    /// What the request needs to be let in. `None`: nothing. Passes its token on to the service.
+    fn wanted(&self, parts: &mut Parts) -> Result<Option<Wanted>, Denial> {
+        let token = token(&parts.headers)?;
+        token.map(|token| parts.extensions.insert(token));
         let reads = parts.method.is_safe();
         let resource = || (self.resource)(parts);
-        match token(&parts.headers)? {
+        match token {
             Some(token) if reads => self.gate.check_read(&resource(), token).map(|()| None).map_err(Denial::Late),
             Some(token) => Ok(Some(Wanted { resource: resource(), token })),
             None if reads || self.without == WithoutToken::Admit => Ok(None),
@@ -114,8 +117,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let spare = self.inner.clone();
         let mut ready = std::mem::replace(&mut self.inner, spare); // it is this one that was asked whether it is ready
-        let (parts, body) = request.into_parts();
-        let wanted = self.layer.wanted(&parts);
+        let (mut parts, body) = request.into_parts();
+        let wanted = self.layer.wanted(&mut parts);
         let gate = Arc::clone(&self.layer.gate);
         Box::pin(async move {
             let admitted = match wanted {

@@ -117,6 +117,33 @@ fn a_write_without_a_token_is_428_or_let_through() {
     assert_eq!((put(open, None, "x").status().as_u16(), store.value().as_str()), (200, "x"));
 }
 
+/// Answers with the token that the layer has found.
+#[derive(Clone)]
+struct Echo;
+
+impl Service<Request<String>> for Echo {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<String>) -> Self::Future {
+        let token = request.extensions().get::<FencingToken>();
+        ready(Ok(Response::new(token.map(ToString::to_string).unwrap_or_default())))
+    }
+}
+
+#[test]
+fn the_service_finds_the_token_among_the_extensions() {
+    let layer = FencingLayer::new(Arc::default()).without_token(WithoutToken::Admit);
+    let found = |method, token| send(layer.layer(Echo), request(method, "/x", token, "")).into_body();
+    assert_eq!((found(Method::PUT, Some("34")), found(Method::PUT, None)), ("34".into(), "".into()));
+    assert_eq!(found(Method::GET, Some("35")), "35");
+}
+
 #[test]
 fn what_is_not_one_token_is_400() {
     let (store, service) = fenced();

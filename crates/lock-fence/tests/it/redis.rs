@@ -50,6 +50,8 @@ fn a_deleted_or_expired_value_keeps_its_fence() {
         let text = Fenced::new("text").unwrap();
         text.set_for(token(34), "new", Duration::from_micros(1)).run(redis).unwrap();
         assert_eq!(redis.pttl::<_, i64>(text.fence_key()).unwrap(), -1);
+        text.set_for(token(34), "lasting", Duration::MAX).run(redis).unwrap();
+        assert_eq!(redis.get::<_, String>("text").unwrap(), "lasting");
         text.set(token(35), "new").run(redis).unwrap();
         assert!(text.del(token(36)).run(redis).unwrap());
         assert!(!text.del(token(36)).run(redis).unwrap());

@@ -3,8 +3,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use lock_core::station::{Join, Leaving};
 use lock_core::{
-    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, Operation, Patience, Released,
-    Terms, TokenRange, Ttl, Waiting, Width,
+    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, OnUnavailable, Operation,
+    Patience, Released, Terms, TokenRange, Ttl, Waiting, Width,
 };
 
 use super::*;
@@ -50,6 +50,7 @@ impl Rig {
             turn,
             terms: Terms::exclusive(Ttl::DEFAULT),
             patience,
+            on_unavailable: OnUnavailable::Wait,
             attempts: None,
             fairness: Fairness::Fair,
             max_hold: None,

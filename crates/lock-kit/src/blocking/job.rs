@@ -3,11 +3,15 @@
 use std::time::{Duration, SystemTime};
 
 use lock_blocking::{Client, Guard, Mutex};
+use lock_core::{AcquireError, LockName, Lost};
 use lock_host::{Clock, HostClock};
 
 use crate::errors::JobError;
-use crate::job::{Crashed, JobOutcome, Plan, SkipReason, Skipped, counted};
+use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
+use crate::outcome::{JobOutcome, JobRun, Skipped, SlotAfter};
 use crate::setters::job_setters;
+use crate::slot::Slot;
+use crate::taken::Taken;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
 ///
@@ -36,7 +40,7 @@ use crate::setters::job_setters;
 /// assert!(sent.ran().is_some());
 /// match job.run(|_| "sent twice")? {
 ///     JobOutcome::Ran(done) => panic!("{done}"),
-///     JobOutcome::Skipped(skipped) => println!("{skipped}"), // its slot 2099-11-21T03:00:00Z was taken by pid 4711 on web-3
+///     JobOutcome::Skipped(skipped) => println!("{skipped}"), // its slot 2099-11-21T03:00:00Z has run, by pid 4711 on web-3
 /// }
 /// # Ok(())
 /// # }
@@ -68,55 +72,150 @@ impl Job {
     /// # Blocking
     /// For as long as the work takes, and for a few operation timeouts; before that for the [`wait`](Self::wait).
     pub fn run<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<JobOutcome<T>, JobError> {
-        let Held { guard, mark } = match self.begin()? {
+        self.run_judged(work, |_| Work::Done)
+    }
+
+    /// The same for work that may fail. After work that returns an error, the slot is free, and the lock of the job is not kept for
+    /// `at_least`: the next machine that calls for the slot runs it. The outcome says whether the store has [confirmed
+    /// that](JobRun::slot); if not, the slot may count as run.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run). The error of the work is in the outcome.
+    ///
+    /// # Blocking
+    /// As [`run`](Self::run).
+    pub fn try_run<T, E>(
+        &self,
+        work: impl FnOnce(&Guard) -> Result<T, E>,
+    ) -> Result<JobOutcome<Result<T, E>>, JobError> {
+        if self.plan.slot.is_some() && self.client.inspect().is_none() {
+            return Err(unseen(&self.client.capabilities()).into());
+        }
+        self.run_judged(work, Work::of)
+    }
+
+    fn run_judged<T>(&self, work: impl FnOnce(&Guard) -> T, judge: fn(&T) -> Work) -> Result<JobOutcome<T>, JobError> {
+        let Held { guard, mark, earlier } = match self.begin()? {
             Ok(held) => held,
             Err(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
         let began = HostClock.now();
         let mark = match mark {
-            Some((mark, keep)) if self.plan.crashed == Crashed::HasRun => {
-                mark.release_keeping(keep).map_err(JobError::NotMarked)?;
-                None
-            }
-            Some(_) | None => mark,
+            Some(mark) => Some(mark.before_work(self.plan.crashed)?),
+            None => None,
         };
+        let missed = self.missed(earlier);
         // Marking the slot may have taken longer than the lease lasted.
         let done = guard.check().map(|()| work(&guard)).and_then(|done| guard.check().map(|()| done));
-        let done = match mark {
-            Some((mark, keep)) if done.is_ok() => counted(done, mark.release_keeping(keep)),
-            Some(_) | None => done,
+        let ended = done.as_ref().ok().map(judge);
+        let (done, slot) = match mark {
+            Some(mark) => self.settle(mark, done, ended),
+            None => (done, SlotAfter::None),
         };
         let released = match self.plan.keep_after(HostClock.now().since(began)) {
-            Some(keep) if done.is_ok() => guard.release_keeping(keep),
+            Some(keep) if done.is_ok() && ended == Some(Work::Done) => guard.release_keeping(keep),
             Some(_) | None => guard.release(),
         };
-        Ok(JobOutcome::Ran(counted(done, released)?))
+        let value = counted(done, released)?;
+        Ok(JobOutcome::Ran(JobRun { value, slot, missed }))
     }
 
     /// Acquires the mark of the slot, and then the lock of the job.
     fn begin(&self) -> Result<Result<Held, Skipped>, JobError> {
-        let mark = match self.plan.mark(SystemTime::now(), &self.client.capabilities())? {
+        let now = SystemTime::now();
+        let wanted = self.plan.mark(now, &self.client.capabilities())?;
+        let earlier = self.plan.earlier(now)?;
+        if !earlier.is_empty() && self.client.inspect().is_none() {
+            return Err(unseen(&self.client.capabilities()).into());
+        }
+        let mark = match wanted {
             None => None,
-            Some((wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder()? {
-                Ok(mark) => Some((mark, keep)),
-                Err(busy) => return Ok(Err(self.plan.skipped(SkipReason::SlotTaken, busy.holder))),
+            Some((slot, wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder()? {
+                Ok(guard) => Some(Mark::Held { guard, keep }),
+                Err(busy) => return Ok(Err(self.look(self.plan.taken(slot, busy.holder), &busy.name)?)),
             },
         };
         match self.mutex(self.plan.job()).acquire() {
-            Ok(guard) => Ok(Ok(Held { guard, mark })),
+            Ok(guard) => Ok(Ok(Held { guard, mark, earlier })),
             Err(error) => {
-                if let Some((mark, _)) = mark {
+                if let Some(Mark::Held { guard, .. }) = mark {
                     // If the store does not confirm that, the mark ends with its ttl.
-                    _ = mark.release();
+                    _ = guard.release();
                 }
                 Ok(Err(self.plan.not_acquired(error)?))
             }
         }
     }
+
+    /// How far the run of a slot is that was taken.
+    fn look(&self, taken: Taken, mark: &LockName) -> Result<Skipped, AcquireError> {
+        let job: LockName = taken.job.parse()?;
+        let Some(inspect) = self.client.inspect() else { return Ok(taken.skipped(None, None)) };
+        // In this order: a slot is marked after the job was acquired.
+        let mark = inspect.holder(mark, Taken::LOOK_WITHIN).ok().flatten();
+        let job = inspect.holder(&job, Taken::LOOK_WITHIN).ok().flatten();
+        Ok(taken.skipped(mark, job))
+    }
+
+    /// The earlier slots that nobody has run, oldest first, as far as the store answers.
+    fn missed(&self, earlier: Vec<(Slot, LockName)>) -> Vec<Slot> {
+        let mut missed = Vec::new();
+        for (slot, mark) in earlier {
+            let Some(inspect) = self.client.inspect() else { break };
+            let Ok(None) = inspect.holder(&mark, Taken::LOOK_WITHIN) else { break };
+            missed.push(slot);
+        }
+        missed.reverse();
+        missed
+    }
+
+    /// Marks the slot after work that is done, if it is not marked yet, and frees it after work that failed.
+    fn settle<T>(&self, mark: Mark, done: Result<T, Lost>, ended: Option<Work>) -> (Result<T, Lost>, SlotAfter) {
+        match (mark, ended) {
+            (Mark::Held { guard, keep }, Some(Work::Done)) => {
+                let released = guard.release_keeping(keep);
+                let slot = SlotAfter::HasRun.confirmed(&released);
+                (counted(done, released), slot)
+            }
+            (Mark::Held { guard, .. }, Some(Work::Failed)) => (done, SlotAfter::Free.confirmed(&guard.release())),
+            (Mark::Kept(marked), Some(Work::Failed)) => (done, self.free(&marked)),
+            (Mark::Held { .. }, None) => (done, SlotAfter::Unknown),
+            (Mark::Kept(_), Some(Work::Done) | None) => (done, SlotAfter::HasRun),
+        }
+    }
+
+    /// Frees a slot that is marked.
+    fn free(&self, Marked { name, token }: &Marked) -> SlotAfter {
+        let Some(inspect) = self.client.inspect() else { return SlotAfter::Unknown };
+        SlotAfter::Free.confirmed(&inspect.revoke(name, *token, Taken::LOOK_WITHIN))
+    }
 }
 
-/// What a run holds: the lock of the job, and the mark of its slot with how long it is to be kept.
+/// What a run holds: the lock of the job, and the mark of its slot. And earlier slots, latest first.
 struct Held {
     guard: Guard,
-    mark: Option<(Guard, Duration)>,
+    mark: Option<Mark>,
+    earlier: Vec<(Slot, LockName)>,
+}
+
+/// The mark of a slot.
+enum Mark {
+    /// Its lock is held, and is to be kept for this time.
+    Held { guard: Guard, keep: Duration },
+    /// Its lock is kept.
+    Kept(Marked),
+}
+
+impl Mark {
+    /// The work is about to begin.
+    fn before_work(self, crashed: Crashed) -> Result<Self, JobError> {
+        match (self, crashed) {
+            (Self::Held { guard, keep }, Crashed::HasRun) => {
+                let marked = Marked { name: guard.name().clone(), token: guard.fencing_token() };
+                guard.release_keeping(keep).map_err(JobError::NotMarked)?;
+                Ok(Self::Kept(marked))
+            }
+            (mark, Crashed::HasRun | Crashed::HasNotRun) => Ok(mark),
+        }
+    }
 }

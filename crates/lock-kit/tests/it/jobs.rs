@@ -17,13 +17,13 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The slot of the hour that began so many hours ago.
-fn slot(hours: u64) -> Slot {
+pub(crate) fn slot(hours: u64) -> Slot {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     Slot::at(SystemTime::UNIX_EPOCH + Duration::from_secs((now / 3600 - hours) * 3600)).unwrap()
 }
 
 #[track_caller]
-fn skipped<T>(outcome: Result<JobOutcome<T>, JobError>) -> Skipped {
+pub(crate) fn skipped<T>(outcome: Result<JobOutcome<T>, JobError>) -> Skipped {
     match outcome.unwrap() {
         JobOutcome::Skipped(skipped) => skipped,
         JobOutcome::Ran(_) => panic!("it ran"),
@@ -39,14 +39,14 @@ async fn a_slot_runs_once_on_every_store_that_can_keep_a_lock() {
         assert_eq!(job(&one).run(async |guard| guard.name().to_string()).await.unwrap().ran().unwrap(), "nightly");
         for client in [&one, &two] {
             let skipped = skipped(job(client).run(async |_| ()).await);
-            assert_eq!((skipped.reason, skipped.slot), (SkipReason::SlotTaken, Some(slot(1))));
+            assert_eq!((skipped.reason, skipped.slot), (SkipReason::SlotHasRun, Some(slot(1))));
             assert!(skipped.to_string().contains("the report"), "{skipped}");
         }
         let later = tokio::task::spawn_blocking(move || {
             let run = |slot| blocking::Kit::job(&threads, "nightly").slot(slot).run(|_| 7);
-            (skipped(run(slot(1))).reason, run(slot(0)).unwrap())
+            (skipped(run(slot(1))).reason, run(slot(0)).unwrap().ran())
         });
-        assert_eq!(later.await.unwrap(), (SkipReason::SlotTaken, JobOutcome::Ran(7)));
+        assert_eq!(later.await.unwrap(), (SkipReason::SlotHasRun, Some(7)));
     }
 }
 
@@ -80,7 +80,7 @@ fn a_quorum_refuses_slots_before_anything_is_sent_and_runs_jobs_without() {
         let JobError::Acquire(AcquireError::Backend(error)) = error else { panic!("{error}") };
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
-    assert_eq!(client.job("nightly").run(|_| 7), Ok(JobOutcome::Ran(7)));
+    assert_eq!(client.job("nightly").run(|_| 7).unwrap().ran(), Some(7));
 }
 
 #[tokio::test]
@@ -89,11 +89,11 @@ async fn at_least_keeps_the_lock_from_the_begin_of_the_run() {
     let bench = Bench::new();
     let client = bench.tokio();
     let job = client.job("poll").at_least(HOUR);
-    assert_eq!(job.run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+    assert_eq!(job.run(async |_| 7).await.unwrap().ran(), Some(7));
     bench.clock.advance(HOUR - 2 * SECOND);
     assert_eq!(skipped(job.run(async |_| ()).await).reason, SkipReason::Running);
     bench.clock.advance(2 * SECOND);
-    assert_eq!(job.run(async |_| 8).await, Ok(JobOutcome::Ran(8)));
+    assert_eq!(job.run(async |_| 8).await.unwrap().ran(), Some(8));
 }
 
 #[test]
@@ -102,10 +102,10 @@ fn at_least_keeps_the_lock_in_threads() {
     let bench = Bench::new();
     let client = bench.plain();
     let job = client.job("poll").at_least(HOUR);
-    assert_eq!(job.run(|_| 7), Ok(JobOutcome::Ran(7)));
+    assert_eq!(job.run(|_| 7).unwrap().ran(), Some(7));
     assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::Running);
     bench.clock.advance(HOUR);
-    assert_eq!(job.run(|_| 8), Ok(JobOutcome::Ran(8)));
+    assert_eq!(job.run(|_| 8).unwrap().ran(), Some(8));
 }
 
 #[tokio::test]
@@ -120,8 +120,9 @@ async fn work_is_stopped_when_it_takes_too_long() {
     });
     let Err(JobError::Lost(lost)) = outcome.await else { panic!("it was not stopped") };
     assert_eq!(lost.reason, LossReason::MaxHold);
-    assert_eq!(skipped(job.run(async |_| ()).await).reason, SkipReason::SlotTaken);
-    assert_eq!(client.job("nightly").slot(slot(1)).run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+    until("the lock to be free", || bench.free(&["nightly"]) == ["nightly"]).await;
+    assert_eq!(skipped(job.run(async |_| ()).await).reason, SkipReason::SlotHasRun);
+    assert_eq!(client.job("nightly").slot(slot(1)).run(async |_| 7).await.unwrap().ran(), Some(7));
 }
 
 #[test]
@@ -135,6 +136,18 @@ fn work_that_takes_too_long_in_a_thread_does_not_count() {
     });
     let Err(JobError::Lost(lost)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(lost.reason, LossReason::MaxHold);
+    assert!(lost.to_string().ends_with("allows; of a job, `at_most`"), "{lost}");
+}
+
+#[test]
+fn a_job_is_kept_and_remembered_for_the_longest_time_on_every_store() {
+    use blocking::Kit;
+    for store in Store::each() {
+        let job = store.plain().job("nightly").slot(slot(0)).at_least(Duration::MAX).retain(Duration::MAX);
+        assert_eq!(job.run(|_| 7).unwrap().ran(), Some(7));
+        assert_eq!(skipped(job.run(|_| ())).slot, Some(slot(0)));
+        assert_eq!(skipped(job.slot(slot(1)).run(|_| ())).reason, SkipReason::Running);
+    }
 }
 
 /// Neither can be stopped: a thread, and a task that awaits nothing.
@@ -145,10 +158,10 @@ async fn a_slot_whose_work_took_too_long_is_free_if_it_is_to_be_retried() {
     let overrun = || bench.clock.advance(10 * SECOND);
     let job = blocking::Kit::job(&one, "nightly").slot(slot(0)).at_most(10 * SECOND).retry_after_crash();
     assert!(matches!(job.run(|_| overrun()), Err(JobError::Lost(_))));
-    assert_eq!(job.run(|_| 7), Ok(JobOutcome::Ran(7)));
+    assert_eq!(job.run(|_| 7).unwrap().ran(), Some(7));
     let job = nonblocking::Kit::job(&two, "hourly").slot(slot(0)).at_most(10 * SECOND).retry_after_crash();
     assert!(matches!(job.run(async |_| overrun()).await, Err(JobError::Lost(_))));
-    assert_eq!(job.run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+    assert_eq!(job.run(async |_| 7).await.unwrap().ran(), Some(7));
 }
 
 /// Marks of slots take longer than a lease lasts.
@@ -196,15 +209,15 @@ async fn a_run_that_crashes_is_repeated_only_if_the_job_says_so() {
             let mut crash = Box::pin(crash.run(async |_| std::future::pending::<()>().await));
             let begun = async { until("the work to begin", || bench.free(&["nightly"]).is_empty()).await };
             tokio::select! { _ = &mut crash => panic!("it ended"), () = begun => {} }
-            assert_eq!(skipped(job(&two).run(async |_| ()).await).reason, SkipReason::SlotTaken);
+            assert_eq!(skipped(job(&two).run(async |_| ()).await).reason, SkipReason::SlotRuns);
         }
         until("the lock to be free", || bench.free(&["nightly"]) == ["nightly"]).await;
         if retries {
             let mark = format!("nightly@{}", slot(0));
             until("the mark to be free", || !bench.free(&[&mark]).is_empty()).await;
-            assert_eq!(job(&two).run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+            assert_eq!(job(&two).run(async |_| 7).await.unwrap().ran(), Some(7));
         }
-        assert_eq!(skipped(job(&two).run(async |_| ()).await).reason, SkipReason::SlotTaken);
+        assert_eq!(skipped(job(&two).run(async |_| ()).await).reason, SkipReason::SlotHasRun);
     }
 }
 
@@ -222,7 +235,7 @@ fn a_thread_that_panics_frees_its_slot_only_if_the_job_says_so() {
         });
         assert!(crash.join().is_err());
         assert_eq!(job.run(|_| 7).unwrap().ran(), retries.then_some(7));
-        assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::SlotTaken);
+        assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::SlotHasRun);
     }
 }
 
@@ -247,8 +260,8 @@ fn a_job_that_runs_is_not_run_and_its_slot_stays_free() {
         let skipped = skipped(two.job("nightly").slot(slot(0)).run(|_| ()));
         assert_eq!((skipped.reason, skipped.holder.is_some()), (SkipReason::Running, true));
     });
-    assert_eq!(outcome, Ok(JobOutcome::Ran(())));
-    assert_eq!(two.job("nightly").slot(slot(0)).run(|_| 7), Ok(JobOutcome::Ran(7)));
+    assert_eq!(outcome.unwrap().ran(), Some(()));
+    assert_eq!(two.job("nightly").slot(slot(0)).run(|_| 7).unwrap().ran(), Some(7));
 }
 
 #[tokio::test]
@@ -261,8 +274,8 @@ async fn a_job_that_runs_leaves_the_other_slot_free_for_tasks() {
         let skipped = skipped(job.run(async |_| ()).await);
         assert_eq!((skipped.reason, skipped.holder.is_some()), (SkipReason::Running, true));
     });
-    assert_eq!(outcome.await, Ok(JobOutcome::Ran(())));
-    assert_eq!(job.run(async |_| 7).await, Ok(JobOutcome::Ran(7)));
+    assert_eq!(outcome.await.unwrap().ran(), Some(()));
+    assert_eq!(job.run(async |_| 7).await.unwrap().ran(), Some(7));
 }
 
 /// By then, the slot is too old to be run.
@@ -272,18 +285,18 @@ fn a_slot_is_forgotten_a_day_after_it_is_too_old() {
     let bench = Bench::new();
     let client = bench.plain();
     let job = client.job("nightly").slot(slot(0)).retain(DAY);
-    assert_eq!(job.run(|_| 7), Ok(JobOutcome::Ran(7)));
+    assert_eq!(job.run(|_| 7).unwrap().ran(), Some(7));
     bench.clock.advance(2 * DAY - SECOND);
     assert_eq!(skipped(job.run(|_| ())).reason, SkipReason::SlotTaken);
     bench.clock.advance(SECOND);
-    assert_eq!(job.run(|_| 8), Ok(JobOutcome::Ran(8)));
+    assert_eq!(job.run(|_| 8).unwrap().ran(), Some(8));
 
     let old = client.job("nightly").slot(slot(25)).retain(DAY).run(|_| ());
     let Err(JobError::Acquire(AcquireError::Invalid(invalid))) = old else { panic!("{old:?}") };
     assert!(invalid.to_string().contains("it is older than 1day"), "{invalid}");
     let ahead = Slot::at(slot(0).time() + 2 * DAY).unwrap();
     let early = client.job("nightly").slot(ahead).retain(DAY);
-    assert_eq!(early.run(|_| 9), Ok(JobOutcome::Ran(9)));
+    assert_eq!(early.run(|_| 9).unwrap().ran(), Some(9));
     bench.clock.advance(2 * DAY + SECOND);
-    assert_eq!(skipped(early.run(|_| ())).reason, SkipReason::SlotTaken);
+    assert_eq!(skipped(early.run(|_| ())).reason, SkipReason::SlotHasRun);
 }

@@ -4,6 +4,9 @@
 mod all;
 mod all_blocking;
 mod circles;
+mod degrading;
+mod elections;
+mod job_outcomes;
 mod jobs;
 mod keeping;
 mod locations;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
-use lock_core::{Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, Patience, Terms, Ticket, Ttl, drift};
+use lock_core::{
+    Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, OnUnavailable, Patience, Terms, Ticket, Ttl, drift,
+};
 
 use super::latching::Call;
 use super::user::User;
@@ -183,7 +185,8 @@ impl<B: Backend> Process<B> {
         }
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
-        Join { turn, terms: Terms { mode, ttl }, patience, attempts: None, fairness, max_hold, note }
+        let (terms, on_unavailable) = (Terms { mode, ttl }, OnUnavailable::Wait);
+        Join { turn, terms, patience, on_unavailable, attempts: None, fairness, max_hold, note }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.

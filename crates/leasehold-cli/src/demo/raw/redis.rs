@@ -73,6 +73,10 @@ impl Raw for Server {
         self.ask(&set)
     }
 
+    fn renew(&mut self, key: &str, expiry: Duration) -> Result<Option<u64>, Failure> {
+        self.ask(cmd("GETEX").arg(key).arg("PX").arg(crate::durations::millis(expiry)))
+    }
+
     fn delete(&mut self, key: &str) -> Result<Option<u64>, Failure> {
         self.ask(cmd("GETDEL").arg(key))
     }

@@ -57,6 +57,11 @@ impl Raw for File {
         self.changes(sql, (key, value.cast_signed(), expiry.map(after), after(Duration::ZERO)))
     }
 
+    fn renew(&mut self, key: &str, expiry: Duration) -> Result<Option<u64>, Failure> {
+        let sql = "UPDATE raw SET expires = ?2 WHERE key = ?1 AND (expires IS NULL OR expires > ?3) RETURNING value";
+        self.number(sql, (key, after(expiry), after(Duration::ZERO)))
+    }
+
     fn delete(&mut self, key: &str) -> Result<Option<u64>, Failure> {
         let sql = "DELETE FROM raw WHERE key = ?1 AND (expires IS NULL OR expires > ?2) RETURNING value";
         self.number(sql, (key, after(Duration::ZERO)))

@@ -6,7 +6,8 @@ use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, reader, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
 use crate::{
-    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, Patience, Released, Renewed, Terms,
+    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, OnUnavailable, Patience, Released,
+    Renewed, Terms,
 };
 
 /// The waiter that an input adds.
@@ -20,7 +21,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 61] = [
+pub(super) const INPUTS: [(&str, Feed); 62] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -30,6 +31,13 @@ pub(super) const INPUTS: [(&str, Feed); 61] = [
     ("join for one answer, then busy", |rig| [rig.join_for_one_answer(NEW), rig.be_busy()].concat()),
     ("join for one answer, then claim failed", |rig| {
         [rig.join_for_one_answer(NEW), rig.fail(ErrorKind::Unreachable, Effect::None)].concat()
+    }),
+    ("join, gives up while the store is away, then claims fail for a second", |rig| {
+        let failing = rig.feed(Input::Join(Join { on_unavailable: OnUnavailable::Fail, ..join(NEW) }));
+        let first = rig.fail(ErrorKind::Unreachable, Effect::None);
+        rig.pass(Duration::from_secs(1));
+        let again = rig.feed(Input::Tick);
+        [failing, first, again, rig.fail(ErrorKind::Unreachable, Effect::None)].concat()
     }),
     ("join, other ttl", |rig| rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("20s")), ..join(NEW) }))),
     ("join, reads", |rig| rig.read(NEW)),

@@ -2,6 +2,7 @@
 
 mod adopting;
 mod at_once;
+mod away;
 mod barging;
 mod edges;
 mod floor;

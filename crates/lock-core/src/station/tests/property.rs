@@ -13,12 +13,17 @@ use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
-    Ability, Capabilities, Durability, Event, Fairness, Mode, ModeKind, Note, Patience, Policy, RequestOrder, Terms,
-    Waiting,
+    Ability, Capabilities, Durability, Event, Fairness, Mode, ModeKind, Note, OnUnavailable, Patience, Policy,
+    RequestOrder, Terms, Waiting,
 };
 
 /// Every way in which a store wakes waiters.
 const WAITINGS: [Waiting; 3] = [Waiting::QueueWithPush, Waiting::Queue, Waiting::Poll];
+
+/// Every third waiter gives up while the store is away.
+fn on_unavailable(turn: TurnId) -> OnUnavailable {
+    if turn.0.is_multiple_of(3) { OnUnavailable::Fail } else { OnUnavailable::Wait }
+}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -191,7 +196,8 @@ impl World {
         let Some(ticket) = self.tickets.get(pick % self.tickets.len().max(1)).cloned() else { return };
         let (turn, patience, note) = (self.next_turn(), self.patience(wait), Note::from_wire("1@test"));
         let terms = Terms { mode: ticket.mode(), ttl: ttl("3s") };
-        let join = Join { turn, terms, patience, attempts: None, fairness: Fairness::Fair, max_hold, note };
+        let (on_unavailable, fairness) = (on_unavailable(turn), Fairness::Fair);
+        let join = Join { turn, terms, patience, on_unavailable, attempts: None, fairness, max_hold, note };
         self.adopt(client, join, ticket);
     }
 
@@ -215,7 +221,8 @@ impl World {
         let turn = self.next_turn();
         let patience = self.patience(wait);
         let note = Note::from_wire("1@test");
-        self.join(client, Join { turn, terms, patience, attempts, fairness, max_hold, note });
+        let on_unavailable = on_unavailable(turn);
+        self.join(client, Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note });
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.

@@ -8,8 +8,8 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Stati
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, Fairness, FencingToken,
-    Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, Note, Operation, Owner, Patience, Policy, Released, Renewed,
-    RequestOrder, Slots, Terms, Ticket, TokenRange, Ttl, Waiting,
+    Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, Note, OnUnavailable, Operation, Owner, Patience, Policy,
+    Released, Renewed, RequestOrder, Slots, Terms, Ticket, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
@@ -60,6 +60,7 @@ pub(super) fn join(turn: u8) -> Join {
         turn: TurnId(u64::from(turn)),
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
+        on_unavailable: OnUnavailable::Wait,
         attempts: None,
         fairness: Fairness::Fair,
         max_hold: None,

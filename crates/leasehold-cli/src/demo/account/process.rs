@@ -1,4 +1,4 @@
-//! A worker in its own process, which is stopped in the middle of its first deposit.
+//! Workers in their own process. One alone may be stopped or killed in its first deposit.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::os::unix::process::CommandExt;
@@ -13,17 +13,17 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde::{Deserialize, Serialize};
 
 use super::diary::Diary;
-use super::gate::LastEntry;
-use super::worker::{Job, Worker};
+use super::memory::Memory;
+use super::worker::{Job, Worker, work_together};
 use crate::exit::{Exit, Failure};
 
 /// The first argument of such a process.
 pub(crate) const ROLE: &str = "demo-worker";
-/// How long it may take until it is stopped, and how often that is checked.
-const STOPPED_WITHIN: Duration = Duration::from_secs(20);
+/// How long it may take until its worker is stopped or killed, and how often that is checked.
+const STRUCK_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The command line of such a process: its job arrives on standard input, since it may contain a password.
+/// The command line of such a process: its jobs arrive on standard input, since they may contain a password.
 #[derive(Debug, Parser)]
 pub(crate) struct Role {}
 
@@ -34,32 +34,39 @@ enum Answer {
     Failed(String),
 }
 
-/// A worker whose process is stopped. Killed when dropped.
-pub(crate) struct Paused {
+/// A process with workers of its own. Killed when dropped.
+pub(crate) struct Process {
     process: Option<Child>,
     pid: Pid,
 }
 
-impl Paused {
-    /// Starts the process and waits until it is stopped.
-    pub(crate) fn start(job: &Job) -> Result<Self, Failure> {
-        let started = spawn(job).map_err(|error| Failure::system("cannot start a worker process", error))?;
+impl Process {
+    /// Starts a process for these workers. One alone goes first.
+    pub(crate) fn start(jobs: &[Job]) -> Result<Self, Failure> {
+        let started = spawn(jobs).map_err(|error| Failure::system("cannot start a worker process", error))?;
         let pid = Pid::from_child(&started);
-        let paused = Self { process: Some(started), pid };
-        let deadline = HostClock.now() + STOPPED_WITHIN;
-        while HostClock.now() < deadline {
-            match paused.look()? {
-                Look::Stopped => return Ok(paused),
-                Look::Running => thread::sleep(LOOK_EVERY),
-                // Its answer says why.
-                Look::Ended => return paused.answer().and_then(|_| Err(never_stopped())),
-            }
-        }
-        Err(never_stopped())
+        Ok(Self { process: Some(started), pid })
     }
 
-    /// Continues the process and waits for its answer.
+    /// Waits until its worker has been stopped or killed.
+    pub(crate) fn until_struck(self) -> Result<Self, Failure> {
+        let deadline = HostClock.now() + STRUCK_WITHIN;
+        while HostClock.now() < deadline {
+            match self.look()? {
+                Look::Stopped | Look::Killed => return Ok(self),
+                Look::Running => thread::sleep(LOOK_EVERY),
+                // Its answer says why.
+                Look::Ended => return self.answer().and_then(|_| Err(never_struck())),
+            }
+        }
+        Err(never_struck())
+    }
+
+    /// Continues the process if it was stopped, and waits for its answer. One that was killed has none.
     pub(crate) fn go_on(self) -> Result<Diary, Failure> {
+        if let Look::Killed = self.look()? {
+            return Ok(Diary::default());
+        }
         kill_process(self.pid, Signal::CONT).map_err(|error| Failure::system("cannot continue a worker", error))?;
         self.answer()
     }
@@ -70,11 +77,13 @@ impl Paused {
         Ok(match change.map_err(|error| Failure::system("cannot look at a worker process", error))? {
             None => Look::Running,
             Some(change) if change.stopped() => Look::Stopped,
+            Some(change) if change.killed() => Look::Killed,
             Some(_) => Look::Ended,
         })
     }
 
-    fn answer(mut self) -> Result<Diary, Failure> {
+    /// Waits until it has ended.
+    pub(crate) fn answer(mut self) -> Result<Diary, Failure> {
         let broken = |why: String| Failure::system("a worker process failed", why);
         let process = self.process.take().ok_or_else(|| broken("it is gone".to_owned()))?;
         let output = process.wait_with_output().map_err(|error| broken(error.to_string()))?;
@@ -86,7 +95,7 @@ impl Paused {
     }
 }
 
-impl Drop for Paused {
+impl Drop for Process {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().ok();
@@ -98,21 +107,22 @@ impl Drop for Paused {
 enum Look {
     Running,
     Stopped,
+    Killed,
     Ended,
 }
 
-fn never_stopped() -> Failure {
+fn never_struck() -> Failure {
     Failure::system("a worker process was never stopped", "it took too long")
 }
 
-fn spawn(job: &Job) -> std::io::Result<Child> {
+fn spawn(jobs: &[Job]) -> std::io::Result<Child> {
     let this = Path::new("/proc/self/exe");
     let mut command = if this.exists() { Command::new(this) } else { Command::new(std::env::current_exe()?) };
     // In its own group, so that Ctrl-Z and fg do not affect it.
     command.arg(ROLE).process_group(0);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut pipe) = child.stdin.take() {
-        serde_json::to_writer(&mut pipe, job)?;
+        serde_json::to_writer(&mut pipe, jobs)?;
         pipe.write_all(b"\n")?;
     }
     Ok(child)
@@ -128,9 +138,11 @@ pub(crate) fn main(_: &Role) -> Exit {
 fn work() -> Result<Diary, Failure> {
     die_with_parent();
     let mut line = String::new();
-    stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the job", error))?;
-    let job: Job = serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the job", "it is not one"))?;
-    Worker::new(&job, &LastEntry::now())?.go_first()?.work()
+    stdin().lock().read_line(&mut line).map_err(|error| Failure::system("cannot read the jobs", error))?;
+    let jobs: Vec<Job> =
+        serde_json::from_str(&line).map_err(|_| Failure::system("cannot read the jobs", "they are none"))?;
+    let memory = Memory::default();
+    work_together(jobs.iter().map(|job| Worker::new(job, &memory)).collect::<Result<_, _>>()?)
 }
 
 /// A stopped process that is never continued would stay forever.

@@ -2,8 +2,14 @@
 
 use lock_core::FencingToken;
 
-use super::raw::{Fence, Raw};
+use super::super::ground::Ground;
+use super::super::raw::{Fence, Raw};
 use crate::exit::Failure;
+
+/// The keys of the account with this number.
+pub(crate) fn keys(number: u32) -> [String; 2] {
+    [format!("balance:{number}"), format!("token:{number}")]
+}
 
 /// The account in its store. It has no lock: each request is atomic, but two requests are not.
 #[derive(Clone, Debug)]
@@ -22,6 +28,12 @@ pub(crate) enum Written {
 }
 
 impl Account {
+    /// The account with this number.
+    pub(crate) fn at(ground: &Ground, number: u32) -> Self {
+        let [balance, highest_token] = keys(number).map(|key| ground.key(&key));
+        Self { balance, highest_token }
+    }
+
     /// What is in it.
     pub(crate) fn read(&self, raw: &mut dyn Raw) -> Result<u64, Failure> {
         Ok(raw.get(&self.balance)?.unwrap_or(0))

@@ -1,0 +1,19 @@
+//! Captures that are not names of arguments.
+
+use leasehold::{Client, WhileHeldError};
+
+struct Tenant {
+    id: u32,
+}
+
+#[leasehold::locked(client = locks, name = "sync:{}")]
+async fn positional(locks: &Client, tenant: &Tenant) -> Result<(), WhileHeldError> {
+    Ok(())
+}
+
+#[leasehold::locked(client = locks, name = "sync:{tenant.id}")]
+async fn field(locks: &Client, tenant: &Tenant) -> Result<(), WhileHeldError> {
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! Who acquires the lock?
+
+#[leasehold::locked(name = "sync:{tenant}", ttl = "30s")]
+async fn sync(tenant: &str) -> Result<(), leasehold::WhileHeldError> {
+    Ok(())
+}
+
+fn main() {
+    drop(sync("acme"));
+}

@@ -1,0 +1,230 @@
+//! A lock that degrades to one of this process while the store is away.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use lock_blocking::{CancelToken, Guard, Mutex};
+use lock_core::{AcquireError, BackendError, Lost, OnUnavailable};
+use lock_host::ReleaseError;
+
+use crate::degrading::{Last, Scoped, Wish, away};
+use crate::process::Place;
+use crate::setters::lock_setters;
+
+/// A lock that degrades to one of this process while the store is away. Made by [`Kit::degrading`](super::Kit::degrading).
+///
+/// For work that should rather be done twice than not at all: refilling a cache, sending a reminder. The guard says which of the
+/// two it is: with [`Scope::Store`](crate::Scope::Store) it excludes all processes. With [`Scope::Process`](crate::Scope::Process)
+/// it excludes this process only, and **other processes may hold the lock at the same time**.
+///
+/// The store is away once requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
+/// timeout (a sixth of the ttl, but at most a second), or until the wait is over, and one more request has failed as well. The
+/// observers of the client are told (`Degraded`).
+///
+/// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource
+/// that checks tokens accepts what it does. It is never lost, and `max_hold` does not end it.
+///
+/// Within this process, all who acquire a lock in this way exclude each other, whatever the store says: first come, first served
+/// over all clients of the store. (Clients that were given a pool do not know their server: for them, the name alone counts.) A
+/// [`mutex`](lock_blocking::Client::mutex) of the same name does not know of this line: it asks the store alone, and gets the lock
+/// although this process holds it with a degraded guard. So use `degrading` wherever this process uses the name.
+///
+/// # Examples
+/// ```
+/// # use lock_kit::blocking as leasehold;
+/// # use lock_kit::Scope;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = lock_memory::MemoryStore::default();
+/// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+/// use std::time::Duration;
+/// use leasehold::Kit;
+///
+/// let guard = locks.degrading("refill:42").wait(Duration::from_secs(5)).acquire()?;
+/// match guard.scope() {
+///     Scope::Store => println!("the only one anywhere"),
+///     Scope::Process => println!("the only one in this process: {:?}", guard.error()),
+/// }
+/// guard.release()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a lock does nothing until it is acquired"]
+pub struct Degrading(Mutex);
+
+impl Degrading {
+    pub(super) fn new(mutex: Mutex) -> Self {
+        Self(mutex)
+    }
+
+    lock_setters!();
+
+    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
+        Self(change(self.0))
+    }
+
+    /// Waits for the lock: first for those of this process that came before, and then at the store.
+    ///
+    /// # Errors
+    /// As [`Mutex::acquire`], but not for a store that is away.
+    ///
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, plus at most four operation timeouts.
+    pub fn acquire(&self) -> Result<DegradingGuard, AcquireError> {
+        self.enter(None, Mutex::acquire)
+    }
+
+    /// The same, until another thread cancels the wait.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), and `Cancelled` if the token was cancelled first.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire), and for at most four operation timeouts after the token was cancelled.
+    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<DegradingGuard, AcquireError> {
+        self.enter(Some(cancel), |mutex| mutex.acquire_with(cancel))
+    }
+
+    fn enter(
+        &self,
+        cancel: Option<&CancelToken>,
+        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
+    ) -> Result<DegradingGuard, AcquireError> {
+        let wish = Wish::new(self.0.member()?);
+        let place = wish.join();
+        in_turn(&wish, &place, cancel)?;
+        loop {
+            match acquire(&self.at_store(&wish)) {
+                Ok(guard) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
+                Err(error) => _ = away(error)?,
+            }
+            // The wait may have been shorter than it takes to get an answer.
+            match wish.last(self.0.try_acquire_or_holder())? {
+                Last::Granted(guard) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
+                Last::Held => {}
+                Last::Away(error) => return Ok(self.degrade(wish, place, error)),
+            }
+        }
+    }
+
+    /// Takes the lock if it is free; `None` if it is held, here or elsewhere.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
+    ///
+    /// # Blocking
+    /// For at most four operation timeouts.
+    pub fn try_acquire(&self) -> Result<Option<DegradingGuard>, AcquireError> {
+        let wish = Wish::new(self.0.member()?);
+        let place = wish.join();
+        if !place.is_first() {
+            return Ok(None);
+        }
+        let mut answer = self.0.try_acquire();
+        if let Err(error) = answer {
+            away(error)?;
+            answer = self.0.try_acquire();
+        }
+        match answer {
+            Ok(guard) => Ok(guard.map(|guard| DegradingGuard { held: Scoped::of(guard), place })),
+            Err(error) => Ok(Some(self.degrade(wish, place, away(error)?))),
+        }
+    }
+
+    fn degrade(&self, wish: Wish, place: Place, error: BackendError) -> DegradingGuard {
+        self.0.degraded(wish.waited(), &error);
+        DegradingGuard { held: wish.degraded(error), place }
+    }
+
+    /// The lock at the store, for what is left of the wait.
+    fn at_store(&self, wish: &Wish) -> Mutex {
+        let mutex = self.0.clone().on_unavailable(OnUnavailable::Fail);
+        if let Some(left) = wish.left() { mutex.wait(left) } else { mutex }
+    }
+}
+
+/// Waits for those of this process that came before.
+fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<(), AcquireError> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let _watch = cancel.map(|cancel| {
+        let waker = waker.clone();
+        cancel.watch(move || waker.wake())
+    });
+    while place.poll_first(&waker).is_pending() {
+        if cancel.is_some_and(CancelToken::is_cancelled) {
+            return Err(AcquireError::Cancelled);
+        }
+        match wish.left() {
+            Some(Duration::ZERO) => return Err(wish.timed_out(None)),
+            Some(left) => thread::park_timeout(left),
+            None => thread::park(),
+        }
+    }
+    Ok(())
+}
+
+/// Wakes a thread that waits for its turn.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Proof that a [`Degrading`] lock is held, until it is released, dropped or lost. Its [`scope`](Scoped::scope) says whom it
+/// excludes.
+///
+/// Dropping it releases the lock, and blocks for at most an operation timeout.
+///
+/// ```compile_fail,E0308
+/// fn write(_: lock_core::FencingToken) {}
+///
+/// fn work(guard: lock_kit::blocking::DegradingGuard) {
+///     write(guard.fencing_token()); // there may be none
+/// }
+/// ```
+#[must_use = "the lock is released when the guard is dropped"]
+#[derive(Debug)]
+pub struct DegradingGuard {
+    /// Dropped first, so that the next one in this process finds the lock free at the store.
+    held: Scoped<Guard>,
+    place: Place,
+}
+
+impl DegradingGuard {
+    /// Waits until the hold is lost, but for at most `patience`, as [`Guard::lost_within`]. A guard of this process is never lost:
+    /// for it, this returns `None` at once.
+    ///
+    /// # Blocking
+    /// For at most `patience`.
+    pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
+        self.at_store()?.lost_within(patience)
+    }
+
+    /// Releases the lock. If it is held at the store, waits for the answer. Success means that the lock was held until now, within
+    /// the guard's [`scope`](Scoped::scope).
+    ///
+    /// # Errors
+    /// As [`Guard::release`]; none for a guard of this process.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
+    pub fn release(self) -> Result<(), ReleaseError> {
+        let Self { held, place } = self;
+        let released = held.into_guard().map_or(Ok(()), Guard::release);
+        drop(place);
+        released
+    }
+}
+
+impl Deref for DegradingGuard {
+    type Target = Scoped<Guard>;
+
+    fn deref(&self) -> &Scoped<Guard> {
+        &self.held
+    }
+}

@@ -1,0 +1,178 @@
+//! The policy of locks that degrade to one of this process: when, and what their guards know.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use lock_core::{
+    AcquireError, BackendError, Busy, FencingToken, Holder, LeaseId, LockName, Lost, Moment, to_the_millisecond,
+};
+use lock_host::{Member, Proof};
+
+use crate::process::Place;
+
+/// One call that asks for such a lock.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    lock: Member,
+    since: Moment,
+}
+
+/// What the store said last, when it was asked without waiting.
+pub(crate) enum Last<G> {
+    /// It is there, and granted the lock.
+    Granted(G),
+    /// It is there, and the lock is held.
+    Held,
+    /// It is away.
+    Away(BackendError),
+}
+
+impl Wish {
+    /// Its wait begins now.
+    pub(crate) fn new(lock: Member) -> Self {
+        let since = lock.clock.now();
+        Self { lock, since }
+    }
+
+    /// Joins the line of this process, whose first one may ask the store.
+    pub(crate) fn join(&self) -> Place {
+        Place::join(&self.lock)
+    }
+
+    /// How much is left of the wait; `None` if it has no limit.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        self.lock.wait.map(|wait| wait.saturating_sub(self.waited()))
+    }
+
+    pub(crate) fn waited(&self) -> Duration {
+        self.lock.clock.now().since(self.since)
+    }
+
+    /// The wait is over.
+    pub(crate) fn timed_out(&self, holder: Option<Holder>) -> AcquireError {
+        AcquireError::TimedOut { name: self.lock.name.clone(), waited: to_the_millisecond(self.waited()), holder }
+    }
+
+    /// What the store said to the last request of a wait that failed.
+    ///
+    /// # Errors
+    /// `TimedOut` if the lock is held and the wait is over; an error that does not mean that the store is away.
+    pub(crate) fn last<G>(&self, answer: Result<Result<G, Busy>, AcquireError>) -> Result<Last<G>, AcquireError> {
+        match answer {
+            Ok(Ok(guard)) => Ok(Last::Granted(guard)),
+            Ok(Err(busy)) if self.left().is_some_and(|left| left.is_zero()) => Err(self.timed_out(busy.holder)),
+            Ok(Err(_)) => Ok(Last::Held),
+            Err(error) => Ok(Last::Away(away(error)?)),
+        }
+    }
+
+    /// The guard of a lock of this process.
+    pub(crate) fn degraded<G>(self, error: BackendError) -> Scoped<G> {
+        Scoped(Held::InProcess { name: self.lock.name, error })
+    }
+}
+
+/// The error of a store that is away.
+///
+/// # Errors
+/// Any other error.
+pub(crate) fn away(error: AcquireError) -> Result<BackendError, AcquireError> {
+    if let AcquireError::Backend(error) = &error
+        && error.kind().is_transient()
+    {
+        return Ok(error.clone());
+    }
+    Err(error)
+}
+
+/// Whom a guard excludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// All who use the lock at its store.
+    Store,
+    /// Only those of this process that acquire the lock with `degrading`: the store was away. Other processes may hold the lock at
+    /// the same time.
+    Process,
+}
+
+/// What is held: the lock at its store, or one of this process. What a guard of such a lock derefs to.
+#[derive(Debug)]
+pub struct Scoped<G>(Held<G>);
+
+#[derive(Debug)]
+enum Held<G> {
+    AtStore(G),
+    InProcess { name: LockName, error: BackendError },
+}
+
+impl<G> Scoped<G> {
+    pub(crate) fn of(guard: G) -> Self {
+        Self(Held::AtStore(guard))
+    }
+
+    /// Whom this guard excludes. That never changes: a guard of this process stays one when the store is back.
+    pub fn scope(&self) -> Scope {
+        match self.0 {
+            Held::AtStore(_) => Scope::Store,
+            Held::InProcess { .. } => Scope::Process,
+        }
+    }
+
+    /// The guard of the lock at the store, with all that it can do. `None` if the store was away.
+    pub fn at_store(&self) -> Option<&G> {
+        match &self.0 {
+            Held::AtStore(guard) => Some(guard),
+            Held::InProcess { .. } => None,
+        }
+    }
+
+    /// Why the store did not grant the lock, if it was away.
+    pub fn error(&self) -> Option<&BackendError> {
+        match &self.0 {
+            Held::AtStore(_) => None,
+            Held::InProcess { error, .. } => Some(error),
+        }
+    }
+
+    pub(crate) fn into_guard(self) -> Option<G> {
+        match self.0 {
+            Held::AtStore(guard) => Some(guard),
+            Held::InProcess { .. } => None,
+        }
+    }
+}
+
+impl<G: Deref<Target = Proof>> Scoped<G> {
+    /// The name of the lock.
+    pub fn name(&self) -> &LockName {
+        match &self.0 {
+            Held::AtStore(guard) => guard.name(),
+            Held::InProcess { name, .. } => name,
+        }
+    }
+
+    /// The number that the protected resource checks. `None` if the store was away: this process cannot know a number that is
+    /// higher than those of other processes, so there is none that a resource could accept.
+    pub fn fencing_token(&self) -> Option<FencingToken> {
+        self.at_store().map(|guard| guard.fencing_token())
+    }
+
+    /// A value that no other holder has, as [`Proof::lease_id`]. `None` if the store was away.
+    pub fn lease_id(&self) -> Option<LeaseId> {
+        self.at_store().map(|guard| guard.lease_id())
+    }
+
+    /// How much longer the hold is sure to last without a renewal; zero once it is lost. `None` for a guard of this process, which
+    /// lasts until it is released.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.at_store().map(|guard| guard.remaining())
+    }
+
+    /// Whether the lock is still held, within its [`scope`](Self::scope). Local and cheap. A guard of this process is never lost.
+    ///
+    /// # Errors
+    /// `Lost`, with the reason.
+    pub fn check(&self) -> Result<(), Lost> {
+        self.at_store().map_or(Ok(()), |guard| guard.check())
+    }
+}

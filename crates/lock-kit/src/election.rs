@@ -1,0 +1,313 @@
+//! The policy of elections: when a leader steps down, what follows when its work has ended, and who is seen to lead.
+
+use std::ops::{ControlFlow, Deref};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lock_core::inspect::Entry;
+use lock_core::{
+    BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, Operation,
+};
+use lock_host::{LockOptions, Proof, ReleaseError};
+
+use crate::errors::{LeadershipLost, ObserveError};
+
+/// How often an observer looks. Chosen: a look costs a request, and who leads is out of date as soon as it was read.
+const PACE_DEFAULT: Duration = Duration::from_secs(1);
+/// A pace that is set is at least this, so that an observer is no load on the store.
+const PACE_MIN: Duration = Duration::from_millis(10);
+/// How long a look may take.
+pub(crate) const LOOK_WITHIN: Duration = Duration::from_secs(1);
+
+/// How to campaign and to observe.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    pub(crate) options: LockOptions,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) pace: Duration,
+}
+
+impl Plan {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), options: LockOptions::default(), grace: None, pace: PACE_DEFAULT }
+    }
+
+    pub(crate) fn set_pace(&mut self, pace: Duration) {
+        self.pace = pace.max(PACE_MIN);
+    }
+
+    /// How leases are divided. Checks all that can be checked before a request is sent.
+    pub(crate) fn budget(&self) -> Result<Budget, Invalid> {
+        self.options.validate()?;
+        Budget::new(self.options.ttl, self.grace)
+    }
+}
+
+/// The present leadership of this client. What a leadership derefs to.
+#[derive(Debug)]
+pub struct Leading<G> {
+    pub(crate) guard: G,
+    budget: Budget,
+    /// Whether it was found to be over: a renewal that is confirmed later does not revive it.
+    stepped_down: AtomicBool,
+}
+
+impl<G: Deref<Target = Proof>> Leading<G> {
+    /// The leadership of the holder of this guard.
+    pub(crate) fn new(guard: G, budget: Budget) -> Self {
+        Self { guard, budget, stepped_down: AtomicBool::new(false) }
+    }
+
+    /// The name of the election.
+    pub fn name(&self) -> &LockName {
+        self.guard.name()
+    }
+
+    /// The number of this term: higher than those of all leaders before. It is a fencing token, so that a resource can refuse
+    /// the writes of a leader that was paused while another one was elected.
+    pub fn term(&self) -> FencingToken {
+        self.guard.fencing_token()
+    }
+
+    /// How much longer this machine leads, if its lease is not renewed; zero once it does not lead any more. The lease itself
+    /// lasts longer, by the grace and a margin.
+    pub fn remaining(&self) -> Duration {
+        self.left().unwrap_or_default()
+    }
+
+    /// Whether this machine still leads. Local and cheap: compares the time to step down with the clock. An error is final.
+    ///
+    /// # Errors
+    /// `NotRenewed` from the time on at which a leader whose lease was not renewed steps down, before the lease can end. `Lost` if
+    /// the lease was lost, with the reason.
+    pub fn check(&self) -> Result<(), LeadershipLost> {
+        self.left().map(drop)
+    }
+
+    /// How much longer it leads without a renewal.
+    pub(crate) fn left(&self) -> Result<Duration, LeadershipLost> {
+        self.guard.check()?;
+        let left = self.budget.left(self.guard.remaining());
+        if left.is_zero() {
+            self.stepped_down.store(true, Ordering::Release);
+        }
+        if self.stepped_down.load(Ordering::Acquire) {
+            return Err(LeadershipLost::NotRenewed { name: self.name().clone(), term: self.term() });
+        }
+        Ok(left)
+    }
+}
+
+/// What follows when the work of a leader has ended: `said` is what it returned, unless it was stopped; `led` whether it led
+/// to the end.
+pub(crate) fn follows<T>(
+    said: Option<ControlFlow<T>>,
+    led: Result<(), LeadershipLost>,
+    resigned: Result<(), ReleaseError>,
+) -> ControlFlow<Result<T, LeadershipLost>> {
+    let Some(ControlFlow::Break(value)) = said else { return ControlFlow::Continue(()) };
+    ControlFlow::Break(match (led, resigned) {
+        (Err(lost), _) => Err(lost),
+        (Ok(()), Err(ReleaseError::Lost(lost))) => Err(lost.into()),
+        // A release that is not confirmed is repeated.
+        (Ok(()), Ok(()) | Err(_)) => Ok(value),
+    })
+}
+
+/// Who was seen to lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Leader {
+    /// What the store says about the holder of the lease: host, process and reason.
+    pub holder: Holder,
+}
+
+impl Leader {
+    /// The number of its term; `None` if the lock of the election is held by something other than this library.
+    ///
+    /// If several candidates share a client, the lease can go from one to the next without the store: then it is the number
+    /// of the first of them, and theirs are above it.
+    pub fn term(&self) -> Option<FencingToken> {
+        match &self.holder {
+            Holder::Leasehold { tokens, .. } => Some(tokens.low()),
+            Holder::Foreign => None,
+        }
+    }
+}
+
+/// What an observer has seen: only the last state is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Sight {
+    pub(crate) leader: Option<Leader>,
+    has_seen: bool,
+    has_looked: bool,
+}
+
+impl Sight {
+    /// Whether the next look follows another one, and so has to wait for the pace.
+    pub(crate) fn looks_again(&mut self) -> bool {
+        std::mem::replace(&mut self.has_looked, true)
+    }
+
+    /// Takes in what a look has found. True if that is new.
+    pub(crate) fn takes(&mut self, entry: Option<Entry>) -> bool {
+        let leader = entry.map(|entry| Leader { holder: entry.holder });
+        let is_new = !std::mem::replace(&mut self.has_seen, true) || self.leader != leader;
+        self.leader = leader;
+        is_new
+    }
+}
+
+/// The error of observing at a store that cannot list its locks.
+pub(crate) fn cannot_observe(store: &Capabilities) -> ObserveError {
+    let problem = "this store cannot say who holds a lock";
+    BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
+}
+
+/// Sets the options of an election, which has a plan.
+macro_rules! election_setters {
+    () => {
+        /// Sets how long the store keeps the leader's lease when nobody renews it; 30 s if not set, 1.7 s or more. After the death of
+        /// a leader, the next one leads once this is over.
+        pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
+            self.set(|options| options.ttl(ttl))
+        }
+
+        /// Sets how long before the end of a lease that was not renewed the leader steps down: by this and a margin of a tenth of the
+        /// ttl, 250 ms to 1 s. A sixth of the ttl if not set, at most 5 s. Make it longer if the work needs more time to stop.
+        pub fn grace(mut self, grace: ::std::time::Duration) -> Self {
+            self.plan.grace = Some(grace);
+            self
+        }
+
+        /// Sets how long a campaign waits to be elected; without limit if not set.
+        pub fn wait(self, wait: ::std::time::Duration) -> Self {
+            self.set(|options| options.wait(wait))
+        }
+
+        /// Sets what the leader says about itself to observers and operators: one line of at most 200 bytes, such as its address.
+        pub fn why(self, why: impl Into<String>) -> Self {
+            self.set(|options| options.why(why))
+        }
+
+        /// Sets how often an observer looks; once a second if not set, and at least 10 ms apart.
+        pub fn pace(mut self, pace: ::std::time::Duration) -> Self {
+            self.plan.set_pace(pace);
+            self
+        }
+
+        fn set(mut self, change: impl FnOnce(::lock_host::LockOptions) -> ::lock_host::LockOptions) -> Self {
+            self.plan.options = change(::std::mem::take(&mut self.plan.options));
+            self
+        }
+
+        fn mutex(&self) -> Mutex {
+            self.client.mutex(&self.plan.name).options(self.plan.options.clone())
+        }
+    };
+}
+
+pub(crate) use election_setters;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lock_core::{Hold, Lease, LossReason, Lost, Owner, Slots, Terms, TokenRange, Ttl, Width};
+    use lock_host::ManualClock;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    struct Guard(Proof);
+
+    impl Deref for Guard {
+        type Target = Proof;
+
+        fn deref(&self) -> &Proof {
+            &self.0
+        }
+    }
+
+    /// A leadership under a lease of 30 s, its lease and its clock.
+    fn leading() -> (Leading<Guard>, Arc<Hold>, ManualClock) {
+        use lock_host::Clock;
+        let (clock, tokens) = (ManualClock::new(), TokenRange::above(6, Width::ONE).unwrap());
+        let (name, owner) = ("a".parse().unwrap(), Owner::from_random([1; 16]));
+        let lease = Lease { name, owner, tokens, terms: Terms::exclusive(Ttl::DEFAULT), slots: Slots::NONE };
+        let hold = Arc::new(Hold::new(Arc::new(lease), tokens.low(), clock.now() + 30 * SECOND, None));
+        let guard = Guard(Proof::new(Arc::clone(&hold), Arc::new(clock.clone())));
+        (Leading::new(guard, Budget::new(Ttl::DEFAULT, None).unwrap()), hold, clock)
+    }
+
+    #[test]
+    fn a_leader_steps_down_before_its_lease_can_end() {
+        let (leading, hold, clock) = leading();
+        assert_eq!((leading.term().get(), leading.remaining(), leading.check()), (7, 24 * SECOND, Ok(())));
+        clock.advance(24 * SECOND - Duration::from_nanos(1));
+        assert_eq!(leading.check(), Ok(()));
+        clock.advance(Duration::from_nanos(1));
+        let lost = leading.check().unwrap_err();
+        assert!(matches!(&lost, LeadershipLost::NotRenewed { term, .. } if term.get() == 7), "{lost}");
+        assert!(leading.guard.check().is_ok(), "the lease lasts longer");
+        use lock_host::Clock;
+        hold.extend(clock.now() + 30 * SECOND);
+        assert_eq!((leading.check(), leading.remaining()), (Err(lost), Duration::ZERO), "a no is final");
+        hold.lose(LossReason::NotHeld);
+        assert!(matches!(leading.check(), Err(LeadershipLost::Lost(Lost { reason: LossReason::NotHeld, .. }))));
+    }
+
+    #[test]
+    fn work_ends_an_election_only_by_saying_so_and_counts_only_if_it_led_to_the_end() {
+        let (leading, hold, _) = leading();
+        let not_renewed = || LeadershipLost::NotRenewed { name: leading.name().clone(), term: leading.term() };
+        for led in [Ok(()), Err(not_renewed())] {
+            assert_eq!(follows::<u8>(None, led.clone(), Ok(())), ControlFlow::Continue(()));
+            assert_eq!(follows::<u8>(Some(ControlFlow::Continue(())), led, Ok(())), ControlFlow::Continue(()));
+        }
+        let ends = |led, resigned| match follows(Some(ControlFlow::Break(8)), led, resigned) {
+            ControlFlow::Break(outcome) => outcome,
+            ControlFlow::Continue(()) => panic!("it goes on"),
+        };
+        assert_eq!(ends(Ok(()), Ok(())), Ok(8));
+        assert_eq!(ends(Err(not_renewed()), Ok(())), Err(not_renewed()));
+        hold.lose(LossReason::NotHeld);
+        let lost = hold.lost().unwrap();
+        assert_eq!(ends(Ok(()), Err(lost.clone().into())), Err(lost.into()));
+        let unconfirmed =
+            BackendError::new("test", Operation::Release, ErrorKind::Timeout, Effect::Unknown, "no answer");
+        assert_eq!(ends(Ok(()), Err(unconfirmed.into())), Ok(8));
+    }
+
+    #[test]
+    fn a_sight_tells_each_state_once() {
+        let mut sight = Sight::default();
+        let seen = |token| {
+            let holder = Holder::Leasehold {
+                tokens: TokenRange::above(token, Width::ONE).unwrap(),
+                note: lock_host::note("").unwrap(),
+            };
+            Some(Entry::exclusive("a".parse().unwrap(), holder, None, 0))
+        };
+        assert_eq!([sight.looks_again(), sight.looks_again()], [false, true]);
+        assert_eq!([sight.takes(None), sight.takes(None)], [true, false]);
+        assert_eq!([sight.takes(seen(6)), sight.takes(seen(6)), sight.takes(seen(7))], [true, false, true]);
+        assert_eq!(sight.leader.as_ref().and_then(Leader::term).map(FencingToken::get), Some(8));
+        assert!(sight.takes(None) && sight.leader.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_before_anything_is_sent() {
+        let refusal = |plan: Plan| plan.budget().unwrap_err().to_string();
+        let short = Plan { options: LockOptions::default().ttl(SECOND), ..Plan::new("a") };
+        assert!(refusal(short).contains("give a ttl of "), "too short to step down");
+        let zero = Plan { options: LockOptions::default().ttl(Duration::ZERO), ..Plan::new("a") };
+        assert!(refusal(zero).contains("ttl"));
+        let mut plan = Plan { grace: Some(25 * SECOND), ..Plan::new("a") };
+        assert!(refusal(plan.clone()).contains("a shorter grace"));
+        plan.set_pace(Duration::ZERO);
+        assert_eq!(plan.pace, PACE_MIN);
+    }
+}

@@ -1,0 +1,209 @@
+//! A lock that degrades to one of this process, in both facades.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
+use lock_host::{CancelToken, Observer, Occurrence};
+use lock_kit::{Scope, blocking, nonblocking};
+use lock_memory::faults::{Fault, Faulty};
+use tokio::task::spawn_blocking;
+
+use crate::support::{Bench, Store, until};
+
+const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What an observer was told of degraded holds.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Told {
+    fn observe(&self, occurrence: &Occurrence) {
+        if let Occurrence::Degraded { lock, error, .. } = occurrence {
+            assert_eq!((occurrence.name(), occurrence.lock(), occurrence.token()), ("degraded", Some(lock), None));
+            self.0.lock().unwrap().push(format!("{lock} {:?}", error.kind()));
+        }
+    }
+}
+
+impl Told {
+    fn by_tokio(&self, bench: &Bench) -> lock_async::Client {
+        let backend = Faulty::new(bench.store.nonblocking(), &bench.faults);
+        let builder = lock_async::Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone()));
+        builder.observer(Arc::new(self.clone())).build().unwrap()
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+/// Lets the time of the bench pass until this is done.
+async fn while_time_passes<T>(bench: &Bench, step: Duration, done: impl Future<Output = T>) -> T {
+    let mut done = std::pin::pin!(done);
+    for _ in 0..10_000 {
+        match tokio::time::timeout(Duration::from_millis(2), &mut done).await {
+            Ok(value) => return value,
+            Err(_) => bench.clock.advance(step),
+        }
+    }
+    panic!("it is not done");
+}
+
+#[tokio::test]
+async fn while_the_store_is_away_a_guard_excludes_this_process_only_and_stays_so() {
+    use nonblocking::Kit;
+    let (bench, told) = (Bench::new(), Told::default());
+    let (one, two) = (told.by_tokio(&bench), bench.tokio());
+    bench.faults.fail_everything(AWAY);
+    let guard = one.degrading("a").try_acquire().await.unwrap().unwrap();
+    assert_eq!((guard.scope(), guard.fencing_token(), guard.lease_id()), (Scope::Process, None, None));
+    assert_eq!(guard.error().map(|error| error.kind()), Some(ErrorKind::Unreachable));
+    assert_eq!((guard.name().as_str(), guard.remaining(), guard.check()), ("a", None, Ok(())));
+    assert!(guard.at_store().is_none());
+    assert_eq!(told.take(), ["a Unreachable"]);
+    bench.faults.heal_everything();
+    bench.clock.advance(60 * SECOND);
+    // The store is back. Others of this process still wait, also those of another client; another process does not.
+    assert!(two.degrading("a").try_acquire().await.unwrap().is_none());
+    let impatient = two.degrading("a").wait(Duration::from_millis(20));
+    let error = while_time_passes(&bench, Duration::from_millis(5), impatient.acquire()).await.unwrap_err();
+    assert!(matches!(&error, AcquireError::TimedOut { holder: None, .. }), "{error}");
+    assert_eq!(bench.free(&["a"]), ["a"], "the guard did not turn into one of the store");
+    assert_eq!((guard.scope(), guard.check()), (Scope::Process, Ok(())));
+    guard.release().await.unwrap();
+    let guard = two.degrading("a").try_acquire().await.unwrap().unwrap();
+    assert_eq!((guard.scope(), guard.error()), (Scope::Store, None));
+    assert_eq!(guard.fencing_token(), guard.at_store().map(|guard| guard.fencing_token()));
+    assert!(guard.fencing_token().is_some() && guard.lease_id().is_some() && bench.free(&["a"]).is_empty());
+    guard.release().await.unwrap();
+    assert!(told.take().is_empty());
+}
+
+#[tokio::test]
+async fn a_wait_ends_with_a_degraded_guard_once_the_store_has_been_away_for_an_operation_timeout() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let locks = bench.tokio();
+    bench.faults.fail_everything(AWAY);
+    let began = lock_host::Clock::now(&bench.clock);
+    let guard = while_time_passes(&bench, Duration::from_millis(20), locks.degrading("a").acquire()).await.unwrap();
+    assert_eq!(guard.scope(), Scope::Process);
+    assert!(lock_host::Clock::now(&bench.clock).since(began) >= SECOND, "a short outage is waited out");
+    guard.release().await.unwrap();
+    let (lock, healed) = (locks.degrading("a"), bench.faults.clone());
+    let acquiring = tokio::spawn(async move { lock.acquire().await.unwrap().scope() });
+    let calls = bench.faults.calls(Operation::Acquire);
+    until("a request to fail", || bench.faults.calls(Operation::Acquire) > calls).await;
+    healed.heal_everything();
+    let scope = while_time_passes(&bench, Duration::from_millis(20), acquiring).await.unwrap();
+    assert_eq!(scope, Scope::Store);
+}
+
+#[tokio::test]
+async fn a_wait_that_is_too_short_for_an_answer_is_no_sign_that_the_store_is_away() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (locks, other) = (bench.tokio(), bench.plain());
+    for _ in 0..20 {
+        let lock = locks.degrading("a").wait(Duration::from_nanos(1));
+        let guard = while_time_passes(&bench, Duration::from_millis(1), lock.acquire()).await.unwrap();
+        assert_eq!(guard.scope(), Scope::Store);
+        guard.release().await.unwrap();
+    }
+    let held = spawn_blocking(move || other.mutex("a").acquire().unwrap()).await.unwrap();
+    let lock = locks.degrading("a").wait(Duration::from_nanos(1));
+    let error = while_time_passes(&bench, Duration::from_millis(1), lock.acquire()).await.unwrap_err();
+    assert!(matches!(&error, AcquireError::TimedOut { holder: Some(_), .. }), "{error}");
+    spawn_blocking(move || drop(held)).await.unwrap();
+}
+
+#[tokio::test]
+async fn errors_that_last_are_errors_and_one_failed_request_does_not_degrade() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let lock = bench.tokio().degrading("a");
+    bench.faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
+    for error in [lock.try_acquire().await.map(drop), lock.acquire().await.map(drop)] {
+        assert!(matches!(&error, Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Denied), "{error:?}");
+    }
+    bench.faults.heal_everything();
+    bench.faults.fail_next(Operation::Acquire, AWAY);
+    let guard = lock.try_acquire().await.unwrap().unwrap();
+    assert_eq!(guard.scope(), Scope::Store);
+    assert!(matches!(bench.tokio().degrading("").acquire().await, Err(AcquireError::Invalid(_))));
+}
+
+#[tokio::test]
+async fn a_guard_of_the_store_can_be_lost_and_keeps_others_of_this_process_out_until_it_is_gone() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let lock = bench.tokio().degrading("a").max_hold(5 * SECOND);
+    let guard = lock.acquire().await.unwrap();
+    bench.clock.advance(5 * SECOND);
+    assert_eq!(guard.lost().await.reason, LossReason::MaxHold);
+    assert!(guard.check().is_err() && guard.remaining() == Some(Duration::ZERO));
+    assert!(lock.try_acquire().await.unwrap().is_none(), "what works under the lost guard may not have stopped");
+    assert!(guard.release().await.is_err());
+    until("the release of the lost lease", || bench.free(&["a"]) == ["a"]).await;
+    assert!(lock.try_acquire().await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_and_threads_share_one_line() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (locks, threads) = (bench.tokio(), bench.plain());
+    bench.faults.fail_everything(AWAY);
+    let guard = locks.degrading("a").try_acquire().await.unwrap().unwrap();
+    let waiting = spawn_blocking(move || blocking::Kit::degrading(&threads, "a").acquire().unwrap().scope());
+    let task = tokio::spawn({
+        let lock = locks.degrading("a");
+        async move { lock.try_acquire().await.unwrap().is_none() }
+    });
+    assert!(task.await.unwrap() && !waiting.is_finished());
+    bench.faults.heal_everything();
+    guard.release().await.unwrap();
+    assert_eq!(while_time_passes(&bench, Duration::from_millis(20), waiting).await.unwrap(), Scope::Store);
+}
+
+#[test]
+fn threads_wait_for_each_other_in_turn_and_can_be_cancelled() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let locks = bench.plain();
+    bench.faults.fail_everything(AWAY);
+    let guard = locks.degrading("a").try_acquire().unwrap().unwrap();
+    assert_eq!((guard.scope(), guard.fencing_token(), guard.lost_within(SECOND)), (Scope::Process, None, None));
+    let cancel = CancelToken::new();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| locks.degrading("a").acquire_with(&cancel).map(drop));
+        let impatient = scope.spawn(|| locks.degrading("a").wait(Duration::ZERO).acquire().map(drop));
+        assert!(matches!(impatient.join().unwrap(), Err(AcquireError::TimedOut { .. })));
+        cancel.cancel();
+        assert!(matches!(waiting.join().unwrap(), Err(AcquireError::Cancelled)));
+        let next = scope.spawn(|| locks.degrading("a").try_acquire().unwrap().map(|guard| guard.scope()));
+        assert_eq!(next.join().unwrap(), None);
+        guard.release().unwrap();
+        let next = scope.spawn(|| locks.degrading("a").try_acquire().unwrap().map(|guard| guard.scope()));
+        assert_eq!(next.join().unwrap(), Some(Scope::Process));
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_works_on_every_store() {
+    for store in Store::with_quorum() {
+        let (one, other) = (store.tokio().await, store.plain());
+        let lock = nonblocking::Kit::degrading(&one, "a");
+        let guard = lock.acquire().await.unwrap();
+        assert_eq!(guard.scope(), Scope::Store);
+        guard.release().await.unwrap();
+        let scope = spawn_blocking(move || {
+            let guard = blocking::Kit::degrading(&other, "a").acquire().unwrap();
+            let scope = guard.scope();
+            guard.release().map(|()| scope)
+        });
+        assert_eq!(scope.await.unwrap(), Ok(Scope::Store));
+    }
+}
