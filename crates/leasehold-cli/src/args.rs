@@ -4,6 +4,7 @@ mod help;
 mod job;
 mod limit;
 mod mode;
+mod store;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use self::help::{EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
 use self::job::JobArgs;
 pub(crate) use self::limit::LimitArgs;
 use self::mode::ModeArgs;
+pub(crate) use self::store::StoreArgs;
 use crate::demo::args::DemoArgs;
 use crate::durations::whole_seconds_up;
 use crate::log::LogLevel;
@@ -73,17 +75,6 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
-}
-
-/// Where the locks are.
-#[derive(Debug, Args)]
-pub(crate) struct StoreArgs {
-    /// URL of the store; pass a URL that contains a password through the environment instead.
-    ///
-    /// For example redis://host, redlock://host,host,host or sqlite:/path/to/file. The default is a file in your state
-    /// directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
-    pub(crate) url: Option<String>,
 }
 
 /// `leasehold run`.

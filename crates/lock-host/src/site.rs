@@ -5,9 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Output, Station, TurnId};
-use lock_core::{
-    AcquireError, BackendError, Hold, LossReason, Moment, Note, Owner, Patience, Refusal, ReleaseRequest, Released,
-};
+use lock_core::{AcquireError, BackendError, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
@@ -117,39 +115,6 @@ impl<D: Driver> Site<D> {
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
         }
-    }
-
-    /// Has a reader join a shared lease, if the station can do it at once, and observers need not be told. Then no alarm changes,
-    /// and the caller puts the turn among those that hold here.
-    pub(crate) fn join_at_once(
-        &self,
-        inner: &mut Inner<D::Waiters>,
-        turn: TurnId,
-        patience: Patience,
-        note: &Note,
-    ) -> Option<Arc<Hold>> {
-        self.at_once(inner, |station, now| station.join_at_once(now, turn, patience, note))
-    }
-
-    /// Ends the turn of a reader beside others, if the station can do it at once, and observers need not be told. The outcome is
-    /// [`Released::Released`], and the turn is not among those that hold here any more. No alarm changes.
-    pub fn leave_at_once(&self, inner: &mut Inner<D::Waiters>, turn: TurnId) -> bool {
-        let left = self.at_once(inner, |station, now| station.leave_at_once(now, turn).then_some(()));
-        left.inspect(|()| inner.waiters.forget(turn)).is_some()
-    }
-
-    /// What the station answers without a change of its outputs.
-    fn at_once<T>(
-        &self,
-        inner: &mut Inner<D::Waiters>,
-        ask: impl FnOnce(&mut Station, Moment) -> Option<T>,
-    ) -> Option<T> {
-        if inner.condition == Condition::Broken || inner.diary.is_some() {
-            return None;
-        }
-        let ask = || ask(&mut inner.station, self.ports.clock.now());
-        // After a panic, the usual way leads to another one, which ends the station.
-        catch_unwind(AssertUnwindSafe(ask)).ok().flatten()
     }
 
     /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
@@ -319,6 +284,8 @@ impl<D: Driver> fmt::Debug for Site<D> {
     }
 }
 
+#[path = "site/at_once.rs"]
+mod at_once;
 #[cfg(test)]
 #[path = "site/tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 use clap::Args;
 use lock_core::{Invalid, Limit, LockName};
 
-use super::StoreArgs;
+use super::store::StoreArgs;
 
 /// `leasehold limit`.
 #[derive(Debug, Args)]
