@@ -2,6 +2,7 @@
 
 mod help;
 mod job;
+mod limit;
 mod mode;
 mod store;
 pub(crate) mod work;
@@ -17,6 +18,7 @@ use lock_core::{Invalid, LockName, parse_duration};
 
 use self::help::{ELECT_EXAMPLES, ELECT_EXIT_CODES, EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
 use self::job::JobArgs;
+pub(crate) use self::limit::LimitArgs;
 use self::mode::ModeArgs;
 pub(crate) use self::store::StoreArgs;
 use self::work::WorkArgs;
@@ -53,6 +55,17 @@ pub(crate) enum Command {
     /// The exit code is 0 if the store answered, whether or not the lock is held; for scripts, --json has `held`. Otherwise it
     /// is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     Show(ShowArgs),
+    /// Change how many slots a semaphore has, also while commands hold them and wait for them.
+    ///
+    /// Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
+    /// days, commands that give a number of slots that was replaced run under the new one.
+    ///
+    /// The exit code is 0 if the number was changed. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains;
+    /// 78 also if the name is in use as a lock.
+    #[command(
+        after_help = "Example:\n  leasehold limit gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
+    )]
+    Limit(LimitArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
@@ -76,6 +89,12 @@ pub(crate) struct RunArgs {
     /// Fail at once if the lock is held.
     #[arg(short, long, conflicts_with = "wait")]
     pub(crate) no_wait: bool,
+    /// Pass those who wait, if the lock is free for this command and they have no use for it.
+    ///
+    /// A reader joins other readers although a writer waits, and one slot is taken although a program waits for several. While
+    /// such commands go on, those who are passed may wait without end.
+    #[arg(long)]
+    pub(crate) barging: bool,
     /// Wait at most this long for the lock, and for an unreachable store [default: forever for the lock, not at all for the
     /// store]
     #[arg(short, long, value_name = "DURATION", value_parser = wait)]
@@ -193,7 +212,12 @@ impl Command {
         match self {
             Self::Run(args) => Some(&mut args.work),
             Self::Elect(args) => Some(&mut args.work),
-            Self::Ls(_) | Self::Show(_) | Self::Redlock(_) | Self::Demo(_) | Self::Completions { .. } => None,
+            Self::Ls(_)
+            | Self::Show(_)
+            | Self::Limit(_)
+            | Self::Redlock(_)
+            | Self::Demo(_)
+            | Self::Completions { .. } => None,
         }
     }
 
@@ -204,6 +228,7 @@ impl Command {
             Self::Elect(args) => args.work.json,
             Self::Ls(args) => args.json,
             Self::Show(args) => args.json,
+            Self::Limit(args) => args.json,
             Self::Redlock(args) => args.json(),
             Self::Demo(_) | Self::Completions { .. } => false,
         }

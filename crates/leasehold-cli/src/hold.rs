@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use leasehold::blocking::{Guard, Mutex, NamedLock};
-use lock_core::{AcquireError, BackendError, FencingToken, Moment};
+use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
 use crate::exit::Failure;
@@ -24,6 +24,10 @@ pub(crate) trait Lock {
 fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, AcquireError> {
     let lock = lock.ttl(wish.ttl.get()).why(wish.job.why(&wish.why));
     let lock = wish.job.at_most.into_iter().fold(lock, NamedLock::max_hold);
+    let lock = match wish.fairness {
+        Fairness::Fair => lock.fair(),
+        Fairness::Barging => lock.barging(),
+    };
     Ok(match wish.patience {
         Patience::None => lock.try_acquire()?,
         Patience::Until(limit) => Some(lock.wait(limit).acquire()?),

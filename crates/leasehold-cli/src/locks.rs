@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use leasehold::blocking::{self, Builder, Client};
+use leasehold::blocking::{self, Builder, Client, Semaphore};
 use leasehold::kit::{Slot, Taken};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, Fairness, FencingToken, Holder, LockName,
+    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
     Mode, Operation,
 };
 use rustix::io::Errno;
@@ -87,16 +87,6 @@ impl Locks {
         acquired.map(|hold| hold.with_mark(marking)).ok_or_else(|| self.busy(wish))
     }
 
-    /// The same for a read lock, past a writer that waits if this is barging.
-    pub(crate) fn acquire_to_read(&self, wish: &Wish, fairness: Fairness) -> Result<Hold, Failure> {
-        let lock = self.client.rw_lock(&wish.name).read();
-        let lock = match fairness {
-            Fairness::Fair => lock.fair(),
-            Fairness::Barging => lock.barging(),
-        };
-        lock.take(wish).map_err(|error| refused(error, wish))?.ok_or_else(|| self.busy(wish))
-    }
-
     /// Acquires the mark of the wish's slot, if it has one. A slot that was taken ends the run.
     fn marking(&self, wish: &Wish) -> Result<Option<Marking>, Failure> {
         let job = &wish.job;
@@ -147,6 +137,16 @@ impl Locks {
     /// Who holds a lock.
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
         Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
+    }
+
+    /// Who holds a lock; `None` as well if the store does not show it.
+    pub(crate) fn holder_if_shown(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
+        if self.client.inspect().is_some() { self.holder(name) } else { Ok(None) }
+    }
+
+    /// A semaphore with this limit.
+    pub(crate) fn semaphore(&self, name: &LockName, limit: Limit) -> Semaphore {
+        self.client.semaphore(name, limit.get())
     }
 
     /// What prevents the lock from being granted, to show to a waiting user.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{LockName, Mode, Ttl};
+use lock_core::{Fairness, LockName, Mode, Ttl};
 
 use crate::job::Job;
 
@@ -14,6 +14,7 @@ pub(crate) struct Wish {
     pub(crate) ttl: Ttl,
     pub(crate) why: String,
     pub(crate) patience: Patience,
+    pub(crate) fairness: Fairness,
     pub(crate) busy_code: u8,
     pub(crate) job: Job,
 }

@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::nodes::Nodes;
 use support::wait_for;
@@ -42,7 +42,7 @@ fn readers_run_side_by_side_and_a_writer_waits_for_them() {
         let writer = Running::spawn(leasehold.script(&format!("{url} -x -w 20s a"), "ls done"));
         let shown = wait_for("the writer to wait", || Some(show()).filter(|lock| lock["waiters"] == 1));
         assert_eq!((&shown["kind"], &shown["leases"], &shown["limit"]), (&"lock".into(), &2.into(), &Value::Null));
-        assert_eq!(shown["queue"], serde_json::json!([{ "mode": "exclusive", "permits": 0 }]));
+        assert_eq!(shown["queue"], json!([{ "mode": "exclusive", "permits": 0 }]));
         let holders = shown["holders"].as_array().unwrap();
         assert!(holders.len() == 2 && holders.iter().all(|held| held["mode"] == "shared"), "{shown}");
         assert!(holders.iter().all(|held| held["remaining_ms"].as_u64() > Some(0)), "{shown}");
@@ -108,6 +108,73 @@ fn another_kind_or_number_of_slots_is_an_error_that_names_both() {
         let_go(&leasehold);
         assert_eq!(holders.map(|holder| code(holder.end().status)), [0, 0]);
         assert_eq!(code(leasehold.run(&format!("{url} -n --slots 4 gpu"), "true").status), 0, "free again");
+    }
+}
+
+#[test]
+fn the_number_of_slots_can_be_changed_while_commands_hold_them() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let holder = leasehold.start(&format!("{url} --slots 1 gpu"), &hold("one"), "one");
+        let refused = leasehold.run(&format!("{url} -n --slots 2 gpu"), "true");
+        assert_eq!(code(refused.status), 78);
+        assert!(text(&refused.stderr).contains("leasehold limit"), "{}", text(&refused.stderr));
+        let waiter = Running::spawn(leasehold.script(&format!("{url} -w 20s --slots 1 gpu"), "echo $LEASEHOLD_SLOT"));
+        wait_for("somebody to wait", || {
+            Some(leasehold.json(&format!("show {url} gpu"))).filter(|gpu| gpu["waiters"] == 1)
+        });
+        let changed = leasehold.command(&format!("limit {url} gpu 2")).finish();
+        let said = text(&changed.stdout);
+        assert_eq!((code(changed.status), said.trim()), (0, "gpu has 2 slots now; before, it had 1"));
+        let served = waiter.end();
+        assert_eq!((code(served.status), text(&served.stdout).trim()), (0, "1"), "{}", text(&served.stderr));
+        // Those of both numbers go on with the new one.
+        assert_eq!(code(leasehold.run(&format!("{url} -n --slots 2 gpu"), "true").status), 0);
+        assert_eq!(leasehold.json(&format!("limit {url} gpu 2")), json!({ "name": "gpu", "old": 2, "new": 2 }));
+        assert_eq!(leasehold.json(&format!("limit {url} gpu 1")), json!({ "name": "gpu", "old": 2, "new": 1 }));
+        assert_eq!(code(leasehold.run(&format!("{url} -n --slots 2 gpu"), "true").status), 75);
+        let_go(&leasehold);
+        assert_eq!(code(holder.end().status), 0);
+    }
+}
+
+#[test]
+fn a_number_of_slots_that_nobody_uses_is_set_for_those_who_give_another_one() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let set = |line: &str| text(&leasehold.command(&format!("limit {url} {line}")).finish().stdout);
+        assert!(set("gpu 2").contains("--from"));
+        assert_eq!(code(leasehold.run(&format!("{url} -n --slots 5 gpu"), "true").status), 78);
+        assert_eq!(set("gpu 2 --from 5").trim(), "gpu has 2 slots now, also for those who give 5");
+        assert_eq!(code(leasehold.run(&format!("{url} -n --slots 5 gpu"), "true").status), 0);
+        assert_eq!(leasehold.json(&format!("limit {url} gpu 3 --from 5"))["old"], 2);
+        let holder = leasehold.start(&format!("{url} book"), &hold("book"), "book");
+        let refused = leasehold.command(&format!("limit {url} --json book 2")).finish();
+        assert_eq!(code(refused.status), 78, "{}", text(&refused.stderr));
+        assert!(report(&refused)["message"].as_str().is_some_and(|message| message.contains("lock")));
+        let_go(&leasehold);
+        assert_eq!(code(holder.end().status), 0);
+    }
+    let leasehold = Leasehold::new();
+    for (line, exit) in [("gpu 0", 64), ("gpu many", 64), ("gpu", 64), ("--url memory: gpu 2", 78)] {
+        assert_eq!(code(leasehold.command(&format!("limit {line}")).finish().status), exit, "{line}");
+    }
+}
+
+#[test]
+fn a_barging_command_passes_those_who_have_no_use_for_the_lock() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let reader = leasehold.start(&format!("{url} -s a"), &hold("reader"), "reader");
+        let writer = Running::spawn(leasehold.script(&format!("{url} -w 20s a"), "ls done"));
+        wait_for("the writer to wait", || Some(leasehold.json(&format!("show {url} a"))).filter(|a| a["waiters"] == 1));
+        assert_eq!(code(leasehold.run(&format!("{url} -s -n a"), "true").status), 75);
+        assert_eq!(code(leasehold.run(&format!("{url} -s -n --barging a"), "true").status), 0);
+        let_go(&leasehold);
+        assert_eq!([reader, writer].map(|one| code(one.end().status)), [0, 0]);
     }
 }
 

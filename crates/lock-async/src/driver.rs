@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use lock_core::station::{Action, Input, Leaving, TurnId};
-use lock_core::{AsyncBackend, Mode, ReleaseRequest};
+use lock_core::{AsyncBackend, Mode, ReleaseRequest, Released};
 use lock_host::Held;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
@@ -95,7 +95,11 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        let mut inner = leave(site, Leaving::now(turn), None);
+        let mut inner = site.lock();
+        if site.leave_at_once(&mut inner, turn) {
+            return;
+        }
+        leave(site, &mut inner, Leaving::now(turn), None);
         inner.waiters.own.hand_over(|request| site.ports().driver.send(request));
         let stranded = inner.waiters.own.take_stranded();
         drop(inner);
@@ -126,7 +130,9 @@ pub fn runtime() -> Handle {
 /// Waits for the end of a hold: the outcome, unless the turn has already ended.
 pub(crate) async fn end(site: &Site, leaving: Leaving) -> Option<Ended> {
     let (sender, ended) = oneshot::channel();
-    drop(leave(site, leaving, Some(sender)));
+    if let Some(released) = begin_to_end(site, leaving, sender) {
+        return Some(Ok(released));
+    }
     answer(site, leaving.turn, ended).await
 }
 
@@ -138,6 +144,16 @@ pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verd
     answer(site, turn, verdict).await
 }
 
+/// The outcome, if it is known at once. Otherwise `ended` gets it.
+fn begin_to_end(site: &Site, leaving: Leaving, ended: oneshot::Sender<Ended>) -> Option<Released> {
+    let mut inner = site.lock();
+    if site.leave_at_once(&mut inner, leaving.turn) {
+        return Some(Released::Released);
+    }
+    leave(site, &mut inner, leaving, Some(ended));
+    None
+}
+
 fn ask_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Verdict>) {
     let mut inner = held.site().lock();
     if inner.waiters.hear_change(held.turn(), verdict) {
@@ -146,13 +162,11 @@ fn ask_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Ve
 }
 
 /// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.
-fn leave(site: &Site, leaving: Leaving, ended: Option<oneshot::Sender<Ended>>) -> Locked<'_> {
-    let mut inner = site.lock();
+fn leave(site: &Site, inner: &mut Locked<'_>, leaving: Leaving, ended: Option<oneshot::Sender<Ended>>) {
     if inner.waiters.hear_end(leaving.turn, ended) {
-        site.feed(&mut inner, Input::Leave(leaving));
+        site.feed(inner, Input::Leave(leaving));
     }
     inner.waiters.forget_waiting(leaving.turn);
-    inner
 }
 
 /// Waits for the answer to a turn, and runs the request that leads to it while that is the only one at the site. If

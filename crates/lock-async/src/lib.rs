@@ -4,7 +4,8 @@
 //! machine, and what is neither async nor blocking is in `lock-host`. `lock-blocking` is the same for plain threads.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
-//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
+//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them. `semaphore`: what
+//!   permits add.
 //! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
@@ -21,6 +22,7 @@ mod latch;
 mod loss;
 mod mutex;
 mod own;
+mod semaphore;
 mod shared;
 mod tasks;
 mod work;

@@ -131,6 +131,10 @@ impl Waiters for Tasks {
         }
     }
 
+    fn forget(&mut self, turn: TurnId) {
+        self.remove(turn);
+    }
+
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
         let hold = |task: &Task| match task {
             Task::Waits(_) => None,

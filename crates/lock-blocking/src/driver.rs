@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest};
+use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest, Released};
 use lock_host::{Held, NAP_MAX, Pool, Work, caught};
 
 use crate::sync::Arc;
@@ -116,6 +116,9 @@ pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
 pub(crate) fn leave(site: &Site, leaving: Leaving) -> End {
     let turn = leaving.turn;
     let mut inner = site.lock();
+    if site.leave_at_once(&mut inner, turn) {
+        return Some(Ok(Released::Released));
+    }
     inner.waiters.get_mut(turn)?.presence = Presence::Here;
     site.feed(&mut inner, Input::Leave(leaving));
     let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());

@@ -218,6 +218,10 @@ impl Waiters for Threads {
         self.tell(turn, |thread| thread.ended = Some(Some(result)));
     }
 
+    fn forget(&mut self, turn: TurnId) {
+        self.by_turn.remove(&turn).into_iter().for_each(|thread| thread.ring());
+    }
+
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
         self.by_turn.iter().map(|(turn, thread)| (*turn, thread.hold().cloned())).collect()
     }

@@ -135,6 +135,13 @@ impl Lock<Permits> {
         }
     }
 
+    pub(crate) fn limit(&self) -> Result<u32, LimitError> {
+        match self {
+            Self::Nonblocking(lock, runtime) => runtime.block_on(lock.limit()),
+            Self::Blocking(lock, _) => lock.limit(),
+        }
+    }
+
     pub(crate) fn available_permits(&self) -> Result<u32, LimitError> {
         match self {
             Self::Nonblocking(lock, runtime) => runtime.block_on(lock.available_permits()),

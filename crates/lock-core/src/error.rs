@@ -170,7 +170,7 @@ impl BackendError {
     pub fn in_other_use(backend: &'static str, used: Mode, asked: Mode) -> Self {
         let message = format!("the name is in use as {}, not as {}", usage(used), usage(asked));
         let remedy = if used.name_kind() == asked.name_kind() {
-            "use the same limit everywhere, or change it for all with `set_limit`"
+            "use the same limit everywhere, or change it for all with `set_limit`, or `leasehold limit` in a shell"
         } else {
             "choose another name for one of them"
         };

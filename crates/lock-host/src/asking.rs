@@ -19,11 +19,11 @@ use crate::turn::{Held, Turn};
 /// One call that asks for a lock.
 pub struct Asking<'a, D: Driver, M = Exclusive> {
     stations: &'a Arc<Stations<D>>,
-    site: Arc<Site<D>>,
+    site: &'a Arc<Site<D>>,
     name: &'a LockName,
     terms: Terms,
     options: &'a LockOptions,
-    note: Note,
+    note: &'a Note,
     patience: Patience,
     marker: PhantomData<fn() -> M>,
     acquisition: Acquisition,
@@ -36,11 +36,11 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// Asks for a lock with valid options. The wait that they set begins now.
     pub(crate) fn new(
         stations: &'a Arc<Stations<D>>,
-        site: Arc<Site<D>>,
+        site: &'a Arc<Site<D>>,
         name: &'a LockName,
         mode: Mode,
         options: &'a LockOptions,
-        note: Note,
+        note: &'a Note,
     ) -> Self {
         let patience = options.patience(|| stations.ports().clock.now());
         let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
@@ -76,9 +76,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Err(AcquireError::Cancelled)
     }
 
-    /// A wish of a new turn.
-    fn wish(&self) -> Join {
-        let turn = self.site.ports().next_turn();
+    /// What a turn wants.
+    fn wish(&self, turn: TurnId) -> Join {
         let LockOptions { on_unavailable, attempts, fairness, max_hold, .. } = *self.options;
         let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
@@ -87,34 +86,34 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// Joins the readers of a shared lease, if that needs no request and nobody waits. `begin` puts the turn among those that
     /// hold at the site.
     pub fn join_at_once(&self, begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>)) -> Option<Held<D, M>> {
-        if self.terms.mode != Mode::Shared || self.ticket.is_some() {
+        if self.terms.mode != Mode::Shared || self.options.max_hold.is_some() || self.ticket.is_some() {
             return None;
         }
-        let join = self.wish();
         let mut inner = self.site.lock();
-        let hold = self.site.join_at_once(&mut inner, &join)?;
-        begin(&mut inner.waiters, join.turn, Arc::clone(&hold));
+        let turn = inner.next_turn();
+        let hold = self.site.join_at_once(&mut inner, turn, self.patience, self.note)?;
+        begin(&mut inner.waiters, turn, Arc::clone(&hold));
         drop(inner);
         self.acquisition.succeeded(hold.token());
-        Some(Held::new(Turn::new(Arc::clone(&self.site), join.turn), hold, Arc::clone(self.stations)))
+        Some(Held::new(Turn::new(Arc::clone(self.site), turn), hold, Arc::clone(self.stations)))
     }
 
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
-        let join = self.wish();
-        let id = join.turn;
-        let mut turn = Turn::new(Arc::clone(&self.site), id);
         let mut inner = self.site.lock();
+        let id = inner.next_turn();
         let begun = begin(&mut inner.waiters, id);
         inner.joins(&self.acquisition);
+        let join = self.wish(id);
         let input = match self.ticket.as_deref() {
             Some(ticket) => Input::Adopt { join, ticket: ticket.clone() },
             None => Input::Join(join),
         };
         self.site.feed(&mut inner, input);
         drop(inner);
+        let mut turn = Turn::new(Arc::clone(self.site), id);
         turn.watch = self.cancel.as_ref().map(|token| {
-            let site = Arc::clone(&self.site);
+            let site = Arc::clone(self.site);
             token.watch(move || site.handle(Input::Cancel(id)))
         });
         (turn, begun)

@@ -121,6 +121,9 @@ macro_rules! shared_guard {
             "A clone that waits in [`lost`](", stringify!($guard), "::lost) keeps the lock held as well. A [`watch`](",
             stringify!($guard), "::watch) does not: it ends with the last clone."
         )]
+        ///
+        /// It has no `detach`, because other clones would work on under a lock that somebody else has adopted. Detach the
+        /// guard instead of sharing it.
         #[must_use = "the lock is released when the last clone is dropped"]
         #[derive(Debug)]
         pub struct SharedGuard<M = $crate::Exclusive>(::std::sync::Arc<$guard<M>>);

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Ticket};
+use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -27,7 +28,14 @@ pub struct Lock<D: Driver, M = Exclusive> {
     /// Its name, and what it is wanted for.
     wanted: Result<(LockName, Mode), Invalid>,
     options: LockOptions,
+    ready: OnceLock<Ready<D>>,
     marker: PhantomData<fn() -> M>,
+}
+
+/// What each call that asks for a lock needs, from the first one on until the options change.
+struct Ready<D: Driver> {
+    site: Arc<Site<D>>,
+    note: Note,
 }
 
 impl<D: Driver> Lock<D, Exclusive> {
@@ -98,17 +106,19 @@ pub struct LimitCall<'a, D> {
 impl<D: Driver, M> Lock<D, M> {
     fn in_mode(stations: &Arc<Stations<D>>, name: &str, mode: Result<Mode, Invalid>) -> Self {
         let wanted = name.parse().and_then(|name| Ok((name, mode?)));
-        Self { stations: Arc::clone(stations), wanted, options: LockOptions::default(), marker: PhantomData }
+        let (options, ready) = (LockOptions::default(), OnceLock::new());
+        Self { stations: Arc::clone(stations), wanted, options, ready, marker: PhantomData }
     }
 
     /// Replaces all options.
     pub fn replace(&mut self, options: LockOptions) {
-        self.options = options;
+        (self.options, self.ready) = (options, OnceLock::new());
     }
 
     /// Changes the options. The first change that fails is the error that the user gets.
     pub fn change(&mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) {
         self.options.change(change);
+        self.ready = OnceLock::new();
     }
 
     /// Begins to ask for the lock.
@@ -116,11 +126,17 @@ impl<D: Driver, M> Lock<D, M> {
     /// # Errors
     /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
     pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
-        self.options.validate()?;
+        let ready = self.ready.get().map_or_else(|| self.get_ready(), Ok)?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        Ok(Asking::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note))
+    }
+
+    fn get_ready(&self) -> Result<&Ready<D>, AcquireError> {
+        self.options.validate()?;
+        let (name, _) = self.wanted.as_ref().map_err(Clone::clone)?;
         let note = note(&self.options.why)?;
         let site = self.stations.site(name).map_err(no_randomness)?;
-        Ok(Asking::new(&self.stations, site, name, *mode, &self.options, note))
+        Ok(self.ready.get_or_init(|| Ready { site, note }))
     }
 
     /// Begins to ask for the lease of a ticket.
@@ -183,8 +199,14 @@ impl<D: Driver, M> Lock<D, M> {
 
 impl<D: Driver, M> Clone for Lock<D, M> {
     fn clone(&self) -> Self {
-        let (wanted, options) = (self.wanted.clone(), self.options.clone());
-        Self { stations: Arc::clone(&self.stations), wanted, options, marker: PhantomData }
+        let (wanted, options, ready) = (self.wanted.clone(), self.options.clone(), self.ready.clone());
+        Self { stations: Arc::clone(&self.stations), wanted, options, ready, marker: PhantomData }
+    }
+}
+
+impl<D: Driver> Clone for Ready<D> {
+    fn clone(&self) -> Self {
+        Self { site: Arc::clone(&self.site), note: self.note.clone() }
     }
 }
 
@@ -230,6 +252,22 @@ mod tests {
         assert!(matches!(semaphore("", 4).look_at_limit().err(), Some(LimitError::Invalid(_))));
         stations.close();
         assert!(matches!(semaphore("a", 4).look_at_limit().err(), Some(LimitError::Closed)));
+    }
+
+    #[test]
+    fn a_lock_is_ready_after_the_first_call_until_its_options_change() {
+        let mut lock = lock("a");
+        let why = |lock: &Lock<Recorder>| lock.ask().map(|_| lock.ready.get().unwrap().note.why().to_owned()).unwrap();
+        assert_eq!(why(&lock), "");
+        lock.replace(LockOptions::default().why("one"));
+        assert_eq!((why(&lock), why(&lock.clone())), ("one".to_owned(), "one".to_owned()));
+        lock.change(|options| {
+            options.why = "two".into();
+            Ok(())
+        });
+        assert_eq!(why(&lock), "two");
+        lock.change(|options| options.set_ttl(Duration::ZERO));
+        assert!(lock.ask().is_err());
     }
 
     #[test]

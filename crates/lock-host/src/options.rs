@@ -120,9 +120,9 @@ pub struct LockOptions {
     /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
     #[serde(serialize_with = "human_duration::option::serialize", deserialize_with = "read_max_hold")]
     pub max_hold: Option<Duration>,
-    /// The first change that failed.
+    /// The first change that failed. Boxed, because there usually is none.
     #[serde(skip)]
-    mistake: Option<Invalid>,
+    mistake: Option<Box<Invalid>>,
 }
 
 impl LockOptions {
@@ -137,7 +137,7 @@ impl LockOptions {
     #[doc(hidden)]
     pub fn change(&mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) {
         if let Err(invalid) = change(self) {
-            self.mistake.get_or_insert(invalid);
+            self.mistake.get_or_insert_with(|| Box::new(invalid));
         }
     }
 
@@ -167,7 +167,7 @@ impl LockOptions {
     /// `Invalid` for the first change that failed, and for a `max_hold` under a millisecond.
     pub fn validate(&self) -> Result<(), Invalid> {
         if let Some(mistake) = &self.mistake {
-            return Err(mistake.clone());
+            return Err(Invalid::clone(mistake));
         }
         self.max_hold.map_or(Ok(()), check_max_hold)
     }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 
-use lock_core::station::TurnId;
 use lock_core::{Keeper, Policy};
 
 use crate::alarms::Alarms;
@@ -12,7 +11,6 @@ use crate::host::random_u64;
 use crate::observer::SharedObserver;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::watch::Watch;
 
 /// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
@@ -27,7 +25,6 @@ pub struct Ports<D> {
     pub renewals: Arc<RenewalQueue>,
     pub(crate) alarms: Alarms,
     pub(crate) watch: Option<Arc<Watch>>,
-    turns: AtomicU64,
 }
 
 impl<D> Ports<D> {
@@ -44,7 +41,7 @@ impl<D> Ports<D> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
         let policy = Arc::new(policy);
-        Ok(Self { driver, policy, clock, renewals, alarms, watch: None, turns: AtomicU64::new(0) })
+        Ok(Self { driver, policy, clock, renewals, alarms, watch: None })
     }
 
     /// The same, with observers of what happens to the locks.
@@ -52,11 +49,6 @@ impl<D> Ports<D> {
     pub fn observed_by(mut self, observers: Vec<SharedObserver>) -> Self {
         self.watch = Watch::new(observers);
         self
-    }
-
-    /// A turn with a new number.
-    pub(crate) fn next_turn(&self) -> TurnId {
-        TurnId(self.turns.fetch_add(1, Ordering::Relaxed))
     }
 }
 

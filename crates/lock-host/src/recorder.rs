@@ -46,6 +46,9 @@ impl Driver for Recorder {
 
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
+        if site.leave_at_once(&mut inner, turn) {
+            return;
+        }
         inner.waiters.here.remove(&turn);
         site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
@@ -79,6 +82,10 @@ impl Waiters for Recorded {
     }
 
     fn end(&mut self, turn: TurnId, _: Result<Released, BackendError>) {
+        self.here.remove(&turn);
+    }
+
+    fn forget(&mut self, turn: TurnId) {
         self.here.remove(&turn);
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use lock_core::station::{Action, Input, Join, Leaving, Output, Station, TurnId};
-use lock_core::{AcquireError, BackendError, Hold, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
+use lock_core::station::{Action, Input, Output, Station, TurnId};
+use lock_core::{AcquireError, BackendError, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
@@ -53,6 +53,7 @@ pub struct Inner<W> {
     station: Station,
     condition: Condition,
     diary: Option<Box<Diary>>,
+    last_turn: TurnId,
     /// The alarm that is set. It may ring earlier than needed; the next one is set then.
     alarm: Option<Alarm>,
 }
@@ -75,7 +76,7 @@ impl<D: Driver> Site<D> {
         let (waiters, condition) = (D::Waiters::default(), Condition::default());
         let news = ports.watch.clone().map(|watch| Arc::new(News::new(station.name().clone(), watch)));
         let diary = news.clone().map(|news| Box::new(Diary::new(news)));
-        let inner = Mutex::new(Inner { waiters, station, condition, diary, alarm: None });
+        let inner = Mutex::new(Inner { waiters, station, condition, diary, last_turn: TurnId(0), alarm: None });
         Arc::new_cyclic(|this| Self { ports, inner, news, this: Weak::clone(this) })
     }
 
@@ -106,9 +107,7 @@ impl<D: Driver> Site<D> {
         }
         let feed = |inner: &mut Inner<D::Waiters>| {
             let now = self.ports.clock.now();
-            if !inner.leaves_at_once(now, &input) {
-                self.feed_unguarded(inner, now, input);
-            }
+            self.feed_unguarded(inner, now, input);
         };
         if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
             inner.condition = Condition::Broken;
@@ -116,17 +115,6 @@ impl<D: Driver> Site<D> {
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
         }
-    }
-
-    /// Has a reader join a shared lease, if the station can do it at once, and observers need not be told. Then no alarm changes,
-    /// and the caller puts the turn among those that hold here.
-    pub(crate) fn join_at_once(&self, inner: &mut Inner<D::Waiters>, join: &Join) -> Option<Arc<Hold>> {
-        if inner.condition == Condition::Broken || inner.diary.is_some() {
-            return None;
-        }
-        let join = || inner.station.join_at_once(self.ports.clock.now(), join);
-        // After a panic, the usual way leads to another one, which ends the station.
-        catch_unwind(AssertUnwindSafe(join)).ok().flatten()
     }
 
     /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
@@ -251,19 +239,13 @@ impl<D: Driver> Site<D> {
     }
 }
 
-impl<W: Waiters> Inner<W> {
-    /// Ends the turn of a reader that leaves, if the station can do it at once. Then no alarm changes.
-    fn leaves_at_once(&mut self, now: Moment, input: &Input) -> bool {
-        let Input::Leave(Leaving { turn, .. }) = input else { return false };
-        let ends = self.diary.is_none() && self.station.leave_at_once(now, *turn);
-        if ends {
-            self.waiters.end(*turn, Ok(Released::Released));
-        }
-        ends
-    }
-}
-
 impl<W> Inner<W> {
+    /// A new turn.
+    pub(crate) fn next_turn(&mut self) -> TurnId {
+        self.last_turn.0 += 1;
+        self.last_turn
+    }
+
     /// The next input is the join of this call. The events of its wait belong to its span.
     pub(crate) fn joins(&mut self, call: &Acquisition) {
         if let Some(diary) = &mut self.diary {
@@ -302,6 +284,8 @@ impl<D: Driver> fmt::Debug for Site<D> {
     }
 }
 
+#[path = "site/at_once.rs"]
+mod at_once;
 #[cfg(test)]
 #[path = "site/tests.rs"]
 mod tests;

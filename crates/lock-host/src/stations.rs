@@ -15,7 +15,7 @@ use crate::site::{Driver, Site};
 use crate::sleepers::Sleepers;
 use crate::sync::Arc;
 
-/// The stations of a client. They are created on demand; idle ones are dropped when there are many.
+/// The stations of a client. They are created on demand; idle ones that no lock refers to are dropped when there are many.
 pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,

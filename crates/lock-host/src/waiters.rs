@@ -22,6 +22,9 @@ pub trait Waiters: Default + Send + 'static {
     /// The holder's leaving was carried out, or failed for now.
     fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>);
 
+    /// The holder has left.
+    fn forget(&mut self, turn: TurnId);
+
     /// All turns, with the holds of those that were admitted.
     fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
 

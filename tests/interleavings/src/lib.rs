@@ -101,6 +101,8 @@ mod latch;
 mod loss;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
+#[path = "../../../crates/lock-blocking/src/semaphore.rs"]
+mod semaphore;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 

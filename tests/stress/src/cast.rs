@@ -75,6 +75,8 @@ pub enum Cast {
     Hoarders,
     /// Ten have a permit each until the end, with a ttl of 300 ms.
     Ships,
+    /// They have one permit or two, always some of them.
+    Divers,
 }
 
 /// How long a turn lasts, as far as that is the same each time.
@@ -95,7 +97,7 @@ pub(crate) enum Pace {
 pub const STEADY: Duration = Duration::from_millis(40);
 
 impl Cast {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Locks,
         Self::Kinds,
         Self::Readers,
@@ -105,6 +107,7 @@ impl Cast {
         Self::Browser,
         Self::Hoarders,
         Self::Ships,
+        Self::Divers,
     ];
 
     /// What each seat wants.
@@ -121,6 +124,7 @@ impl Cast {
             Self::Reader | Self::Browser => &[READS],
             Self::Hoarders => const { &[write(BOOK), Wish { lock: COOL, role: Role::Read }, permits(3)] },
             Self::Ships => &[BERTH; 10],
+            Self::Divers => const { &[permits(1), permits(1), permits(1), permits(2), permits(2)] },
         }
     }
 
@@ -132,7 +136,7 @@ impl Cast {
     pub(crate) fn pace(self) -> Pace {
         match self {
             Self::Locks | Self::Kinds => Pace::Varied,
-            Self::Readers | Self::Writers => Pace::Steady,
+            Self::Readers | Self::Writers | Self::Divers => Pace::Steady,
             Self::Writer | Self::Reader => Pace::Brief,
             Self::Browser | Self::Hoarders | Self::Ships => Pace::Lasting,
         }

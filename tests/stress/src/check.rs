@@ -18,11 +18,26 @@ pub struct Loss {
     pub watermark: u64,
 }
 
+/// A change of the limit of a semaphore.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// The semaphore.
+    pub lock: &'static str,
+    /// Its limit from then on.
+    pub limit: u32,
+    /// When the request was sent.
+    pub sent: u64,
+    /// When it had been answered.
+    pub answered: u64,
+}
+
 /// What histories are checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
     /// The losses of data.
     pub losses: &'a [Loss],
+    /// The changes of limits, one after the other.
+    pub changes: &'a [Change],
     /// The ttl of all leases.
     pub ttl: Duration,
 }
@@ -48,7 +63,7 @@ fn one_lock(turns: &[&Turn], rules: Rules<'_>) -> Vec<Problem> {
             open.iter().copied().filter(|before| !rules.excuse(before, turn, before.until.min(turn.until))).collect();
         let excluded = beside.iter().filter(|before| pairs(before, turn).next().is_some());
         problems.extend(excluded.map(|&before| Problem::Overlap(before.clone(), turn.clone())));
-        problems.extend(too_many(turn, &beside));
+        problems.extend(too_many(turn, &beside, rules.limit_of(turn)));
         if is_below(turn, &highest) {
             let unexcused = turns[..place].iter().filter(|before| !rules.excuse(turn, before, turn.from));
             let above = unexcused.filter(|before| pairs(before, turn).any(|(old, new)| new <= old));
@@ -80,9 +95,8 @@ fn is_below(turn: &Turn, highest: &BTreeMap<Piece, u64>) -> bool {
     turn.hold.pieces().into_iter().any(|(piece, token)| excluded(piece, token))
 }
 
-fn too_many(turn: &Turn, beside: &[&Turn]) -> Option<Problem> {
+fn too_many(turn: &Turn, beside: &[&Turn], limit: u32) -> Option<Problem> {
     let Hold::Permits(slots) = &turn.hold else { return None };
-    let limit = limit(&turn.lock);
     if slots.iter().any(|(slot, _)| *slot >= limit) {
         return Some(Problem::NoSuchSlot(turn.clone()));
     }
@@ -91,6 +105,15 @@ fn too_many(turn: &Turn, beside: &[&Turn]) -> Option<Problem> {
 }
 
 impl Rules<'_> {
+    /// The highest limit that was in force at any time at which the turn may have been granted.
+    fn limit_of(&self, turn: &Turn) -> u32 {
+        let before = self.changes.iter().filter(|change| change.lock == turn.lock && change.sent <= turn.from);
+        let (earlier, meanwhile): (Vec<&Change>, Vec<&Change>) =
+            before.partition(|change| change.answered < turn.since);
+        let first = earlier.last().map_or_else(|| limit(&turn.lock), |change| change.limit);
+        meanwhile.into_iter().fold(first, |highest, change| highest.max(change.limit))
+    }
+
     /// Whether one of the two was granted before a loss and the other after it, and the older lease may have lasted
     /// until `last`.
     fn excuse(&self, one: &Turn, other: &Turn, last: u64) -> bool {

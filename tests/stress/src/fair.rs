@@ -69,7 +69,7 @@ mod tests {
     use crate::hold::Hold;
 
     fn turn(who: &str, from: u64, until: u64) -> Turn {
-        Turn { lock: "hot".into(), who: who.into(), hold: Hold::Read(1), from, until }
+        Turn { lock: "hot".into(), who: who.into(), hold: Hold::Read(1), since: from, from, until }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
 //! turns overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
 //! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests break servers, the network and the workers: `tests/it` those of one Redis,
-//! `tests/quorum` those of five. `tests/crowds` has many readers, writers and permits, and
+//! `tests/quorum` those of five. `tests/crowds` has many readers, writers and permits, limits that change, and
 //! workers with a mistake, which the checks must find.
 //!
 //! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` replays one, and

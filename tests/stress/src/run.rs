@@ -97,7 +97,7 @@ pub fn calm_down(crew: &mut Crew, losses: &[Loss]) -> Vec<Problem> {
     println!("in the histories: {:?}", tally(crew));
     problems.extend(starved(&turns, &seats, calm));
     problems.extend(crew.histories().iter().flat_map(|(name, history)| refusals(name, history)));
-    problems.extend(exclusion(turns, Rules { losses, ttl: TTL }));
+    problems.extend(exclusion(turns, Rules { losses, changes: &[], ttl: TTL }));
     let entries = crew.register.entries();
     println!("in the register: {} writes, {} of them refused", entries.len(), crew.register.refused());
     problems.extend(lost_updates(&entries).into_iter().map(Problem::Lost));

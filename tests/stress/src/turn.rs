@@ -14,6 +14,8 @@ pub struct Turn {
     pub who: String,
     /// What it held, with its fencing tokens.
     pub hold: Hold,
+    /// When its seat began to wait.
+    pub since: u64,
     /// When it was admitted.
     pub from: u64,
     /// The last moment at which its check still passed.
@@ -24,15 +26,18 @@ pub struct Turn {
 pub fn turns(worker: &str, history: &[Event]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut current: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut waits: BTreeMap<usize, u64> = BTreeMap::new();
     for event in history {
         match &event.what {
             What::Has(hold) => {
                 current.insert(event.seat, turns.len());
                 let (lock, who) = (event.lock.clone(), seat_name(worker, event.seat));
-                turns.push(Turn { lock, who, hold: hold.clone(), from: event.at, until: event.at });
+                let (since, from) = (waits.get(&event.seat).copied().unwrap_or(event.at), event.at);
+                turns.push(Turn { lock, who, hold: hold.clone(), since, from, until: from });
             }
             What::Still => turns[current[&event.seat]].until = event.at,
-            What::Waits | What::Ended(_) | What::Left(_) => {}
+            What::Waits => _ = waits.insert(event.seat, event.at),
+            What::Ended(_) | What::Left(_) => {}
         }
     }
     turns
@@ -53,14 +58,14 @@ mod tests {
         let text = "1 0 hot waits\n2 0 hot has 7\n2 1 cold reads 5\n3 0 hot still\n4 0 hot released\n\
                     5 0 hot waits\n6 0 hot cancelled\n7 0 hot has 9\n8 0 hot reads 10\n9 0 hot still\n9 1 cold lost\n";
         let history = read(text).unwrap();
-        let spans: Vec<_> =
-            turns("w1", &history).into_iter().map(|turn| (turn.who, turn.hold, turn.from, turn.until)).collect();
+        let spans =
+            turns("w1", &history).into_iter().map(|turn| (turn.who, turn.hold, [turn.since, turn.from, turn.until]));
         let expected = [
-            ("w1/0", Hold::Write(7), 2, 3),
-            ("w1/1", Hold::Read(5), 2, 2),
-            ("w1/0", Hold::Write(9), 7, 7),
-            ("w1/0", Hold::Read(10), 8, 9),
+            ("w1/0", Hold::Write(7), [1, 2, 3]),
+            ("w1/1", Hold::Read(5), [2, 2, 2]),
+            ("w1/0", Hold::Write(9), [5, 7, 7]),
+            ("w1/0", Hold::Read(10), [5, 8, 9]),
         ];
-        assert_eq!(spans, expected.map(|(who, hold, from, until)| (who.to_owned(), hold, from, until)));
+        assert!(spans.eq(expected.map(|(who, hold, times)| (who.to_owned(), hold, times))));
     }
 }

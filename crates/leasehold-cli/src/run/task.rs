@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Budget, Mode};
+use lock_core::{Budget, Fairness, Mode};
 
 use super::budget;
 use crate::args::work::WorkArgs;
@@ -42,8 +42,15 @@ impl<'a> Task<'a> {
                 (args.mode.mode(), patience(args), args.busy_code, job)
             }
         };
-        let (name, why) = (work.name.clone(), work.why.clone());
-        Ok(Wish { name, mode, ttl: work.ttl, why, patience, busy_code, job })
+        let (name, why, fairness) = (work.name.clone(), work.why.clone(), self.fairness());
+        Ok(Wish { name, mode, ttl: work.ttl, why, patience, fairness, busy_code, job })
+    }
+
+    fn fairness(self) -> Fairness {
+        match self {
+            Self::Run(RunArgs { barging: true, .. }) => Fairness::Barging,
+            Self::Run(_) | Self::Elect(_) => Fairness::Fair,
+        }
     }
 }
 

@@ -229,6 +229,7 @@ pub fn a_deployment_changes_the_limit(bench: &Bench) {
     assert_eq!((third.slots(), old.available_permits().unwrap()), (vec![3], 0));
     assert!(old.try_acquire().unwrap().is_none(), "more than the limit");
     new.set_limit(1).unwrap();
+    assert_eq!([&new, &old].map(|semaphore| semaphore.limit().unwrap()), [1, 1]);
     let first = first.give_back(1).unwrap();
     assert_eq!((first.slots(), new.available_permits().unwrap()), (vec![0], 0));
     [&first, &second, &third].into_iter().for_each(|guard| guard.verify().unwrap());

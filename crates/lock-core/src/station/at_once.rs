@@ -6,23 +6,22 @@
 use std::sync::Arc;
 
 use super::Station;
-use super::io::{Join, TurnId};
+use super::io::TurnId;
 use super::tenure::Tenure;
-use crate::{Hold, Mode, Moment, Patience};
+use crate::{Hold, Moment, Note, Patience};
 
 impl Station {
-    /// Processes a join whose only output is that the reader is admitted, under this hold. `None`, and nothing has changed, if
-    /// it is for [`handle_input`](Self::handle_input).
-    pub fn join_at_once(&mut self, now: Moment, join: &Join) -> Option<Arc<Hold>> {
-        let is_plain = join.terms.mode == Mode::Shared && join.max_hold.is_none();
-        let is_late = matches!(join.patience, Patience::Until(end) if end <= now);
-        if !is_plain || is_late || !self.only_reads(now) {
+    /// Processes the join of a reader without `max_hold`, if its only output is that it is admitted, under this hold. `None`, and
+    /// nothing has changed, if it is for [`handle_input`](Self::handle_input).
+    pub fn join_at_once(&mut self, now: Moment, turn: TurnId, patience: Patience, note: &Note) -> Option<Arc<Hold>> {
+        let is_late = matches!(patience, Patience::Until(end) if end <= now);
+        if is_late || !self.only_reads(now) {
             return None;
         }
         let tenure = self.tenures.first_mut()?;
         tenure.word_for(now, now).filter(|word| !word.wanted)?;
         self.last_now = now;
-        Some(tenure.begin(now, join.turn, tenure.lease.tokens.low(), join.note.clone(), None))
+        Some(tenure.begin(now, turn, tenure.lease.tokens.low(), note.clone(), None))
     }
 
     /// Processes the leaving of a reader whose only output is that its turn has ended, by [`Released::Released`]. False, and

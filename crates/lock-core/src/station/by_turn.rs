@@ -1,7 +1,6 @@
 //! Values by turn, in the order of the turns.
 
 use std::collections::VecDeque;
-use std::mem;
 
 use super::io::TurnId;
 
@@ -29,20 +28,17 @@ pub struct Slots<T> {
 impl<T> ByTurn<T> {
     /// Sets the value of a turn.
     pub fn insert(&mut self, turn: TurnId, value: T) {
-        *self = match mem::take(self) {
-            Self::One(None) => Self::One(Some((turn, value))),
-            Self::One(Some((one, _))) if one == turn => Self::One(Some((turn, value))),
-            Self::One(Some((one, first))) => {
-                let mut many = Box::new(Slots { slots: VecDeque::new(), gaps: 0 });
-                many.insert(one, first);
-                many.insert(turn, value);
-                Self::Many(many)
-            }
-            Self::Many(mut many) => {
-                many.insert(turn, value);
-                Self::Many(many)
-            }
-        };
+        match self {
+            Self::Many(many) => many.insert(turn, value),
+            Self::One(first) => match first.take_if(|(first, _)| *first != turn) {
+                None => *first = Some((turn, value)),
+                Some(first) => {
+                    let mut many = Box::new(Slots { slots: VecDeque::from([(first.0, Some(first.1))]), gaps: 0 });
+                    many.insert(turn, value);
+                    *self = Self::Many(many);
+                }
+            },
+        }
     }
 
     /// The value of a turn.
@@ -120,6 +116,9 @@ impl<T> Default for ByTurn<T> {
 
 impl<T> Slots<T> {
     fn insert(&mut self, turn: TurnId, value: T) {
+        if self.slots.back().is_none_or(|(last, _)| *last < turn) {
+            return self.slots.push_back((turn, Some(value)));
+        }
         // A turn gets its number before it is added here, so a later one may have come first.
         let at = self.slots.partition_point(|(other, _)| *other < turn);
         match self.slots.get_mut(at).filter(|(other, _)| *other == turn) {
@@ -133,14 +132,22 @@ impl<T> Slots<T> {
     }
 
     fn remove(&mut self, turn: TurnId) -> Option<T> {
-        let index = self.find(turn)?;
-        let value = self.slots.get_mut(index)?.1.take()?;
-        self.gaps += 1;
+        let value = if self.slots.back().is_some_and(|(last, _)| *last == turn) {
+            self.slots.pop_back()?.1
+        } else {
+            let index = self.find(turn)?;
+            let value = self.slots.get_mut(index)?.1.take()?;
+            self.gaps += 1;
+            Some(value)
+        };
         self.close_gaps();
-        Some(value)
+        value
     }
 
     fn close_gaps(&mut self) {
+        if self.gaps == 0 {
+            return;
+        }
         let is_gap = |slot: &(TurnId, Option<T>)| slot.1.is_none();
         while self.slots.front().is_some_and(is_gap) {
             self.slots.pop_front();

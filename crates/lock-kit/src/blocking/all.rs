@@ -172,6 +172,9 @@ impl All {
 ///
 /// Dropping it releases the locks, the one that was acquired last first, and blocks for at most an operation timeout for
 /// each.
+///
+/// It has no `detach`, because each of its locks is a lease with a ticket of its own, and an adoption of some of them would
+/// leave a part of the set. Acquire and detach the mutexes one by one, or use one name for the set.
 #[must_use = "the locks are released when the guard is dropped"]
 #[derive(Debug)]
 pub struct AllGuard(Guards<Guard>);

@@ -124,6 +124,8 @@ fn again(identity: &(ClientId, LockName)) -> Result<Option<ReentrantGuard>, Reen
 ///
 /// The last guard of the hold releases the lock, and blocks for at most an operation timeout.
 ///
+/// It has no `detach`, because the functions around this one hold by the same lease.
+///
 /// ```compile_fail,E0277
 /// fn to_another_thread(guard: lock_kit::blocking::ReentrantGuard) {
 ///     std::thread::spawn(move || drop(guard));

@@ -134,6 +134,9 @@ impl All {
 /// Proof that all locks of a set are held, until it is released or dropped, or until one of them is lost.
 ///
 /// Dropping it releases the locks in the background, the one that was acquired last first.
+///
+/// It has no `detach`, because each of its locks is a lease with a ticket of its own, and an adoption of some of them would
+/// leave a part of the set. Acquire and detach the mutexes one by one, or use one name for the set.
 #[must_use = "the locks are released when the guard is dropped"]
 #[derive(Debug)]
 pub struct AllGuard(Guards<Guard>);

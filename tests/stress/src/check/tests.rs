@@ -1,10 +1,11 @@
 use super::*;
+use crate::cast::POOL;
 
 const TTL: Duration = Duration::from_nanos(100);
 const LOSS: Loss = Loss { at: 1_000, watermark: 50 };
 
 fn held(hold: Hold, from: u64, until: u64) -> Turn {
-    Turn { lock: "hot".into(), who: format!("w{}", hold.token()), hold, from, until }
+    Turn { lock: "hot".into(), who: format!("w{}", hold.token()), hold, since: from, from, until }
 }
 
 fn turn(token: u64, from: u64, until: u64) -> Turn {
@@ -21,7 +22,7 @@ fn permits(slots: &[(u32, u64)], from: u64, until: u64) -> Turn {
 }
 
 fn judged(turns: &[Turn]) -> Vec<Problem> {
-    exclusion(turns.to_vec(), Rules { losses: &[LOSS], ttl: TTL })
+    exclusion(turns.to_vec(), Rules { losses: &[LOSS], changes: &[], ttl: TTL })
 }
 
 #[test]
@@ -103,4 +104,27 @@ fn after_a_loss_an_old_and_a_new_turn_may_overlap_until_the_old_lease_ends() {
     let all = |token: u64| [0, 1, 2].map(|slot| (slot, token + u64::from(slot)));
     assert_eq!(judged(&[permits(&all(40), 900, 1_100), permits(&all(60), 1_010, 1_200)]), []);
     assert_eq!(judged(&[permits(&all(40), 900, 1_101), permits(&all(60), 1_010, 1_200)]).len(), 2, "too long");
+}
+
+/// While a limit is being changed, either of the two may be in force. Later, holders keep what they have, and nobody gets more.
+#[test]
+fn more_permits_than_the_limit_in_force_are_a_problem() {
+    let pool =
+        |slots: &[(u32, u64)], since, from, until| Turn { lock: POOL.into(), since, ..permits(slots, from, until) };
+    let change = |limit, sent, answered| Change { lock: POOL, limit, sent, answered };
+    let changes = [change(5, 100, 110), change(2, 200, 210)];
+    let found = |turns: &[Turn]| exclusion(turns.to_vec(), Rules { losses: &[], changes: &changes, ttl: TTL });
+    let four = [(0, 1), (1, 2), (2, 3), (3, 4)];
+    for (since, from, allowed) in
+        [(50, 99, false), (50, 105, true), (111, 120, true), (150, 250, true), (205, 250, true), (211, 250, false)]
+    {
+        assert_eq!(found(&[pool(&four, since, from, from)]).is_empty(), allowed, "{since} {from}");
+    }
+    let kept = pool(&four, 111, 120, 300);
+    let late = |since| pool(&[(4, 5)], since, 220, 220);
+    assert!(found(&[kept.clone(), late(205)]).is_empty());
+    assert!(matches!(found(&[kept.clone(), late(215)])[..], [Problem::NoSuchSlot(_)]));
+    let early = pool(&[(4, 5)], 111, 120, 300);
+    assert!(matches!(found(&[early, pool(&[(0, 6), (1, 7)], 211, 220, 220)])[..], [Problem::TooMany(_, 3)]));
+    assert!(found(&[kept, pool(&[(0, 6)], 211, 320, 320)]).is_empty());
 }

@@ -8,6 +8,7 @@
 
 mod dead;
 mod file;
+mod limits;
 mod mistakes;
 mod overlapping;
 mod stopped;

@@ -12,7 +12,7 @@ use stress::turn::Turn;
 
 use crate::{crew, redis};
 
-const RULES: Rules<'_> = Rules { losses: &[], ttl: TTL };
+const RULES: Rules<'_> = Rules { losses: &[], changes: &[], ttl: TTL };
 
 /// What is looked for, and what it is in words.
 type Wanted = (&'static str, fn(&Problem) -> bool);

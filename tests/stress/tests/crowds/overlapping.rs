@@ -34,7 +34,7 @@ fn meanwhile(crew: &mut Crew, length: Duration) -> Vec<usize> {
     await_that("the one is served", || turns_of(crew, last).len() > SERVED);
     let waits = counted(crew);
     let mut problems = crew.end();
-    problems.extend(exclusion(crew.turns(), Rules { losses: &[], ttl: TTL }));
+    problems.extend(exclusion(crew.turns(), Rules { losses: &[], changes: &[], ttl: TTL }));
     assert_eq!(problems, []);
     waits
 }

@@ -29,6 +29,7 @@ fn is_refused(url: &str, facade: Facade) {
         lock: BOOK.into(),
         who: "reader".into(),
         hold: Hold::Read(reader.fencing_token().get()),
+        since: now(),
         from: now(),
         until: now(),
     };
@@ -38,7 +39,14 @@ fn is_refused(url: &str, facade: Facade) {
     let slots: Vec<_> = permits.tokens().map(|(slot, token)| (slot, token.get())).collect();
     let [book, cool] = [&writer, &other].map(|guard| Hold::Write(guard.fencing_token().get()));
     let own = [(BOOK, book), (COOL, cool), (POOL, Hold::Permits(slots))];
-    let own = own.map(|(lock, hold)| Turn { lock: lock.into(), who: "test".into(), hold, from: now(), until: now() });
+    let own = own.map(|(lock, hold)| Turn {
+        lock: lock.into(),
+        who: "test".into(),
+        hold,
+        since: now(),
+        from: now(),
+        until: now(),
+    });
     own.iter().for_each(|turn| crew.register.begin(&turn.lock, &turn.hold));
 
     crew.workers[0].thaw();
@@ -52,7 +60,7 @@ fn is_refused(url: &str, facade: Facade) {
     let expected = [BOOK.to_owned(), format!("{POOL}#0"), format!("{POOL}#1"), format!("{POOL}#2")];
     assert!(expected.into_iter().all(|resource| late.contains(&(resource, Taken::Refused))), "{late:?}");
     let turns = [turns_of(&crew, 0), vec![read], own.to_vec()].concat();
-    let problems = exclusion(turns, Rules { losses: &[], ttl: TTL });
+    let problems = exclusion(turns, Rules { losses: &[], changes: &[], ttl: TTL });
     drop((writer, other, permits));
     judge(crew, &problems);
 }

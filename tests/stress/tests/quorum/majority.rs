@@ -80,7 +80,8 @@ fn granted_too_early(turns: &[Turn], loss: Loss) -> Vec<Problem> {
 #[test]
 fn a_grant_within_the_dwell_is_found() {
     let second = nanos(Duration::from_secs(1));
-    let turn = |from| Turn { lock: "hot".into(), who: "w".into(), hold: Hold::Write(1), from, until: from };
+    let turn =
+        |from| Turn { lock: "hot".into(), who: "w".into(), hold: Hold::Write(1), since: from, from, until: from };
     let loss = Loss { before: 10 * second, at: 10 * second + 1 };
     let turns = [9, 10, 12, 13].map(|at| turn(at * second));
     assert_eq!(granted_too_early(&turns, loss), [Problem::Early(turn(12 * second))]);

@@ -57,8 +57,8 @@ impl LeasedLock {
 
     /// Acquires the lock for reading, beside other readers; nothing if it is not free and this is the first attempt.
     pub(crate) fn read(&self, attempt: Attempt, fairness: Fairness) -> Result<Option<Hold>, Failure> {
-        let wish = self.wish(Mode::Shared, attempt)?;
-        unless_busy(attempt, || self.locks.acquire_to_read(&wish, fairness))
+        let wish = Wish { fairness, ..self.wish(Mode::Shared, attempt)? };
+        unless_busy(attempt, || self.locks.acquire(&wish))
     }
 
     fn wish(&self, mode: Mode, attempt: Attempt) -> Result<Wish, Failure> {
@@ -72,7 +72,8 @@ impl LeasedLock {
             Scope::Deposit => format!("lock:{}:{}", self.me, self.entries),
         };
         let (name, why) = (self.ground.lock_name(&name)?, "leasehold demo".to_owned());
-        Ok(Wish { name, mode, ttl: self.ttl, why, patience, busy_code: BUSY, job: Job::NONE })
+        let fairness = Fairness::Fair;
+        Ok(Wish { name, mode, ttl: self.ttl, why, patience, fairness, busy_code: BUSY, job: Job::NONE })
     }
 }
 

@@ -12,7 +12,7 @@ const NEW: u8 = 3;
 fn at_once(rig: &mut Rig, input: &Input) -> Option<Vec<String>> {
     let now = rig.now;
     if let Input::Join(join) = input {
-        let hold = rig.station.join_at_once(now, join)?;
+        let hold = rig.station.join_at_once(now, join.turn, join.patience, &join.note)?;
         let left = hold.valid_until().since(now).as_millis();
         return Some(vec![format!("admit {}: token {}, valid for {left}ms", join.turn.0, hold.token())]);
     }

@@ -219,8 +219,11 @@ impl World {
         let (station, now) = (&mut self.clients[client].station, self.now);
         if let Input::Join(join) = input
             && join.turn.0 % 2 == 0
+            && join.terms.mode == Mode::Shared
+            && join.max_hold.is_none()
         {
-            return station.join_at_once(now, join).map(|hold| Output::Admit { turn: join.turn, hold });
+            let hold = station.join_at_once(now, join.turn, join.patience, &join.note);
+            return hold.map(|hold| Output::Admit { turn: join.turn, hold });
         }
         if let Input::Leave(Leaving { turn, .. }) = input
             && turn.0 % 2 == 0

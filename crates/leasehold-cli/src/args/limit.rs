@@ -1,0 +1,39 @@
+//! The arguments of `leasehold limit`.
+
+use clap::Args;
+use lock_core::{Invalid, Limit, LockName};
+
+use super::store::StoreArgs;
+
+/// `leasehold limit`.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The number of slots that programs still give, if nobody runs at the moment: those programs go on with the new one.
+    ///
+    /// While anybody holds a slot or waits for one, their number is accepted for the next seven days without this.
+    #[arg(long, value_name = "N", value_parser = limit)]
+    pub(crate) from: Option<Limit>,
+    /// Print a JSON object instead of a sentence: `old` is null if it is not known.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The name of the semaphore.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: LockName,
+    /// How many slots it is to have.
+    #[arg(value_name = "N", value_parser = limit)]
+    pub(crate) limit: Limit,
+}
+
+fn limit(text: &str) -> Result<Limit, Invalid> {
+    let number = text.parse().map_err(|_| {
+        Invalid::new(
+            "number of slots",
+            text,
+            "it is not a whole number",
+            "say how many may hold a slot at the same time",
+        )
+    })?;
+    Limit::new(number)
+}

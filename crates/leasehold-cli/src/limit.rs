@@ -1,0 +1,68 @@
+//! `leasehold limit`.
+
+use lock_core::limit::LimitError;
+use lock_core::{ErrorKind, Limit};
+use serde::Serialize;
+
+use crate::args::LimitArgs;
+use crate::exit::{Exit, Failure};
+use crate::locks::Locks;
+use crate::report::{json, print};
+use crate::store::Store;
+
+/// A limit that was set.
+#[derive(Debug, Serialize)]
+struct Changed<'a> {
+    name: &'a str,
+    /// The limit in force before; null if the store knew none.
+    old: Option<u32>,
+    new: u32,
+}
+
+/// Changes the limit of a semaphore.
+pub(crate) fn limit(args: &LimitArgs) -> Result<Exit, Failure> {
+    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?.shared()?)?;
+    let in_use = in_use(&locks, args)?;
+    let changed = Changed { name: args.name.as_str(), old: before(&locks, in_use, args)?, new: args.limit.get() };
+    let known = args.from.or(in_use).unwrap_or(args.limit);
+    locks.semaphore(&args.name, known).set_limit(changed.new).map_err(failure)?;
+    if args.json { print(&json(&changed)?) } else { print(&sentence(&changed, args.from)) }
+}
+
+/// A limit of those who hold slots, if anybody does and the store shows it.
+fn in_use(locks: &Locks, args: &LimitArgs) -> Result<Option<Limit>, Failure> {
+    let Some(entry) = locks.holder_if_shown(&args.name)? else { return Ok(None) };
+    Ok(entry.holders.iter().find_map(|held| held.mode.limit()))
+}
+
+/// The limit in force, if the store knows one.
+fn before(locks: &Locks, in_use: Option<Limit>, args: &LimitArgs) -> Result<Option<u32>, Failure> {
+    let known = in_use.or(args.from).unwrap_or(args.limit);
+    match locks.semaphore(&args.name, known).limit() {
+        // If the store knows none, it answers with ours.
+        Ok(limit) => Ok(Some(limit).filter(|limit| in_use.is_some() || *limit != known.get())),
+        // The name is used as a lock, which is told when the limit is set, or ours is not among those that were replaced.
+        Err(LimitError::Backend(error)) if error.kind() == ErrorKind::OtherKind => Ok(None),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> String {
+    match (old, from) {
+        (Some(old), _) if old == new => format!("{name} has {new} slots, as before"),
+        (Some(old), _) => format!("{name} has {new} slots now; before, it had {old}"),
+        (None, Some(from)) => format!("{name} has {new} slots now, also for those who give {from}"),
+        (None, None) => format!(
+            "{name} has {new} slots now; nobody held one, so if programs give another number, run this again with --from \
+             and that number"
+        ),
+    }
+}
+
+fn failure(error: LimitError) -> Failure {
+    match error {
+        LimitError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
+        LimitError::Backend(error) => error.into(),
+        LimitError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),
+    }
+}
