@@ -39,7 +39,7 @@ use crate::taken::Taken;
 /// let sent = job.run(|guard| format!("report sent, token {}", guard.fencing_token()))?;
 /// assert!(sent.ran().is_some());
 /// match job.run(|_| "sent twice")? {
-///     JobOutcome::Ran(done) => panic!("{done}"),
+///     JobOutcome::Ran(done) => panic!("{done:?}"),
 ///     JobOutcome::Skipped(skipped) => println!("{skipped}"), // its slot 2099-11-21T03:00:00Z has run, by pid 4711 on web-3
 /// }
 /// # Ok(())

@@ -42,7 +42,7 @@ use crate::taken::Taken;
 /// let sent = job.run(async |guard| format!("report sent, token {}", guard.fencing_token())).await?;
 /// assert!(sent.ran().is_some());
 /// match job.run(async |_| "sent twice").await? {
-///     JobOutcome::Ran(done) => panic!("{done}"),
+///     JobOutcome::Ran(done) => panic!("{done:?}"),
 ///     JobOutcome::Skipped(skipped) => println!("{skipped}"), // its slot 2099-11-21T03:00:00Z has run, by pid 4711 on web-3
 /// }
 /// # Ok(())
