@@ -63,7 +63,7 @@ pub(crate) enum Command {
     /// The exit code is 0 if the number was changed. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains;
     /// 78 also if the name is in use as a lock.
     #[command(
-        after_help = "Example:\n  leasehold limit gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
+        after_help = "Example:\n  leasehold limit --from 4 gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
     )]
     Limit(LimitArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).

@@ -86,8 +86,8 @@ fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
     failure.exit
 }
 
-const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command follows it; \
-                              for example: leasehold run nightly-report -- ./report.sh";
+const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command follows it, \
+                              as in `nightly-report -- ./report.sh`";
 
 /// Users who put `leasehold run` in front of a command tend to forget the name of the lock.
 fn lacks_command(error: &clap::Error) -> bool {

@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
             Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
                 self.voice.warn_afterwards(&format!(
-                    "{} may not have been released: {problem}; if so, it expires within {}",
+                    "{} may not have been released, and then expires within {}: {problem}",
                     self.args.name, self.args.ttl
                 ));
                 Ok(())
