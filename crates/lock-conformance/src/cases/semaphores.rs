@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason};
 use lock_host::{Permits, Unchanged};
@@ -13,6 +14,8 @@ use crate::{Bench, Client};
 
 /// How many permits there are, unless a case says otherwise.
 const LIMIT: u32 = 4;
+/// How long a slot is held, so that one that is given to two is held by both at once.
+const OVERLAP: Duration = Duration::from_millis(3);
 
 fn semaphore(client: &Client) -> Lock<Permits> {
     client.semaphore("a", LIMIT, &options(LONG))
@@ -79,7 +82,7 @@ pub fn tokens_of_each_slot_rise(bench: &Bench) {
         for _ in 0..4 {
             let guard = semaphore(client).acquire_many(count).unwrap();
             note(&guard);
-            std::thread::yield_now();
+            std::thread::sleep(OVERLAP);
             guard.slots().iter().for_each(|slot| held.lock().unwrap()[*slot as usize] = false);
             guard.release().unwrap();
         }
