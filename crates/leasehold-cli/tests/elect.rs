@@ -218,3 +218,24 @@ fn what_cannot_be_is_refused() {
     let missing = leasehold.command("elect scheduler -- no-such-command").finish();
     assert_eq!(code(missing.status), 127, "{missing:?}");
 }
+
+/// As if the whole machine were suspended: none of the three can do anything in time.
+#[test]
+fn a_leader_that_was_paused_past_its_lease_ends_its_command_and_leads_again() {
+    let leasehold = Leasehold::new();
+    let mut leader = Running::spawn(elect(&leasehold, "--ttl 3s scheduler", LEAD));
+    let first = term(&leasehold, 1);
+    let all = [first.leader(), first.guard, first.command];
+    all.iter().for_each(|&pid| kill(pid, Signal::STOP));
+    std::thread::sleep(5 * SECOND);
+    all.iter().for_each(|&pid| kill(pid, Signal::CONT));
+    wait_for_death(&[first.command]);
+    let second = wait_for("the second term, or the end", || {
+        terms(&leasehold).get(1).copied().map(Some).or_else(|| leader.has_ended().then_some(None))
+    });
+    let Some(second) = second else { panic!("it gave up: {:?}", leader.end()) };
+    assert!(second.number > first.number);
+    leader.signal(Signal::TERM);
+    let output = leader.end();
+    assert_eq!(code(output.status), 143, "{output:?}");
+}

@@ -141,15 +141,9 @@ impl Leader {
 pub(crate) struct Sight {
     pub(crate) leader: Option<Leader>,
     has_seen: bool,
-    has_looked: bool,
 }
 
 impl Sight {
-    /// Whether the next look follows another one, and so has to wait for the pace.
-    pub(crate) fn looks_again(&mut self) -> bool {
-        std::mem::replace(&mut self.has_looked, true)
-    }
-
     /// Takes in what a look has found. True if that is new.
     pub(crate) fn takes(&mut self, entry: Option<Entry>) -> bool {
         let leader = entry.map(|entry| Leader { holder: entry.holder });
@@ -292,7 +286,6 @@ mod tests {
             };
             Some(Entry::exclusive("a".parse().unwrap(), holder, None, 0))
         };
-        assert_eq!([sight.looks_again(), sight.looks_again()], [false, true]);
         assert_eq!([sight.takes(None), sight.takes(None)], [true, false]);
         assert_eq!([sight.takes(seen(6)), sight.takes(seen(6)), sight.takes(seen(7))], [true, false, true]);
         assert_eq!(sight.leader.as_ref().and_then(Leader::term).map(FencingToken::get), Some(8));

@@ -19,6 +19,10 @@ use crate::report::Voice;
 /// How often the lease is checked. Chosen: an order of magnitude under the smallest grace and margin.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How long after the lease a killed command may take until its end is reported. Chosen: a machine that was suspended resumes
+/// with all its processes at once, and this one may run before the guard.
+const REPORT_WITHIN: Duration = Duration::from_secs(2);
+
 /// Interrupts closer together than this count as one: a signal to both processes arrives twice, once through the front.
 const ANOTHER_AFTER: Duration = Duration::from_millis(200);
 
@@ -59,6 +63,8 @@ pub(crate) struct Supervisor<'a> {
     budget: Budget,
     deadline: Moment,
     lost: Option<String>,
+    /// When the lease was first seen to have ended before the command.
+    overdue_since: Option<Moment>,
     /// When the first interrupt arrived.
     interrupted_at: Option<Moment>,
 }
@@ -74,7 +80,18 @@ impl<'a> Supervisor<'a> {
         terminal: Option<&'a Terminal>,
         voice: &'a mut Voice,
     ) -> Self {
-        Self { child, hold, signals, terminal, voice, budget, deadline, lost: None, interrupted_at: None }
+        Self {
+            child,
+            hold,
+            signals,
+            terminal,
+            voice,
+            budget,
+            deadline,
+            lost: None,
+            overdue_since: None,
+            interrupted_at: None,
+        }
     }
 
     /// Watches until the command and its group are gone, or the lease is.
@@ -128,8 +145,8 @@ impl<'a> Supervisor<'a> {
             Event::Refused(number) => Some(Verdict::Refused(io::Error::from_raw_os_error(number))),
             Event::Ended { status, cause } => Some(match (self.lost.take(), cause) {
                 (Some(reason), _) => Verdict::Lost(reason),
-                (None, Cause::Lease) => Verdict::Lost("it could not be renewed in time".to_owned()),
-                (None, Cause::Itself) => Verdict::Ended(status),
+                (None, Cause::Itself) if self.overdue_since.is_none() => Verdict::Ended(status),
+                (None, Cause::Lease | Cause::Itself) => Verdict::Lost("it could not be renewed in time".to_owned()),
             }),
         }
     }
@@ -207,6 +224,10 @@ impl<'a> Supervisor<'a> {
         if now >= self.deadline - self.budget.margin / 2 {
             self.child.kill();
         }
-        (now >= self.deadline).then_some(Verdict::Unreported)
+        if now < self.deadline {
+            return None;
+        }
+        let since = *self.overdue_since.get_or_insert(now);
+        (now.since(since) >= REPORT_WITHIN).then_some(Verdict::Unreported)
     }
 }

@@ -158,7 +158,7 @@ impl Election {
 
     /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
     pub fn observe(&self) -> Leaders {
-        Leaders { election: self.clone(), sight: Sight::default() }
+        Leaders { election: self.clone(), sight: Sight::default(), has_looked: false }
     }
 
     /// Looks once. True if what it sees is new.
@@ -241,6 +241,7 @@ impl Deref for Leadership {
 pub struct Leaders {
     election: Election,
     sight: Sight,
+    has_looked: bool,
 }
 
 impl Leaders {
@@ -269,7 +270,7 @@ impl Leaders {
     /// # Blocking
     /// For the pace, and at most a second longer.
     pub fn look_again(&mut self) -> Result<bool, ObserveError> {
-        if self.sight.looks_again() {
+        if std::mem::replace(&mut self.has_looked, true) {
             thread::sleep(self.election.plan.pace);
         }
         self.election.look(&mut self.sight)

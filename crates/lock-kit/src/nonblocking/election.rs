@@ -9,6 +9,7 @@ use futures_util::stream::{Stream, unfold};
 use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
 use lock_host::{NAP_MAX, ReleaseError};
+use tokio::time::Instant;
 
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
@@ -97,9 +98,13 @@ impl Election {
     {
         loop {
             let leadership = Arc::new(self.campaign().await?);
-            let said = match select(pin!(leadership.lost()), pin!(work(Arc::clone(&leadership)))).await {
-                Either::Left(_) => None,
-                Either::Right((said, _)) => Some(said),
+            let said = match leadership.check() {
+                // It could not be renewed when it was granted.
+                Err(_) => None,
+                Ok(()) => match select(pin!(leadership.lost()), pin!(work(Arc::clone(&leadership)))).await {
+                    Either::Left(_) => None,
+                    Either::Right((said, _)) => Some(said),
+                },
             };
             let led = leadership.check();
             let resigned = match Arc::into_inner(leadership) {
@@ -127,7 +132,7 @@ impl Election {
 
     /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
     pub fn observe(&self) -> Leaders {
-        Leaders { election: self.clone(), sight: Sight::default() }
+        Leaders { election: self.clone(), sight: Sight::default(), looked_at: None }
     }
 
     /// Looks once. True if what it sees is new.
@@ -187,6 +192,8 @@ impl Deref for Leadership {
 pub struct Leaders {
     election: Election,
     sight: Sight,
+    /// When the last look began. Kept across calls: those that are dropped before the next look is due must not put it off.
+    looked_at: Option<Instant>,
 }
 
 impl Leaders {
@@ -203,9 +210,10 @@ impl Leaders {
     /// Can be dropped and called again; nothing is missed.
     pub async fn changed(&mut self) -> Result<Option<Leader>, ObserveError> {
         loop {
-            if self.sight.looks_again() {
-                tokio::time::sleep(self.election.plan.pace).await;
+            if let Some(looked_at) = self.looked_at {
+                tokio::time::sleep(self.election.plan.pace.saturating_sub(looked_at.elapsed())).await;
             }
+            self.looked_at = Some(Instant::now());
             if self.election.look(&mut self.sight).await? {
                 return Ok(self.sight.leader.clone());
             }

@@ -308,3 +308,60 @@ async fn a_quorum_cannot_be_observed_and_bad_names_are_refused() {
     let short = blocking::Kit::election(&threads, "scheduler").ttl(SECOND).campaign();
     assert!(matches!(short, Err(AcquireError::Invalid(_))), "{short:?}");
 }
+
+/// As in a `select!` with something that happens more often than the pace.
+#[tokio::test]
+async fn an_observer_that_is_asked_again_and_again_looks_at_its_pace() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let mut leaders = bench.tokio().election("scheduler").pace(SECOND / 5).observe();
+    assert_eq!(leaders.changed().await, Ok(None));
+    let leadership = healthy(&bench);
+    let leadership = blocking::Kit::election(&leadership, "scheduler").campaign().unwrap();
+    for _ in 0..100 {
+        if let Ok(seen) = tokio::time::timeout(SECOND / 20, leaders.changed()).await {
+            assert_eq!(seen.unwrap().and_then(|leader| leader.term()), Some(leadership.term()));
+            return;
+        }
+    }
+    panic!("it has not looked for 5 seconds");
+}
+
+/// The lease cannot be renewed after a hand-over that left too little of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn work_is_not_begun_by_a_candidate_whose_lease_is_about_to_end() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let election = bench.tokio().election("scheduler").grace(13 * SECOND);
+    let begun = Arc::new(AtomicU32::new(0));
+    bench.faults.hold(Operation::Acquire);
+    let counted = Arc::clone(&begun);
+    let led = tokio::spawn(async move {
+        let work = |leadership: Arc<nonblocking::Leadership>| {
+            if leadership.check().is_err() {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+            std::future::ready(if leadership.check().is_ok() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            })
+        };
+        election.run_while_leader(work).await
+    });
+    until("the claim", || bench.faults.ran(Operation::Acquire) == 1).await;
+    bench.faults.fail_all(Operation::Renew, AWAY);
+    bench.clock.advance(16 * SECOND);
+    bench.faults.let_go(Operation::Acquire);
+    until("a renewal", || bench.faults.calls(Operation::Renew) > 0).await;
+    bench.faults.heal_everything();
+    for _ in 0..400 {
+        if led.is_finished() {
+            break;
+        }
+        bench.clock.advance(SECOND / 10);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(led.await.unwrap().is_ok());
+    assert_eq!(begun.load(Ordering::SeqCst), 0, "work began in a term that was over");
+}
