@@ -1,9 +1,8 @@
 //! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
 //! one of this process, jobs, elections, and values that are computed once.
 //!
-//! Nothing here is known to a store. Sets and re-entrant locks work on every store, jobs with slots on those that can keep a
-//! released lock. The policy is the same in both facades; what
-//! waits is in `nonblocking` and `blocking`. Import the trait `Kit` of one of them to call its methods on a client.
+//! Nothing here is known to a store. The policy is the same in both facades; what waits is in `nonblocking` and `blocking`. Import the
+//! trait `Kit` of one of them to call its methods on a client.
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.

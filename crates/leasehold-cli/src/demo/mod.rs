@@ -1,7 +1,7 @@
 //! `leasehold demo`: shows what goes wrong without each part of a lock.
 //!
-//! `account` and `cache` are stories with their stages. What stories share: `place`, `raw` (a store as naive locks use it) · `ground`, `children` (where
-//! it happens, and how nothing is left behind) · `chart`, `tell` (how it is told).
+//! `account` and `cache` are stories with their stages. What stories share: `place`, `raw` (a store as naive locks use it) ·
+//! `ground`, `children` (where it happens, and how nothing is left behind) · `chart`, `tell` (how it is told).
 
 pub(crate) mod account;
 pub(crate) mod args;

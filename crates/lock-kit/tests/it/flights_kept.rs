@@ -24,12 +24,12 @@ async fn a_stale_value_is_used_while_it_is_computed() {
     assert_eq!(tasks.get_or_compute(&shelf, async || fails()).await.unwrap(), Some(1));
     bench.clock.advance(SECOND);
     let renewed = tasks.get_or_compute(&shelf, async || {
-        assert_eq!(threads.get_or_compute(&shelf, || fails()).unwrap(), Some(1));
+        assert_eq!(threads.get_or_compute(&shelf, &fails).unwrap(), Some(1));
         assert_eq!(tasks.get_or_compute(&shelf, async || fails()).await?, Some(1));
         Ok(Some(2))
     });
     assert_eq!(renewed.await.unwrap(), Some(2));
-    assert_eq!(threads.get_or_compute(&shelf, || fails()).unwrap(), Some(2));
+    assert_eq!(threads.get_or_compute(&shelf, fails).unwrap(), Some(2));
     bench.clock.advance(90 * SECOND);
     assert_eq!(threads.get_or_compute(&shelf, || Ok(Some(3))).unwrap(), Some(3), "too old to be used");
 }
