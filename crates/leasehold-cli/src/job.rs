@@ -98,8 +98,11 @@ impl Marking {
     /// The command is about to begin.
     pub(crate) fn before(self) -> Result<Self, Failure> {
         match self {
-            Self::Held(slot) if slot.crashed == Crashed::HasRun => slot.keep().map(Self::Kept),
-            Self::Held(_) | Self::Kept(_) => Ok(self),
+            Self::Held(slot) => match slot.crashed {
+                Crashed::HasRun => slot.keep().map(Self::Kept),
+                Crashed::HasNotRun => slot.still_ours().map(Self::Held),
+            },
+            Self::Kept(_) => Ok(self),
         }
     }
 
@@ -113,6 +116,21 @@ impl Marking {
 }
 
 impl Unmarked {
+    /// The slot, unless its mark was lost during the wait for the lock: then another machine may have run it.
+    fn still_ours(self) -> Result<Self, Failure> {
+        match self.guard.check() {
+            Ok(()) => Ok(self),
+            Err(lost) => {
+                let (name, reason) = (self.guard.name(), lost.reason);
+                let message = format!(
+                    "the lease of the slot was lost before the command began: {reason} ({name}); another machine may have \
+                     run the slot, so this one did not"
+                );
+                Err(Failure::new(Exit::Lost, message))
+            }
+        }
+    }
+
     fn keep(self) -> Result<Marked, Failure> {
         let marked = Marked { name: self.guard.name().clone(), token: self.guard.fencing_token() };
         self.guard.release_keeping(self.keep).map_err(|error| {

@@ -138,6 +138,32 @@ fn a_run_that_dies_is_repeated_only_if_the_line_says_so() {
     }
 }
 
+/// A machine that is suspended while it waits loses the mark of its slot, and another one takes it.
+#[test]
+fn a_machine_that_lost_its_slot_while_it_waited_does_not_run_it() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let leasehold = Leasehold::new();
+        let holder =
+            leasehold.start(&format!("{url} nightly"), "echo > held; while [ ! -e done ]; do sleep 0.02; done", "held");
+        let is_marked = || leasehold.json(&format!("show {url} nightly@2099-11-21T03:00:00Z"))["held"] == true;
+        let line = format!("{url} --json --ttl 2s --slot 2099-11-21T03:00 --retry-after-crash nightly");
+        let first = Running::spawn(leasehold.script(&line, "echo >> runs"));
+        wait_for("the first to mark the slot", || is_marked().then_some(()));
+        first.signal(Signal::STOP);
+        wait_for("the mark to expire", || (!is_marked()).then_some(()));
+        let second = Running::spawn(leasehold.script(&line, "echo >> runs"));
+        wait_for("the second to mark the slot", || is_marked().then_some(()));
+        first.signal(Signal::CONT);
+        std::fs::write(leasehold.scratch.file("done"), "").unwrap();
+        let [holder, first, second] = [holder, first, second].map(Running::end);
+        let said = text(&first.stderr);
+        assert_eq!([holder, first, second].map(|output| code(output.status)), [0, 76, 0], "{said}");
+        assert!(said.contains("the lease of the slot was lost before the command began"), "{said}");
+        assert_eq!(runs(&leasehold), 1);
+    }
+}
+
 #[test]
 fn at_least_keeps_the_lock_after_a_short_command() {
     let server = RedisServer::start();

@@ -215,7 +215,12 @@ impl Mark {
                 guard.release_keeping(keep).map_err(JobError::NotMarked)?;
                 Ok(Self::Kept(marked))
             }
-            (mark, Crashed::HasRun | Crashed::HasNotRun) => Ok(mark),
+            (Self::Held { guard, keep }, Crashed::HasNotRun) => {
+                // The wait for the lock of the job may have taken longer than the lease: then others may have run the slot.
+                guard.check()?;
+                Ok(Self::Held { guard, keep })
+            }
+            (Self::Kept(marked), Crashed::HasRun | Crashed::HasNotRun) => Ok(Self::Kept(marked)),
         }
     }
 }

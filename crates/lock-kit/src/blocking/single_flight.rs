@@ -160,6 +160,8 @@ impl SingleFlight {
         if let Look::Fresh(value) = self.look(cache)? {
             return Ok(value);
         }
+        // The cache may have answered late, and another caller may compute by now.
+        guard.check().map_err(WhileHeldError::from)?;
         let value = compute()?;
         // A thread cannot be stopped.
         guard.check().map_err(WhileHeldError::from)?;

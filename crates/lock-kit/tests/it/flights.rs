@@ -212,6 +212,19 @@ fn a_lost_lease_puts_nothing() {
     assert_eq!(cached_after_a_loss(put_after_loss), (Some(1), false), "the older value");
 }
 
+/// A caller whose cache answers late, once it has the lock, computes nothing.
+#[test]
+fn a_lease_that_is_lost_before_the_computation_computes_nothing() {
+    let bench = Bench::new();
+    let shelf = Arc::new(Shelf::new(&bench.clock));
+    let (again, clock) = (Arc::clone(&shelf), bench.clock.clone());
+    shelf.after_next_get(move || again.after_next_get(move || clock.advance(10 * SECOND)));
+    let client = bench.plain();
+    let flight = blocking::Kit::single_flight(&client, "user:42").at_most(10 * SECOND);
+    let outcome = flight.get_or_compute(&*shelf, || panic!("it was computed"));
+    assert!(matches!(of_the_lock(outcome), WhileHeldError::Lost(_)));
+}
+
 #[tokio::test]
 async fn a_task_that_has_lost_its_lease_puts_nothing() {
     let bench = Bench::new();

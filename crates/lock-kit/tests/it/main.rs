@@ -9,6 +9,7 @@ mod elections;
 mod flights;
 mod flights_kept;
 mod flights_of_processes;
+mod job_marks;
 mod job_outcomes;
 mod jobs;
 mod keeping;
