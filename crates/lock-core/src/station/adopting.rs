@@ -105,6 +105,11 @@ impl Station {
             let (name, floor) = (self.name.clone(), adoption.floor);
             return self.refuse_adoption(now, &adoption, AcquireError::Forgotten { name, token, floor });
         }
+        if self.is_outlived(&grant.lease) {
+            adoption.is_unknown();
+            let name = self.name.clone();
+            return self.refuse_adoption(now, &adoption, AcquireError::TicketOver { name });
+        }
         if grant.is_stale(now) {
             let error = too_slow(adoption.terms().ttl);
             return self.on_adoption_error(now, adoption, error);

@@ -4,7 +4,7 @@ use super::Station;
 use super::progress::Progress;
 use super::quest::{Grant, Place, Quest};
 use crate::policy::pace;
-use crate::{AcquireError, BackendError, Effect, ErrorKind, Mode, Moment, Operation, Ttl};
+use crate::{AcquireError, BackendError, Effect, ErrorKind, Lease, Mode, Moment, Operation, Ttl};
 
 /// This many stale grants in a row are a failure: the store answers too slowly for the ttl, and may continue to.
 const STALE_ANSWERS_MAX: u32 = 3;
@@ -21,7 +21,7 @@ impl Station {
             self.part(now, &quest);
             let name = self.name.clone();
             self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
-        } else if self.waiter_of(&quest).is_none() || self.is_outlived(&grant) {
+        } else if self.waiter_of(&quest).is_none() || self.is_outlived(&grant.lease) {
             self.part(now, &quest);
         } else if self.meets_readers(now, &grant) {
             self.on_second_lease(now, &quest, &grant);
@@ -40,11 +40,17 @@ impl Station {
         }
     }
 
-    /// Whether a turn here has had a higher token than this exclusive grant: then the store no longer has it. Only a lease that was
-    /// adopted beside the quest can come in between.
-    fn is_outlived(&self, grant: &Grant) -> bool {
-        let is_higher = |floor| grant.lease.tokens.low() <= floor;
-        grant.lease.terms.mode == Mode::Exclusive && self.floor.here().is_some_and(is_higher)
+    /// Whether the store no longer has this lease, because it granted one later that the two exclude. Only a lease that was
+    /// adopted can come in between.
+    pub(super) fn is_outlived(&self, granted: &Lease) -> bool {
+        let token = granted.tokens.high();
+        match granted.terms.mode {
+            Mode::Exclusive => self.floor.here().is_some_and(|floor| granted.tokens.low() <= floor),
+            Mode::Shared | Mode::Permits { .. } => {
+                let leases = self.tenures.iter().map(|tenure| &tenure.lease);
+                leases.filter(|held| held.terms.mode == Mode::Exclusive).any(|held| token < held.tokens.low())
+            }
+        }
     }
 
     /// Asks again. If those answers are stale too, a waiter that does not wait is rejected after the second one, and the

@@ -102,6 +102,11 @@ impl Station {
         let effect = match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease, &old) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
+                if self.is_outlived(&grant.lease) {
+                    let replaces = replacement.replaces;
+                    self.go_on_replacing(replacement);
+                    return self.lose_lease(now, replaces, &LossReason::NotHeld);
+                }
                 if !grant.is_stale(now) {
                     return self.go_on_under(now, grant, &replacement);
                 }

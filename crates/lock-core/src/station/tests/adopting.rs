@@ -330,3 +330,50 @@ fn a_grant_that_is_older_than_the_adopted_lease_is_over() {
     assert_eq!(rig.about(1).grant(8, 8), [released, asks]);
     assert_eq!(rig.hold().ended(rig.now), None);
 }
+
+/// An operator revoked the writer's lease, and a reader's later one was adopted, before the grant to the writer came.
+#[test]
+fn a_writer_whose_lease_is_over_when_its_grant_comes_is_lost() {
+    let mut rig = rig();
+    rig.read(1);
+    rig.grant(9, 9);
+    rig.upgrade(1);
+    rig.adopt(reader(2), 11);
+    rig.grant(12, 12);
+    let outputs = rig.about(2).grant(10, 10);
+    let releases =
+        ["#4: release o1", "#5: release o2"].map(|what| format!("run {what}, claim may be under way, within 1000ms"));
+    assert_eq!(outputs, [&["lose 1: not held".to_owned(), "forget o1".to_owned()], &releases[..]].concat());
+    assert_eq!(rig.hold().ended(rig.now), None, "the reader goes on");
+}
+
+/// The lease that was adopted first was revoked, and the other one granted, before its own grant came.
+#[test]
+fn an_adopted_lease_that_is_over_when_its_grant_comes_ends_nothing() {
+    let over = ["refuse 1: the ticket is over", "run #3: release o1, claim may be under way, within 1000ms"];
+    for first in [join(1), reader(1)] {
+        let mut adopted = rig();
+        adopted.adopt(first.clone(), 8);
+        adopted.adopt(join(2), 10);
+        adopted.grant(11, 11);
+        assert_eq!(adopted.about(1).grant(9, 9), over);
+        let mut asked = rig();
+        asked.adopt(first, 8);
+        asked.join(2);
+        asked.grant(11, 12);
+        assert_eq!(asked.about(1).grant(9, 9), over);
+        assert_eq!((adopted.hold().ended(adopted.now), asked.hold().ended(asked.now)), (None, None));
+    }
+}
+
+/// A reader's lease was revoked before the writer's was granted elsewhere, detached and adopted here.
+#[test]
+fn a_reader_whose_lease_is_over_does_not_begin_beside_an_adopted_writer() {
+    let mut rig = rig();
+    rig.read(2);
+    rig.adopt(join(1), 9);
+    rig.grant(10, 10);
+    let outputs = rig.about(1).grant(8, 8);
+    assert_eq!(outputs[0], "run #3: release o1, all answered, within 1000ms");
+    assert!(outputs[1].starts_with("run #4: acquire o3, shared"), "{outputs:?}");
+}
