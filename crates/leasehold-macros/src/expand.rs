@@ -36,6 +36,8 @@ pub(crate) fn expand(settings: &Settings, function: &ItemFn, returned: &Type) ->
         })#awaited;
         #outcome(#ended)
     });
+    // The braces of a body in one line.
+    locked.attrs.push(parse_quote!(#[allow(unused_braces)]));
     locked.into_token_stream()
 }
 

@@ -109,6 +109,14 @@ impl Plan {
         }
     }
 
+    /// What a try for the lock came to. A store that is away for the moment is waited for like another caller that computes.
+    pub(crate) fn tried<G>(outcome: Result<Option<G>, AcquireError>) -> Result<Option<G>, AcquireError> {
+        match outcome {
+            Err(AcquireError::Backend(error)) if error.kind().is_transient() => Ok(None),
+            outcome => outcome,
+        }
+    }
+
     /// For how long the cache is to keep a value that says that there is none.
     pub(crate) fn absent_ttl(&self) -> Duration {
         self.absent_ttl.unwrap_or(self.value_ttl)

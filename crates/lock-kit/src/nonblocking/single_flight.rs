@@ -97,6 +97,8 @@ impl SingleFlight {
     /// The computation is stopped (dropped at its next await point) when the lease is lost. Nothing is cached after that. What the
     /// cache was sent before the loss may arrive later: a cache that has to refuse it checks the [token](Entry::token).
     ///
+    /// While the store of the locks is away, a caller has the stale value, if there is one, and waits for the store otherwise.
+    ///
     /// If the computation fails, nothing is cached, and the callers that waited compute one after the other, each within its
     /// [`wait`](Self::wait).
     ///
@@ -141,7 +143,7 @@ impl SingleFlight {
     }
 
     async fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        self.mutex(self.plan.options.clone()).try_acquire().await
+        Plan::tried(self.mutex(self.plan.options.clone()).try_acquire().await)
     }
 
     async fn acquire(&self, patience: &Patience) -> Result<Guard, AcquireError> {

@@ -2,14 +2,36 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, Operation};
+use lock_core::{AcquireError, ErrorKind, Operation};
 use lock_host::WhileHeldError;
 use lock_kit::{blocking, nonblocking};
+use lock_memory::faults::Fault;
 
 use crate::shelf::{Shelf, of_the_lock};
 use crate::support::{Bench, Store};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// The store that failed is asked again where there is no value to use, and not otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_locks_that_is_away_is_no_error_at_once() {
+    let bench = Bench::new();
+    let shelf = Shelf::new(&bench.clock);
+    let (one, two) = (bench.plain(), bench.tokio());
+    let threads = blocking::Kit::single_flight(&one, "user:42").stale_for(30 * SECOND).jitter_percent(0);
+    let tasks = nonblocking::Kit::single_flight(&two, "user:42").stale_for(30 * SECOND).jitter_percent(0);
+    let away = || bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
+    away();
+    assert_eq!(threads.get_or_compute(&shelf, || Ok(Some(1))).unwrap(), Some(1));
+    bench.clock.advance(60 * SECOND);
+    away();
+    assert_eq!(threads.get_or_compute(&shelf, || panic!("it was computed")).unwrap(), Some(1));
+    away();
+    assert_eq!(tasks.get_or_compute(&shelf, async || panic!("it was computed")).await.unwrap(), Some(1));
+    bench.clock.advance(90 * SECOND);
+    away();
+    assert_eq!(tasks.get_or_compute(&shelf, async || Ok(Some(2))).await.unwrap(), Some(2));
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stale_value_is_used_while_it_is_computed() {
