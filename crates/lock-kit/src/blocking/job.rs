@@ -68,6 +68,7 @@ impl Job {
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
     /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`at_most`](Self::at_most), or
     /// before it: then the work was not begun.
+    /// With [`retry_after_crash`](Self::retry_after_crash), the same holds if the mark of the slot was lost before the work.
     ///
     /// # Blocking
     /// For as long as the work takes, and for a few operation timeouts; before that for the [`wait`](Self::wait).

@@ -69,6 +69,7 @@ impl Job {
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
     /// In both cases the work was not begun. `Lost` if the lock was lost during the work, or before it: then the work was not begun.
+    /// With [`retry_after_crash`](Self::retry_after_crash), the same holds if the mark of the slot was lost before the work.
     ///
     /// # Cancel safety
     /// Dropping the future drops the work, and releases the lock in the background. Once the work has begun, or the store was
