@@ -14,7 +14,7 @@ use crate::store::Store;
 #[derive(Debug, Serialize)]
 struct Changed<'a> {
     name: &'a str,
-    /// The limit in force before; null if the store knew none.
+    /// The limit in force before; null if it is not known.
     old: Option<u32>,
     new: u32,
 }

@@ -229,7 +229,7 @@ pub fn a_holder_learns_of_its_loss(bench: &Bench) {
 /// Permits are renewed for as long as they are held, also those that are left of more.
 pub fn permits_are_renewed(bench: &Bench) {
     let [one, two] = two_clients(bench);
-    let ttl = std::time::Duration::from_secs(2);
+    let ttl = Duration::from_secs(2);
     let guard = one.semaphore("a", LIMIT, &options(ttl)).acquire_many(4).unwrap();
     bench.keep(&guard, ttl, 2 * ttl);
     assert!(semaphore(&two).try_acquire().unwrap().is_none(), "taken from its holder");
