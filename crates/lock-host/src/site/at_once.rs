@@ -23,7 +23,7 @@ impl<D: Driver> Site<D> {
     }
 
     /// Ends the turn of a reader beside others, if the station can do it at once, and observers need not be told. The outcome is
-    /// [`Released::Released`], and the turn is not among those that hold here any more. No alarm changes.
+    /// `Released::Released`, and the turn is not among those that hold here any more. No alarm changes.
     pub fn leave_at_once(&self, inner: &mut Inner<D::Waiters>, turn: TurnId) -> bool {
         let left = self.at_once(inner, |station, now| station.leave_at_once(now, turn).then_some(()));
         left.inspect(|()| inner.waiters.forget(turn)).is_some()
