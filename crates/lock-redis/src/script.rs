@@ -127,9 +127,9 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
 /// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments:
 /// those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
-/// Answers like an acquire, except that a grant is `granted`, low and high token, slots, 1 if others wait, and the limit in force unless
-/// it is that of the claim, and that `queued` ends with the last token that was drawn. If more permits are asked for than that:
-/// `above` and the limit.
+/// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
+/// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
+/// mean that the claim asks for more permits than there are.
 pub(crate) static SHARE: Drawing =
     drawing!("share", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "shared");
 
