@@ -31,6 +31,7 @@ mod channel;
 mod classify;
 mod config;
 mod connect;
+mod failover;
 mod failure;
 mod greeting;
 mod latch;
@@ -60,6 +61,7 @@ mod verbs;
 mod wire;
 
 pub use config::RedisConfig;
+pub use failover::OnFailover;
 
 /// What one Redis can grant.
 const MODES: &[lock_core::ModeKind] =

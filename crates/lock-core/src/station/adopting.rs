@@ -14,7 +14,7 @@ use super::quest::Grant;
 use super::tenure::Tenure;
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Moment, Operation, Refusal,
+    Ability, AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Evidence, Moment, Operation, Refusal,
     ReleaseRequest, Ticket,
 };
 
@@ -178,7 +178,13 @@ impl Station {
         let (name, owner, terms, certainty) =
             (self.name.clone(), adoption.owner, adoption.terms(), adoption.certainty());
         if certainty == Certainty::Unknown {
-            self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None }, Of::Adopted, None);
+            let evidence = Evidence::Nothing;
+            self.release(
+                now,
+                ReleaseRequest { name, owner, terms, certainty, keep: None, evidence },
+                Of::Adopted,
+                None,
+            );
         }
     }
 
