@@ -1,11 +1,10 @@
 //! A lock by its name, and how to hold it.
 
 use lock_core::{AcquireError, Busy, Refusal, Ticket};
-use lock_host::{Asking, Held, WhileHeldError, counted};
+use lock_host::{Asking, Held, Turns, WhileHeldError, counted};
 
 use crate::driver::{Driver, answer};
 use crate::guard::{Guard, PermitGuard};
-use crate::tasks::Tasks;
 
 lock_host::kinds! {
     /// # Examples
@@ -179,13 +178,13 @@ impl<M> NamedLock<M> {
 
 /// Waits for a turn, for a guard of any kind.
 async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
-    if let Some(held) = asking.join_at_once(Tasks::hold) {
+    if let Some(held) = asking.join_at_once() {
         return Ok(held);
     }
     loop {
-        let (turn, verdict) = asking.join(Tasks::begin);
-        let verdict = answer(turn.site(), turn.id(), verdict).await;
-        if let Some(held) = asking.held(turn, verdict.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))) {
+        let turn = asking.join();
+        let verdict = answer(turn.site(), turn.id(), Turns::poll_verdict).await;
+        if let Some(held) = asking.held(turn, verdict) {
             return held;
         }
     }

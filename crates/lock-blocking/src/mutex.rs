@@ -5,7 +5,6 @@ use lock_host::{Asking, CancelToken, Held, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
-use crate::threads::Threads;
 
 lock_host::kinds! {
     /// # Examples
@@ -207,11 +206,11 @@ impl<M> NamedLock<M> {
 
 /// Waits for a turn, for a guard of any kind.
 fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
-    if let Some(held) = asking.join_at_once(Threads::hold) {
+    if let Some(held) = asking.join_at_once() {
         return Ok(held);
     }
     loop {
-        let (turn, ()) = asking.join(Threads::begin);
+        let turn = asking.join();
         let verdict = verdict(turn.site(), turn.id());
         if let Some(held) = asking.held(turn, verdict) {
             return held;

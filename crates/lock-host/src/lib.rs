@@ -6,7 +6,7 @@
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
 //! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
-//!   wait), `site` (a station with its waiters), `waiters` (how a facade keeps them).
+//!   wait), `site` (a station with its waiters), `waiters` (what these are told).
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
@@ -82,5 +82,5 @@ pub use site::{Driver, Inner, Locked, Site};
 pub use sleepers::Wake;
 pub use stations::Stations;
 pub use turn::{Held, Turn};
-pub use waiters::Waiters;
+pub use waiters::{End, Turns, Verdict, Waiters};
 pub use weak::{Standing, WeakHeld};

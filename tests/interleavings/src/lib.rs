@@ -144,5 +144,5 @@ pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Turn};
-pub use waiters::Waiters;
+pub use waiters::{End, Turns, Verdict, Waiters};
 pub use weak::{Standing, WeakHeld};

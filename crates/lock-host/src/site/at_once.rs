@@ -26,7 +26,7 @@ impl<D: Driver> Site<D> {
     /// `Released::Released`, and the turn is not among those that hold here any more. No alarm changes.
     pub fn leave_at_once(&self, inner: &mut Inner<D::Waiters>, turn: TurnId) -> bool {
         let left = self.at_once(inner, |station, now| station.leave_at_once(now, turn).then_some(()));
-        left.inspect(|()| inner.waiters.forget(turn)).is_some()
+        left.inspect(|()| inner.waiters.turns().remove(turn)).is_some()
     }
 
     /// What the station answers without a change of its outputs.
