@@ -17,6 +17,7 @@ use lock_core::{
 };
 use redis::Client;
 
+use crate::acknowledged::Acknowledged;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
@@ -58,14 +59,15 @@ impl Redis {
     /// changed, except that the token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (stack, warnings) = Self::stack(config)?;
-        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+        let redis = Self::own(stack).prefixed(config.own_prefix());
+        Ok(Self { wire: redis.wire.with_replicas(config.replicas()), warnings, ..redis })
     }
 
     fn stack(config: &RedisConfig) -> Result<(Stack, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let stack = Stack::new(client, Role::Alone);
+        let stack = Stack::new(client, Role::Alone(config.failover()));
         let server_info = stack.greet(Span::from_now(CONNECT_WITHIN));
         let server_info = server_info.map_err(|failure| failed(explain(stack.client(), failure)))?;
         let warnings = warnings(config, &server_info);
@@ -129,14 +131,14 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let Heard { reply, server_info } = self.evaluate(question, span)?;
+        let Heard { reply, server_info } = self.evaluate(question, span, first)?;
         let broke = |error| classify(self.wire.asked(span.within), &error).at(|| server_info.incarnation());
         question.read(Line { wire: &self.wire, server_info: &server_info, first }, reply.map_err(broke)?)
     }
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again.
-    fn evaluate<Q: Question>(&self, question: &Q, span: Span) -> Result<Heard, Failure> {
-        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first: None });
+    fn evaluate<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
+        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
         let heard = ask(&call)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {
@@ -190,20 +192,20 @@ impl BlockingBackend for Redis {
         {
             // A claim that takes a place should be notified of its turn. A claim that takes none needs no notification.
             let at_once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
-            let answer = self.answer(&&at_once, span).map_err(failed)?;
+            let answer = self.answer(&Acknowledged::new(&at_once, &self.wire, span), span).map_err(failed)?;
             if !matches!(answer, Answer::Busy { .. }) {
                 return Ok(answer);
             }
             stack.listen(span);
         }
-        self.answer(&claim, span).map_err(failed)
+        self.answer(&Acknowledged::new(claim, &self.wire, span), span).map_err(failed)
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let span = Span::from_now(within);
         let mut answers = Vec::with_capacity(leases.len());
         for batch in leases.chunks(LEASES_PER_SCRIPT) {
-            match self.answer(&Renewal(batch), span) {
+            match self.answer(&Acknowledged::new(Renewal(batch), &self.wire, span), span) {
                 Ok(renewed) => answers.extend(renewed),
                 Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
                 Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),

@@ -1,5 +1,6 @@
 //! What a client knows about the server at the other end of a connection.
 
+use crate::failover::Failover;
 use crate::script::Counting;
 
 /// Whether a server belongs to a quorum.
@@ -22,8 +23,12 @@ pub(crate) struct ServerInfo {
     pub(crate) evicts: Option<String>,
     /// Whether it is a node of a quorum, if it was greeted as a single Redis.
     pub(crate) membership: Membership,
+    /// How many replicas were connected to it. For messages: a primary that was cut off has none.
+    pub(crate) replicas: u32,
     /// How tokens are drawn over this connection.
     pub(crate) counting: Counting,
+    /// What this client does if the server may have forgotten leases.
+    pub(crate) failover: Failover,
 }
 
 impl ServerInfo {
@@ -34,7 +39,9 @@ impl ServerInfo {
         replid: String::new(),
         evicts: None,
         membership: Membership::OnItsOwn,
+        replicas: 0,
         counting: Counting::Clock,
+        failover: Failover::UNHEEDED,
     };
 
     /// What a counter is verified for: one history of one run.

@@ -4,6 +4,7 @@
 
 mod breaks;
 mod crowd;
+mod dwell;
 mod errors;
 mod exclusion;
 mod facades;
@@ -26,6 +27,7 @@ mod queue;
 mod queue_cost;
 mod queue_entries;
 mod queue_versions;
+mod replicas;
 mod shared_versions;
 mod sharing;
 mod sizes;
