@@ -19,9 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::generations::Flushed;
-use crate::own::Running;
-use crate::tasks::{Hear, Tasks};
+use crate::tasks::{Hear, Running, Tasks};
 use crate::work::{FinalFlush, Job, Loops, Runtime, Work, WorkQueue, WorkSender, drive};
 
 /// A station with the tasks that wait or hold there.
@@ -60,8 +58,8 @@ impl Driver {
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
     pub(crate) async fn flush(&self) {
         for queue in [&self.here, &self.beside_keeper] {
-            let (done, flushed) = oneshot::channel();
-            _ = queue.send(Work::Flush(Flushed::Task(done)));
+            let (done, flushed) = oneshot::channel::<()>();
+            _ = queue.send(Work::Flush(Box::new(done)));
             _ = flushed.await;
         }
     }
@@ -124,6 +122,11 @@ pub fn runtime() -> Handle {
     runtime
 }
 
+/// Waits for the verdict of a turn that has joined the line; `None` if the turn ends first.
+pub(crate) async fn verdict(site: &Site, turn: TurnId) -> Option<Verdict> {
+    answer(site, turn, Turns::poll_verdict).await
+}
+
 /// Ends a hold, and waits for the outcome.
 pub(crate) async fn end(site: &Site, leaving: Leaving) -> End {
     let begun = site.end(&mut site.lock(), leaving);
@@ -136,12 +139,12 @@ pub(crate) async fn end(site: &Site, leaving: Leaving) -> End {
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
 pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
     held.change(mode);
-    answer(held.site(), held.turn(), Turns::poll_verdict).await
+    verdict(held.site(), held.turn()).await
 }
 
 /// Waits until a turn hears something, and runs the request that leads to it while that is the only one at the site. If
 /// this is dropped, the caller has to leave the turn, so that a loop continues the request.
-pub(crate) async fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> T {
+async fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> T {
     poll_fn(|cx| match poll_own(site, turn, cx) {
         // Whatever takes the request away wakes this task. If the task also waited for the answer, it would wake twice.
         Own::Pending => Poll::Pending,
