@@ -91,7 +91,7 @@ impl lock_host::Driver for Driver {
 
     fn leave(site: &Site, turn: TurnId) {
         let mut inner = site.lock();
-        if site.leave_at_once(&mut inner, turn) {
+        if inner.leave_at_once(turn) {
             return;
         }
         site.abandon(&mut inner, turn);

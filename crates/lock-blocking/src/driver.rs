@@ -61,7 +61,9 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        end(site, Leaving::now(turn));
+        if !site.lock().leave_at_once(turn) {
+            end(site, Leaving::now(turn));
+        }
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {

@@ -22,6 +22,9 @@ macro_rules! acquiring {
             ///
             $(#[$acquire])*
             pub $($async)? fn acquire(&self) -> Result<Guard<M>, ::lock_core::AcquireError> {
+                if let Some(held) = self.0.join_at_once() {
+                    return Ok(Guard(held));
+                }
                 let asking = self.0.ask()?;
                 asking.waited(take_turn(&asking)$($await)*).map(Guard)
             }
@@ -46,6 +49,9 @@ macro_rules! acquiring {
             ///
             $(#[$try_acquire_or_holder])*
             pub $($async)? fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, ::lock_core::Busy>, ::lock_core::AcquireError> {
+                if let Some(held) = self.0.join_at_once() {
+                    return Ok(Ok(Guard(held)));
+                }
                 let asking = self.0.ask()?.at_once();
                 asking.tried(take_turn(&asking)$($await)*.map(Guard))
             }
@@ -74,9 +80,6 @@ macro_rules! acquiring {
         $($async)? fn take_turn<M>(
             asking: &$crate::Asking<'_, Driver, M>,
         ) -> Result<$crate::Held<Driver, M>, ::lock_core::Refusal> {
-            if let Some(held) = asking.join_at_once() {
-                return Ok(held);
-            }
             loop {
                 let turn = asking.join();
                 let verdict = verdict(turn.site(), turn.id())$($await)*;

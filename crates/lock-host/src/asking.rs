@@ -84,20 +84,6 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
-    /// Joins the readers of a shared lease, if that needs no request and nobody waits.
-    pub fn join_at_once(&self) -> Option<Held<D, M>> {
-        if self.terms.mode != Mode::Shared || self.options.max_hold.is_some() || self.ticket.is_some() {
-            return None;
-        }
-        let mut inner = self.site.lock();
-        let turn = inner.next_turn();
-        let hold = self.site.join_at_once(&mut inner, turn, self.patience, self.note)?;
-        inner.waiters.turns().hold(turn, Arc::clone(&hold));
-        drop(inner);
-        self.acquisition.succeeded(hold.token());
-        Some(Held::new(Turn::new(Arc::clone(self.site), turn), hold, Arc::clone(self.stations)))
-    }
-
     /// Joins the line with a new turn.
     pub fn join(&self) -> Turn<D> {
         let mut inner = self.site.lock();

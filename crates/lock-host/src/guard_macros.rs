@@ -97,6 +97,9 @@ macro_rules! guards {
             ///
             $(#[$release])*
             pub $($async)? fn release(self) -> Result<(), $crate::ReleaseError> {
+                if let Some(released) = self.0.release_at_once() {
+                    return released;
+                }
                 let ended = end(self.0.site(), ::lock_core::station::Leaving::now(self.0.turn()))$($await)*;
                 self.0.ended(ended)
             }

@@ -66,7 +66,7 @@ impl Driver for Recorder {
 
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
-        if !site.leave_at_once(&mut inner, turn) {
+        if !inner.leave_at_once(turn) {
             site.abandon(&mut inner, turn);
         }
     }

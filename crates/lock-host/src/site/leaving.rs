@@ -2,7 +2,6 @@
 
 use std::task::Poll;
 
-use lock_core::Released;
 use lock_core::station::{Input, Leaving, TurnId};
 
 use super::{Driver, Inner, Site};
@@ -11,12 +10,8 @@ use crate::waiters::{End, Waiters};
 impl<D: Driver> Site<D> {
     /// Ends a turn: it leaves the line, or its hold ends. If the outcome is not known at once, the turn is told later.
     pub fn end(&self, inner: &mut Inner<D::Waiters>, leaving: Leaving) -> Poll<End> {
-        let turn = leaving.turn;
-        if self.leave_at_once(inner, turn) {
-            return Poll::Ready(Some(Ok(Released::Released)));
-        }
         self.leave(inner, leaving);
-        inner.waiters.turns().poll_end(turn)
+        inner.waiters.turns().poll_end(leaving.turn)
     }
 
     /// Ends a turn whose outcome nobody needs.
