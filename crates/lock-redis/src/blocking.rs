@@ -17,9 +17,11 @@ use lock_core::{
 };
 use redis::Client;
 
+use crate::acknowledged::Acknowledged;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
+use crate::end_dwell::EndDwell;
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
@@ -58,7 +60,8 @@ impl Redis {
     /// changed, except that the token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (stack, warnings) = Self::stack(config)?;
-        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+        let redis = Self::own(stack).prefixed(config.own_prefix());
+        Ok(Self { wire: redis.wire.with_replicas(config.replicas()), warnings, ..redis })
     }
 
     fn stack(config: &RedisConfig) -> Result<(Stack, Vec<String>), BackendError> {
@@ -105,6 +108,11 @@ impl Redis {
     /// The same Redis over connections of its own, or over what was passed in.
     pub(crate) fn another(&self) -> Self {
         Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
+    }
+
+    /// Free locks are granted from now on. Returns for how long they would not have been.
+    pub(crate) fn end_dwell(&self, within: Duration) -> Result<Option<Duration>, BackendError> {
+        self.ask(EndDwell, within)
     }
 
     fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
@@ -190,20 +198,20 @@ impl BlockingBackend for Redis {
         {
             // A claim that takes a place should be notified of its turn. A claim that takes none needs no notification.
             let at_once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
-            let answer = self.answer(&&at_once, span).map_err(failed)?;
+            let answer = self.answer(&Acknowledged::new(&at_once, &self.wire, span), span).map_err(failed)?;
             if !matches!(answer, Answer::Busy { .. }) {
                 return Ok(answer);
             }
             stack.listen(span);
         }
-        self.answer(&claim, span).map_err(failed)
+        self.answer(&Acknowledged::new(claim, &self.wire, span), span).map_err(failed)
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let span = Span::from_now(within);
         let mut answers = Vec::with_capacity(leases.len());
         for batch in leases.chunks(LEASES_PER_SCRIPT) {
-            match self.answer(&Renewal(batch), span) {
+            match self.answer(&Acknowledged::new(Renewal(batch), &self.wire, span), span) {
                 Ok(renewed) => answers.extend(renewed),
                 Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
                 Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),

@@ -10,10 +10,12 @@ use url::{ParseError, Url};
 
 use crate::classify::words;
 use crate::failover::{Failover, OnFailover};
+use crate::replicas::Replicas;
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `failover` and `max_ttl`. `Debug` hides user and password.
+/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `failover`, `max_ttl` and `replicas`. `Debug` hides user and
+/// password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -32,6 +34,7 @@ pub struct RedisConfig {
     op_timeout: Option<Duration>,
     eviction: Eviction,
     failover: Failover,
+    replicas: Option<Replicas>,
 }
 
 /// How to treat a server that may drop locks when its memory is full.
@@ -53,6 +56,7 @@ struct Table {
     op_timeout: Option<Duration>,
     failover: Option<OnFailover>,
     max_ttl: Option<Ttl>,
+    replicas: Option<Replicas>,
 }
 
 impl RedisConfig {
@@ -63,6 +67,9 @@ impl RedisConfig {
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
     /// it is set. The default is `failover=grant`. `docs/guarantees.md` says what either means.
+    ///
+    /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
+    /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -90,11 +97,12 @@ impl RedisConfig {
         let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
         let failover =
             Failover::by_default(OnFailover::Grant).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
+        let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, failover })
+        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, failover, replicas })
     }
 
     /// The prefix of lock names, if there is one.
@@ -126,12 +134,20 @@ impl RedisConfig {
         self.failover.max_ttl()
     }
 
+    pub(crate) fn without_prefix(self) -> Self {
+        Self { prefix: Prefix::default(), ..self }
+    }
+
     pub(crate) fn failover(&self) -> Failover {
         self.failover
     }
 
     pub(crate) fn eviction(&self) -> Eviction {
         self.eviction
+    }
+
+    pub(crate) fn replicas(&self) -> Option<Replicas> {
+        self.replicas
     }
 
     pub(crate) fn own_prefix(&self) -> &Prefix {
@@ -145,6 +161,7 @@ impl fmt::Debug for RedisConfig {
             .field("url", &self.shown)
             .field("prefix", &self.prefix())
             .field("op_timeout", &self.op_timeout)
+            .field("replicas", &self.replicas)
             .finish()
     }
 }
@@ -162,10 +179,14 @@ impl TryFrom<Table> for RedisConfig {
         }
         let failover = config.failover.with(table.failover, table.max_ttl);
         config.failover = failover.map_err(|what| twice(&config.shown, what))?;
+        if table.replicas.is_some() && config.replicas.is_some() {
+            return Err(twice(&config.shown, "replicas"));
+        }
         if let Some(prefix) = table.prefix {
             config.prefix = prefix.parse()?;
         }
         config.op_timeout = positive(table.op_timeout.or(config.op_timeout))?;
+        config.replicas = table.replicas.or(config.replicas);
         Ok(config)
     }
 }
@@ -235,14 +256,15 @@ struct Own {
     eviction: Option<String>,
     failover: Option<String>,
     max_ttl: Option<String>,
+    replicas: Option<String>,
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
-        "prefix, op_timeout, protocol, eviction, failover, max_ttl, db, user, pass"
+        "prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas, db, user, pass"
     } else {
-        "prefix, op_timeout, protocol, eviction, failover, max_ttl"
+        "prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas"
     };
     let mut own = Own::default();
     let mut rest = url.clone();
@@ -255,6 +277,7 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "eviction" => &mut own.eviction,
             "failover" => &mut own.failover,
             "max_ttl" => &mut own.max_ttl,
+            "replicas" => &mut own.replicas,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -357,7 +380,7 @@ mod tests {
         for (url, expected) in [
             (
                 "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, failover, max_ttl",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas",
             ),
             ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
             ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
@@ -369,6 +392,7 @@ mod tests {
             ("redis://u:sesame@h/?eviction=no", "write allow"),
             ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
             ("redis://u:sesame@h/?max_ttl=soon", "soon"),
+            ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -391,7 +415,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, failover, max_ttl, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
@@ -416,6 +440,7 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
         let config = read(r#"{"url":"redis://:sesame@h","prefix":"shop","op_timeout":"1s"}"#).unwrap();
         assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
+        assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().replicas().unwrap().get(), 2);
         assert!(!format!("{config:?}").contains("sesame"));
         let dwelling = read(r#"{"url":"redis://h?max_ttl=6s","failover":"dwell"}"#).unwrap();
         assert_eq!((dwelling.on_failover(), dwelling.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
@@ -426,6 +451,8 @@ mod tests {
             r#"{"url":"redis://h","prefx":"shop"}"#,
             r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
             r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,
+            r#"{"url":"redis://h?replicas=1","replicas":2}"#,
+            r#"{"url":"redis://h","replicas":0}"#,
             r#"{"url":"redis://:sesame@h/x"}"#,
         ] {
             assert!(!read(bad).unwrap_err().to_string().contains("sesame"), "{bad}");

@@ -16,12 +16,13 @@
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, so two owners may
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
-//! · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
+//! Reading order: `config`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
+//! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
-//! URL lead to the same server) · `node` (a Redis as a node of a quorum).
+//! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
+mod acknowledged;
 #[cfg(feature = "async")]
 mod batcher;
 pub mod blocking;
@@ -31,9 +32,11 @@ mod channel;
 mod classify;
 mod config;
 mod connect;
+mod end_dwell;
 mod failover;
 mod failure;
 mod greeting;
+mod init;
 mod latch;
 mod limit;
 #[cfg(feature = "async")]
@@ -45,6 +48,7 @@ pub mod node;
 pub mod nonblocking;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+mod replicas;
 mod runs;
 mod script;
 mod seen;
@@ -62,6 +66,7 @@ mod wire;
 
 pub use config::RedisConfig;
 pub use failover::OnFailover;
+pub use init::{Declared, declare_new};
 
 /// What one Redis can grant.
 const MODES: &[lock_core::ModeKind] =

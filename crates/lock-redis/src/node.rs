@@ -17,17 +17,24 @@ pub mod blocking;
 pub mod nonblocking;
 mod told;
 
-use lock_core::{BackendError, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use redis::Client;
 
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting};
+use crate::failure::Failure;
 
 /// The client of a node. Nothing is connected yet.
 fn open(config: &RedisConfig, address: &str) -> Result<Client, BackendError> {
-    Client::open(config.server().clone()).map_err(|error| {
-        let failure = classify(connecting(config.shown_url(), CONNECT_WITHIN), &error);
-        failure.of_node(address).into_error(Operation::Connect)
-    })
+    let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
+    if config.replicas().is_some() {
+        let message = "its URL has the option replicas, which is for a server that has replicas";
+        let failure = Failure::new(ErrorKind::Config, Effect::None, message);
+        return Err(refused(
+            failure.remedy("remove it: the nodes of a quorum stand in for each other, and have no replicas"),
+        ));
+    }
+    Client::open(config.server().clone())
+        .map_err(|error| refused(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))
 }

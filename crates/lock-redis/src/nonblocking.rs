@@ -75,7 +75,7 @@ impl Redis {
         };
         // If the server cannot push messages, waiters are not notified.
         let channel = channel.filter(|channel| channel.is_open());
-        let wire = Wire::own(link.client(), channel).with_prefix(config.own_prefix());
+        let wire = Wire::own(link.client(), channel).with_prefix(config.own_prefix()).with_replicas(config.replicas());
         Ok((wire, link, warnings))
     }
 

@@ -134,9 +134,9 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
 /// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments:
 /// those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
-/// Answers like an acquire, except that a grant is `granted`, low and high token, slots, 1 if others wait, and the limit in force unless
-/// it is that of the claim, and that `queued` ends with the last token that was drawn. If more permits are asked for than that:
-/// `above` and the limit.
+/// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
+/// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
+/// mean that the claim asks for more permits than there are.
 pub(crate) static SHARE: Drawing = drawing!(
     "share",
     "clock",
@@ -159,7 +159,8 @@ pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "dwel
 
 /// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock, queue, waiters
 /// and, if a claim may still arrive, tombstone. Arguments: `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and life of
-/// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over. Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
+/// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over. Answers 1 for a hold or a kept lock, 2 for a
+/// place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
     "part", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "release";
     many { shared_keys: 2, keys: 3, sent: 2, shared: 0 }:
@@ -212,6 +213,9 @@ pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 /// the history has no second name, or anything else; the longest ttl of this client, and how much longer a dwell lasts (ms).
 /// Answers 1 if the marker was of another incarnation.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
+
+/// Ends a dwell. Keys: dwell. Answers its `PTTL`.
+pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
 
 /// The scripts that our connections load on connecting: what they most likely need.
 pub(crate) static OWN: [&Script; 9] = [

@@ -23,6 +23,8 @@ pub(crate) struct ServerInfo {
     pub(crate) evicts: Option<String>,
     /// Whether it is a node of a quorum, if it was greeted as a single Redis.
     pub(crate) membership: Membership,
+    /// How many replicas were connected to it. For messages: a primary that was cut off has none.
+    pub(crate) replicas: u32,
     /// How tokens are drawn over this connection.
     pub(crate) counting: Counting,
     /// What this client does if the server may have forgotten leases.
@@ -37,6 +39,7 @@ impl ServerInfo {
         replid: String::new(),
         evicts: None,
         membership: Membership::OnItsOwn,
+        replicas: 0,
         counting: Counting::Clock,
         failover: Failover::UNHEEDED,
     };

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
-use redis::{Arg, Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
+#[cfg(any(feature = "async", feature = "r2d2"))]
+use redis::Pipeline;
+use redis::{Arg, Client, Cmd, FromRedisValue, RedisResult, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
 use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
+use crate::replicas::{Replicas, Wait, with_wait};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
 
@@ -25,6 +28,8 @@ pub(crate) struct Wire {
     pub(crate) store: Option<String>,
     /// Where waiters are notified of their grants; `None` if they have to poll.
     pub(crate) channel: Option<Arc<Channel>>,
+    /// How many replicas have to acknowledge each grant and each renewal.
+    pub(crate) replicas: Option<Replicas>,
 }
 
 impl Wire {
@@ -33,13 +38,13 @@ impl Wire {
         let server = server_of(client);
         let database = client.get_connection_info().redis_settings().db();
         let store = Some(format!("{}/{database}", server.to_ascii_lowercase()));
-        Self { prefix: Prefix::default(), server, store, channel }
+        Self { prefix: Prefix::default(), server, store, channel, replicas: None }
     }
 
     /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
-        Self { prefix: Prefix::default(), server: "the server".to_owned(), store: None, channel: None }
+        Self { prefix: Prefix::default(), server: "the server".to_owned(), store: None, channel: None, replicas: None }
     }
 
     /// Where the server keeps a lock.
@@ -53,6 +58,14 @@ impl Wire {
             channel.set_prefix(prefix);
         }
         self
+    }
+
+    /// Grants and renewals count once so many replicas have acknowledged them.
+    pub(crate) fn with_replicas(self, replicas: Option<Replicas>) -> Self {
+        if let (Some(channel), Some(_)) = (&self.channel, replicas) {
+            channel.pushes_need_an_answer();
+        }
+        Self { replicas, ..self }
     }
 
     /// The same for a connection on which nobody waits.
@@ -89,18 +102,20 @@ pub(crate) struct Call {
     pub(crate) script: Option<&'static Script>,
     /// The script for several locks, if this request may be sent together with others.
     pub(crate) many: Option<&'static Many>,
+    /// What its answer waits for besides.
+    pub(crate) wait: Option<Wait>,
 }
 
 impl Call {
     pub(crate) fn plain(command: Cmd) -> Self {
-        Self { command, script: None, many: None }
+        Self { command, script: None, many: None, wait: None }
     }
 
     /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
         command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
-        Self { command, script: Some(script), many: script.many() }
+        Self { command, script: Some(script), many: script.many(), wait: None }
     }
 
     /// The same, but never sent together with others.
@@ -119,6 +134,30 @@ impl Call {
     pub(crate) fn arg(mut self, arg: impl ToRedisArgs) -> Self {
         self.command.arg(arg);
         self
+    }
+
+    /// The command, and the wait for replicas if its answer has to wait for them.
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) fn with_its_wait(&self) -> Pipeline {
+        let mut pipeline = redis::pipe();
+        pipeline.add_command(self.command.clone());
+        self.wait.iter().for_each(|wait| _ = pipeline.add_command(wait.command()));
+        pipeline
+    }
+
+    /// The reply, from the replies to both.
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) fn reply_of(&self, mut replies: Vec<Value>) -> RedisResult<Value> {
+        let waited = self.wait.and_then(|_| replies.pop()).map(Ok);
+        self.reply(Ok(replies.pop().unwrap_or(Value::Nil)), waited.as_ref())?.extract_error()
+    }
+
+    /// Its reply, with that to the wait for replicas if it waits for them.
+    pub(crate) fn reply(&self, own: RedisResult<Value>, waited: Option<&RedisResult<Value>>) -> RedisResult<Value> {
+        match (self.wait, waited) {
+            (Some(_), Some(waited)) => with_wait(own, waited),
+            (_, _) => own,
+        }
     }
 }
 

@@ -68,13 +68,14 @@ impl Station {
         self.failing_since = error.end().is_none().then(|| self.failing_since.unwrap_or(now));
         let failing_since = self.failing_since;
         let is_served = |turn| own == Some(turn) || self.quests.iter().all(|quest| quest.turn != Some(turn));
-        let mut waiters = self.line.take_impatient(is_served);
+        let impatient = self.line.take_impatient(is_served);
         let gives_up = |waiter: &Waiter| {
             let is_over = |since: Moment| waiter.join.gives_up_after(now.since(since.max(waiter.since)), &self.policy);
             is_served(waiter.join.turn) && failing_since.is_some_and(is_over)
         };
-        waiters.extend(self.line.take_failing(gives_up));
-        self.refuse(turns(waiters), &Refusal::Error(error.clone().into()));
+        let failing = self.line.take_failing(gives_up);
+        self.refuse(turns(impatient), &Refusal::Error(error.clone().into()));
+        self.refuse(turns(failing), &Refusal::Error(away(error).into()));
     }
 
     /// Rejects the waiter that a quest is for, or all in line.
@@ -142,6 +143,13 @@ impl Station {
         BackendError::new(self.policy.store.backend, Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
             .with_remedy("check that the store is running and reachable, or wait for longer")
     }
+}
+
+/// The error for a waiter that could have waited for the store.
+pub(super) fn away(error: &BackendError) -> BackendError {
+    let wait = "to wait until the store is back, set `on_unavailable(OnUnavailable::Wait)`";
+    let remedy = error.remedy().map_or_else(|| wait.to_owned(), |remedy| format!("{remedy}; {wait}"));
+    error.clone().with_remedy(remedy)
 }
 
 fn whole_millis(duration: Duration) -> Duration {

@@ -6,7 +6,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken};
+use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost};
 use lock_host::ReleaseError;
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
@@ -109,6 +109,17 @@ impl Facade {
         })
     }
 
+    /// Waits for a lock for at most this long.
+    pub(crate) fn acquire_within(&self, name: &str, ttl: Duration, wait: Duration) -> Result<Held<'_>, AcquireError> {
+        match self {
+            Self::Async(runtime, client) => {
+                let guard = runtime.block_on(client.mutex(name).ttl(ttl).wait(wait).acquire())?;
+                Ok(Held::Async(runtime, guard))
+            }
+            Self::Blocking(client) => Ok(Held::Blocking(client.mutex(name).ttl(ttl).wait(wait).acquire()?)),
+        }
+    }
+
     /// Waits for a lock that is held, and gives up: by dropping the future, or when the wait ends.
     pub(crate) fn give_up_after(&self, name: &str, ttl: Duration, wait: Duration) {
         match self {
@@ -137,6 +148,14 @@ impl Held<'_> {
         match self {
             Self::Async(_, guard) => guard.fencing_token(),
             Self::Blocking(guard) => guard.fencing_token(),
+        }
+    }
+
+    /// Why it was lost, if it was.
+    pub(crate) fn loss(&self) -> Option<Lost> {
+        match self {
+            Self::Async(_, guard) => guard.check().err(),
+            Self::Blocking(guard) => guard.check().err(),
         }
     }
 

@@ -5,6 +5,7 @@
 mod breaks;
 mod crowd;
 mod dwell;
+mod dwell_modes;
 mod errors;
 mod exclusion;
 mod facades;
@@ -27,6 +28,7 @@ mod queue;
 mod queue_cost;
 mod queue_entries;
 mod queue_versions;
+mod replicas;
 mod shared_versions;
 mod sharing;
 mod sizes;
