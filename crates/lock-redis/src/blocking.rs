@@ -21,6 +21,7 @@ use crate::acknowledged::Acknowledged;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
+use crate::end_dwell::EndDwell;
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
@@ -67,7 +68,7 @@ impl Redis {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let stack = Stack::new(client, Role::Alone);
+        let stack = Stack::new(client, Role::Alone(config.failover()));
         let server_info = stack.greet(Span::from_now(CONNECT_WITHIN));
         let server_info = server_info.map_err(|failure| failed(explain(stack.client(), failure)))?;
         let warnings = warnings(config, &server_info);
@@ -109,6 +110,11 @@ impl Redis {
         Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
     }
 
+    /// Free locks are granted from now on. Returns for how long they would not have been.
+    pub(crate) fn end_dwell(&self, within: Duration) -> Result<Option<Duration>, BackendError> {
+        self.ask(EndDwell, within)
+    }
+
     fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
         let answer = self.answer(&question, Span::from_now(within));
         answer.map_err(|failure| failure.into_error(question.operation()))
@@ -131,14 +137,14 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let Heard { reply, server_info } = self.evaluate(question, span)?;
+        let Heard { reply, server_info } = self.evaluate(question, span, first)?;
         let broke = |error| classify(self.wire.asked(span.within), &error).at(|| server_info.incarnation());
         question.read(Line { wire: &self.wire, server_info: &server_info, first }, reply.map_err(broke)?)
     }
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again.
-    fn evaluate<Q: Question>(&self, question: &Q, span: Span) -> Result<Heard, Failure> {
-        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first: None });
+    fn evaluate<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
+        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
         let heard = ask(&call)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {

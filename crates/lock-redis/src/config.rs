@@ -3,17 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Invalid, Prefix, parse_duration};
-use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
+use lock_core::{Invalid, Prefix, Ttl, parse_duration};
+use redis::{ConnectionInfo, IntoConnectionInfo};
 use serde::Deserialize;
-use url::{ParseError, Url};
+use url::Url;
 
 use crate::classify::words;
+use crate::failover::{Failover, OnFailover};
 use crate::replicas::Replicas;
+use crate::url_parts::{check_parts, is_socket, positive, protocol, redacted, refuse, unreadable};
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout` and `replicas`. `Debug` hides user and password.
+/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
+/// and password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -32,6 +35,7 @@ pub struct RedisConfig {
     op_timeout: Option<Duration>,
     eviction: Eviction,
     replicas: Option<Replicas>,
+    failover: Failover,
 }
 
 /// How to treat a server that may drop locks when its memory is full.
@@ -52,6 +56,8 @@ struct Table {
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
     replicas: Option<Replicas>,
+    failover: Option<OnFailover>,
+    max_ttl: Option<Ttl>,
 }
 
 impl RedisConfig {
@@ -61,6 +67,10 @@ impl RedisConfig {
     ///
     /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
     /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
+    ///
+    /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
+    /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
+    /// it is set. The default is `failover=grant`. `docs/guarantees.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -85,11 +95,15 @@ impl RedisConfig {
         let protocol = protocol(own.protocol.as_deref())?;
         let eviction = eviction(own.eviction.as_deref())?;
         let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
+        let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
+        let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
+        let failover =
+            Failover::by_default(OnFailover::Grant).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas })
+        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas, failover })
     }
 
     /// The prefix of lock names, if there is one.
@@ -109,6 +123,24 @@ impl RedisConfig {
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
         &self.server
+    }
+
+    /// What to do with free locks if the server may have forgotten leases.
+    pub fn on_failover(&self) -> OnFailover {
+        self.failover.on()
+    }
+
+    /// The longest ttl: longer ones are refused. `None` if any ttl is allowed.
+    pub fn max_ttl(&self) -> Option<Duration> {
+        self.failover.max_ttl()
+    }
+
+    pub(crate) fn without_prefix(self) -> Self {
+        Self { prefix: Prefix::default(), ..self }
+    }
+
+    pub(crate) fn failover(&self) -> Failover {
+        self.failover
     }
 
     pub(crate) fn eviction(&self) -> Eviction {
@@ -140,16 +172,17 @@ impl TryFrom<Table> for RedisConfig {
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
         let mut config = Self::from_url(&table.url)?;
-        let twice = |what| refuse(&config.shown, format!("{what} is given in the URL and beside it"), "give it once");
         if table.prefix.is_some() && config.prefix().is_some() {
-            return Err(twice("prefix"));
+            return Err(twice(&config.shown, "prefix"));
         }
         if table.op_timeout.is_some() && config.op_timeout.is_some() {
-            return Err(twice("op_timeout"));
+            return Err(twice(&config.shown, "op_timeout"));
         }
         if table.replicas.is_some() && config.replicas.is_some() {
-            return Err(twice("replicas"));
+            return Err(twice(&config.shown, "replicas"));
         }
+        let failover = config.failover.with(table.failover, table.max_ttl);
+        config.failover = failover.map_err(|what| twice(&config.shown, what))?;
         if let Some(prefix) = table.prefix {
             config.prefix = prefix.parse()?;
         }
@@ -157,6 +190,10 @@ impl TryFrom<Table> for RedisConfig {
         config.replicas = table.replicas.or(config.replicas);
         Ok(config)
     }
+}
+
+fn twice(shown: &str, what: &str) -> Invalid {
+    refuse(shown, format!("{what} is given in the URL and beside it"), "give it once")
 }
 
 fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
@@ -175,42 +212,6 @@ fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
     }
 }
 
-/// Refuses, in our own words, what the library would refuse.
-fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
-    let asked = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
-    let (database, remedy) = if is_socket(url) {
-        if url.to_file_path().is_err() {
-            return Err(refuse(shown, "it names a host", "write unix:///PATH, with three slashes"));
-        }
-        (asked.unwrap_or_default(), "write ?db=NUMBER, such as ?db=1")
-    } else {
-        if url.host().is_none() {
-            return Err(no_host(shown));
-        }
-        (url.path().trim_matches('/').to_owned(), "write redis://HOST/NUMBER, such as redis://127.0.0.1/1")
-    };
-    match database.parse::<u32>() {
-        Err(_) if !database.is_empty() => Err(refuse(shown, "its database is not a number", remedy)),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-fn unreadable(url: &str, error: ParseError) -> Invalid {
-    if error == ParseError::EmptyHost {
-        return no_host(&hidden(url));
-    }
-    refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH")
-}
-
-fn no_host(shown: &str) -> Invalid {
-    let remedy = "write redis://HOST, such as redis://127.0.0.1; user, password, port and database are optional";
-    refuse(shown, "it names no host", remedy)
-}
-
-fn is_socket(url: &Url) -> bool {
-    url.scheme().ends_with("unix")
-}
-
 /// Our own part of a query.
 #[derive(Default)]
 struct Own {
@@ -219,14 +220,16 @@ struct Own {
     protocol: Option<String>,
     eviction: Option<String>,
     replicas: Option<String>,
+    failover: Option<String>,
+    max_ttl: Option<String>,
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
-        "prefix, op_timeout, protocol, eviction, replicas, db, user, pass"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass"
     } else {
-        "prefix, op_timeout, protocol, eviction, replicas"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl"
     };
     let mut own = Own::default();
     let mut rest = url.clone();
@@ -238,6 +241,8 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "protocol" => &mut own.protocol,
             "eviction" => &mut own.eviction,
             "replicas" => &mut own.replicas,
+            "failover" => &mut own.failover,
+            "max_ttl" => &mut own.max_ttl,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -255,17 +260,6 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     Ok((own, rest))
 }
 
-/// Waiters are notified in RESP3 only.
-fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid> {
-    match wanted {
-        None | Some("resp3") => Ok(ProtocolVersion::RESP3),
-        Some("resp2") => Ok(ProtocolVersion::RESP2),
-        Some(other) => {
-            Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or omit the option"))
-        }
-    }
-}
-
 fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
     match wanted {
         None => Ok(Eviction::Warned),
@@ -277,42 +271,6 @@ fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
             "write allow, or omit the option to be warned",
         )),
     }
-}
-
-fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
-    match timeout {
-        Some(Duration::ZERO) => Err(Invalid::new(
-            "op_timeout",
-            "0s",
-            "it is shorter than any request takes",
-            "use a longer time, such as 500ms",
-        )),
-        other => Ok(other),
-    }
-}
-
-fn refuse(shown: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
-    Invalid::new("redis URL", shown, problem, remedy)
-}
-
-/// The URL without what may be secret.
-fn redacted(url: &Url) -> String {
-    if url.cannot_be_a_base() {
-        return hidden(url.as_str());
-    }
-    let mut shown = url.clone();
-    shown.set_query(None);
-    shown.set_fragment(None);
-    let has_user = !shown.username().is_empty() || shown.password().is_some();
-    if has_user && (shown.set_username("***").is_err() || shown.set_password(None).is_err()) {
-        return hidden(url.as_str());
-    }
-    shown.into()
-}
-
-/// Only the scheme, for a URL that cannot be split into its parts.
-fn hidden(url: &str) -> String {
-    url.split_once("://").map_or_else(|| "(hidden)".to_owned(), |(scheme, _)| format!("{scheme}://..."))
 }
 
 #[cfg(test)]
@@ -340,7 +298,7 @@ mod tests {
         for (url, expected) in [
             (
                 "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl",
             ),
             ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
             ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
@@ -351,6 +309,8 @@ mod tests {
             ("redis://u:sesame@h/?protocol=3", "write resp2"),
             ("redis://u:sesame@h/?eviction=no", "write allow"),
             ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
+            ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
+            ("redis://u:sesame@h/?max_ttl=soon", "soon"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -373,7 +333,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, replicas, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
@@ -400,7 +360,12 @@ mod tests {
         assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
         assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().replicas().unwrap().get(), 2);
         assert!(!format!("{config:?}").contains("sesame"));
+        let dwelling = read(r#"{"url":"redis://h?max_ttl=6s","failover":"dwell"}"#).unwrap();
+        assert_eq!((dwelling.on_failover(), dwelling.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
+        assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Grant, None));
         for bad in [
+            r#"{"url":"redis://h?failover=dwell","failover":"dwell"}"#,
+            r#"{"url":"redis://h","failover":"maybe"}"#,
             r#"{"url":"redis://h","prefx":"shop"}"#,
             r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
             r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,

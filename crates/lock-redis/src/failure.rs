@@ -6,7 +6,6 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
-use crate::replicas::Replicas;
 
 /// What to do if no server answers.
 pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
@@ -49,6 +48,8 @@ pub(crate) struct Failure {
     kind: ErrorKind,
     effect: Effect,
     message: Cow<'static, str>,
+    /// How long it lasts at most, if that is known.
+    lasts: Option<Duration>,
     remedy: Option<&'static str>,
     fate: Fate,
     /// The incarnation of the server behind the connection, if the connection broke during the request.
@@ -59,7 +60,8 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, effect, message: message.into(), remedy: None, fate: Fate::Keep, broke_at: None, other_use: None }
+        let (lasts, remedy, broke_at, other_use) = (None, None, None, None);
+        Self { kind, effect, message: message.into(), lasts, remedy, fate: Fate::Keep, broke_at, other_use }
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -120,19 +122,30 @@ impl Failure {
         .remedy("give the URL of the pool's own server, with the number of its database")
     }
 
+    /// The server may have forgotten leases, and grants no free lock for so long.
+    pub(crate) fn dwells(left: Option<Duration>) -> Self {
+        let message = "the server was promoted, was restarted or lost its data, so it may have forgotten locks that are still held; \
+                       it grants none";
+        // An upper bound that changes once a second.
+        let lasts = left.map(|left| Duration::from_secs(left.as_secs() + 1));
+        let failure = Self::new(ErrorKind::Unavailable, Effect::None, message);
+        Self { lasts, ..failure }
+            .remedy("wait; only if this deployment has never granted a lock, run: leasehold redis init URL")
+    }
+
     /// The server's answer is none that our scripts give.
     pub(crate) fn strange_answer() -> Self {
         Self::new(ErrorKind::Protocol, Effect::Unknown, "the server gave an unexpected answer")
     }
 
     /// The server has granted or renewed a lease, and too few replicas have acknowledged that in time.
-    pub(crate) fn too_few_replicas(acknowledged: u64, wanted: Replicas, connected: u32) -> Self {
+    pub(crate) fn too_few_replicas(acknowledged: u64, wanted: u16, connected: u32) -> Self {
         let mut message = format!("{acknowledged} of {wanted} replicas acknowledged it in time");
-        if connected < u32::from(wanted.get()) {
-            message = format!("{message}; {connected} were connected to the server when this client connected");
+        if connected < u32::from(wanted) {
+            message = format!("{message}; the server had {connected} when this client connected");
         }
         Self::new(ErrorKind::Unavailable, Effect::Unknown, message)
-            .remedy("check that enough replicas run and are connected, or lower replicas in the URL")
+            .remedy("check that enough replicas run and follow this server, or lower replicas in the URL")
     }
 
     /// The server does not report a field that has to be known.
@@ -203,6 +216,7 @@ impl Failure {
             return error.of_operation(operation);
         }
         let error = BackendError::new(BACKEND, operation, self.kind, self.effect, self.message);
+        let error = self.lasts.into_iter().fold(error, BackendError::with_end);
         match self.remedy {
             Some(remedy) => error.with_remedy(remedy),
             None => error,

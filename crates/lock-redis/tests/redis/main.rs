@@ -4,6 +4,8 @@
 
 mod breaks;
 mod crowd;
+mod dwell;
+mod dwell_modes;
 mod errors;
 mod exclusion;
 mod facades;
