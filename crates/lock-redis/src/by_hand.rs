@@ -4,11 +4,13 @@
 use std::slice;
 
 use lock_core::node::Ask;
-use lock_core::{Claim, Lease, ReleaseRequest};
+use lock_core::{Claim, Invalid, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
+use crate::RedisConfig;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
+use crate::target::Target;
 use crate::verbs::Renewal;
 use crate::wire::{Line, Question, Wire, load};
 
@@ -45,6 +47,14 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     counting: Counting::Stored,
 };
 
+/// A URL of sentinels.
+///
+/// # Errors
+/// `Invalid`, without user and password.
+pub fn sentinels(url: &str) -> Result<RedisConfig, Invalid> {
+    RedisConfig::parse(url)
+}
+
 /// Makes the commands for one server.
 #[derive(Debug)]
 pub struct ByHand(Wire);
@@ -52,7 +62,7 @@ pub struct ByHand(Wire);
 impl ByHand {
     /// For the server of this client.
     pub fn new(client: &Client) -> Self {
-        Self(Wire::own(client, None))
+        Self(Wire::own(&Target::fixed(client.clone()), None))
     }
 
     /// The command for an acquire.
@@ -91,7 +101,7 @@ impl NodeByHand {
     /// For the server of this client, in the run that its `INFO` reports.
     pub fn new(client: &Client, run_id: &str) -> Self {
         let server_info = ServerInfo { run_id: run_id.to_owned(), ..VERIFIED.clone() };
-        Self { wire: Wire::own(client, None), server_info }
+        Self { wire: Wire::own(&Target::fixed(client.clone()), None), server_info }
     }
 
     /// The command for a request; of at most 100 leases, if it is a fence.

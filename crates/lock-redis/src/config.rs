@@ -8,6 +8,7 @@ use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use serde::Deserialize;
 use url::{ParseError, Url};
 
+use crate::address::{SentinelTable, SentinelUrl, Sentinels};
 use crate::classify::words;
 
 /// Which Redis to use, and how.
@@ -26,6 +27,7 @@ use crate::classify::words;
 #[non_exhaustive]
 pub struct RedisConfig {
     server: ConnectionInfo,
+    sentinels: Option<Sentinels>,
     shown: String,
     prefix: Prefix,
     op_timeout: Option<Duration>,
@@ -41,11 +43,15 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
+/// What only the URL of sentinels can say.
+const SENTINEL_OPTIONS: &str = ", sentinel_username, sentinel_password";
+
 /// The form of the configuration in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    url: String,
+    url: Option<String>,
+    sentinel: Option<SentinelTable>,
     prefix: Option<String>,
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
@@ -68,10 +74,37 @@ impl RedisConfig {
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        Self::parse(url)?.finished()
+    }
+
+    /// Refuses what is not finished.
+    fn finished(self) -> Result<Self, Invalid> {
+        match self.sentinels {
+            Some(_) => Err(refuse(&self.shown, "sentinels are not supported yet", "use redis:// for one server")),
+            None => Ok(self),
+        }
+    }
+
+    /// The same, also of what is not finished.
+    pub(crate) fn parse(url: &str) -> Result<Self, Invalid> {
+        if let Some(deployment) = SentinelUrl::read(url) {
+            return Self::of_sentinels(deployment?, None, None);
+        }
         let parsed = Url::parse(url).map_err(|error| unreadable(url, error))?;
         let shown = redacted(&parsed);
-        check_scheme(&parsed, &shown)?;
-        let (own, rest) = split_query(&parsed, &shown)?;
+        Self::read(&parsed, shown, None).map(|(config, _)| config)
+    }
+
+    fn of_sentinels(url: SentinelUrl, username: Option<String>, password: Option<String>) -> Result<Self, Invalid> {
+        let (mut config, own) = Self::read(&url.servers, url.shown.clone(), Some(SENTINEL_OPTIONS))?;
+        let login = (own.sentinel_username.or(username), own.sentinel_password.or(password));
+        config.sentinels = Some(url.sentinels(&config.server, login.0, login.1)?);
+        Ok(config)
+    }
+
+    fn read(parsed: &Url, shown: String, more: Option<&str>) -> Result<(Self, Own), Invalid> {
+        check_scheme(parsed, &shown)?;
+        let (own, rest) = split_query(parsed, &shown, more)?;
         check_parts(&rest, &shown)?;
         let server = rest
             .into_connection_info()
@@ -82,7 +115,8 @@ impl RedisConfig {
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction })
+        let (op_timeout, sentinels) = (positive(op_timeout)?, None);
+        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction }, own))
     }
 
     /// The prefix of lock names, if there is one.
@@ -102,6 +136,11 @@ impl RedisConfig {
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
         &self.server
+    }
+
+    /// Those that name the server, if any do. Then the address of [`server`](Self::server) means nothing.
+    pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
+        self.sentinels.as_ref()
     }
 
     pub(crate) fn eviction(&self) -> Eviction {
@@ -127,7 +166,16 @@ impl TryFrom<Table> for RedisConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let mut config = Self::from_url(&table.url)?;
+        let mut config = match (table.url, table.sentinel) {
+            (Some(url), None) => Self::from_url(&url)?,
+            (None, Some(sentinel)) => {
+                let (url, username, password) = sentinel.into_url()?;
+                Self::of_sentinels(url, username, password)?
+            }
+            (None, None) | (Some(_), Some(_)) => {
+                return Err(refuse("(hidden)", "exactly one of url and sentinel is needed", "give one of them"));
+            }
+        };
         let twice = |what| refuse(&config.shown, format!("{what} is given in the URL and beside it"), "give it once");
         if table.prefix.is_some() && config.prefix().is_some() {
             return Err(twice("prefix"));
@@ -139,7 +187,7 @@ impl TryFrom<Table> for RedisConfig {
             config.prefix = prefix.parse()?;
         }
         config.op_timeout = positive(table.op_timeout.or(config.op_timeout))?;
-        Ok(config)
+        config.finished()
     }
 }
 
@@ -202,15 +250,18 @@ struct Own {
     op_timeout: Option<String>,
     protocol: Option<String>,
     eviction: Option<String>,
+    sentinel_username: Option<String>,
+    sentinel_password: Option<String>,
 }
 
-fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
+fn split_query(url: &Url, shown: &str, more: Option<&str>) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
         "prefix, op_timeout, protocol, eviction, db, user, pass"
     } else {
         "prefix, op_timeout, protocol, eviction"
     };
+    let allowed = [allowed, more.unwrap_or_default()].concat();
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
@@ -220,6 +271,8 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "op_timeout" => &mut own.op_timeout,
             "protocol" => &mut own.protocol,
             "eviction" => &mut own.eviction,
+            "sentinel_username" if more.is_some() => &mut own.sentinel_username,
+            "sentinel_password" if more.is_some() => &mut own.sentinel_password,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;

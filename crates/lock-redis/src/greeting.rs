@@ -18,6 +18,8 @@ use crate::wire::{load, read};
 pub(crate) enum Role {
     /// The single Redis of a client: its counter is verified.
     Alone,
+    /// The same, but another server may take its place: sentinels name it.
+    Primary,
     /// A node of a quorum: each of its requests says which run it is meant for.
     Node,
 }
@@ -27,6 +29,7 @@ impl Role {
     fn scripts(self) -> impl Iterator<Item = &'static Script> {
         let scripts: &'static [&'static Script] = match self {
             Self::Alone => &script::OWN,
+            Self::Primary => &script::OWN_BY_CLOCK,
             Self::Node => &script::NODE,
         };
         scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
@@ -37,11 +40,11 @@ impl Role {
 const SECTIONS: [&str; 4] = ["server", "replication", "cluster", "memory"];
 
 impl ServerInfo {
-    fn read(server: &str, info: &str) -> Result<Self, Failure> {
+    fn read(role: Role, server: &str, info: &str) -> Result<Self, Failure> {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
-        let alone = field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
+        let alone = role != Role::Primary && field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         Ok(Self { run_id, replid, evicts: evicts(info), membership: Membership::OnItsOwn, counting })
     }
@@ -70,7 +73,7 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
         greeting.cmd("SCRIPT").arg("EXISTS");
         scripts.iter().for_each(|script| _ = greeting.arg(script.hash()));
     }
-    if role == Role::Alone {
+    if role != Role::Node {
         greeting.cmd("GET").arg(INCARNATION);
         greeting.cmd("EXISTS").arg(NODE);
     }
@@ -99,7 +102,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let sections = answers.by_ref().take(SECTIONS.len()).map(|answer| answer.and_then(read::<String>));
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
     check(role, server, &info)?;
-    let mut server_info = ServerInfo::read(server, &info)?;
+    let mut server_info = ServerInfo::read(role, server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let mut known: Vec<bool> = Vec::new();
     for _ in asked_together(role) {
@@ -107,7 +110,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     }
     let missing = role.scripts().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
-        Role::Alone => {
+        Role::Alone | Role::Primary => {
             let verification = verification(&server_info, read(answer()?)?);
             // It is needed only for a warning, so a client that may not ask goes without.
             if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
@@ -136,17 +139,22 @@ fn verification(server_info: &ServerInfo, verified: Option<String>) -> Option<Cm
 
 /// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
 fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
+    if field(info, "redis_mode:") == Some("sentinel") {
+        let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} is a sentinel"));
+        return Err(failure.remedy("use redis+sentinel://HOST:PORT/NAME, with the name of the primary"));
+    }
     if field(info, "role:") == Some("slave") {
         let (kind, remedy) = match role {
             // It may be a primary again soon.
             Role::Alone => (ErrorKind::Unavailable, "connect to the primary"),
+            Role::Primary => (ErrorKind::Unavailable, "wait until the sentinels name another primary"),
             Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy));
     }
     if field(info, "cluster_enabled:") == Some("1") {
         let (kind, remedy) = match role {
-            Role::Alone => (ErrorKind::Unsupported, STANDALONE),
+            Role::Alone | Role::Primary => (ErrorKind::Unsupported, STANDALONE),
             Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy));

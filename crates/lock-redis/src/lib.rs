@@ -22,6 +22,7 @@
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
 //! URL lead to the same server) · `node` (a Redis as a node of a quorum).
 
+mod address;
 #[cfg(feature = "async")]
 mod batcher;
 pub mod blocking;
@@ -42,11 +43,13 @@ mod look;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
+mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
 mod runs;
 mod script;
 mod seen;
+mod sentinel;
 mod server_info;
 #[cfg(feature = "async")]
 mod silence;
@@ -55,8 +58,10 @@ mod socket;
 mod span;
 mod stack;
 mod sync;
+mod target;
 mod value;
 mod verbs;
+mod watch;
 mod wire;
 
 pub use config::RedisConfig;

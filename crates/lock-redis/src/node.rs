@@ -18,16 +18,13 @@ pub mod nonblocking;
 mod told;
 
 use lock_core::{BackendError, Operation};
-use redis::Client;
 
 use crate::RedisConfig;
-use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting};
+use crate::failure::Failure;
+use crate::target::Target;
 
-/// The client of a node. Nothing is connected yet.
-fn open(config: &RedisConfig, address: &str) -> Result<Client, BackendError> {
-    Client::open(config.server().clone()).map_err(|error| {
-        let failure = classify(connecting(config.shown_url(), CONNECT_WITHIN), &error);
-        failure.of_node(address).into_error(Operation::Connect)
-    })
+/// Where a node is. Nothing is connected yet.
+fn open(config: &RedisConfig, address: &str) -> Result<Target, BackendError> {
+    let failed = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
+    Target::of_one_server(config).map_err(failed)
 }

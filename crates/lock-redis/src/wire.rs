@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
-use redis::{Arg, Client, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
+use redis::{Arg, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
-use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
+use crate::target::Target;
 
 /// How many leases one renewal script takes at most, so that other clients wait for it no longer than a fraction of a
 /// millisecond.
@@ -28,12 +28,9 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// To the server of a client, over connections that are made here.
-    pub(crate) fn own(client: &Client, channel: Option<Arc<Channel>>) -> Self {
-        let server = server_of(client);
-        let database = client.get_connection_info().redis_settings().db();
-        let store = Some(format!("{}/{database}", server.to_ascii_lowercase()));
-        Self { prefix: Prefix::default(), server, store, channel }
+    /// To a server, over connections that are made here.
+    pub(crate) fn own(target: &Target, channel: Option<Arc<Channel>>) -> Self {
+        Self { prefix: Prefix::default(), server: target.shown(), store: Some(target.store()), channel }
     }
 
     /// To a server that is known only to the connections that were passed in.

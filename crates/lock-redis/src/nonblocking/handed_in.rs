@@ -17,6 +17,7 @@ use crate::greeting::Role;
 use crate::link::Link;
 #[cfg(feature = "deadpool")]
 use crate::probe::Probe;
+use crate::target::Target;
 use crate::wire::Wire;
 
 impl Redis {
@@ -35,7 +36,7 @@ impl Redis {
     /// Can be dropped at any point; a key that expires after ten seconds may be left.
     #[cfg(feature = "deadpool")]
     pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        let (wire, link, warnings) = Self::link(config).await?;
+        let (wire, link, warnings) = Self::link(config, Target::of_one_server(config)).await?;
         let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
         pooled.another().ask(probe.leave(), CONNECT_WITHIN).await?;
@@ -51,8 +52,9 @@ impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
         let channel = Channel::new();
-        let wire = Wire::own(&client, channel.clone());
-        Self { wire, source: Source::Own(Link::new(client, Role::Alone, channel)), warnings: Vec::new() }
+        let target = Target::fixed(client);
+        let wire = Wire::own(&target, channel.clone());
+        Self { wire, source: Source::Own(Link::new(target, Role::Alone, channel)), warnings: Vec::new() }
     }
 }
 

@@ -7,7 +7,7 @@ use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fairness,
     Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
-use lock_redis::{RedisConfig, blocking, nonblocking};
+use lock_redis::{RedisConfig, blocking, by_hand, nonblocking};
 use tokio::runtime::Runtime;
 
 /// How long a request may take that is expected to be answered.
@@ -74,12 +74,18 @@ type Connect = fn(&str) -> Client;
 pub(crate) const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
 
 fn on_tokio(url: &str) -> Client {
-    let config = RedisConfig::from_url(url).unwrap();
+    let config = config(url);
     Arc::new(OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap()))
 }
 
 fn on_threads(url: &str) -> Client {
-    Arc::new(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+    Arc::new(blocking::Redis::connect(&config(url)).unwrap())
+}
+
+/// Reads a URL, also one of sentinels.
+pub(crate) fn config(url: &str) -> RedisConfig {
+    let read = if url.contains("+sentinel") { by_hand::sentinels } else { RedisConfig::from_url };
+    read(url).unwrap()
 }
 
 /// One client of each facade.
@@ -89,7 +95,7 @@ pub(crate) fn both(url: &str) -> [(&'static str, Client); 2] {
 
 /// What connecting says, in each facade.
 pub(crate) fn refusals(url: &str) -> [BackendError; 2] {
-    let config = RedisConfig::from_url(url).unwrap();
+    let config = config(url);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let refused = runtime.block_on(nonblocking::Redis::connect(&config)).unwrap_err();
     [refused, blocking::Redis::connect(&config).unwrap_err()]
