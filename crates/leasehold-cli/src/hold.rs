@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use leasehold::blocking::{Guard, Mutex, NamedLock};
-use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment};
+use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment, OnUnavailable};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
 use crate::exit::Failure;
@@ -22,7 +22,8 @@ pub(crate) trait Lock {
 
 /// Acquires a lock as the wish says.
 fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, AcquireError> {
-    let lock = lock.ttl(wish.ttl.get()).why(wish.job.why(&wish.why));
+    // A wait for a store that is away ends with the wait that was set, like any other.
+    let lock = lock.ttl(wish.ttl.get()).why(wish.job.why(&wish.why)).on_unavailable(OnUnavailable::Wait);
     let lock = wish.job.at_most.into_iter().fold(lock, NamedLock::max_hold);
     let lock = match wish.fairness {
         Fairness::Fair => lock.fair(),

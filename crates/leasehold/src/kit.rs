@@ -77,8 +77,8 @@
 //!
 //! # When the store is away
 //!
-//! A mutex waits for the store as long as for other holders. With [`OnUnavailable::Fail`](crate::OnUnavailable::Fail), which every
-//! kind of lock has, the error comes soon. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
+//! A mutex returns the store's error after an operation timeout. With [`OnUnavailable::Wait`](crate::OnUnavailable::Wait), which every
+//! kind of lock has, it waits for the store as long as for other holders. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
 //! it at the same time. Its guard says so, and then it has no fencing token.
 //!
 //! ```

@@ -95,8 +95,8 @@
 //!
 //! # Which errors to retry
 //!
-//! `acquire` already retries transient errors until the `wait` is over, or for an operation timeout with
-//! [`OnUnavailable::Fail`]; `try_acquire` does not. What to do then:
+//! `acquire` already retries transient errors for an operation timeout, or until the `wait` is over with
+//! [`OnUnavailable::Wait`]; `try_acquire` does not. What to do then:
 //!
 //! | error | what to do |
 //! |---|---|

@@ -147,23 +147,30 @@ async fn a_waiter_waits_for_redis_or_gives_up_as_it_was_told() {
     let held = locks.mutex("held").acquire().await.unwrap();
 
     server.kill();
-    let failing = locks.mutex("a").on_unavailable(OnUnavailable::Fail);
-    let error = failing.acquire().await.unwrap_err();
+    let error = locks.mutex("a").acquire().await.unwrap_err();
     assert!(matches!(&error, AcquireError::Backend(error) if error.kind() == ErrorKind::Unreachable), "{error}");
-    let failing = threads.rw_lock("a").read().on_unavailable(OnUnavailable::Fail);
+    let failing = threads.rw_lock("a").read();
     let error = tokio::task::spawn_blocking(move || failing.acquire().map(drop).unwrap_err()).await.unwrap();
     assert!(matches!(&error, AcquireError::Backend(error) if error.kind() == ErrorKind::Unreachable), "{error}");
-    let waiting = tokio::spawn(async move { locks.mutex("a").acquire().await });
+    let job = locks.job("a").wait(Duration::from_secs(60)).run(async |_| ()).await.unwrap_err();
+    assert!(job.to_string().contains("set `on_unavailable(OnUnavailable::Wait)`"), "{job}");
+    let campaign = tokio::spawn({
+        let locks = locks.clone();
+        async move { locks.election("c").campaign().await.unwrap().resign().await }
+    });
+    let waiting = locks.mutex("a").on_unavailable(OnUnavailable::Wait);
+    let waiting = tokio::spawn(async move { waiting.acquire().await });
     assert!(failing_again(&threads).await, "and the other one still waits");
-    assert!(!waiting.is_finished());
+    assert!(!waiting.is_finished() && !campaign.is_finished());
 
     server.restart_empty();
     waiting.await.unwrap().unwrap().release().await.unwrap();
+    campaign.await.unwrap().unwrap();
     drop(held);
 }
 
 /// Whether a waiter gives up once more, after an operation timeout.
 async fn failing_again(locks: &leasehold::blocking::Client) -> bool {
-    let failing = locks.semaphore("b", 2).on_unavailable(OnUnavailable::Fail);
+    let failing = locks.semaphore("b", 2);
     tokio::task::spawn_blocking(move || failing.acquire().is_err()).await.unwrap()
 }

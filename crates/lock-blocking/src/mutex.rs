@@ -49,7 +49,8 @@ impl<M> NamedLock<M> {
     ///
     /// # Errors
     /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
-    /// memory; `Backend` for errors that are permanent or outlast the wait; `Closed` if this client was closed.
+    /// memory; `Backend` for errors that are permanent, or last for an operation timeout (with
+    /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed.
     ///
     /// # Blocking
     /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
@@ -139,7 +140,8 @@ impl<M> NamedLock<M> {
     ///
     /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
     /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
-    /// same slots. While the store is away, this waits as `acquire` does, but never for another holder.
+    /// same slots. If the store fails, this asks again for as long as `acquire` does. It never waits for another
+    /// holder.
     ///
     /// # Errors
     /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is

@@ -14,7 +14,8 @@ pub enum Event {
     Granted {
         /// What it holds now.
         lease: Lease,
-        /// How long the store keeps it, from the hand-over.
+        /// How long the store keeps it, from the hand-over. Zero if nobody may rely on it yet: the waiter asks again, and relies on
+        /// the answer.
         valid_for: Duration,
         /// Whether others are known to wait for the lock.
         wanted: bool,

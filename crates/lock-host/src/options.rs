@@ -45,8 +45,8 @@ macro_rules! each_option_setter {
             self.set(|options| options.set_attempts(attempts))
         }
 
-        /// Sets what an acquire does while the store is away: [`Wait`](::lock_core::OnUnavailable::Wait), which is the default, or
-        /// [`Fail`](::lock_core::OnUnavailable::Fail). With `Fail`, the wait is for other holders only, and the error of the store
+        /// Sets what an acquire does while the store is away: [`Fail`](::lock_core::OnUnavailable::Fail), which is the default, or
+        /// [`Wait`](::lock_core::OnUnavailable::Wait). With `Fail`, the wait is for other holders only, and the error of the store
         /// comes when it has not served this lock for an operation timeout (a sixth of the ttl, but at most a second).
         ///
         /// A `try_acquire` waits for nothing, so the first error is its result. Once the lock is held, this has no effect.
@@ -110,7 +110,7 @@ pub struct LockOptions {
     /// How often an acquire asks the store, at most; `None` for as often as the wait takes.
     #[serde(deserialize_with = "read_attempts")]
     pub attempts: Option<NonZeroU32>,
-    /// What to do while the store is away: `wait`, which is the default, or `fail`.
+    /// What to do while the store is away: `fail`, which is the default, or `wait`.
     pub on_unavailable: OnUnavailable,
     /// Whether it waits behind all who came first: `fair`, which is the default, or `barging`.
     pub fairness: Fairness,
@@ -235,7 +235,7 @@ mod tests {
         let text = serde_json::to_string(&options).unwrap();
         assert_eq!(
             text,
-            r#"{"ttl":"10s","wait":"5s","attempts":null,"on_unavailable":"wait","fairness":"fair","why":"","max_hold":null}"#
+            r#"{"ttl":"10s","wait":"5s","attempts":null,"on_unavailable":"fail","fairness":"fair","why":"","max_hold":null}"#
         );
     }
 

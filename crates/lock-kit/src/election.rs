@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, Operation,
+    BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, OnUnavailable,
+    Operation,
 };
 use lock_host::{LockOptions, Proof, ReleaseError};
 
@@ -30,7 +31,9 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), options: LockOptions::default(), grace: None, pace: PACE_DEFAULT }
+        // A candidate has nothing to do but to wait, so it waits for the store as well.
+        let options = LockOptions::default().on_unavailable(OnUnavailable::Wait);
+        Self { name: name.to_owned(), options, grace: None, pace: PACE_DEFAULT }
     }
 
     pub(crate) fn set_pace(&mut self, pace: Duration) {
@@ -176,7 +179,7 @@ macro_rules! election_setters {
             self
         }
 
-        /// Sets how long a campaign waits to be elected; without limit if not set.
+        /// Sets how long a campaign waits to be elected; without limit if not set. It waits for a store that is away, too.
         pub fn wait(self, wait: ::std::time::Duration) -> Self {
             self.set(|options| options.wait(wait))
         }
@@ -295,6 +298,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_before_anything_is_sent() {
         let refusal = |plan: Plan| plan.budget().unwrap_err().to_string();
+        assert_eq!(Plan::new("a").options.on_unavailable, OnUnavailable::Wait, "a campaign outlasts an outage");
         let short = Plan { options: LockOptions::default().ttl(SECOND), ..Plan::new("a") };
         assert!(refusal(short).contains("give a ttl of "), "too short to step down");
         let zero = Plan { options: LockOptions::default().ttl(Duration::ZERO), ..Plan::new("a") };

@@ -120,6 +120,12 @@ macro_rules! job_setters {
             self.set(|options| options.wait(wait))
         }
 
+        /// Sets what a job with a [`wait`](Self::wait) does while the store is away, as [`Mutex::on_unavailable`] does: it returns the
+        /// error, if not set. The mark of a slot is not waited for.
+        pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
+            self.set(|options| options.on_unavailable(on_unavailable))
+        }
+
         /// Sets how long the store keeps the lock of the job when nobody renews it, as [`Mutex::ttl`] does.
         pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
             self.set(|options| options.ttl(ttl))

@@ -109,7 +109,7 @@ impl Plan {
         }
     }
 
-    /// What a try for the lock came to. A store that is away for the moment is waited for like another caller that computes.
+    /// What a try for the lock came to. A store that fails for the moment is asked again, as when another caller computes.
     pub(crate) fn tried<G>(outcome: Result<Option<G>, AcquireError>) -> Result<Option<G>, AcquireError> {
         match outcome {
             Err(AcquireError::Backend(error)) if error.kind().is_transient() => Ok(None),

@@ -226,7 +226,7 @@ mod tests {
             ("redis+sentinel://h1/a%20b", "characters that sentinels do not accept"),
             ("redis+sentinel://u:sesame@h1/m/x", "its database is not a number"),
             ("redis+sentinel://u:sesame@h1/m/1/2", "its database is not a number"),
-            ("redis+sentinel://h1/m?sentinel_pasword=sesame", "eviction, sentinel_username, sentinel_password"),
+            ("redis+sentinel://h1/m?sentinel_pasword=sesame", ", sentinel_username, sentinel_password"),
             ("redis+sentinel://u:sesame@h1/m#x", "fragment"),
             ("redis://h1?sentinel_password=sesame", "its option \"sentinel_password\" is unknown"),
         ] {

@@ -13,6 +13,7 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 
+use crate::replicas::Wait;
 use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
 use crate::wire::{Call, load};
@@ -68,7 +69,11 @@ impl Batcher {
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let (under_way, others) = UnderWay::begin(&self.under_way);
         // Nothing can be overtaken, and there is nothing to send together with.
-        let asked = if others == 0 { Either::Left(self.alone(call.command)) } else { Either::Right(self.queued(call)) };
+        let asked = if others == 0 && call.wait.is_none() {
+            Either::Left(self.alone(call.command))
+        } else {
+            Either::Right(self.queued(call))
+        };
         asked.map(move |reply| {
             drop(under_way);
             reply?.extract_error()
@@ -92,11 +97,14 @@ impl Batcher {
 async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: MultiplexedConnection, together: usize) {
     let mut under_way = FuturesUnordered::new();
     let (mut waiting, mut unanswered, mut delivered) = (Vec::new(), 0, 0);
+    // Writes that wait for replicas. The server runs nothing else of this connection meanwhile, so what is sent later can as
+    // well be collected here, and its wait measured when it begins.
+    let mut waits = 0;
     let many = together / 2;
     loop {
         tokio::select! {
             biased;
-            count = requests.recv_many(&mut waiting, GROUPED_MAX) => {
+            count = requests.recv_many(&mut waiting, GROUPED_MAX), if waits == 0 => {
                 if count == 0 {
                     break;
                 }
@@ -105,20 +113,11 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                     yield_now().await;
                     waiting.extend(iter::from_fn(|| requests.try_recv().ok()).take(GROUPED_MAX));
                 }
-                for write in writes(runs(mem::take(&mut waiting)), together) {
-                    let count: usize = write.iter().map(Run::len).sum();
-                    // A task that has used up its time slice would otherwise turn it away, and send later ones first.
-                    let mut sending = Box::pin(unconstrained(send(connection.clone(), write)));
-                    // The first poll sends it. Left to the set, it would come after the answers that are there already.
-                    if sending.as_mut().now_or_never().is_none() {
-                        unanswered += count;
-                        under_way.push(sending);
-                    }
-                }
             }
-            Some(count) = under_way.next(), if !under_way.is_empty() => {
+            Some(Size { count, waits: over }) = under_way.next(), if !under_way.is_empty() => {
                 unanswered -= count;
                 delivered += count;
+                waits -= over;
                 // Measured: if all answers are delivered before the next requests are sent, client and server take
                 // turns, at half the rate.
                 if delivered >= many {
@@ -127,6 +126,23 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                 }
             }
         }
+        // Waits are shared by as many as possible.
+        let together = if wait_of(waiting.iter()).is_some() { GROUPED_MAX } else { together };
+        let mut writes = writes(runs(mem::take(&mut waiting)), together).into_iter();
+        while waits == 0
+            && let Some(write) = writes.next()
+        {
+            let size = Size::of(&write);
+            // A task that has used up its time slice would otherwise turn it away, and send later ones first.
+            let mut sending = Box::pin(unconstrained(send(connection.clone(), write)));
+            // The first poll sends it. Left to the set, it would come after the answers that are there already.
+            if sending.as_mut().now_or_never().is_none() {
+                unanswered += size.count;
+                waits += size.waits;
+                under_way.push(sending);
+            }
+        }
+        waiting.extend(writes.flatten().flat_map(Run::requests));
     }
     while under_way.next().await.is_some() {}
 }
@@ -148,14 +164,34 @@ fn writes(runs: Vec<Run>, together: usize) -> Vec<Vec<Run>> {
     writes
 }
 
+/// The size of a write.
+#[derive(Clone, Copy)]
+struct Size {
+    count: usize,
+    /// One if it waits for replicas.
+    waits: usize,
+}
+
+impl Size {
+    fn of(runs: &[Run]) -> Self {
+        let count = runs.iter().map(Run::len).sum();
+        Self { count, waits: wait_of(runs.iter().flat_map(Run::each)).iter().count() }
+    }
+}
+
+/// One wait for replicas for all of these requests, if any of them has to wait.
+fn wait_of<'a>(requests: impl Iterator<Item = &'a Request>) -> Option<Wait> {
+    Wait::for_all(requests.filter_map(|request| request.call.wait))
+}
+
 /// Sends requests in one write, and delivers the answers. Returns how many there were.
-async fn send(connection: MultiplexedConnection, runs: Vec<Run>) -> usize {
-    let count = runs.iter().map(Run::len).sum();
+async fn send(connection: MultiplexedConnection, runs: Vec<Run>) -> Size {
+    let size = Size::of(&runs);
     let left = send_runs(connection.clone(), runs).await;
     if !left.is_empty() {
         send_one_by_one(connection, left).await;
     }
-    count
+    size
 }
 
 /// Requests that are sent as one command.
@@ -171,12 +207,16 @@ fn runs(mut requests: Vec<Request>) -> Vec<Run> {
 
 /// Receives the requests that the server refused to run together.
 async fn send_runs(mut connection: MultiplexedConnection, mut runs: Vec<Run>) -> Vec<Run> {
-    let mut pipeline = Pipeline::with_capacity(runs.len());
+    let mut pipeline = Pipeline::with_capacity(runs.len() + 1);
+    let wait = wait_of(runs.iter().flat_map(Run::each));
     runs.iter_mut().for_each(|run| _ = pipeline.add_command(run.command()));
-    match connection.req_packed_commands(&pipeline, 0, runs.len()).await {
-        Ok(replies) => runs.into_iter().zip(replies).filter_map(|(run, reply)| run.answered(reply)).collect(),
+    match exchange(&mut connection, pipeline, 0, wait).await {
+        Ok((replies, waited)) => {
+            let answered = |(run, reply): (Run, Value)| run.answered(reply, waited.as_ref());
+            runs.into_iter().zip(replies).filter_map(answered).collect()
+        }
         Err(error) => {
-            runs.into_iter().flat_map(Run::requests).for_each(|request| request.answered(Err(error.clone())));
+            runs.into_iter().flat_map(Run::requests).for_each(|request| request.answered(Err(error.clone()), None));
             Vec::new()
         }
     }
@@ -187,11 +227,27 @@ async fn send_one_by_one(mut connection: MultiplexedConnection, runs: Vec<Run>) 
     let mut pipeline = redis::pipe();
     let loads = runs.iter().filter_map(Run::many).map(|many| _ = pipeline.add_command(load(&many.script))).count();
     let mut requests: Vec<_> = runs.into_iter().flat_map(Run::requests).filter(Request::is_wanted).collect();
+    let wait = wait_of(requests.iter());
     requests.iter_mut().for_each(|request| _ = pipeline.add_command(request.command()));
-    match connection.req_packed_commands(&pipeline, loads, requests.len()).await {
-        Ok(replies) => requests.into_iter().zip(replies).for_each(|(request, reply)| request.answered(Ok(reply))),
-        Err(error) => requests.into_iter().for_each(|request| request.answered(Err(error.clone()))),
+    match exchange(&mut connection, pipeline, loads, wait).await {
+        Ok((replies, waited)) => {
+            requests.into_iter().zip(replies).for_each(|(request, reply)| request.answered(Ok(reply), waited.as_ref()));
+        }
+        Err(error) => requests.into_iter().for_each(|request| request.answered(Err(error.clone()), None)),
     }
+}
+
+/// Sends commands, and returns the replies except the first few, and that to the wait for replicas if there is one.
+async fn exchange(
+    connection: &mut MultiplexedConnection,
+    mut pipeline: Pipeline,
+    skipped: usize,
+    wait: Option<Wait>,
+) -> RedisResult<(Vec<Value>, Option<RedisResult<Value>>)> {
+    wait.iter().for_each(|wait| _ = pipeline.add_command(wait.command()));
+    let mut replies = connection.req_packed_commands(&pipeline, skipped, pipeline.len() - skipped).await?;
+    let waited = wait.and_then(|_| replies.pop()).map(Ok);
+    Ok((replies, waited))
 }
 
 impl Request {
@@ -204,7 +260,8 @@ impl Request {
         mem::take(&mut self.call.command)
     }
 
-    fn answered(self, answer: RedisResult<Value>) {
+    fn answered(self, answer: RedisResult<Value>, waited: Option<&RedisResult<Value>>) {
+        let answer = self.call.reply(answer, waited);
         _ = self.answer.send(answer);
     }
 }
@@ -231,6 +288,13 @@ impl Run {
         }
     }
 
+    fn each(&self) -> &[Request] {
+        match self {
+            Self::Alone(request) => std::slice::from_ref(request),
+            Self::Together(_, requests) => requests,
+        }
+    }
+
     fn requests(self) -> Vec<Request> {
         match self {
             Self::Alone(request) => vec![request],
@@ -246,15 +310,15 @@ impl Run {
     }
 
     /// Gives each request its answer, or the run back if the server refused to run it.
-    fn answered(self, reply: Value) -> Option<Self> {
+    fn answered(self, reply: Value, waited: Option<&RedisResult<Value>>) -> Option<Self> {
         match (self, reply) {
-            (Self::Alone(request), reply) => request.answered(Ok(reply)),
+            (Self::Alone(request), reply) => request.answered(Ok(reply), waited),
             (run @ Self::Together(..), Value::ServerError(error)) if NOT_RUN.contains(&error.code()) => {
                 return Some(run);
             }
             (Self::Together(_, requests), reply) => {
                 let answers = apart(reply, requests.len());
-                requests.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer)));
+                requests.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer), waited));
             }
         }
         None

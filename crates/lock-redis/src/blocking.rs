@@ -16,6 +16,7 @@ use lock_core::{
     Queueing, ReleaseRequest, Released, Renewed,
 };
 
+use crate::acknowledged::Acknowledged;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
@@ -58,14 +59,14 @@ impl Redis {
     /// changed, except that the token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (stack, warnings) = Self::stack(config, Target::of(config))?;
-        Ok(Self { warnings, ..Self::own(stack).prefixed(config.own_prefix()) })
+        let redis = Self::own(stack).prefixed(config.own_prefix());
+        Ok(Self { wire: redis.wire.with_replicas(config.replicas()), warnings, ..redis })
     }
 
     fn stack(config: &RedisConfig, target: Result<Target, Failure>) -> Result<(Stack, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let target = target.map_err(failed)?;
-        let role = target.role();
-        let stack = Stack::new(target, role);
+        let stack = Stack::new(target, Role::of(config));
         let server_info = stack.greet(Span::from_now(CONNECT_WITHIN));
         let explained = |failure| match stack.target().client() {
             Some(client) => explain(client, failure),
@@ -194,20 +195,20 @@ impl BlockingBackend for Redis {
         {
             // A claim that takes a place should be notified of its turn. A claim that takes none needs no notification.
             let at_once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
-            let answer = self.answer(&&at_once, span).map_err(failed)?;
+            let answer = self.answer(&Acknowledged::new(&at_once, &self.wire, span), span).map_err(failed)?;
             if !matches!(answer, Answer::Busy { .. }) {
                 return Ok(answer);
             }
             stack.listen(span);
         }
-        self.answer(&claim, span).map_err(failed)
+        self.answer(&Acknowledged::new(claim, &self.wire, span), span).map_err(failed)
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let span = Span::from_now(within);
         let mut answers = Vec::with_capacity(leases.len());
         for batch in leases.chunks(LEASES_PER_SCRIPT) {
-            match self.answer(&Renewal(batch), span) {
+            match self.answer(&Acknowledged::new(Renewal(batch), &self.wire, span), span) {
                 Ok(renewed) => answers.extend(renewed),
                 Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
                 Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),

@@ -44,6 +44,7 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     replid: String::new(),
     evicts: None,
     membership: Membership::OnItsOwn,
+    replicas: 0,
     counting: Counting::Stored,
 };
 

@@ -1,6 +1,6 @@
 //! Where the server notifies this client of locks that were handed over to its waiters.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ pub(crate) struct Channel {
     subscriptions: AtomicU64,
     listeners: Listeners,
     prefix: Mutex<Prefix>,
+    /// Whether a grant that is pushed only says that its owner should ask.
+    needs_an_answer: AtomicBool,
 }
 
 /// A subscription that was opened. A later one is not closed by the end of an earlier one.
@@ -33,7 +35,8 @@ impl Channel {
         let name = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
         let (open, subscriptions) = (AtomicU64::new(0), AtomicU64::new(0));
         let (listeners, prefix) = (Listeners::default(), Mutex::default());
-        Some(Arc::new(Self { name, open, subscriptions, listeners, prefix }))
+        let needs_an_answer = AtomicBool::new(false);
+        Some(Arc::new(Self { name, open, subscriptions, listeners, prefix, needs_an_answer }))
     }
 
     /// The channel to subscribe to.
@@ -89,9 +92,19 @@ impl Channel {
         *self.prefix() = prefix.clone();
     }
 
+    /// From now on, a grant that is pushed does not count: no replica may have it yet. Its owner asks again.
+    pub(crate) fn pushes_need_an_answer(&self) {
+        self.needs_an_answer.store(true, Ordering::Relaxed);
+    }
+
     /// Passes on a message. A message that is not understood is ignored.
     pub(crate) fn receive(&self, message: &[u8]) {
-        let event = read(&self.prefix(), message);
+        let mut event = read(&self.prefix(), message);
+        if let (Some(Event::Granted { valid_for, .. }), true) =
+            (&mut event, self.needs_an_answer.load(Ordering::Relaxed))
+        {
+            *valid_for = Duration::ZERO;
+        }
         if let Some(event) = event {
             self.listeners.deliver(&event);
         }

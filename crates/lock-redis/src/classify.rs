@@ -20,7 +20,7 @@ const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of 
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
                       +hgetall +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
-                      +select for a database other than 0, and +lpos for a node of a quorum";
+                      +select for a database other than 0, +wait with replicas=N, and +lpos for a node of a quorum";
 
 /// Says what an error of the client library means.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; a new one counts as unexpected")]
@@ -76,7 +76,7 @@ fn unwrapped<'a>(code: &'a str, details: &'a str) -> (&'a str, &'a str) {
 ///
 /// A refusal because of the server's state hits a script's first write, before anything has happened. A fault of one
 /// command or one key may come after other commands have run.
-fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
+pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
     let in_script = code.starts_with(SCRIPT) || details.contains(SCRIPT);
     let effect = if in_script { effect_at(scene.stage) } else { Effect::None };
     let (code, details) = unwrapped(code, details);
@@ -91,7 +91,9 @@ fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "READONLY" => unavailable(told).remedy("connect to the primary").dropping(),
         "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
         "MISCONF" => unavailable(told).remedy("free disk space, or check the server's log"),
-        "LOADING" | "BUSY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
+        "LOADING" | "BUSY" | "UNBLOCKED" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => {
+            unavailable(told)
+        }
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
         "NOAUTH" => denied(told, Effect::None)
             .remedy("put user and password in the URL, as in redis://USER:PASSWORD@HOST")

@@ -10,10 +10,11 @@ use url::{ParseError, Url};
 
 use crate::address::{SentinelTable, SentinelUrl, Sentinels};
 use crate::classify::words;
+use crate::replicas::Replicas;
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix` and `op_timeout`. `Debug` hides user and password.
+/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout` and `replicas`. `Debug` hides user and password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -32,6 +33,7 @@ pub struct RedisConfig {
     prefix: Prefix,
     op_timeout: Option<Duration>,
     eviction: Eviction,
+    replicas: Option<Replicas>,
 }
 
 /// How to treat a server that may drop locks when its memory is full.
@@ -55,12 +57,16 @@ struct Table {
     prefix: Option<String>,
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
+    replicas: Option<Replicas>,
 }
 
 impl RedisConfig {
     /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
     ///
     /// `eviction=allow` silences the warning about a server whose `maxmemory-policy` may drop held locks.
+    ///
+    /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
+    /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -111,12 +117,13 @@ impl RedisConfig {
             .map_err(|error| refuse(&shown, words(&error), "write redis://USER:PASSWORD@HOST:PORT/DB"))?;
         let protocol = protocol(own.protocol.as_deref())?;
         let eviction = eviction(own.eviction.as_deref())?;
+        let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
         let (op_timeout, sentinels) = (positive(op_timeout)?, None);
-        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction }, own))
+        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction, replicas }, own))
     }
 
     /// The prefix of lock names, if there is one.
@@ -147,6 +154,10 @@ impl RedisConfig {
         self.eviction
     }
 
+    pub(crate) fn replicas(&self) -> Option<Replicas> {
+        self.replicas
+    }
+
     pub(crate) fn own_prefix(&self) -> &Prefix {
         &self.prefix
     }
@@ -158,6 +169,7 @@ impl fmt::Debug for RedisConfig {
             .field("url", &self.shown)
             .field("prefix", &self.prefix())
             .field("op_timeout", &self.op_timeout)
+            .field("replicas", &self.replicas)
             .finish()
     }
 }
@@ -183,10 +195,14 @@ impl TryFrom<Table> for RedisConfig {
         if table.op_timeout.is_some() && config.op_timeout.is_some() {
             return Err(twice("op_timeout"));
         }
+        if table.replicas.is_some() && config.replicas.is_some() {
+            return Err(twice("replicas"));
+        }
         if let Some(prefix) = table.prefix {
             config.prefix = prefix.parse()?;
         }
         config.op_timeout = positive(table.op_timeout.or(config.op_timeout))?;
+        config.replicas = table.replicas.or(config.replicas);
         config.finished()
     }
 }
@@ -250,6 +266,7 @@ struct Own {
     op_timeout: Option<String>,
     protocol: Option<String>,
     eviction: Option<String>,
+    replicas: Option<String>,
     sentinel_username: Option<String>,
     sentinel_password: Option<String>,
 }
@@ -257,9 +274,9 @@ struct Own {
 fn split_query(url: &Url, shown: &str, more: Option<&str>) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
-        "prefix, op_timeout, protocol, eviction, db, user, pass"
+        "prefix, op_timeout, protocol, eviction, replicas, db, user, pass"
     } else {
-        "prefix, op_timeout, protocol, eviction"
+        "prefix, op_timeout, protocol, eviction, replicas"
     };
     let allowed = [allowed, more.unwrap_or_default()].concat();
     let mut own = Own::default();
@@ -271,6 +288,7 @@ fn split_query(url: &Url, shown: &str, more: Option<&str>) -> Result<(Own, Url),
             "op_timeout" => &mut own.op_timeout,
             "protocol" => &mut own.protocol,
             "eviction" => &mut own.eviction,
+            "replicas" => &mut own.replicas,
             "sentinel_username" if more.is_some() => &mut own.sentinel_username,
             "sentinel_password" if more.is_some() => &mut own.sentinel_password,
             "db" | "user" | "pass" if socket => {
@@ -375,7 +393,7 @@ mod tests {
         for (url, expected) in [
             (
                 "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas",
             ),
             ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
             ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
@@ -385,6 +403,7 @@ mod tests {
             ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
             ("redis://u:sesame@h/?protocol=3", "write resp2"),
             ("redis://u:sesame@h/?eviction=no", "write allow"),
+            ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -407,7 +426,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, replicas, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
@@ -432,11 +451,14 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
         let config = read(r#"{"url":"redis://:sesame@h","prefix":"shop","op_timeout":"1s"}"#).unwrap();
         assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
+        assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().replicas().unwrap().get(), 2);
         assert!(!format!("{config:?}").contains("sesame"));
         for bad in [
             r#"{"url":"redis://h","prefx":"shop"}"#,
             r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
             r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,
+            r#"{"url":"redis://h?replicas=1","replicas":2}"#,
+            r#"{"url":"redis://h","replicas":0}"#,
             r#"{"url":"redis://:sesame@h/x"}"#,
         ] {
             assert!(!read(bad).unwrap_err().to_string().contains("sesame"), "{bad}");

@@ -25,6 +25,11 @@ pub(crate) enum Role {
 }
 
 impl Role {
+    /// The role of the only server of a client.
+    pub(crate) fn of(config: &RedisConfig) -> Self {
+        if config.sentinels().is_some() { Self::Primary } else { Self::Alone }
+    }
+
     /// What a connection most likely needs.
     fn scripts(self) -> impl Iterator<Item = &'static Script> {
         let scripts: &'static [&'static Script] = match self {
@@ -44,9 +49,11 @@ impl ServerInfo {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
-        let alone = role != Role::Primary && field(info, "connected_slaves:") == Some("0") && !replid.is_empty();
+        let replicas = field(info, "connected_slaves:").and_then(|digits| digits.parse().ok());
+        let alone = role != Role::Primary && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
-        Ok(Self { run_id, replid, evicts: evicts(info), membership: Membership::OnItsOwn, counting })
+        let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
+        Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -178,7 +185,15 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
              use the redlock:// URL"
         )
     });
-    dropped.into_iter().chain(alone).collect()
+    let wanted = config.replicas().filter(|wanted| server_info.replicas < u32::from(wanted.get()));
+    let unacknowledged = wanted.map(|wanted| {
+        let connected = server_info.replicas;
+        format!(
+            "{server} has {connected} replicas connected, and replicas={wanted} asks for {wanted}: it grants no lock \
+             before they are connected"
+        )
+    });
+    dropped.into_iter().chain(alone).chain(unacknowledged).collect()
 }
 
 fn evicts(info: &str) -> Option<String> {

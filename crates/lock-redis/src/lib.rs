@@ -17,11 +17,12 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
 //!
 //! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
-//! · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
+//! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
 //! URL lead to the same server) · `node` (a Redis as a node of a quorum).
 
+mod acknowledged;
 mod address;
 #[cfg(feature = "async")]
 mod batcher;
@@ -46,6 +47,7 @@ pub mod nonblocking;
 mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+mod replicas;
 mod runs;
 mod script;
 mod seen;

@@ -17,7 +17,7 @@ pub mod blocking;
 pub mod nonblocking;
 mod told;
 
-use lock_core::{BackendError, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
 
 use crate::RedisConfig;
 use crate::failure::Failure;
@@ -25,6 +25,13 @@ use crate::target::Target;
 
 /// Where a node is. Nothing is connected yet.
 fn open(config: &RedisConfig, address: &str) -> Result<Target, BackendError> {
-    let failed = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
-    Target::of_one_server(config).map_err(failed)
+    let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
+    if config.replicas().is_some() {
+        let message = "its URL has the option replicas, which is for a server that has replicas";
+        let failure = Failure::new(ErrorKind::Config, Effect::None, message);
+        return Err(refused(
+            failure.remedy("remove it: the nodes of a quorum stand in for each other, and have no replicas"),
+        ));
+    }
+    Target::of_one_server(config).map_err(refused)
 }

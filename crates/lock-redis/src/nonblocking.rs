@@ -65,9 +65,8 @@ impl Redis {
     ) -> Result<(Wire, Link, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let target = target.map_err(failed)?;
-        let role = target.role();
         let channel = Channel::new();
-        let link = Link::new(target, role, channel.clone());
+        let link = Link::new(target, Role::of(config), channel.clone());
         let warnings = match link.live().await {
             Ok(live) => warnings(config, live.server_info()),
             Err(failure) => {
@@ -79,7 +78,7 @@ impl Redis {
         };
         // If the server cannot push messages, waiters are not notified.
         let channel = channel.filter(|channel| channel.is_open());
-        let wire = Wire::own(link.target(), channel).with_prefix(config.own_prefix());
+        let wire = Wire::own(link.target(), channel).with_prefix(config.own_prefix()).with_replicas(config.replicas());
         Ok((wire, link, warnings))
     }
 

@@ -107,12 +107,14 @@ mod tests {
         replid: String::new(),
         evicts: None,
         membership: Membership::OnItsOwn,
+        replicas: 0,
         counting: Counting::Stored,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
-        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None };
+        let wire =
+            Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
         question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct ServerInfo {
     pub(crate) evicts: Option<String>,
     /// Whether it is a node of a quorum, if it was greeted as a single Redis.
     pub(crate) membership: Membership,
+    /// How many replicas were connected to it. For messages: a primary that was cut off has none.
+    pub(crate) replicas: u32,
     /// How tokens are drawn over this connection.
     pub(crate) counting: Counting,
 }
@@ -34,6 +36,7 @@ impl ServerInfo {
         replid: String::new(),
         evicts: None,
         membership: Membership::OnItsOwn,
+        replicas: 0,
         counting: Counting::Clock,
     };
 

@@ -13,12 +13,16 @@ use crate::connect::{bound, connecting, server_of, speaking, tuned};
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, again, greeting, meet};
 use crate::primary::Place;
+use crate::replicas::Wait;
 use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
 use crate::server_info::ServerInfo;
 use crate::span::Span;
 use crate::target::{Route, is_current};
 use crate::wire::{Call, load};
+
+type Reply = RedisResult<Value>;
+type Replies = Vec<Reply>;
 
 /// A connection, and the present timeout of its socket: setting that costs two system calls.
 pub(crate) struct Socket {
@@ -78,14 +82,14 @@ impl Socket {
         let runs = grouped(calls.into_iter().enumerate().collect(), |(_, call)| call);
         let (places, runs): (Vec<Vec<usize>>, Vec<Vec<Call>>) =
             runs.into_iter().map(|run| run.into_iter().unzip()).unzip();
-        let commands: Vec<_> = runs.iter().map(|run| packed(run)).collect();
-        let replies = self.exchange(&commands, span);
+        let commands = runs.iter().map(|run| packed(run)).collect();
+        let (replies, waited) = self.exchange(commands, wait_of(runs.iter().flatten()), span);
         let answers = runs.iter().zip(replies).flat_map(|(run, reply)| match (many(run), reply) {
-            (None, reply) => vec![reply],
+            (None, reply) => joined(run, vec![reply], waited.as_ref()),
             (Some(many), Ok(Value::ServerError(error))) if NOT_RUN.contains(&error.code()) => {
                 self.ask_one_by_one(many, run, span)
             }
-            (Some(_), Ok(reply)) => apart(reply, run.len()).into_iter().map(Ok).collect(),
+            (Some(_), Ok(reply)) => joined(run, apart(reply, run.len()).into_iter().map(Ok).collect(), waited.as_ref()),
             (Some(_), Err(error)) => vec![Err(error); run.len()],
         });
         let mut answers: Vec<_> = places.into_iter().flatten().zip(answers).collect();
@@ -96,21 +100,25 @@ impl Socket {
     /// Loads the script for many, in case the server has forgotten it, but does without it this time.
     fn ask_one_by_one(&mut self, many: &Many, calls: &[Call], span: Span) -> Vec<RedisResult<Value>> {
         let alone = calls.iter().map(|call| call.command.get_packed_command());
-        let commands: Vec<_> = [load(&many.script).get_packed_command()].into_iter().chain(alone).collect();
-        self.exchange(&commands, span).split_off(1)
+        let commands = [load(&many.script).get_packed_command()].into_iter().chain(alone).collect();
+        let (mut replies, waited) = self.exchange(commands, wait_of(calls.iter()), span);
+        joined(calls, replies.split_off(1), waited.as_ref())
     }
 
-    /// Sends commands, and returns as many replies. After an error of the connection there are no more of them: a late
-    /// reply would be taken for the one to a later command.
-    fn exchange(&mut self, commands: &[Vec<u8>], span: Span) -> Vec<RedisResult<Value>> {
+    /// Sends commands, and returns as many replies, and that to the wait for replicas if there is one. After an error of the
+    /// connection there are no more of them: a late reply would be taken for the one to a later command.
+    fn exchange(&mut self, mut commands: Vec<Vec<u8>>, wait: Option<Wait>, span: Span) -> (Replies, Option<Reply>) {
+        commands.extend(wait.map(|wait| wait.command().get_packed_command()));
         if self.broken.is_none() {
             let sent = self.bound(span).and_then(|()| self.connection.send_packed_command(&commands.concat()));
             self.broken = sent.err();
         }
-        commands.iter().map(|_| self.receive(span)).collect()
+        let mut replies: Replies = commands.iter().map(|_| self.receive(span)).collect();
+        let waited = wait.and_then(|_| replies.pop());
+        (replies, waited)
     }
 
-    fn receive(&mut self, span: Span) -> RedisResult<Value> {
+    fn receive(&mut self, span: Span) -> Reply {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
@@ -145,6 +153,16 @@ impl Socket {
 /// The script for a run of requests.
 fn many(run: &[Call]) -> Option<&'static Many> {
     run.first().filter(|_| run.len() > 1)?.many
+}
+
+/// One wait for replicas for all of these requests, if any of them has to wait.
+fn wait_of<'a>(calls: impl Iterator<Item = &'a Call>) -> Option<Wait> {
+    Wait::for_all(calls.filter_map(|call| call.wait))
+}
+
+/// The replies to these requests, each with that to the wait for replicas if it had to wait.
+fn joined(calls: &[Call], replies: Replies, waited: Option<&Reply>) -> Replies {
+    calls.iter().zip(replies).map(|(call, reply)| call.reply(reply, waited)).collect()
 }
 
 fn packed(run: &[Call]) -> Vec<u8> {

@@ -159,7 +159,7 @@ impl Stack {
         };
         let fits = |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
         let others = slot.take_others(TOGETHER_MAX - 1, |request| request.as_ref().is_some_and(fits));
-        let (reply, fate) = if others.is_empty() {
+        let (reply, fate) = if others.is_empty() && call.wait.is_none() {
             let reply = socket.ask(&call.command, span);
             let fate = fate(&reply);
             (reply, fate)

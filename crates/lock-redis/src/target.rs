@@ -11,7 +11,6 @@ use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, server_of};
 use crate::failure::Failure;
-use crate::greeting::Role;
 use crate::primary::{Follower, Place, Primary};
 use crate::span::Span;
 use crate::watch;
@@ -84,14 +83,6 @@ impl Target {
             return Err(Failure::new(ErrorKind::Config, Effect::None, message).remedy("give the URL of one server"));
         }
         Self::of(config)
-    }
-
-    /// The role of its server.
-    pub(crate) fn role(&self) -> Role {
-        match self {
-            Self::Fixed(_) => Role::Alone,
-            Self::Named(_) => Role::Primary,
-        }
     }
 
     /// The server as it is shown to users.

@@ -305,10 +305,11 @@ mod tests {
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
-        let wire = Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None };
+        let wire =
+            Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
         let (run_id, replid) = (String::new(), String::new());
-        let server_info =
-            ServerInfo { run_id, replid, evicts: None, membership: Membership::OnItsOwn, counting: Counting::Stored };
+        let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
+        let server_info = ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting };
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
-use redis::{Arg, Cmd, FromRedisValue, ToRedisArgs, Value, from_redis_value};
+#[cfg(any(feature = "async", feature = "r2d2"))]
+use redis::Pipeline;
+use redis::{Arg, Cmd, FromRedisValue, RedisResult, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
 use crate::failure::{Failure, Scene, Stage};
+use crate::replicas::{Replicas, Wait, with_wait};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
 use crate::target::Target;
@@ -25,18 +28,21 @@ pub(crate) struct Wire {
     pub(crate) store: Option<String>,
     /// Where waiters are notified of their grants; `None` if they have to poll.
     pub(crate) channel: Option<Arc<Channel>>,
+    /// How many replicas have to acknowledge each grant and each renewal.
+    pub(crate) replicas: Option<Replicas>,
 }
 
 impl Wire {
     /// To a server, over connections that are made here.
     pub(crate) fn own(target: &Target, channel: Option<Arc<Channel>>) -> Self {
-        Self { prefix: Prefix::default(), server: target.shown(), store: Some(target.store()), channel }
+        let (server, store) = (target.shown(), Some(target.store()));
+        Self { prefix: Prefix::default(), server, store, channel, replicas: None }
     }
 
     /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
-        Self { prefix: Prefix::default(), server: "the server".to_owned(), store: None, channel: None }
+        Self { prefix: Prefix::default(), server: "the server".to_owned(), store: None, channel: None, replicas: None }
     }
 
     /// Where the server keeps a lock.
@@ -50,6 +56,14 @@ impl Wire {
             channel.set_prefix(prefix);
         }
         self
+    }
+
+    /// Grants and renewals count once so many replicas have acknowledged them.
+    pub(crate) fn with_replicas(self, replicas: Option<Replicas>) -> Self {
+        if let (Some(channel), Some(_)) = (&self.channel, replicas) {
+            channel.pushes_need_an_answer();
+        }
+        Self { replicas, ..self }
     }
 
     /// The same for a connection on which nobody waits.
@@ -86,18 +100,20 @@ pub(crate) struct Call {
     pub(crate) script: Option<&'static Script>,
     /// The script for several locks, if this request may be sent together with others.
     pub(crate) many: Option<&'static Many>,
+    /// What its answer waits for besides.
+    pub(crate) wait: Option<Wait>,
 }
 
 impl Call {
     pub(crate) fn plain(command: Cmd) -> Self {
-        Self { command, script: None, many: None }
+        Self { command, script: None, many: None, wait: None }
     }
 
     /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
         command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
-        Self { command, script: Some(script), many: script.many() }
+        Self { command, script: Some(script), many: script.many(), wait: None }
     }
 
     /// The same, but never sent together with others.
@@ -116,6 +132,30 @@ impl Call {
     pub(crate) fn arg(mut self, arg: impl ToRedisArgs) -> Self {
         self.command.arg(arg);
         self
+    }
+
+    /// The command, and the wait for replicas if its answer has to wait for them.
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) fn with_its_wait(&self) -> Pipeline {
+        let mut pipeline = redis::pipe();
+        pipeline.add_command(self.command.clone());
+        self.wait.iter().for_each(|wait| _ = pipeline.add_command(wait.command()));
+        pipeline
+    }
+
+    /// The reply, from the replies to both.
+    #[cfg(any(feature = "async", feature = "r2d2"))]
+    pub(crate) fn reply_of(&self, mut replies: Vec<Value>) -> RedisResult<Value> {
+        let waited = self.wait.and_then(|_| replies.pop()).map(Ok);
+        self.reply(Ok(replies.pop().unwrap_or(Value::Nil)), waited.as_ref())?.extract_error()
+    }
+
+    /// Its reply, with that to the wait for replicas if it waits for them.
+    pub(crate) fn reply(&self, own: RedisResult<Value>, waited: Option<&RedisResult<Value>>) -> RedisResult<Value> {
+        match (self.wait, waited) {
+            (Some(_), Some(waited)) => with_wait(own, waited),
+            (_, _) => own,
+        }
     }
 }
 

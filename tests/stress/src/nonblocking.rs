@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::{AcquireError, ChangeError, Client, Guard, NamedLock, PermitGuard, ReadGuard};
+use leasehold::{AcquireError, ChangeError, Client, Guard, NamedLock, OnUnavailable, PermitGuard, ReadGuard};
 use tokio::task::{JoinSet, block_in_place};
 use tokio::time::{sleep, timeout};
 
@@ -101,9 +101,10 @@ async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), 
 
 fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
+        // It gives up while the store is away.
         Waiting::Limited(limit) => lock.wait(limit),
-        Waiting::Barging => lock.barging(),
-        Waiting::Forever | Waiting::Never | Waiting::Cancelled(_) => lock,
+        Waiting::Barging => lock.on_unavailable(OnUnavailable::Wait).barging(),
+        Waiting::Forever | Waiting::Never | Waiting::Cancelled(_) => lock.on_unavailable(OnUnavailable::Wait),
     }
 }
 

@@ -4,7 +4,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use leasehold::blocking::{Client, Guard, NamedLock, PermitGuard, ReadGuard};
-use leasehold::{AcquireError, ChangeError};
+use leasehold::{AcquireError, ChangeError, OnUnavailable};
 
 use crate::cast::{Role, limit};
 use crate::connect;
@@ -97,10 +97,10 @@ fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leavin
 
 fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
-        // A thread cannot be dropped, so it waits for a short time instead.
+        // A thread cannot be dropped, so it waits for a short time instead. It gives up while the store is away.
         Waiting::Limited(limit) | Waiting::Cancelled(limit) => lock.wait(limit),
-        Waiting::Barging => lock.barging(),
-        Waiting::Forever | Waiting::Never => lock,
+        Waiting::Barging => lock.on_unavailable(OnUnavailable::Wait).barging(),
+        Waiting::Forever | Waiting::Never => lock.on_unavailable(OnUnavailable::Wait),
     }
 }
 

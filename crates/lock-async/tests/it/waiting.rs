@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lock_core::{AcquireError, ErrorKind, Holder, Operation};
+use lock_core::{AcquireError, ErrorKind, Holder, OnUnavailable, Operation};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, until};
@@ -116,8 +116,8 @@ async fn errors_that_pass_are_waited_out() {
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
     bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
     let client = bench.client();
-    let waiting =
-        tokio::spawn(async move { client.mutex("a").acquire().await.map(|guard| guard.fencing_token().get()) });
+    let mutex = client.mutex("a").on_unavailable(OnUnavailable::Wait);
+    let waiting = tokio::spawn(async move { mutex.acquire().await.map(|guard| guard.fencing_token().get()) });
     for calls in 1..=3 {
         until(|| bench.faults.calls(Operation::Acquire) >= calls).await;
         until(|| waiting.is_finished() || bench.faults.calls(Operation::Acquire) == calls).await;
@@ -128,6 +128,23 @@ async fn errors_that_pass_are_waited_out() {
         1,
         "the lost grant is the same owner's"
     );
+}
+
+#[tokio::test]
+async fn a_store_that_stays_away_ends_a_wait_by_default() {
+    let bench = Bench::new();
+    bench.faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
+    let client = bench.client();
+    let waiting = tokio::spawn(async move { client.mutex("a").acquire().await.map(drop) });
+    until(|| bench.faults.calls(Operation::Acquire) >= 1).await;
+    until(|| {
+        bench.clock.advance(SECOND / 10);
+        waiting.is_finished()
+    })
+    .await;
+    let error = waiting.await.unwrap().unwrap_err();
+    assert!(matches!(&error, AcquireError::Backend(error) if error.kind() == ErrorKind::Unreachable), "{error}");
+    assert!(error.to_string().contains("set `on_unavailable(OnUnavailable::Wait)`"), "{error}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::Client;
-use lock_core::{AcquireError, ErrorKind, Holder, Moment, Operation};
+use lock_core::{AcquireError, ErrorKind, Holder, Moment, OnUnavailable, Operation};
 use lock_host::{Clock, ManualClock};
 use lock_memory::faults::Fault;
 
@@ -160,12 +160,29 @@ fn errors_that_pass_are_waited_out() {
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
     bench.faults.fail_next(Operation::Acquire, Fault::LostReply);
     let client = bench.client();
-    let waiting = thread::spawn(move || client.mutex("a").acquire().unwrap().fencing_token().get());
+    let mutex = client.mutex("a").on_unavailable(OnUnavailable::Wait);
+    let waiting = thread::spawn(move || mutex.acquire().unwrap().fencing_token().get());
     for calls in 1..=3 {
         until(|| bench.faults.calls(Operation::Acquire) >= calls);
         bench.clock.advance(SECOND);
     }
     assert_eq!(waiting.join().unwrap(), 1, "the lost grant is the same owner's");
+}
+
+#[test]
+fn a_store_that_stays_away_ends_a_wait_by_default() {
+    let bench = Bench::new();
+    bench.faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
+    let client = bench.client();
+    let waiting = thread::spawn(move || client.mutex("a").acquire().map(drop));
+    until(|| bench.faults.calls(Operation::Acquire) >= 1);
+    until(|| {
+        bench.clock.advance(SECOND / 10);
+        waiting.is_finished()
+    });
+    let error = waiting.join().unwrap().unwrap_err();
+    assert!(matches!(&error, AcquireError::Backend(error) if error.kind() == ErrorKind::Unreachable), "{error}");
+    assert!(error.to_string().contains("set `on_unavailable(OnUnavailable::Wait)`"), "{error}");
 }
 
 #[test]

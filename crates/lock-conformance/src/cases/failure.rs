@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, Operation, Renewed, TokenRange,
+    AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Fenced, OnUnavailable, Operation, Renewed,
+    TokenRange,
 };
 
 use crate::facade::options;
@@ -88,11 +89,11 @@ fn recover_from(bench: &Bench, fault: Fault) {
     bench.insist(|| verbs.try_acquire(&claim("b")));
 }
 
-/// A waiting user gets no error from an outage that passes.
+/// A user who waits for the store gets no error from an outage that passes.
 pub fn a_waiter_waits_out_an_outage(bench: &Bench) {
     let client = bench.client();
     let waiter = bench.during(Fault::Cut, || {
-        let waiter = client.wait_for("a", &options(LONG));
+        let waiter = client.wait_for("a", &options(LONG).on_unavailable(OnUnavailable::Wait));
         bench.until("the outage is felt", || bench.faults().fired() > 0);
         waiter
     });

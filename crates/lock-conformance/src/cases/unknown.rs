@@ -1,6 +1,8 @@
 //! A request whose answer never arrived is repeated or undone.
 
-use lock_core::{AcquireError, BackendError, Certainty, Effect, Fenced, Lease, Released, Renewed, Waiting};
+use lock_core::{
+    AcquireError, BackendError, Certainty, Effect, Fenced, Lease, OnUnavailable, Released, Renewed, Waiting,
+};
 
 use crate::facade::options;
 use crate::verbs::{LONG, claim, waiting_claim};
@@ -111,7 +113,7 @@ pub fn a_try_without_an_answer_leaves_nothing(bench: &Bench) {
 pub fn a_wait_survives_lost_answers(bench: &Bench) {
     let (client, bystander) = (bench.client(), bench.bystander());
     let waiter = bench.during(Fault::LoseReplies, || {
-        let waiter = client.wait_for("a", &options(LONG));
+        let waiter = client.wait_for("a", &options(LONG).on_unavailable(OnUnavailable::Wait));
         bench.until("an answer is lost", || bench.faults().fired() > 0);
         waiter
     });

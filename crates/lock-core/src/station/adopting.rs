@@ -11,6 +11,7 @@ use super::io::{ActionId, Join, Output, Request, TurnId};
 use super::pending::Of;
 use super::progress::Progress;
 use super::quest::Grant;
+use super::refusing::away;
 use super::tenure::Tenure;
 use crate::policy::pace;
 use crate::{
@@ -135,7 +136,7 @@ impl Station {
         }
         let failing_since = *self.failing_since.get_or_insert(now);
         if adoption.join.gives_up_after(now.since(failing_since.max(adoption.since)), &self.policy) {
-            return self.refuse_adoption(now, &adoption, error.into());
+            return self.refuse_adoption(now, &adoption, away(&error).into());
         }
         let pause = self.dice.jittered(pace::retry(adoption.tries.saturating_sub(1)));
         (adoption.progress, adoption.trouble) = (Progress::Due(now + pause), Some(error));

@@ -85,7 +85,8 @@ impl Station {
             return;
         }
         let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
-        if !quest.is_ahead_of(&pushed.lease) {
+        let counts = !pushed.valid_for.is_zero() && !quest.is_ahead_of(&pushed.lease);
+        if counts {
             let grant = Grant { basis: quest.basis, ..pushed };
             return self.on_grant(now, quest, grant);
         }

@@ -65,12 +65,12 @@ pub enum Patience {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnUnavailable {
-    /// It goes on waiting. If the store is still away when the wait is over, it gets the error of the latest request.
+    /// It gets the error of the store once requests have failed for an operation timeout, which is a second for most leases. So a
+    /// store that is back sooner is waited for. For other holders it waits as long as it would have done otherwise.
     #[default]
-    Wait,
-    /// It gets the error of the store once requests have failed for an operation timeout, which is a second for most leases. For
-    /// other holders it waits as long as it would have done otherwise.
     Fail,
+    /// It goes on waiting. If the store is still away when the wait is over, it gets the error of the latest request.
+    Wait,
 }
 
 /// How a turn ends.

@@ -66,13 +66,14 @@ impl Station {
     pub(super) fn fail_impatient(&mut self, now: Moment, own: Option<TurnId>, error: &BackendError) {
         let failing_since = *self.failing_since.get_or_insert(now);
         let is_served = |turn| own == Some(turn) || self.quests.iter().all(|quest| quest.turn != Some(turn));
-        let mut waiters = self.line.take_impatient(is_served);
+        let impatient = self.line.take_impatient(is_served);
         let gives_up = |waiter: &Waiter| {
             let since = failing_since.max(waiter.since);
             is_served(waiter.join.turn) && waiter.join.gives_up_after(now.since(since), &self.policy)
         };
-        waiters.extend(self.line.take_failing(gives_up));
-        self.refuse(turns(waiters), &Refusal::Error(error.clone().into()));
+        let failing = self.line.take_failing(gives_up);
+        self.refuse(turns(impatient), &Refusal::Error(error.clone().into()));
+        self.refuse(turns(failing), &Refusal::Error(away(error).into()));
     }
 
     /// Rejects the waiter that a quest is for, or all in line.
@@ -140,6 +141,13 @@ impl Station {
         BackendError::new(self.policy.store.backend, Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
             .with_remedy("check that the store is running and reachable, or wait for longer")
     }
+}
+
+/// The error for a waiter that could have waited for the store.
+pub(super) fn away(error: &BackendError) -> BackendError {
+    let wait = "to wait until the store is back, set `on_unavailable(OnUnavailable::Wait)`";
+    let remedy = error.remedy().map_or_else(|| wait.to_owned(), |remedy| format!("{remedy}; {wait}"));
+    error.clone().with_remedy(remedy)
 }
 
 fn whole_millis(duration: Duration) -> Duration {

@@ -92,7 +92,8 @@ impl SingleFlight {
     /// A thread cannot be stopped: a computation that takes longer than its lease runs to its end, but its value is not cached. What
     /// the cache was sent before the loss may arrive later: a cache that has to refuse it checks the [token](Entry::token).
     ///
-    /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise waits for the store.
+    /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise the error after an operation
+    /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store.
     ///
     /// If the computation fails, nothing is cached, and the callers that waited compute one after the other, each within its
     /// [`wait`](Self::wait).

@@ -59,7 +59,7 @@ impl Election {
 
     election_setters!();
 
-    /// Waits to be elected.
+    /// Waits to be elected, also while the store is away.
     ///
     /// # Errors
     /// As [`Mutex::acquire`]; `Invalid` also for a ttl that leaves too little time to lead.

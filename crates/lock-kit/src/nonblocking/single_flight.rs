@@ -97,7 +97,8 @@ impl SingleFlight {
     /// The computation is stopped (dropped at its next await point) when the lease is lost. Nothing is cached after that. What the
     /// cache was sent before the loss may arrive later: a cache that has to refuse it checks the [token](Entry::token).
     ///
-    /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise waits for the store.
+    /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise the error after an operation
+    /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store.
     ///
     /// If the computation fails, nothing is cached, and the callers that waited compute one after the other, each within its
     /// [`wait`](Self::wait).

@@ -43,6 +43,12 @@ macro_rules! single_flight_setters {
             self.set(|options| options.wait(wait))
         }
 
+        /// Sets what a caller without a value does while the store of the locks is away, as [`Mutex::on_unavailable`] does: it gets the
+        /// error, if not set.
+        pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
+            self.set(|options| options.on_unavailable(on_unavailable))
+        }
+
         /// Sets how long the computation may take. Then its lease is lost, and another caller computes.
         pub fn at_most(self, at_most: ::std::time::Duration) -> Self {
             self.set(|options| options.max_hold(at_most))

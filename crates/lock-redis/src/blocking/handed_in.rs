@@ -50,6 +50,7 @@ impl Redis {
         let channel = Channel::new();
         let stack = stack.with_listener(channel.clone());
         let wire = Wire::own(stack.target(), channel).with_prefix(config.own_prefix());
+        let wire = wire.with_replicas(config.replicas());
         let pooled = Self { wire, source: Source::PoolAndStack(pool, Box::new(stack)), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
         pooled.another().ask(probe.leave(), CONNECT_WITHIN)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lock_core::Operation;
 #[cfg(feature = "r2d2")]
-use redis::Client;
+use redis::{Client, ConnectionLike};
 
 #[cfg(feature = "r2d2")]
 use crate::classify::pool_failure;
@@ -67,8 +67,14 @@ impl Source {
 #[cfg(feature = "r2d2")]
 fn ask_over(pool: &r2d2::Pool<Client>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
     let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
-    let command = asks(&server_info)?.command;
+    let call = asks(&server_info)?;
     let mut connection = pool.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
-    let reply = bound(&connection, span.left()).and_then(|()| command.query(&mut *connection));
+    let reply = bound(&connection, span.left()).and_then(|()| match call.wait {
+        None => call.command.query(&mut *connection),
+        Some(_) => {
+            let both = call.with_its_wait();
+            call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
+        }
+    });
     Ok(Heard { reply, server_info })
 }

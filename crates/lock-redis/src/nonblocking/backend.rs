@@ -12,6 +12,7 @@ use lock_core::{
 
 use super::Redis;
 use super::source::Source;
+use crate::acknowledged::Acknowledged;
 use crate::span::Span;
 use crate::verbs::Renewal;
 use crate::wire::LEASES_PER_SCRIPT;
@@ -56,14 +57,16 @@ impl AsyncBackend for Redis {
         if claim.queueing == Queueing::Wanted {
             self.source.listen();
         }
-        self.ask(claim, within).await
+        let span = Span::from_now(within);
+        let answer = self.answer(&Acknowledged::new(claim, &self.wire, span), span).await;
+        answer.map_err(|failure| failure.into_error(Operation::Acquire))
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let span = Span::from_now(within);
         let mut answers = Vec::with_capacity(leases.len());
         for batch in leases.chunks(LEASES_PER_SCRIPT) {
-            match self.answer(&Renewal(batch), span).await {
+            match self.answer(&Acknowledged::new(Renewal(batch), &self.wire, span), span).await {
                 Ok(renewed) => answers.extend(renewed),
                 Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
                 Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),

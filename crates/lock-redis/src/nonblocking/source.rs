@@ -146,6 +146,12 @@ impl Handle {
             #[cfg(feature = "deadpool")]
             Self::Pooled(connection) => &mut **connection,
         };
-        Either::Right(async move { connection.req_packed_command(&call.command).await?.extract_error() })
+        Either::Right(async move {
+            if call.wait.is_none() {
+                return connection.req_packed_command(&call.command).await?.extract_error();
+            }
+            let both = call.with_its_wait();
+            call.reply_of(connection.req_packed_commands(&both, 0, both.len()).await?)
+        })
     }
 }

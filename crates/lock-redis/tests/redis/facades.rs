@@ -6,7 +6,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken};
+use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost, OnUnavailable};
 use lock_host::ReleaseError;
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
@@ -101,14 +101,29 @@ pub(crate) fn handed_in(server: &RedisServer) -> Vec<Facade> {
 }
 
 impl Facade {
-    /// Waits for a lock for as long as it takes.
+    /// Waits for a lock for as long as it takes, also while the server is away.
     pub(crate) fn acquire(&self, name: &str, ttl: Duration) -> Held<'_> {
         within(&format!("the lock {name}"), || match self {
             Self::Async(runtime, client) => {
-                Held::Async(runtime, runtime.block_on(client.mutex(name).ttl(ttl).acquire()).unwrap())
+                let mutex = client.mutex(name).ttl(ttl).on_unavailable(OnUnavailable::Wait);
+                Held::Async(runtime, runtime.block_on(mutex.acquire()).unwrap())
             }
-            Self::Blocking(client) => Held::Blocking(client.mutex(name).ttl(ttl).acquire().unwrap()),
+            Self::Blocking(client) => {
+                let mutex = client.mutex(name).ttl(ttl).on_unavailable(OnUnavailable::Wait);
+                Held::Blocking(mutex.acquire().unwrap())
+            }
         })
+    }
+
+    /// Waits for a lock for at most this long.
+    pub(crate) fn acquire_within(&self, name: &str, ttl: Duration, wait: Duration) -> Result<Held<'_>, AcquireError> {
+        match self {
+            Self::Async(runtime, client) => {
+                let guard = runtime.block_on(client.mutex(name).ttl(ttl).wait(wait).acquire())?;
+                Ok(Held::Async(runtime, guard))
+            }
+            Self::Blocking(client) => Ok(Held::Blocking(client.mutex(name).ttl(ttl).wait(wait).acquire()?)),
+        }
     }
 
     /// Waits for a lock that is held, and gives up: by dropping the future, or when the wait ends.
@@ -139,6 +154,14 @@ impl Held<'_> {
         match self {
             Self::Async(_, guard) => guard.fencing_token(),
             Self::Blocking(guard) => guard.fencing_token(),
+        }
+    }
+
+    /// Why it was lost, if it was.
+    pub(crate) fn loss(&self) -> Option<Lost> {
+        match self {
+            Self::Async(_, guard) => guard.check().err(),
+            Self::Blocking(guard) => guard.check().err(),
         }
     }
 

@@ -26,6 +26,7 @@ mod queue;
 mod queue_cost;
 mod queue_entries;
 mod queue_versions;
+mod replicas;
 mod sentinels;
 mod shared_versions;
 mod sharing;

@@ -1,5 +1,6 @@
 //! Waiters that give up while the store is away.
 
+use super::super::refusing::away;
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, told_in_order};
 use crate::{Effect, ErrorKind, Mode, OnUnavailable, Patience, Policy, Renewed, Waiting};
@@ -86,6 +87,16 @@ fn a_wait_that_ends_first_ends_as_usual_and_nobody_who_does_not_wait_waits_longe
     assert!(rig.station.is_idle(), "nobody is left to ask for");
     rig.feed(Input::Join(Join { patience: Patience::Never, ..failing(2) }));
     assert_eq!(refused_within(&mut rig, 0), [REFUSED]);
+}
+
+#[test]
+fn the_error_of_a_waiter_that_gives_up_says_how_to_wait_for_the_store() {
+    use crate::{BackendError, Operation};
+    let down = BackendError::new("test", Operation::Acquire, ErrorKind::Unreachable, Effect::None, "refused");
+    let wait = "to wait until the store is back, set `on_unavailable(OnUnavailable::Wait)`";
+    assert_eq!(away(&down).to_string(), format!("test acquire: refused; {wait}"));
+    let down = down.with_remedy("start it");
+    assert_eq!(away(&down).to_string(), format!("test acquire: refused; start it; {wait}"));
 }
 
 #[test]

@@ -36,6 +36,22 @@ fn a_release_also_frees_a_pushed_grant_that_crosses_it() {
 }
 
 #[test]
+fn a_pushed_grant_that_does_not_count_yet_is_asked_for() {
+    let told = |rig: &mut Rig, token| {
+        let lease = rig.lease(token, token);
+        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::ZERO, wanted: false }))
+    };
+    let mut rig = rig();
+    rig.join(1);
+    rig.queue();
+    assert_eq!(told(&mut rig, 9), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    // One that comes before the answer to a claim may be older or newer than that answer.
+    assert_eq!(told(&mut rig, 9), none());
+    assert_eq!(rig.queue(), ["run #3: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.grant(9, 9)[1], "admit 1: token 9, valid for 29698ms");
+}
+
+#[test]
 fn a_pushed_grant_for_an_abandoned_claim_is_released() {
     let mut rig = rig();
     rig.join(1);
