@@ -167,12 +167,12 @@ mod tests {
     use super::*;
 
     fn refusal(url: &str) -> String {
-        RedisConfig::parse(url).map(|config| config.shown_url().to_owned()).unwrap_err().to_string()
+        RedisConfig::from_url(url).map(|config| config.shown_url().to_owned()).unwrap_err().to_string()
     }
 
     #[test]
     fn urls_of_sentinels_are_read_in_full() {
-        let config = RedisConfig::parse(
+        let config = RedisConfig::from_url(
             "redis+sentinel://app:se%23same@h1:7000,[::1],H3/orders/2?sentinel_username=s&sentinel_password=g%40&prefix=p&op_timeout=1s",
         )
         .unwrap();

@@ -4,10 +4,10 @@
 use std::slice;
 
 use lock_core::node::Ask;
-use lock_core::{Claim, Invalid, Lease, ReleaseRequest};
+use lock_core::{Claim, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
-use crate::RedisConfig;
+use crate::failover::Failover;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
 use crate::target::Target;
@@ -46,15 +46,8 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     membership: Membership::OnItsOwn,
     replicas: 0,
     counting: Counting::Stored,
+    failover: Failover::UNHEEDED,
 };
-
-/// A URL of sentinels.
-///
-/// # Errors
-/// `Invalid`, without user and password.
-pub fn sentinels(url: &str) -> Result<RedisConfig, Invalid> {
-    RedisConfig::parse(url)
-}
 
 /// Makes the commands for one server.
 #[derive(Debug)]

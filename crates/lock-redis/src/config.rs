@@ -3,18 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Invalid, Prefix, parse_duration};
+use lock_core::{Invalid, Prefix, Ttl, parse_duration};
 use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use serde::Deserialize;
 use url::{ParseError, Url};
 
 use crate::address::{SentinelTable, SentinelUrl, Sentinels};
 use crate::classify::words;
+use crate::failover::{Failover, OnFailover};
 use crate::replicas::Replicas;
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout` and `replicas`. `Debug` hides user and password.
+/// Read from a URL, or from a table with `url` or `sentinel`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
+/// and password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -34,6 +36,7 @@ pub struct RedisConfig {
     op_timeout: Option<Duration>,
     eviction: Eviction,
     replicas: Option<Replicas>,
+    failover: Failover,
 }
 
 /// How to treat a server that may drop locks when its memory is full.
@@ -45,8 +48,15 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
-/// What only the URL of sentinels can say.
-const SENTINEL_OPTIONS: &str = ", sentinel_username, sentinel_password";
+/// What depends on whether a URL is that of one server.
+struct Kind {
+    /// Further options.
+    options: &'static str,
+    on_failover: OnFailover,
+}
+
+const ONE_SERVER: Kind = Kind { options: "", on_failover: OnFailover::Grant };
+const SENTINELS: Kind = Kind { options: ", sentinel_username, sentinel_password", on_failover: OnFailover::Dwell };
 
 /// The form of the configuration in a file.
 #[derive(Deserialize)]
@@ -58,6 +68,8 @@ struct Table {
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
     replicas: Option<Replicas>,
+    failover: Option<OnFailover>,
+    max_ttl: Option<Ttl>,
 }
 
 impl RedisConfig {
@@ -68,6 +80,10 @@ impl RedisConfig {
     /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
     /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
     ///
+    /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
+    /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
+    /// it is set. The default is `failover=grant`, but `failover=dwell` with sentinels. `docs/guarantees.md` says what either means.
+    ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
     /// notified over a separate subscription, for which RESP2 is enough.
@@ -77,40 +93,33 @@ impl RedisConfig {
     ///
     /// The URL of a socket may also have `db`, `user` and `pass` in its query. `rediss://` needs the feature `tls`.
     ///
+    /// `redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB` leads to the primary that these sentinels know by this name. User and
+    /// password in front of the hosts are for the servers; `sentinel_username` and `sentinel_password` in the query are for the
+    /// sentinels. `rediss+sentinel://` uses TLS for both. After a fail-over, all connections move to the new primary. A table has
+    /// `sentinel` instead of `url`, with `nodes`, `master`, `database`, `username`, `password`, `sentinel_username`,
+    /// `sentinel_password` and `ssl`.
+    ///
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        Self::parse(url)?.finished()
-    }
-
-    /// Refuses what is not finished.
-    fn finished(self) -> Result<Self, Invalid> {
-        match self.sentinels {
-            Some(_) => Err(refuse(&self.shown, "sentinels are not supported yet", "use redis:// for one server")),
-            None => Ok(self),
-        }
-    }
-
-    /// The same, also of what is not finished.
-    pub(crate) fn parse(url: &str) -> Result<Self, Invalid> {
         if let Some(deployment) = SentinelUrl::read(url) {
             return Self::of_sentinels(deployment?, None, None);
         }
         let parsed = Url::parse(url).map_err(|error| unreadable(url, error))?;
         let shown = redacted(&parsed);
-        Self::read(&parsed, shown, None).map(|(config, _)| config)
+        Self::read(&parsed, shown, &ONE_SERVER).map(|(config, _)| config)
     }
 
     fn of_sentinels(url: SentinelUrl, username: Option<String>, password: Option<String>) -> Result<Self, Invalid> {
-        let (mut config, own) = Self::read(&url.servers, url.shown.clone(), Some(SENTINEL_OPTIONS))?;
+        let (mut config, own) = Self::read(&url.servers, url.shown.clone(), &SENTINELS)?;
         let login = (own.sentinel_username.or(username), own.sentinel_password.or(password));
         config.sentinels = Some(url.sentinels(&config.server, login.0, login.1)?);
         Ok(config)
     }
 
-    fn read(parsed: &Url, shown: String, more: Option<&str>) -> Result<(Self, Own), Invalid> {
+    fn read(parsed: &Url, shown: String, kind: &Kind) -> Result<(Self, Own), Invalid> {
         check_scheme(parsed, &shown)?;
-        let (own, rest) = split_query(parsed, &shown, more)?;
+        let (own, rest) = split_query(parsed, &shown, kind)?;
         check_parts(&rest, &shown)?;
         let server = rest
             .into_connection_info()
@@ -118,12 +127,16 @@ impl RedisConfig {
         let protocol = protocol(own.protocol.as_deref())?;
         let eviction = eviction(own.eviction.as_deref())?;
         let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
+        let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
+        let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
+        let failover =
+            Failover::by_default(kind.on_failover).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
         let (op_timeout, sentinels) = (positive(op_timeout)?, None);
-        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction, replicas }, own))
+        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction, replicas, failover }, own))
     }
 
     /// The prefix of lock names, if there is one.
@@ -148,6 +161,20 @@ impl RedisConfig {
     /// Those that name the server, if any do. Then the address of [`server`](Self::server) means nothing.
     pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
         self.sentinels.as_ref()
+    }
+
+    /// What to do with free locks if the server may have forgotten leases.
+    pub fn on_failover(&self) -> OnFailover {
+        self.failover.on()
+    }
+
+    /// The longest ttl: longer ones are refused. `None` if any ttl is allowed.
+    pub fn max_ttl(&self) -> Option<Duration> {
+        self.failover.max_ttl()
+    }
+
+    pub(crate) fn failover(&self) -> Failover {
+        self.failover
     }
 
     pub(crate) fn eviction(&self) -> Eviction {
@@ -188,23 +215,28 @@ impl TryFrom<Table> for RedisConfig {
                 return Err(refuse("(hidden)", "exactly one of url and sentinel is needed", "give one of them"));
             }
         };
-        let twice = |what| refuse(&config.shown, format!("{what} is given in the URL and beside it"), "give it once");
         if table.prefix.is_some() && config.prefix().is_some() {
-            return Err(twice("prefix"));
+            return Err(twice(&config.shown, "prefix"));
         }
         if table.op_timeout.is_some() && config.op_timeout.is_some() {
-            return Err(twice("op_timeout"));
+            return Err(twice(&config.shown, "op_timeout"));
         }
         if table.replicas.is_some() && config.replicas.is_some() {
-            return Err(twice("replicas"));
+            return Err(twice(&config.shown, "replicas"));
         }
+        let failover = config.failover.with(table.failover, table.max_ttl);
+        config.failover = failover.map_err(|what| twice(&config.shown, what))?;
         if let Some(prefix) = table.prefix {
             config.prefix = prefix.parse()?;
         }
         config.op_timeout = positive(table.op_timeout.or(config.op_timeout))?;
         config.replicas = table.replicas.or(config.replicas);
-        config.finished()
+        Ok(config)
     }
+}
+
+fn twice(shown: &str, what: &str) -> Invalid {
+    refuse(shown, format!("{what} is given in the URL and beside it"), "give it once")
 }
 
 fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
@@ -267,18 +299,20 @@ struct Own {
     protocol: Option<String>,
     eviction: Option<String>,
     replicas: Option<String>,
+    failover: Option<String>,
+    max_ttl: Option<String>,
     sentinel_username: Option<String>,
     sentinel_password: Option<String>,
 }
 
-fn split_query(url: &Url, shown: &str, more: Option<&str>) -> Result<(Own, Url), Invalid> {
+fn split_query(url: &Url, shown: &str, kind: &Kind) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
-        "prefix, op_timeout, protocol, eviction, replicas, db, user, pass"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass"
     } else {
-        "prefix, op_timeout, protocol, eviction, replicas"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl"
     };
-    let allowed = [allowed, more.unwrap_or_default()].concat();
+    let allowed = [allowed, kind.options].concat();
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
@@ -289,8 +323,10 @@ fn split_query(url: &Url, shown: &str, more: Option<&str>) -> Result<(Own, Url),
             "protocol" => &mut own.protocol,
             "eviction" => &mut own.eviction,
             "replicas" => &mut own.replicas,
-            "sentinel_username" if more.is_some() => &mut own.sentinel_username,
-            "sentinel_password" if more.is_some() => &mut own.sentinel_password,
+            "failover" => &mut own.failover,
+            "max_ttl" => &mut own.max_ttl,
+            "sentinel_username" if !kind.options.is_empty() => &mut own.sentinel_username,
+            "sentinel_password" if !kind.options.is_empty() => &mut own.sentinel_password,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -393,7 +429,7 @@ mod tests {
         for (url, expected) in [
             (
                 "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl",
             ),
             ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
             ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
@@ -404,6 +440,8 @@ mod tests {
             ("redis://u:sesame@h/?protocol=3", "write resp2"),
             ("redis://u:sesame@h/?eviction=no", "write allow"),
             ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
+            ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
+            ("redis://u:sesame@h/?max_ttl=soon", "soon"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -426,7 +464,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, replicas, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
@@ -453,7 +491,12 @@ mod tests {
         assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
         assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().replicas().unwrap().get(), 2);
         assert!(!format!("{config:?}").contains("sesame"));
+        let dwelling = read(r#"{"url":"redis://h?max_ttl=6s","failover":"dwell"}"#).unwrap();
+        assert_eq!((dwelling.on_failover(), dwelling.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
+        assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Grant, None));
         for bad in [
+            r#"{"url":"redis://h?failover=dwell","failover":"dwell"}"#,
+            r#"{"url":"redis://h","failover":"maybe"}"#,
             r#"{"url":"redis://h","prefx":"shop"}"#,
             r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
             r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,

@@ -1,4 +1,4 @@
-//! The backend for one standalone Redis, 6.2 or later, or Valkey.
+//! The backend for one standalone Redis, 6.2 or later, or Valkey, and for a primary that sentinels name.
 //!
 //! **Wire.** The key is the lock's name as given (or `PREFIX:NAME`), its value is
 //! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: redis-py, redsync,
@@ -16,9 +16,10 @@
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, so two owners may
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
 //!
-//! Reading order: `config` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
+//! Reading order: `config`, `address` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
-//! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `batcher`, `silence`, `link`,
+//! `connect`, `greeting`, `server_info` (what every connection has in common) · `sentinel`,
+//! `primary`, `watch`, `target` (where connections lead) · `runs`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
 //! URL lead to the same server) · `node` (a Redis as a node of a quorum).
 
@@ -33,6 +34,7 @@ mod channel;
 mod classify;
 mod config;
 mod connect;
+mod failover;
 mod failure;
 mod greeting;
 mod latch;
@@ -67,6 +69,7 @@ mod watch;
 mod wire;
 
 pub use config::RedisConfig;
+pub use failover::OnFailover;
 
 /// What one Redis can grant.
 const MODES: &[lock_core::ModeKind] =

@@ -146,11 +146,12 @@ impl Drop for Sentinel {
     }
 }
 
-/// The URL of the primary that the sentinels at these ports name, with the passwords.
+/// The URL of the primary that the sentinels at these ports name, with the passwords. Free locks are granted at once, although
+/// the deployment is new.
 pub fn url_of(ports: &[u16]) -> String {
     let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let (servers, sentinels) = PASSWORDS;
-    format!("redis+sentinel://:{servers}@{}/{MASTER}?sentinel_password={sentinels}", hosts.join(","))
+    format!("redis+sentinel://:{servers}@{}/{MASTER}?sentinel_password={sentinels}&failover=grant", hosts.join(","))
 }
 
 /// Starts a server with the password of the servers.

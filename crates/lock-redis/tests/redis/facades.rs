@@ -13,8 +13,6 @@ use test_support::bounds::within;
 use test_support::{RedisServer, signals};
 use tokio::runtime::Runtime;
 
-use crate::support::config;
-
 /// Tells the test program that it is a child, and which lock it waits for.
 const VARIABLE: &str = "LEASEHOLD_REDIS_TEST_CHILD";
 
@@ -43,12 +41,12 @@ pub(crate) const FACADES: &[(&str, Connect)] = &[
 ];
 
 pub(crate) fn on_tokio(url: &str) -> Facade {
-    let config = config(url);
+    let config = RedisConfig::from_url(url).unwrap();
     over(async || nonblocking::Redis::connect(&config).await.unwrap())
 }
 
 pub(crate) fn on_threads(url: &str) -> Facade {
-    over_blocking(blocking::Redis::connect(&config(url)).unwrap())
+    over_blocking(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
 }
 
 #[cfg(feature = "deadpool")]

@@ -6,6 +6,7 @@ use lock_core::{BackendError, Certainty, Claim, ErrorKind, Queueing, Renewed};
 use test_support::sentinels::{MASTER, PASSWORDS, server, url_of};
 use test_support::{RedisServer, Sentinel, Trio};
 
+use crate::dwell::dwells;
 use crate::facades::{Facade, on_threads, on_tokio};
 use crate::support::{SOON, both, claim, draw, eventually, hand_over, refusals, release_of, take};
 
@@ -29,6 +30,15 @@ fn locks_are_at_the_server_that_a_sentinel_names() {
         assert!(matches!(client.renew(&[lease], SOON).unwrap()[..], [Renewed::Renewed { .. }]), "{facade}");
         client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap();
         hand_over(&client, facade);
+    }
+}
+
+#[test]
+fn free_locks_of_a_deployment_that_nobody_has_declared_new_are_not_granted_at_first() {
+    let server = server(&[]);
+    let sentinel = Sentinel::watching(&server);
+    for (_, client) in both(&url_of(&[sentinel.port()]).replace("&failover=grant", "")) {
+        dwells(client.acquire(&claim("a"), SOON));
     }
 }
 

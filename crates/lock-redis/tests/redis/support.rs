@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fairness,
-    Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Evidence,
+    Fairness, Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
-use lock_redis::{RedisConfig, blocking, by_hand, nonblocking};
+use lock_redis::{RedisConfig, blocking, nonblocking};
 use tokio::runtime::Runtime;
 
 /// How long a request may take that is expected to be answered.
@@ -74,18 +74,12 @@ type Connect = fn(&str) -> Client;
 pub(crate) const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads)];
 
 fn on_tokio(url: &str) -> Client {
-    let config = config(url);
+    let config = RedisConfig::from_url(url).unwrap();
     Arc::new(OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap()))
 }
 
 fn on_threads(url: &str) -> Client {
-    Arc::new(blocking::Redis::connect(&config(url)).unwrap())
-}
-
-/// Reads a URL, also one of sentinels.
-pub(crate) fn config(url: &str) -> RedisConfig {
-    let read = if url.contains("+sentinel") { by_hand::sentinels } else { RedisConfig::from_url };
-    read(url).unwrap()
+    Arc::new(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
 }
 
 /// One client of each facade.
@@ -95,7 +89,7 @@ pub(crate) fn both(url: &str) -> [(&'static str, Client); 2] {
 
 /// What connecting says, in each facade.
 pub(crate) fn refusals(url: &str) -> [BackendError; 2] {
-    let config = config(url);
+    let config = RedisConfig::from_url(url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let refused = runtime.block_on(nonblocking::Redis::connect(&config)).unwrap_err();
     [refused, blocking::Redis::connect(&config).unwrap_err()]
@@ -116,7 +110,14 @@ pub(crate) fn claim(name: &str) -> Claim {
 }
 
 pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: claim.terms,
+        certainty,
+        keep: None,
+        evidence: Evidence::Nothing,
+    }
 }
 
 #[track_caller]
