@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
+use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
 use crate::clock::Clock;
 use crate::host::secret;
@@ -131,7 +131,14 @@ impl<D: Driver> Listener for Stations<D> {
 
     fn release_unknown(&self, lease: Lease) {
         let Lease { name, owner, terms, .. } = lease;
-        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
+        let request = ReleaseRequest {
+            name,
+            owner,
+            terms,
+            certainty: Certainty::Answered,
+            keep: None,
+            evidence: Evidence::Nothing,
+        };
         self.ports.driver.release(request, self.ports.policy.within(terms.ttl));
     }
 }

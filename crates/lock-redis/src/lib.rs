@@ -32,6 +32,7 @@ mod channel;
 mod classify;
 mod config;
 mod connect;
+mod failover;
 mod failure;
 mod greeting;
 mod latch;
@@ -62,6 +63,7 @@ mod verbs;
 mod wire;
 
 pub use config::RedisConfig;
+pub use failover::OnFailover;
 
 /// What one Redis can grant.
 const MODES: &[lock_core::ModeKind] =
