@@ -15,13 +15,16 @@ mod words;
 
 use std::time::Duration;
 
+pub(crate) use backend::Translator;
+pub(crate) use invariants::{Tokens, together};
 pub(crate) use listeners::Listeners;
 pub use mistake::Mistake;
 pub(crate) use model::{Model, Order, Stored};
 use stores::One;
 pub use units::{Inbox, Seat};
 pub(crate) use units::{Millis, micros, millis};
-pub(crate) use words::Outcome;
+pub(crate) use stores::any_client;
+pub(crate) use words::{ConfigEpoch, Outcome, Words};
 pub use words::{Ask, Refused, Say};
 
 use crate::diary::Diary;
