@@ -104,7 +104,9 @@ impl Node {
         self.server.data.counter = self.server.data.counter.max(Some(micros(now)));
         let dwell = self.dwell.filter(|ends| millis(now) <= *ends);
         let done = match (ask, dwell) {
-            (Ask::Acquire(claim, _), Some(ends)) if self.is_free(now, &claim.name) => (dwells(now, ends), Some(Fault::Dwelt)),
+            (Ask::Acquire(claim, _), Some(ends)) if self.is_free(now, &claim.name) => {
+                (dwells(now, ends), Some(Fault::Dwelt))
+            }
             (Ask::Free(request), Some(_)) if self.mistake != Some(Mistake::EveryReleaseHandsOver) => {
                 self.free(now, conn, request)
             }
@@ -120,7 +122,12 @@ impl Node {
     }
 
     fn is_free(&self, now: Moment, name: &LockName) -> bool {
-        self.server.data.locks.get(name).and_then(|keys| keys.lock.as_ref()).is_none_or(|lock| lock.is_over(millis(now)))
+        self.server
+            .data
+            .locks
+            .get(name)
+            .and_then(|keys| keys.lock.as_ref())
+            .is_none_or(|lock| lock.is_over(millis(now)))
     }
 
     /// Ends a hold, and hands the lock over to nobody.
