@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use lock_core::station::{Action, Input, Leaving, TurnId};
-use lock_core::{AsyncBackend, Mode, ReleaseRequest, Released};
+use lock_core::{AsyncBackend, Mode, ReleaseRequest};
 use lock_host::Held;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
@@ -96,7 +96,7 @@ impl lock_host::Driver for Driver {
 
     fn leave(site: &Site, turn: TurnId) {
         let mut inner = site.lock();
-        if site.leave_at_once(&mut inner, turn) {
+        if inner.leave_at_once(turn) {
             return;
         }
         leave(site, &mut inner, Leaving::now(turn), None);
@@ -130,9 +130,7 @@ pub fn runtime() -> Handle {
 /// Waits for the end of a hold: the outcome, unless the turn has already ended.
 pub(crate) async fn end(site: &Site, leaving: Leaving) -> Option<Ended> {
     let (sender, ended) = oneshot::channel();
-    if let Some(released) = begin_to_end(site, leaving, sender) {
-        return Some(Ok(released));
-    }
+    leave(site, &mut site.lock(), leaving, Some(sender));
     answer(site, leaving.turn, ended).await
 }
 
@@ -142,16 +140,6 @@ pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verd
     let (site, turn) = (held.site(), held.turn());
     ask_change(held, mode, sender);
     answer(site, turn, verdict).await
-}
-
-/// The outcome, if it is known at once. Otherwise `ended` gets it.
-fn begin_to_end(site: &Site, leaving: Leaving, ended: oneshot::Sender<Ended>) -> Option<Released> {
-    let mut inner = site.lock();
-    if site.leave_at_once(&mut inner, leaving.turn) {
-        return Some(Released::Released);
-    }
-    leave(site, &mut inner, leaving, Some(ended));
-    None
 }
 
 fn ask_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Verdict>) {

@@ -122,6 +122,9 @@ impl<M> Guard<M> {
     /// # }
     /// ```
     pub async fn release(self) -> Result<(), ReleaseError> {
+        if let Some(released) = self.0.release_at_once() {
+            return released;
+        }
         let ended = end(self.0.site(), Leaving::now(self.0.turn())).await;
         self.0.ended(ended)
     }

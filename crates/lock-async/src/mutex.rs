@@ -59,6 +59,9 @@ impl<M> NamedLock<M> {
     /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
     /// aborted task, or the `run_until_cancelled` of a token.
     pub async fn acquire(&self) -> Result<Guard<M>, AcquireError> {
+        if let Some(held) = self.0.join_at_once(Tasks::hold) {
+            return Ok(Guard(held));
+        }
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)
     }
@@ -100,6 +103,9 @@ impl<M> NamedLock<M> {
     /// # }
     /// ```
     pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
+        if let Some(held) = self.0.join_at_once(Tasks::hold) {
+            return Ok(Ok(Guard(held)));
+        }
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).await.map(Guard))
     }
@@ -181,9 +187,6 @@ impl<M> NamedLock<M> {
 
 /// Waits for a turn, for a guard of any kind.
 async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
-    if let Some(held) = asking.join_at_once(Tasks::hold) {
-        return Ok(held);
-    }
     loop {
         let (turn, verdict) = asking.join(Tasks::begin);
         let verdict = answer(turn.site(), turn.id(), verdict).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest, Released};
+use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest};
 use lock_host::{Held, NAP_MAX, Pool, Work, caught};
 
 use crate::sync::Arc;
@@ -59,7 +59,10 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        leave(site, Leaving::now(turn));
+        let mut inner = site.lock();
+        if !inner.leave_at_once(turn) {
+            leave(site, inner, Leaving::now(turn));
+        }
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
@@ -113,12 +116,12 @@ pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
 }
 
 /// Ends the turn and waits until the store has answered; `None` if it had already ended.
-pub(crate) fn leave(site: &Site, leaving: Leaving) -> End {
+pub(crate) fn end(site: &Site, leaving: Leaving) -> End {
+    leave(site, site.lock(), leaving)
+}
+
+fn leave(site: &Site, mut inner: Locked<'_>, leaving: Leaving) -> End {
     let turn = leaving.turn;
-    let mut inner = site.lock();
-    if site.leave_at_once(&mut inner, turn) {
-        return Some(Ok(Released::Released));
-    }
     inner.waiters.get_mut(turn)?.presence = Presence::Here;
     site.feed(&mut inner, Input::Leave(leaving));
     let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());

@@ -6,7 +6,7 @@ use lock_core::Lost;
 use lock_core::station::Leaving;
 use lock_host::{NAP_MAX, ReleaseError, VerifyError};
 
-use crate::driver::{Driver, change, leave};
+use crate::driver::{Driver, change, end};
 
 lock_host::guards! {
     [] []
@@ -126,7 +126,10 @@ impl<M> Guard<M> {
     /// # }
     /// ```
     pub fn release(self) -> Result<(), ReleaseError> {
-        self.0.ended(leave(self.0.site(), Leaving::now(self.0.turn())))
+        if let Some(released) = self.0.release_at_once() {
+            return released;
+        }
+        self.0.ended(end(self.0.site(), Leaving::now(self.0.turn())))
     }
 }
 
@@ -165,6 +168,6 @@ impl Guard {
     /// # }
     /// ```
     pub fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
-        self.0.ended(leave(self.0.site(), self.0.keeping(time)?))
+        self.0.ended(end(self.0.site(), self.0.keeping(time)?))
     }
 }

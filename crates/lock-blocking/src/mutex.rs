@@ -56,6 +56,9 @@ impl<M> NamedLock<M> {
     /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
     /// at the end, one to release what the wait left at the store.
     pub fn acquire(&self) -> Result<Guard<M>, AcquireError> {
+        if let Some(held) = self.0.join_at_once(Threads::hold) {
+            return Ok(Guard(held));
+        }
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking)).map(Guard)
     }
@@ -131,6 +134,9 @@ impl<M> NamedLock<M> {
     /// # }
     /// ```
     pub fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
+        if let Some(held) = self.0.join_at_once(Threads::hold) {
+            return Ok(Ok(Guard(held)));
+        }
         let asking = self.0.ask()?.at_once();
         asking.tried(take_turn(&asking).map(Guard))
     }
@@ -209,9 +215,6 @@ impl<M> NamedLock<M> {
 
 /// Waits for a turn, for a guard of any kind.
 fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
-    if let Some(held) = asking.join_at_once(Threads::hold) {
-        return Ok(held);
-    }
     loop {
         let (turn, ()) = asking.join(Threads::begin);
         let verdict = verdict(turn.site(), turn.id());

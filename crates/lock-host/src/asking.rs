@@ -83,21 +83,6 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
-    /// Joins the readers of a shared lease, if that needs no request and nobody waits. `begin` puts the turn among those that
-    /// hold at the site.
-    pub fn join_at_once(&self, begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>)) -> Option<Held<D, M>> {
-        if self.terms.mode != Mode::Shared || self.options.max_hold.is_some() || self.ticket.is_some() {
-            return None;
-        }
-        let mut inner = self.site.lock();
-        let turn = inner.next_turn();
-        let hold = self.site.join_at_once(&mut inner, turn, self.patience, self.note)?;
-        begin(&mut inner.waiters, turn, Arc::clone(&hold));
-        drop(inner);
-        self.acquisition.succeeded(hold.token());
-        Some(Held::new(Turn::new(Arc::clone(self.site), turn), hold, Arc::clone(self.stations)))
-    }
-
     /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
     pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
         let mut inner = self.site.lock();

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
+use lock_core::station::TurnId;
+use lock_core::{AcquireError, BackendError, Hold, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -17,9 +18,10 @@ use crate::member::{ClientId, Member};
 use crate::observer::Occurrence;
 use crate::options::LockOptions;
 use crate::site::{Driver, Site};
+use crate::sleepers::Closing;
 use crate::stations::Stations;
 use crate::sync::Arc;
-use crate::turn::Held;
+use crate::turn::{Held, Turn};
 use crate::watch::News;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
@@ -121,6 +123,15 @@ impl<D: Driver, M> Lock<D, M> {
         self.ready = OnceLock::new();
     }
 
+    /// Joins others that read under a lease of this client, if that needs no request and nobody waits. `begin` puts the turn
+    /// among those that hold at the site. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
+    pub fn join_at_once(&self, begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>)) -> Option<Held<D, M>> {
+        let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && self.options.max_hold.is_none();
+        let Ready { site, note } = self.ready.get().filter(|_| reads)?;
+        let (turn, hold) = site.join_at_once(note, begin)?;
+        Some(Held::new(Turn::new(Arc::clone(site), turn), hold, Arc::clone(&self.stations)))
+    }
+
     /// Begins to ask for the lock.
     ///
     /// # Errors
@@ -159,7 +170,8 @@ impl<D: Driver, M> Lock<D, M> {
         note(&self.options.why)?;
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
-        Ok(Member { name, location, client, wait: self.options.wait, clock })
+        let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
+        Ok(Member { name, location, client, wait, clock, closing })
     }
 
     /// The client and the name of the lock.

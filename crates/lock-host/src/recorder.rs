@@ -46,7 +46,7 @@ impl Driver for Recorder {
 
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
-        if site.leave_at_once(&mut inner, turn) {
+        if inner.leave_at_once(turn) {
             return;
         }
         inner.waiters.here.remove(&turn);

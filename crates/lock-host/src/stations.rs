@@ -20,8 +20,8 @@ pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,
     sites: Sharded<Sites<D>>,
-    /// Those who wait for latches.
-    pub(crate) sleepers: Sleepers,
+    /// Those who wait for what no station knows.
+    pub(crate) sleepers: Arc<Sleepers>,
 }
 
 /// Some of them.

@@ -91,6 +91,14 @@ impl<D: Driver, M> Held<D, M> {
         }
     }
 
+    /// Ends the hold of a reader beside others, if the station can do it at once. `None`, and nothing has changed, if it is
+    /// for [`Input::Leave`].
+    pub fn release_at_once(&self) -> Option<Result<(), ReleaseError>> {
+        let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
+        let left = may_have_others && self.site().lock().leave_at_once(self.turn.id);
+        left.then(|| Ok(self.check()?))
+    }
+
     /// The wish to go on in this mode.
     pub fn change(&self, mode: Mode) -> Input {
         Input::Replace { turn: self.turn.id, terms: Terms { mode, ttl: self.hold().lease().terms.ttl } }

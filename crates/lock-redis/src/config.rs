@@ -14,8 +14,8 @@ use crate::replicas::Replicas;
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `failover`, `max_ttl` and `replicas`. `Debug` hides user and
-/// password.
+/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
+/// and password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -33,8 +33,8 @@ pub struct RedisConfig {
     prefix: Prefix,
     op_timeout: Option<Duration>,
     eviction: Eviction,
-    failover: Failover,
     replicas: Option<Replicas>,
+    failover: Failover,
 }
 
 /// How to treat a server that may drop locks when its memory is full.
@@ -54,9 +54,9 @@ struct Table {
     prefix: Option<String>,
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
+    replicas: Option<Replicas>,
     failover: Option<OnFailover>,
     max_ttl: Option<Ttl>,
-    replicas: Option<Replicas>,
 }
 
 impl RedisConfig {
@@ -64,12 +64,12 @@ impl RedisConfig {
     ///
     /// `eviction=allow` silences the warning about a server whose `maxmemory-policy` may drop held locks.
     ///
+    /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
+    /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
+    ///
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
     /// it is set. The default is `failover=grant`. `docs/guarantees.md` says what either means.
-    ///
-    /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
-    /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -93,16 +93,16 @@ impl RedisConfig {
             .map_err(|error| refuse(&shown, words(&error), "write redis://USER:PASSWORD@HOST:PORT/DB"))?;
         let protocol = protocol(own.protocol.as_deref())?;
         let eviction = eviction(own.eviction.as_deref())?;
+        let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
         let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
         let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
         let failover =
             Failover::by_default(OnFailover::Grant).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
-        let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, failover, replicas })
+        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas, failover })
     }
 
     /// The prefix of lock names, if there is one.
@@ -177,11 +177,11 @@ impl TryFrom<Table> for RedisConfig {
         if table.op_timeout.is_some() && config.op_timeout.is_some() {
             return Err(twice(&config.shown, "op_timeout"));
         }
-        let failover = config.failover.with(table.failover, table.max_ttl);
-        config.failover = failover.map_err(|what| twice(&config.shown, what))?;
         if table.replicas.is_some() && config.replicas.is_some() {
             return Err(twice(&config.shown, "replicas"));
         }
+        let failover = config.failover.with(table.failover, table.max_ttl);
+        config.failover = failover.map_err(|what| twice(&config.shown, what))?;
         if let Some(prefix) = table.prefix {
             config.prefix = prefix.parse()?;
         }
@@ -254,17 +254,17 @@ struct Own {
     op_timeout: Option<String>,
     protocol: Option<String>,
     eviction: Option<String>,
+    replicas: Option<String>,
     failover: Option<String>,
     max_ttl: Option<String>,
-    replicas: Option<String>,
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
-        "prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas, db, user, pass"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass"
     } else {
-        "prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl"
     };
     let mut own = Own::default();
     let mut rest = url.clone();
@@ -275,9 +275,9 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "op_timeout" => &mut own.op_timeout,
             "protocol" => &mut own.protocol,
             "eviction" => &mut own.eviction,
+            "replicas" => &mut own.replicas,
             "failover" => &mut own.failover,
             "max_ttl" => &mut own.max_ttl,
-            "replicas" => &mut own.replicas,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -380,7 +380,7 @@ mod tests {
         for (url, expected) in [
             (
                 "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl",
             ),
             ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
             ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
@@ -390,9 +390,9 @@ mod tests {
             ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
             ("redis://u:sesame@h/?protocol=3", "write resp2"),
             ("redis://u:sesame@h/?eviction=no", "write allow"),
+            ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
             ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
             ("redis://u:sesame@h/?max_ttl=soon", "soon"),
-            ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -415,7 +415,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, failover, max_ttl, replicas, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();

@@ -45,11 +45,11 @@ impl ServerInfo {
         let replicas = field(info, "connected_slaves:").and_then(|digits| digits.parse().ok());
         let alone = replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
+        let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
         let failover = match role {
             Role::Alone(failover) => failover,
             Role::Node => Failover::UNHEEDED,
         };
-        let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
         Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting, failover })
     }
 

@@ -159,8 +159,9 @@ pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "dwel
 
 /// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock, queue, waiters
 /// and, if a claim may still arrive, tombstone. Arguments: `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and life of
-/// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over. Answers 1 for a hold or a kept lock, 2 for a
-/// place, 0 for none of them.
+/// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over.
+///
+/// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
     "part", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "release";
     many { shared_keys: 2, keys: 3, sent: 2, shared: 0 }:

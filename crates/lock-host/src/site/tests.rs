@@ -1,10 +1,12 @@
 use std::time::Duration;
 
-use lock_core::{Capabilities, Durability, Waiting};
+use lock_core::{Capabilities, Durability, ModeKind, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
-use crate::recorder::{Recorder, claim, grant, join, join_until, stations};
+use crate::errors::ReleaseError;
+use crate::lock::Lock;
+use crate::recorder::{Recorded, Recorder, claim, grant, join, join_until, stations};
 use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// A clock that panics while it is told to.
@@ -102,4 +104,25 @@ fn a_late_ring_leaves_the_alarm_that_is_set() {
     assert_eq!(site.lock().alarm, Some(set));
     site.ring(set);
     assert_ne!(site.lock().alarm, Some(set), "it has rung");
+}
+
+/// The station is not told the time when somebody leaves beside others.
+#[test]
+fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
+    let clock = Fragile::default();
+    let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process).with_modes(&[ModeKind::Shared]);
+    let lock = Lock::shared(&stations(capabilities, Arc::new(clock.clone())), "a");
+    let begin = |waiters: &mut Recorded, turn, hold| _ = waiters.here.insert(turn, Some(hold));
+    assert!(lock.join_at_once(begin).is_none(), "there is nobody to join");
+    let asking = lock.ask().unwrap();
+    let (turn, ()) = asking.join(|waiters, turn| _ = waiters.here.insert(turn, None));
+    grant(turn.site(), claim(turn.site()), 7);
+    let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();
+    let first = asking.held(turn, Ok(hold)).unwrap().unwrap();
+    let [second, third] = [(); 2].map(|()| lock.join_at_once(begin).unwrap());
+    assert!(matches!(second.release_at_once(), Some(Ok(()))) && first.site().lock().waiters.here.len() == 2);
+    clock.clock.advance(Duration::from_secs(60));
+    // Unless the alarms have looked at the clock by now.
+    assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(ReleaseError::Lost(_)))));
+    assert!(lock.join_at_once(begin).is_none() && first.release_at_once().is_none());
 }
