@@ -223,14 +223,14 @@ impl BackendError {
         self.0.said.text(None)
     }
 
-    /// As what the name is in use, if that is why the request was refused. For a semaphore, the mode has the limit in force.
-    pub fn used_as(&self) -> Option<Mode> {
-        self.0.said.used_as
-    }
-
     /// How long the failure lasts at most, if that is known: then the store is there, but grants nothing yet.
     pub fn end(&self) -> Option<Duration> {
         self.0.said.lasts
+    }
+
+    /// As what the name is in use, if that is why the request was refused. For a semaphore, the mode has the limit in force.
+    pub fn used_as(&self) -> Option<Mode> {
+        self.0.said.used_as
     }
 
     /// What the user can do about it.
