@@ -57,7 +57,12 @@ fn sentinels() {
     let server = sentinels::server(&[]);
     let sentinel = Sentinel::watching(&server);
     let good = url_of(&[sentinel.port()]);
-    let output = leasehold.run(&format!("--url {good} a"), "true");
+    // A new deployment has to be declared, or else its free locks wait.
+    let by_default = good.replace("&failover=grant", "");
+    refused(&leasehold, &format!("--url {by_default} a -n"), 69, &["may have forgotten locks"]);
+    let declared = leasehold.command(&format!("redis init {by_default}")).finish();
+    assert_eq!(code(declared.status), 0, "{}", text(&declared.stderr));
+    let output = leasehold.run(&format!("--url {by_default} a"), "true");
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     refused(&leasehold, &format!("--url {} a", good.replace(MASTER, "cache")), 78, &["\"cache\"", "knows mymaster"]);
     refused(

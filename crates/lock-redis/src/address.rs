@@ -5,6 +5,8 @@ use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionI
 use serde::Deserialize;
 use url::Url;
 
+use crate::url_parts::refuse;
+
 /// The port of a sentinel whose address names none.
 const PORT: u16 = 26379;
 /// Stands for the primary in the URL of the servers.
@@ -152,10 +154,6 @@ fn check_master(master: &str, shown: &str) -> Result<(), Invalid> {
         return Err(refuse(shown, "the name of the primary has characters that sentinels do not accept", FORM));
     }
     Ok(())
-}
-
-fn refuse(shown: &str, problem: impl Into<String>, remedy: &str) -> Invalid {
-    Invalid::new("redis URL", shown, problem, remedy)
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ use crate::address::{SentinelTable, SentinelUrl, Sentinels};
 use crate::classify::words;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::Replicas;
-use crate::url_parts::{check_parts, is_socket, positive, protocol, redacted, refuse, unreadable};
+use crate::url_parts::{
+    Eviction, check_parts, check_scheme, eviction, is_socket, positive, protocol, redacted, refuse, unreadable,
+};
 
 /// Which Redis to use, and how.
 ///
@@ -38,15 +40,6 @@ pub struct RedisConfig {
     eviction: Eviction,
     replicas: Option<Replicas>,
     failover: Failover,
-}
-
-/// How to treat a server that may drop locks when its memory is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Eviction {
-    /// Warn operators.
-    Warned,
-    /// Do not warn: operators know about it.
-    Allowed,
 }
 
 /// What depends on whether a URL is that of one server.
@@ -244,22 +237,6 @@ fn twice(shown: &str, what: &str) -> Invalid {
     refuse(shown, format!("{what} is given in the URL and beside it"), "give it once")
 }
 
-fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
-    match url.scheme() {
-        "redis" | "unix" | "redis+unix" => {}
-        "rediss" if cfg!(feature = "tls") => {}
-        "rediss" => {
-            let remedy = "build with the feature \"tls\", or use redis:// on a trusted network";
-            return Err(refuse(shown, "this build has no TLS", remedy));
-        }
-        _ => return Err(refuse(shown, "its scheme is unknown", "use redis://, rediss://, redis+unix:// or unix://")),
-    }
-    match url.fragment() {
-        None => Ok(()),
-        Some(_) => Err(refuse(shown, "it has a fragment (#...)", "remove it; write # in a password as %23")),
-    }
-}
-
 /// Our own part of a query.
 #[derive(Default)]
 struct Own {
@@ -311,19 +288,6 @@ fn split_query(url: &Url, shown: &str, kind: &Kind) -> Result<(Own, Url), Invali
         }
     }
     Ok((own, rest))
-}
-
-fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
-    match wanted {
-        None => Ok(Eviction::Warned),
-        Some("allow") => Ok(Eviction::Allowed),
-        Some(other) => Err(Invalid::new(
-            "eviction",
-            other,
-            "the only value is allow",
-            "write allow, or omit the option to be warned",
-        )),
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use redis::{Cmd, Pipeline, Value};
 
 use crate::RedisConfig;
 use crate::classify::{STANDALONE, classify};
-use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failover::{Failover, GRACE};
 use crate::failure::Failure;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
+use crate::url_parts::Eviction;
 use crate::value::{COUNTER, DWELL, INCARNATION, LONGEST, NODE};
 use crate::wire::{load, read, to_millis};
 

@@ -20,7 +20,7 @@
 //! Reading order: `config`, `url_parts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `greeting`, `server_info` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
-//! connections lead) · `runs`, `writes`, `batcher`, `silence`, `link`,
+//! connections lead) · `runs`, `writes`, `batcher`, `silence`, `live`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
 //! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
@@ -45,6 +45,8 @@ mod limit;
 #[cfg(feature = "async")]
 mod link;
 mod listener;
+#[cfg(feature = "async")]
+mod live;
 mod look;
 pub mod node;
 #[cfg(feature = "async")]

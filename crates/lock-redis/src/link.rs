@@ -3,34 +3,24 @@
 //! This is not redis-rs' connection manager, which sends waiting commands as soon as it has reconnected: no user
 //! command may leave before the counter was verified.
 
-use std::convert::Infallible;
-use std::io;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::batcher::{Batcher, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
-use crate::channel::{Channel, Subscription};
-use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
+use crate::channel::Channel;
+use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
-use crate::greeting::{Met, Role, greeting, meet};
-use crate::primary::{Follower, Place};
-use crate::server_info::ServerInfo;
-use crate::silence::{Patience, Silence};
+use crate::greeting::Role;
+use crate::live::{Live, connect_to};
+use crate::primary::Follower;
+use crate::silence::Patience;
 use crate::span::Span;
-use crate::target::{PAUSE, Route, Target, is_current};
-use crate::wire::Call;
-
-/// How many writes may wait for the socket.
-const QUEUE: usize = 64;
+use crate::target::{PAUSE, Route, Target};
 
 /// A connection to one server, made when first needed and again whenever it has broken.
 pub(crate) struct Link {
@@ -48,16 +38,6 @@ enum State {
 }
 
 type Attempt = Shared<BoxFuture<'static, Result<Arc<Live>, Failure>>>;
-
-/// A connection whose server was greeted, and its counter verified.
-pub(crate) struct Live {
-    batcher: Batcher,
-    server_info: ServerInfo,
-    subscription: Option<Subscription>,
-    silence: Arc<Silence>,
-    /// Where the server is, if that may change.
-    place: Option<Place>,
-}
 
 /// A request that its caller drops when its time is over.
 pub(crate) struct Unanswered<'a> {
@@ -195,37 +175,6 @@ impl Link {
     }
 }
 
-impl Live {
-    fn has_ended(&self) -> bool {
-        self.silence.has_ended() || !is_current(self.place.as_ref())
-    }
-
-    pub(crate) fn server_info(&self) -> &ServerInfo {
-        &self.server_info
-    }
-
-    /// Sends a command and waits for its answer.
-    pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        self.batcher.ask(call).map(|reply| self.judged(reply))
-    }
-
-    /// An answer that comes after another server has become the primary is worth no more than a broken connection.
-    fn judged(&self, reply: RedisResult<Value>) -> RedisResult<Value> {
-        if is_current(self.place.as_ref()) { reply } else { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) }
-    }
-
-    /// The server answered.
-    pub(crate) fn answered(&self) {
-        self.silence.answered();
-    }
-
-    /// A request timed out. The connection is kept at first: its replies stay in step, and a release sent on it follows
-    /// the acquire that it undoes.
-    pub(crate) fn timed_out(&self, within: Duration) -> Patience {
-        self.silence.timed_out(within)
-    }
-}
-
 impl Follower for Mutex<State> {
     fn moved(&self) {
         let mut state = lock(self);
@@ -270,74 +219,4 @@ async fn route(target: &Target, span: Span) -> Result<Route, Failure> {
     }
     let target = target.clone();
     spawn_blocking(move || target.route(span)).await.unwrap_or_else(|_| Err(Failure::runtime_gone()))
-}
-
-async fn connect_to(
-    Route { client, place }: &Route,
-    role: Role,
-    channel: Option<&Arc<Channel>>,
-) -> Result<Live, Failure> {
-    let server = server_of(client);
-    let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
-    let silence = Arc::new(Silence::default());
-    let client = tuned(client).map_err(failed)?;
-    let (mut connection, subscription) = open(&client, channel, &silence).await.map_err(failed)?;
-    let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
-    let Met { server_info, preparation } = meet(role, &server, greeted)?;
-    if let Some(preparation) = preparation {
-        preparation.exec_async(&mut connection).await.map_err(failed)?;
-    }
-    let together = match role {
-        Role::Alone(_) | Role::Primary(_) => TOGETHER_MAX,
-        Role::Node => TOGETHER_AT_NODES_MAX,
-    };
-    let (batcher, place) = (Batcher::new(connection, together), place.clone());
-    Ok(Live { batcher, server_info, subscription, silence, place })
-}
-
-/// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
-async fn open(
-    client: &Client,
-    channel: Option<&Arc<Channel>>,
-    silence: &Arc<Silence>,
-) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
-    // Every call has our own deadline; a second one from the library would only hide which of them expired.
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(None)
-        .set_response_timeout(None)
-        .set_pipeline_buffer_size(QUEUE);
-    let quiet =
-        async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
-    let Some(channel) = channel.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
-    let subscription = channel.subscribing();
-    let telling = config.clone().set_push_sender(on_push(Arc::clone(channel), subscription, Arc::clone(silence)));
-    let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
-        Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
-        outcome => outcome?,
-    };
-    match connection.subscribe(channel.name()).await {
-        Ok(()) => Ok((connection, Some(subscription))),
-        // It may not subscribe, so waiters have to poll.
-        Err(error) if error.clone().into_server_errors().is_some() => Ok((connection, None)),
-        Err(error) => Err(error),
-    }
-}
-
-/// Receives what the server pushes, on the connection's own task.
-fn on_push(
-    channel: Arc<Channel>,
-    subscription: Subscription,
-    silence: Arc<Silence>,
-) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
-    move |told| {
-        match (told.kind, told.data.as_slice()) {
-            (PushKind::Message, [_channel, Value::BulkString(message)]) => channel.receive(message),
-            (PushKind::Disconnection, _) => {
-                silence.end();
-                channel.closed(subscription);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
 }

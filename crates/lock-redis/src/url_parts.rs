@@ -6,6 +6,32 @@ use lock_core::Invalid;
 use redis::ProtocolVersion;
 use url::{ParseError, Url};
 
+/// How to treat a server that may drop locks when its memory is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eviction {
+    /// Warn operators.
+    Warned,
+    /// Do not warn: operators know about it.
+    Allowed,
+}
+
+/// Refuses what this build cannot connect to.
+pub(crate) fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
+    match url.scheme() {
+        "redis" | "unix" | "redis+unix" => {}
+        "rediss" if cfg!(feature = "tls") => {}
+        "rediss" => {
+            let remedy = "build with the feature \"tls\", or use redis:// on a trusted network";
+            return Err(refuse(shown, "this build has no TLS", remedy));
+        }
+        _ => return Err(refuse(shown, "its scheme is unknown", "use redis://, rediss://, redis+unix:// or unix://")),
+    }
+    match url.fragment() {
+        None => Ok(()),
+        Some(_) => Err(refuse(shown, "it has a fragment (#...)", "remove it; write # in a password as %23")),
+    }
+}
+
 /// Refuses, in our own words, what the library would refuse.
 pub(crate) fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
     let asked = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
@@ -50,6 +76,20 @@ pub(crate) fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid>
         Some(other) => {
             Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or omit the option"))
         }
+    }
+}
+
+/// What an option of the URL says about eviction.
+pub(crate) fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
+    match wanted {
+        None => Ok(Eviction::Warned),
+        Some("allow") => Ok(Eviction::Allowed),
+        Some(other) => Err(Invalid::new(
+            "eviction",
+            other,
+            "the only value is allow",
+            "write allow, or omit the option to be warned",
+        )),
     }
 }
 

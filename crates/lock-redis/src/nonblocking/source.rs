@@ -11,7 +11,8 @@ use redis::{RedisResult, Value};
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
-use crate::link::{Link, Live};
+use crate::link::Link;
+use crate::live::Live;
 use crate::server_info::ServerInfo;
 use crate::silence::Patience;
 use crate::wire::Call;
