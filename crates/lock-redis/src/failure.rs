@@ -6,7 +6,6 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
-use crate::replicas::Replicas;
 
 /// What to do if no server answers.
 pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
@@ -140,13 +139,13 @@ impl Failure {
     }
 
     /// The server has granted or renewed a lease, and too few replicas have acknowledged that in time.
-    pub(crate) fn too_few_replicas(acknowledged: u64, wanted: Replicas, connected: u32) -> Self {
+    pub(crate) fn too_few_replicas(acknowledged: u64, wanted: u16, connected: u32) -> Self {
         let mut message = format!("{acknowledged} of {wanted} replicas acknowledged it in time");
-        if connected < u32::from(wanted.get()) {
-            message = format!("{message}; {connected} were connected to the server when this client connected");
+        if connected < u32::from(wanted) {
+            message = format!("{message}; the server had {connected} when this client connected");
         }
         Self::new(ErrorKind::Unavailable, Effect::Unknown, message)
-            .remedy("check that enough replicas run and are connected, or lower replicas in the URL")
+            .remedy("check that enough replicas run and follow this server, or lower replicas in the URL")
     }
 
     /// The server does not report a field that has to be known.

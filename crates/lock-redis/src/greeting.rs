@@ -194,8 +194,8 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
     let unacknowledged = wanted.map(|wanted| {
         let connected = server_info.replicas;
         format!(
-            "{server} has {connected} replicas connected, and replicas={wanted} asks for {wanted}: it grants no lock \
-             before they are connected"
+            "{server} has {connected} connected replicas, and the URL asks for {wanted}: it grants no lock until they \
+             are connected"
         )
     });
     dropped.into_iter().chain(alone).chain(unacknowledged).collect()

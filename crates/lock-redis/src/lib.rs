@@ -14,11 +14,13 @@
 //! clock is not set back by more than the outage; the floor of each claim catches the remaining cases.
 //!
 //! **Not guaranteed:** a Redis that fails over, or restarts without its data, forgets who holds what, so two owners may
-//! hold a lock at once. Their tokens differ, and a resource that checks them is safe.
+//! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
+//! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
+//! Reading order: `config`, `url_parts`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look`
+//! (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
-//! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `batcher`, `silence`, `link`,
+//! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `writes`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
 //! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
@@ -60,9 +62,12 @@ mod socket;
 mod span;
 mod stack;
 mod sync;
+mod url_parts;
 mod value;
 mod verbs;
 mod wire;
+#[cfg(feature = "async")]
+mod writes;
 
 pub use config::RedisConfig;
 pub use failover::OnFailover;
