@@ -327,6 +327,24 @@ mod tests {
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 
+    /// The first attempt may have handed the lock over, at a server whose data is gone.
+    #[test]
+    fn a_release_that_is_sent_again_proves_nothing() {
+        let failover = Failover::by_default(OnFailover::Dwell);
+        let server_info = ServerInfo { failover, ..ServerInfo::UNKNOWN.clone() };
+        let wire =
+            Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
+        let broke = Failure::no_answer("redis://h", Duration::ZERO);
+        let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
+        let (certainty, evidence) = (Certainty::Answered, Evidence::ValidHold);
+        let request = ReleaseRequest { name, owner: owner(1), terms, certainty, keep: None, evidence };
+        for (first, is_doubtful) in [(None, false), (Some(&broke), true)] {
+            let call = (&request).call(Line { wire: &wire, server_info: &server_info, first }).ok().unwrap();
+            assert_eq!(call.parts().last() == Some(b"doubtful"), is_doubtful);
+            assert_eq!(call.many.is_none(), is_doubtful);
+        }
+    }
+
     fn text(text: &str) -> Value {
         Value::BulkString(text.as_bytes().to_vec())
     }
