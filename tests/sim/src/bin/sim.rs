@@ -113,7 +113,10 @@ fn with_mistake(half: Option<&str>, name: &str) -> Option<(Play, Play)> {
             Some("failovers") => (replicated::play_failover, replicated::tell_failover),
             Some(_) | None => (replicated::play, replicated::tell),
         };
-        return Some((Box::new(move |seed| play(seed, Some(mistake))), Box::new(move |seed| tell(seed, Some(mistake)))));
+        return Some((
+            Box::new(move |seed| play(seed, Some(mistake))),
+            Box::new(move |seed| tell(seed, Some(mistake))),
+        ));
     }
     let mistake = quorum::Mistake::ALL.into_iter().find(|mistake| is_named(format!("{mistake:?}")))?;
     let (play, tell): (fn(_, _) -> _, fn(_, _) -> _) = match half {

@@ -3,6 +3,7 @@
 mod backend;
 mod checks;
 mod invariants;
+mod lane;
 mod layer;
 mod listeners;
 mod mischief;
@@ -21,11 +22,11 @@ pub(crate) use listeners::Listeners;
 pub use mistake::Mistake;
 pub(crate) use model::{Model, Order, Stored};
 use stores::One;
+pub(crate) use stores::any_client;
 pub use units::{Inbox, Seat};
 pub(crate) use units::{Millis, micros, millis};
-pub(crate) use stores::any_client;
-pub(crate) use words::{ConfigEpoch, Outcome, Words};
 pub use words::{Ask, Refused, Say};
+pub(crate) use words::{ConfigEpoch, Outcome, Words};
 
 use crate::diary::Diary;
 use crate::env::Env;

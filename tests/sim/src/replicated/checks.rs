@@ -33,7 +33,9 @@ impl World<Replicated> {
             let told = process.backend.told();
             for store in process.conns().into_iter().filter_map(|conn| self.env.network.store(conn)) {
                 let role = self.stores.nodes.get(store.0).map(|node| node.role);
-                if let Some(Role::Primary(epoch)) = role.filter(|role| matches!(role, Role::Primary(epoch) if *epoch < told)) {
+                if let Some(Role::Primary(epoch)) =
+                    role.filter(|role| matches!(role, Role::Primary(epoch) if *epoch < told))
+                {
                     let what = format!("{:?} knows of epoch {told}, and is at {store:?} of epoch {epoch}", process.id);
                     self.env.watch.report(Rule::NeverBack, Err(what));
                 }

@@ -6,8 +6,7 @@ use crate::one::ConfigEpoch;
 
 /// How many servers there are at most. Their numbers come before those of the sentinels.
 pub(super) const SERVERS_MAX: usize = 3;
-pub(super) const SENTINELS: [StoreId; 3] =
-    [StoreId(SERVERS_MAX), StoreId(SERVERS_MAX + 1), StoreId(SERVERS_MAX + 2)];
+pub(super) const SENTINELS: [StoreId; 3] = [StoreId(SERVERS_MAX), StoreId(SERVERS_MAX + 1), StoreId(SERVERS_MAX + 2)];
 
 /// The primary, and in which epoch it was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
