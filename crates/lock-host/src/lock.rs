@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::station::TurnId;
-use lock_core::{AcquireError, BackendError, Hold, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
+use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -123,12 +122,11 @@ impl<D: Driver, M> Lock<D, M> {
         self.ready = OnceLock::new();
     }
 
-    /// Joins others that read under a lease of this client, if that needs no request and nobody waits. `begin` puts the turn
-    /// among those that hold at the site. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
-    pub fn join_at_once(&self, begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>)) -> Option<Held<D, M>> {
+    /// Joins others that read under a lease of this client, if that needs no request and nobody waits. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
+    pub fn join_at_once(&self) -> Option<Held<D, M>> {
         let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && self.options.max_hold.is_none();
         let Ready { site, note } = self.ready.get().filter(|_| reads)?;
-        let (turn, hold) = site.join_at_once(note, begin)?;
+        let (turn, hold) = site.join_at_once(note)?;
         Some(Held::new(Turn::new(Arc::clone(site), turn), hold, Arc::clone(&self.stations)))
     }
 

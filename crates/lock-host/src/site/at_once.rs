@@ -11,16 +11,12 @@ use crate::waiters::Waiters;
 
 impl<D: Driver> Site<D> {
     /// Has a reader whose wait begins now join a shared lease, if the station can do it at once, and observers need not be told.
-    /// `begin` puts the turn among those that hold here. No alarm changes.
-    pub(crate) fn join_at_once(
-        &self,
-        note: &Note,
-        begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>),
-    ) -> Option<(TurnId, Arc<Hold>)> {
+    /// No alarm changes.
+    pub(crate) fn join_at_once(&self, note: &Note) -> Option<(TurnId, Arc<Hold>)> {
         let mut inner = self.lock();
         let turn = inner.next_turn();
         let hold = inner.at_once(|station| station.join_at_once(self.ports.clock.now(), turn, note))?;
-        begin(&mut inner.waiters, turn, Arc::clone(&hold));
+        inner.waiters.turns().hold(turn, Arc::clone(&hold));
         Some((turn, hold))
     }
 }
@@ -30,7 +26,7 @@ impl<W: Waiters> Inner<W> {
     /// not among those that hold here any more, and no alarm changes. The clock is not read: the hold may have been over.
     pub fn leave_at_once(&mut self, turn: TurnId) -> bool {
         let left = self.at_once(|station| station.leave_at_once(turn).then_some(()));
-        left.inspect(|()| self.waiters.forget(turn)).is_some()
+        left.inspect(|()| self.waiters.turns().remove(turn)).is_some()
     }
 
     /// What the station answers without a change of its outputs.
