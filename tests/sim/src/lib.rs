@@ -28,6 +28,7 @@ mod diary;
 mod dice;
 mod env;
 mod fault;
+mod fault_sets;
 mod invariants;
 mod ledger;
 pub mod memory;

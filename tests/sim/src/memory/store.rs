@@ -48,7 +48,7 @@ impl Server {
                 Say::Acquire(answer.map(|answer| self.as_said(answer)).map_err(refused))
             }
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
-            Ask::Release(request) | Ask::Free(request) => Say::Release(self.release(now, request).map_err(refused)),
+            Ask::Release(request) => Say::Release(self.release(now, request).map_err(refused)),
             Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
             Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token)),
             Ask::Latch(request, _, inbox) => Say::Latch(self.ask_latch(now, request, *inbox)),

@@ -1,7 +1,7 @@
 //! The backend for one server, like the real one: its connections, what is under way on them, and what happens to that
 //! when one is cut.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Request};
@@ -9,6 +9,7 @@ use lock_core::{
     Batch, Certainty, Claim, Effect, ErrorKind, Evidence, Moment, Owner, Queueing, ReleaseRequest, RequestOrder,
 };
 
+use super::lane::{Lane, Line};
 use super::layer::Layer;
 use super::mistake::Mistake;
 use super::replies::{What, failed, reply};
@@ -41,21 +42,6 @@ pub(crate) struct Translator {
 }
 
 #[derive(Debug)]
-struct Lane {
-    line: Line,
-    /// What waits for a connection.
-    held_back: VecDeque<Tag>,
-    made: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
-    Down { again_at: Moment },
-    Greeting { conn: ConnId, tag: Tag, until: Moment },
-    Up(ConnId),
-}
-
-#[derive(Debug)]
 struct Pending {
     what: What,
     ask: Ask,
@@ -75,10 +61,8 @@ impl Translator {
             RequestOrder::InOrder => 2,
             RequestOrder::Unordered => POOL + 1,
         };
-        let down = Line::Down { again_at: Moment::ORIGIN };
-        let lane = |_| Lane { line: down, held_back: VecDeque::new(), made: 0 };
         let layers = (0..sites).map(|_| Layer::new(mistake)).collect();
-        let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(lane).collect());
+        let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(|_| Lane::new()).collect());
         Self { process, inbox, server: SERVER, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
     }
 
@@ -156,7 +140,7 @@ impl Translator {
 
     /// Tries again a little later.
     fn hang_up(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        if let Line::Greeting { conn, .. } | Line::Up(conn) = self.lanes[index].line {
+        if let Some(conn) = self.lanes[index].conn() {
             env.leave(conn, ConnectionEnd::Said);
         }
         self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
@@ -170,18 +154,6 @@ impl Translator {
         }
         self.lanes.iter_mut().for_each(|lane| lane.line = Line::Down { again_at: now });
         self.end(env, |pending| pending.sent_on.is_some(), ErrorKind::Unreachable)
-    }
-
-    /// Runs a release that hands nothing over while the store dwells.
-    pub(crate) fn free(
-        &mut self,
-        env: &mut Env<Words>,
-        now: Moment,
-        site: usize,
-        free: (ActionId, Duration, ReleaseRequest),
-    ) -> Vec<Heard> {
-        let (id, within, request) = free;
-        self.submit(env, now + within, What::Action(site, id), Ask::Free(request)).into_iter().collect()
     }
 
     fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
@@ -287,29 +259,18 @@ impl Backend for Translator {
     }
 
     fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {
-        let on = |lane: &&mut Lane| match lane.line {
-            Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
-            Line::Down { .. } => false,
-        };
-        if let Some(lane) = self.lanes.iter_mut().find(on) {
+        if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.conn() == Some(conn)) {
             lane.line = Line::Down { again_at: now + env.dice.millis(0, 300) };
         }
         self.end(env, |pending| pending.sent_on == Some(conn), ErrorKind::Unreachable)
     }
 
     fn hears(&self, conn: ConnId) -> bool {
-        match self.lanes[0].line {
-            Line::Up(on) | Line::Greeting { conn: on, .. } => on == conn,
-            Line::Down { .. } => false,
-        }
+        self.lanes[0].conn() == Some(conn)
     }
 
     fn conns(&self) -> Vec<ConnId> {
-        let conn = |lane: &Lane| match lane.line {
-            Line::Up(conn) | Line::Greeting { conn, .. } => Some(conn),
-            Line::Down { .. } => None,
-        };
-        self.lanes.iter().filter_map(conn).collect()
+        self.lanes.iter().filter_map(Lane::conn).collect()
     }
 
     fn inward(&mut self, now: Moment, site: usize, input: Input) -> Input {

@@ -3,6 +3,7 @@
 mod backend;
 mod checks;
 mod invariants;
+mod lane;
 mod layer;
 mod listeners;
 mod mischief;

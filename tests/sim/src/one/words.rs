@@ -35,8 +35,6 @@ pub enum Ask {
     Renew(Vec<Lease>),
     /// The third verb.
     Release(ReleaseRequest),
-    /// The same, tried again or without a valid hold: while the store dwells, it hands nothing over.
-    Free(ReleaseRequest),
     /// The fourth verb.
     Fence(Lease),
     /// An operator ends the lease that spans a token.

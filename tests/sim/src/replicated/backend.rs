@@ -1,11 +1,9 @@
 //! The backend of a process: it asks the primary that the sentinels name, and leaves it when they name a later one.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::station::{Action, Input, Request};
-use lock_core::{Batch, Hold, Moment, Owner, ReleaseRequest};
+use lock_core::station::{Action, Input};
+use lock_core::{Batch, Moment};
 
 use super::mistake::Mistake;
 use super::topology::{Chosen, SENTINELS};
@@ -30,9 +28,6 @@ pub(super) struct Follower {
     look: Look,
     /// The sentinel that tells it of a new primary.
     watches: StoreId,
-    /// The holds of the owners that were not released yet.
-    holds: BTreeMap<Owner, Arc<Hold>>,
-    released: BTreeSet<Owner>,
     mistake: Option<Mistake>,
 }
 
@@ -46,8 +41,7 @@ enum Look {
 impl Follower {
     pub(super) fn new(process: ProcessId, inner: Translator, watches: StoreId, mistake: Option<Mistake>) -> Self {
         let (follows, told, look) = (Chosen::FIRST, Chosen::FIRST.epoch, Look::At(Moment::ORIGIN));
-        let (holds, released) = (BTreeMap::new(), BTreeSet::new());
-        Self { process, inner, follows, told, look, watches, holds, released, mistake }
+        Self { process, inner, follows, told, look, watches, mistake }
     }
 
     pub(super) fn told(&self) -> ConfigEpoch {
@@ -64,7 +58,7 @@ impl Follower {
         self.look = Look::Asked(conn, now + LOOK_WITHIN);
     }
 
-    /// A sentinel knows of a new primary: whoever watches it asks at once.
+    /// A sentinel knows of a new primary. Its clients ask at once.
     pub(super) fn announced(&mut self, sentinel: StoreId) {
         if let (true, Look::At(look)) = (sentinel == self.watches, &mut self.look) {
             *look = Moment::ORIGIN;
@@ -91,25 +85,13 @@ impl Follower {
         self.follows = chosen;
         self.inner.follow(env, now, chosen.primary)
     }
-
-    /// Whether this is the first attempt to release a hold, and the hold is still valid.
-    fn may_hand_over(&mut self, now: Moment, request: &ReleaseRequest) -> bool {
-        let is_first = self.released.insert(request.owner);
-        let hold = self.holds.remove(&request.owner);
-        is_first && hold.is_some_and(|hold| hold.check(now).is_ok())
-    }
 }
 
 impl Backend for Follower {
     type Talk = Words;
 
     fn run(&mut self, env: &mut Env<Words>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
-        match action.request {
-            Request::Release(request) if !self.may_hand_over(now, &request) => {
-                self.inner.free(env, now, site, (action.id, action.within, request))
-            }
-            Request::Release(_) | Request::Acquire(_) => self.inner.run(env, now, site, action),
-        }
+        self.inner.run(env, now, site, action)
     }
 
     fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
@@ -158,9 +140,5 @@ impl Backend for Follower {
 
     fn inward(&mut self, now: Moment, site: usize, input: Input) -> Input {
         self.inner.inward(now, site, input)
-    }
-
-    fn admitted(&mut self, hold: &Arc<Hold>) {
-        self.holds.insert(hold.lease().owner, Arc::clone(hold));
     }
 }

@@ -94,10 +94,10 @@ impl World<Replicated> {
         self.stores.chosen = Chosen { primary: new, epoch };
         self.stores.is_failing = false;
         let late = if self.env.dice.chance(300) { TOLD_LATE } else { TOLD_WITHIN };
-        for sentinel in 0..self.stores.sentinels.len() {
+        for (number, sentinel) in SENTINELS.into_iter().enumerate() {
             let within = if self.env.dice.chance(500) { TOLD_SOON } else { late };
-            let after = self.plan(within, Deed::Announce(SENTINELS[sentinel]));
-            self.stores.sentinels[sentinel].hears(self.env.now + after, self.stores.chosen);
+            let after = self.plan(within, Deed::Announce(sentinel));
+            self.stores.sentinels[number].hears(self.env.now + after, self.stores.chosen);
         }
         for replica in self.stores.replicas_of(old) {
             self.plan(REPOINTED_WITHIN, Deed::Repoint(replica));

@@ -9,7 +9,8 @@ pub enum Mistake {
     NoAcknowledgement,
     /// One of two replicas is enough for an answer.
     OneOfTwo,
-    /// A lock that was handed over counts without an acknowledgement.
+    /// A lock that was handed over counts without an acknowledgement. This is found once in thousands of fail-overs: both primaries
+    /// have to hand the same lock over.
     PushedAtOnce,
     /// During a dwell, every release hands the lock over, not only the first attempt of a valid holder.
     EveryReleaseHandsOver,

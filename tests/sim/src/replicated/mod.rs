@@ -3,22 +3,20 @@
 //!
 //! Three rules keep two clients from holding one lock; each can be turned off, to check that this is found.
 //!
-//! - *Dwell.* A server whose data were last verified for another run, or that was a replica then, grants no free lock for the
-//!   longest ttl and ten seconds. It renews held locks, and hands a lock over at the first attempt of a valid holder to release it.
+//! - *Dwell.* A server whose data were last verified in another incarnation grants no free lock for the longest ttl and ten
+//!   seconds. It renews held locks, and a release hands a lock over only with evidence of a valid hold.
 //! - *Acknowledgement.* A grant or a renewal is answered once all configured replicas have it. A lock that was handed over counts
 //!   once its new holder has asked for it, and that is acknowledged.
 //! - *Epochs.* A client that is told of a later primary drops its connections, and never goes back.
 //!
-//! What is proven free of two holders depends on how the old primary ends, see [`Promise`].
+//! What is proven free of two holders depends on how the old primary ends, see `Promise`. Not free of two holders, and found within
+//! some hundred fail-overs:
 //!
-//! Not free of two holders, and found within some seeds:
+//! - *the dwell without acknowledgements*, if an old primary goes on;
+//! - *the dwell with the acknowledgement of fewer than all replicas*, if one of them still follows the old primary;
+//! - *acknowledgements without the dwell*, if a server can lose its data.
 //!
-//! - *The dwell without acknowledgements*, if an old primary goes on. A lease is renewed at the new primary, and the old one, where
-//!   it was not renewed, grants the lock to a client that has not heard.
-//! - *Acknowledgements of fewer than all replicas*, with the dwell, for the same reason: a replica that still follows the old
-//!   primary acknowledges what that grants. It need not be cut off for longer than the dwell, only for longer than a lease lasts.
-//! - *Acknowledgements without the dwell*, if a server can lose its data: a replica that restarted without data is chosen, or the
-//!   primary restarts with older data.
+//! `docs/design/0021-a-replicated-store-in-the-simulator.md` has the orders of events.
 
 mod backend;
 mod checks;

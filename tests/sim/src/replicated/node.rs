@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, LockName, Moment, Operation, ReleaseRequest, Released};
+use lock_core::{BackendError, Effect, ErrorKind, Evidence, LockName, Moment, Operation, ReleaseRequest, Released};
 
 use super::mistake::Mistake;
 use crate::clock::{Clock, Time};
@@ -75,7 +75,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(dice: &mut Dice, number: u64, role: Role, clock: Clock, mistake: Option<Mistake>) -> Self {
-        let server = <Server as Model>::new(dice, None).as_run(number * RUNS);
+        let server = <Server as Model>::new(dice, None).in_run(number * RUNS);
         let (inbound, recent) = (VecDeque::new(), VecDeque::new());
         let (dwell, is_up, offset, lags_until) = (None, true, 0, Time::START);
         Self { server, clock, dwell, is_up, role, offset, inbound, lags_until, recent, mistake }
@@ -107,10 +107,8 @@ impl Node {
             (Ask::Acquire(claim, _), Some(ends)) if self.is_free(now, &claim.name) => {
                 (dwells(now, ends), Some(Fault::Dwelt))
             }
-            (Ask::Free(request), Some(_)) if self.mistake != Some(Mistake::EveryReleaseHandsOver) => {
-                self.free(now, conn, request)
-            }
-            (Ask::Release(_) | Ask::Free(_), Some(_)) => {
+            (Ask::Release(request), Some(_)) if self.frees(request) => self.free(now, conn, request),
+            (Ask::Release(_), Some(_)) => {
                 let outcome = self.server.ask(now, conn, ask);
                 let hands_over = !outcome.granted.is_empty();
                 (outcome, hands_over.then_some(Fault::HandedOverInDwell))
@@ -130,11 +128,16 @@ impl Node {
             .is_none_or(|lock| lock.is_over(millis(now)))
     }
 
+    /// Whether a release hands nothing over during a dwell, because its hold may have been forgotten, and others may hold.
+    fn frees(&self, request: &ReleaseRequest) -> bool {
+        request.evidence != Evidence::ValidHold && self.mistake != Some(Mistake::EveryReleaseHandsOver)
+    }
+
     /// Ends a hold, and hands the lock over to nobody.
     fn free(&mut self, now: Moment, conn: ConnId, request: &ReleaseRequest) -> (Outcome, Option<Fault>) {
         let keys = self.server.data.locks.get_mut(&request.name);
         let held = keys.and_then(|keys| keys.lock.take_if(|lock| lock.value.owner() == Some(request.owner)));
-        let mut outcome = self.server.ask(now, conn, &Ask::Free(request.clone()));
+        let mut outcome = self.server.ask(now, conn, &Ask::Release(request.clone()));
         if held.is_some() {
             outcome.say = Say::Release(Ok(Released::Released));
         }
@@ -214,7 +217,7 @@ impl Node {
         self.begin_run(at, Data::default());
     }
 
-    /// Whoever verifies the data next finds another run, or another history.
+    /// The next client that verifies the data finds another run, or another history.
     fn begin_run(&mut self, at: Time, data: Data) {
         self.dwell = data.dwell;
         self.server.start_again(self.clock.read(at), data.keys);

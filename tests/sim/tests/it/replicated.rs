@@ -6,8 +6,8 @@ use lock_sim::{Fault, Rule};
 use crate::seeds;
 
 /// How many seeds are played by default.
-const SEEDS: u64 = 400;
-const FAILOVERS: u64 = 1000;
+const SEEDS: u64 = 200;
+const FAILOVERS: u64 = 400;
 
 #[test]
 fn replicated_every_rule_holds_and_every_fault_fires() {
@@ -43,8 +43,13 @@ fn a_dwell_without_acknowledgements_is_found() {
 }
 
 #[test]
+fn an_acknowledgement_of_one_replica_of_two_is_found() {
+    finds(Mistake::OneOfTwo, 1000);
+}
+
+#[test]
 fn a_repeated_release_that_hands_over_during_a_dwell_is_found() {
-    finds(Mistake::EveryReleaseHandsOver, 2000);
+    finds(Mistake::EveryReleaseHandsOver, 1500);
 }
 
 #[test]

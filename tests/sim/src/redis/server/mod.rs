@@ -39,7 +39,7 @@ impl Server {
     }
 
     /// The same server as this run of it.
-    pub(crate) fn as_run(self, run_id: RunId) -> Self {
+    pub(crate) fn in_run(self, run_id: RunId) -> Self {
         Self { run_id, ..self }
     }
 
@@ -65,7 +65,7 @@ impl Server {
             }
             Ask::Acquire(claim, seat) => Say::Acquire(script.acquire(claim, *seat)),
             Ask::Renew(leases) => Say::Renew(script.renew(leases)),
-            Ask::Release(request) | Ask::Free(request) => Say::Release(Ok(script.release(request))),
+            Ask::Release(request) => Say::Release(Ok(script.release(request))),
             Ask::Fence(lease) => Say::Fence(script.fence(lease)),
             Ask::Revoke(name, token) => Say::Revoke(script.revoke(name, *token)),
             Ask::Topology => Say::NotPrimary,
