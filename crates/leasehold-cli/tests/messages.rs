@@ -67,6 +67,20 @@ fn quiet_is_silent_and_verbose_tells_a_story() {
 }
 
 #[test]
+fn too_few_replicas_are_a_store_that_cannot_serve() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start();
+    let refused = leasehold.run(&format!("-n --url {}?replicas=2 a", server.url()), "true");
+    let told = text(&refused.stderr);
+    assert_eq!(code(refused.status), 69, "{told}");
+    assert!(told.contains("has 0 connected replicas") && told.contains("0 of 2 replicas acknowledged it"), "{told}");
+    let free = leasehold.run(&format!("-n --url {} a", server.url()), "true");
+    assert_eq!(code(free.status), 0, "the grant was given back: {}", text(&free.stderr));
+    let wrong = leasehold.run(&format!("--url {}?replicas=all a", server.url()), "true");
+    assert_eq!(code(wrong.status), 78, "{}", text(&wrong.stderr));
+}
+
+#[test]
 fn a_redis_that_may_drop_held_locks_is_warned_of_once() {
     let leasehold = Leasehold::new();
     let arguments = ["--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"];

@@ -65,7 +65,7 @@ where
         }
         let acknowledged = acknowledged?;
         if acknowledged < u64::from(replicas.get()) {
-            return Err(Failure::too_few_replicas(acknowledged, replicas, line.server_info.replicas));
+            return Err(Failure::too_few_replicas(acknowledged, replicas.get(), line.server_info.replicas));
         }
         Ok(answer)
     }

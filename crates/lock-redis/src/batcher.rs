@@ -1,5 +1,4 @@
-//! The requests that wait to be sent over one connection: a few dozen leave in one write, and those of one verb for
-//! different locks as one command.
+//! The requests that wait to be sent over one connection: when they are sent, and how many together.
 
 use std::io;
 use std::iter;
@@ -9,14 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{Cmd, Pipeline, RedisResult, Value};
+use redis::{Cmd, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 
-use crate::replicas::Wait;
-use crate::runs::{NOT_RUN, apart, grouped, together};
-use crate::script::Many;
-use crate::wire::{Call, load};
+use crate::wire::Call;
+use crate::writes::{Request, Size, Write, writes};
 
 /// How many requests are sent in one write at most, since the first of them waits for the answer to the last. With several
 /// writes under way, the server answers one while the client prepares another.
@@ -32,11 +29,6 @@ pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
     under_way: AtomicUsize,
-}
-
-struct Request {
-    call: Call,
-    answer: oneshot::Sender<RedisResult<Value>>,
 }
 
 /// Counts a request for as long as it is under way.
@@ -114,9 +106,9 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                     waiting.extend(iter::from_fn(|| requests.try_recv().ok()).take(GROUPED_MAX));
                 }
             }
-            Some(Size { count, waits: over }) = under_way.next(), if !under_way.is_empty() => {
-                unanswered -= count;
-                delivered += count;
+            Some(Size { requests, waits: over }) = under_way.next(), if !under_way.is_empty() => {
+                unanswered -= requests;
+                delivered += requests;
                 waits -= over;
                 // Measured: if all answers are delivered before the next requests are sent, client and server take
                 // turns, at half the rate.
@@ -126,201 +118,24 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
                 }
             }
         }
-        // Waits are shared by as many as possible.
-        let together = if wait_of(waiting.iter()).is_some() { GROUPED_MAX } else { together };
-        let mut writes = writes(runs(mem::take(&mut waiting)), together).into_iter();
+        if waiting.is_empty() {
+            continue;
+        }
+        let mut writes = writes(mem::take(&mut waiting), together).into_iter();
         while waits == 0
             && let Some(write) = writes.next()
         {
-            let size = Size::of(&write);
+            let size = write.size();
             // A task that has used up its time slice would otherwise turn it away, and send later ones first.
-            let mut sending = Box::pin(unconstrained(send(connection.clone(), write)));
+            let mut sending = Box::pin(unconstrained(write.send(connection.clone())));
             // The first poll sends it. Left to the set, it would come after the answers that are there already.
             if sending.as_mut().now_or_never().is_none() {
-                unanswered += size.count;
+                unanswered += size.requests;
                 waits += size.waits;
                 under_way.push(sending);
             }
         }
-        waiting.extend(writes.flatten().flat_map(Run::requests));
+        waiting.extend(writes.flat_map(Write::requests));
     }
     while under_way.next().await.is_some() {}
-}
-
-/// Divides runs into writes of so many requests at most.
-fn writes(runs: Vec<Run>, together: usize) -> Vec<Vec<Run>> {
-    let (mut writes, mut room) = (Vec::<Vec<Run>>::new(), 0);
-    for run in runs {
-        let length = run.len();
-        match writes.last_mut() {
-            Some(write) if length <= room => write.push(run),
-            Some(_) | None => {
-                writes.push(vec![run]);
-                room = together;
-            }
-        }
-        room = room.saturating_sub(length);
-    }
-    writes
-}
-
-/// The size of a write.
-#[derive(Clone, Copy)]
-struct Size {
-    count: usize,
-    /// One if it waits for replicas.
-    waits: usize,
-}
-
-impl Size {
-    fn of(runs: &[Run]) -> Self {
-        let count = runs.iter().map(Run::len).sum();
-        Self { count, waits: wait_of(runs.iter().flat_map(Run::each)).iter().count() }
-    }
-}
-
-/// One wait for replicas for all of these requests, if any of them has to wait.
-fn wait_of<'a>(requests: impl Iterator<Item = &'a Request>) -> Option<Wait> {
-    Wait::for_all(requests.filter_map(|request| request.call.wait))
-}
-
-/// Sends requests in one write, and delivers the answers. Returns how many there were.
-async fn send(connection: MultiplexedConnection, runs: Vec<Run>) -> Size {
-    let size = Size::of(&runs);
-    let left = send_runs(connection.clone(), runs).await;
-    if !left.is_empty() {
-        send_one_by_one(connection, left).await;
-    }
-    size
-}
-
-/// Requests that are sent as one command.
-enum Run {
-    Alone(Request),
-    Together(&'static Many, Vec<Request>),
-}
-
-fn runs(mut requests: Vec<Request>) -> Vec<Run> {
-    requests.retain(Request::is_wanted);
-    grouped(requests, |request| &request.call).into_iter().filter_map(Run::of).collect()
-}
-
-/// Receives the requests that the server refused to run together.
-async fn send_runs(mut connection: MultiplexedConnection, mut runs: Vec<Run>) -> Vec<Run> {
-    let mut pipeline = Pipeline::with_capacity(runs.len() + 1);
-    let wait = wait_of(runs.iter().flat_map(Run::each));
-    runs.iter_mut().for_each(|run| _ = pipeline.add_command(run.command()));
-    match exchange(&mut connection, pipeline, 0, wait).await {
-        Ok((replies, waited)) => {
-            let answered = |(run, reply): (Run, Value)| run.answered(reply, waited.as_ref());
-            runs.into_iter().zip(replies).filter_map(answered).collect()
-        }
-        Err(error) => {
-            runs.into_iter().flat_map(Run::requests).for_each(|request| request.answered(Err(error.clone()), None));
-            Vec::new()
-        }
-    }
-}
-
-/// Loads the scripts for many, in case the server has forgotten them, but does without them this time.
-async fn send_one_by_one(mut connection: MultiplexedConnection, runs: Vec<Run>) {
-    let mut pipeline = redis::pipe();
-    let loads = runs.iter().filter_map(Run::many).map(|many| _ = pipeline.add_command(load(&many.script))).count();
-    let mut requests: Vec<_> = runs.into_iter().flat_map(Run::requests).filter(Request::is_wanted).collect();
-    let wait = wait_of(requests.iter());
-    requests.iter_mut().for_each(|request| _ = pipeline.add_command(request.command()));
-    match exchange(&mut connection, pipeline, loads, wait).await {
-        Ok((replies, waited)) => {
-            requests.into_iter().zip(replies).for_each(|(request, reply)| request.answered(Ok(reply), waited.as_ref()));
-        }
-        Err(error) => requests.into_iter().for_each(|request| request.answered(Err(error.clone()), None)),
-    }
-}
-
-/// Sends commands, and returns the replies except the first few, and that to the wait for replicas if there is one.
-async fn exchange(
-    connection: &mut MultiplexedConnection,
-    mut pipeline: Pipeline,
-    skipped: usize,
-    wait: Option<Wait>,
-) -> RedisResult<(Vec<Value>, Option<RedisResult<Value>>)> {
-    wait.iter().for_each(|wait| _ = pipeline.add_command(wait.command()));
-    let mut replies = connection.req_packed_commands(&pipeline, skipped, pipeline.len() - skipped).await?;
-    let waited = wait.and_then(|_| replies.pop()).map(Ok);
-    Ok((replies, waited))
-}
-
-impl Request {
-    fn is_wanted(&self) -> bool {
-        !self.answer.is_closed()
-    }
-
-    /// The command that asks this alone.
-    fn command(&mut self) -> Cmd {
-        mem::take(&mut self.call.command)
-    }
-
-    fn answered(self, answer: RedisResult<Value>, waited: Option<&RedisResult<Value>>) {
-        let answer = self.call.reply(answer, waited);
-        _ = self.answer.send(answer);
-    }
-}
-
-impl Run {
-    fn of(mut requests: Vec<Request>) -> Option<Self> {
-        match requests.as_slice() {
-            [_] => requests.pop().map(Self::Alone),
-            several => Some(Self::Together(several.first()?.call.many?, requests)),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Alone(_) => 1,
-            Self::Together(_, requests) => requests.len(),
-        }
-    }
-
-    fn many(&self) -> Option<&'static Many> {
-        match self {
-            Self::Alone(_) => None,
-            Self::Together(many, _) => Some(many),
-        }
-    }
-
-    fn each(&self) -> &[Request] {
-        match self {
-            Self::Alone(request) => std::slice::from_ref(request),
-            Self::Together(_, requests) => requests,
-        }
-    }
-
-    fn requests(self) -> Vec<Request> {
-        match self {
-            Self::Alone(request) => vec![request],
-            Self::Together(_, requests) => requests,
-        }
-    }
-
-    fn command(&mut self) -> Cmd {
-        match self {
-            Self::Alone(request) => request.command(),
-            Self::Together(many, requests) => together(many, requests.iter().map(|request| &request.call)),
-        }
-    }
-
-    /// Gives each request its answer, or the run back if the server refused to run it.
-    fn answered(self, reply: Value, waited: Option<&RedisResult<Value>>) -> Option<Self> {
-        match (self, reply) {
-            (Self::Alone(request), reply) => request.answered(Ok(reply), waited),
-            (run @ Self::Together(..), Value::ServerError(error)) if NOT_RUN.contains(&error.code()) => {
-                return Some(run);
-            }
-            (Self::Together(_, requests), reply) => {
-                let answers = apart(reply, requests.len());
-                requests.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer), waited));
-            }
-        }
-        None
-    }
 }

@@ -4,17 +4,19 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::{Invalid, Prefix, Ttl, parse_duration};
-use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
+use redis::{ConnectionInfo, IntoConnectionInfo};
 use serde::Deserialize;
-use url::{ParseError, Url};
+use url::Url;
 
+use crate::address::{SentinelTable, SentinelUrl, Sentinels};
 use crate::classify::words;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::Replicas;
+use crate::url_parts::{check_parts, is_socket, positive, protocol, redacted, refuse, unreadable};
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
+/// Read from a URL, or from a table with `url` or `sentinel`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
 /// and password.
 ///
 /// ```
@@ -29,6 +31,7 @@ use crate::replicas::Replicas;
 #[non_exhaustive]
 pub struct RedisConfig {
     server: ConnectionInfo,
+    sentinels: Option<Sentinels>,
     shown: String,
     prefix: Prefix,
     op_timeout: Option<Duration>,
@@ -46,11 +49,22 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
+/// What depends on whether a URL is that of one server.
+struct Kind {
+    /// Further options.
+    options: &'static str,
+    on_failover: OnFailover,
+}
+
+const ONE_SERVER: Kind = Kind { options: "", on_failover: OnFailover::Grant };
+const SENTINELS: Kind = Kind { options: ", sentinel_username, sentinel_password", on_failover: OnFailover::Dwell };
+
 /// The form of the configuration in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    url: String,
+    url: Option<String>,
+    sentinel: Option<SentinelTable>,
     prefix: Option<String>,
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
@@ -69,7 +83,7 @@ impl RedisConfig {
     ///
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
-    /// it is set. The default is `failover=grant`. `docs/guarantees.md` says what either means.
+    /// it is set. The default is `failover=grant`, but `failover=dwell` with sentinels. `docs/guarantees.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -80,13 +94,33 @@ impl RedisConfig {
     ///
     /// The URL of a socket may also have `db`, `user` and `pass` in its query. `rediss://` needs the feature `tls`.
     ///
+    /// `redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB` leads to the primary that these sentinels know by this name. User and
+    /// password in front of the hosts are for the servers; `sentinel_username` and `sentinel_password` in the query are for the
+    /// sentinels. `rediss+sentinel://` uses TLS for both. After a fail-over, all connections move to the new primary. A table has
+    /// `sentinel` instead of `url`, with `nodes`, `master`, `database`, `username`, `password`, `sentinel_username`,
+    /// `sentinel_password` and `ssl`.
+    ///
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        if let Some(deployment) = SentinelUrl::read(url) {
+            return Self::of_sentinels(deployment?, None, None);
+        }
         let parsed = Url::parse(url).map_err(|error| unreadable(url, error))?;
         let shown = redacted(&parsed);
-        check_scheme(&parsed, &shown)?;
-        let (own, rest) = split_query(&parsed, &shown)?;
+        Self::read(&parsed, shown, &ONE_SERVER).map(|(config, _)| config)
+    }
+
+    fn of_sentinels(url: SentinelUrl, username: Option<String>, password: Option<String>) -> Result<Self, Invalid> {
+        let (mut config, own) = Self::read(&url.servers, url.shown.clone(), &SENTINELS)?;
+        let login = (own.sentinel_username.or(username), own.sentinel_password.or(password));
+        config.sentinels = Some(url.sentinels(&config.server, login.0, login.1)?);
+        Ok(config)
+    }
+
+    fn read(parsed: &Url, shown: String, kind: &Kind) -> Result<(Self, Own), Invalid> {
+        check_scheme(parsed, &shown)?;
+        let (own, rest) = split_query(parsed, &shown, kind)?;
         check_parts(&rest, &shown)?;
         let server = rest
             .into_connection_info()
@@ -97,12 +131,13 @@ impl RedisConfig {
         let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
         let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
         let failover =
-            Failover::by_default(OnFailover::Grant).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
+            Failover::by_default(kind.on_failover).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas, failover })
+        let (op_timeout, sentinels) = (positive(op_timeout)?, None);
+        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction, replicas, failover }, own))
     }
 
     /// The prefix of lock names, if there is one.
@@ -124,6 +159,11 @@ impl RedisConfig {
         &self.server
     }
 
+    /// Those that name the server, if any do. Then the address of [`server`](Self::server) means nothing.
+    pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
+        self.sentinels.as_ref()
+    }
+
     /// What to do with free locks if the server may have forgotten leases.
     pub fn on_failover(&self) -> OnFailover {
         self.failover.on()
@@ -132,6 +172,10 @@ impl RedisConfig {
     /// The longest ttl: longer ones are refused. `None` if any ttl is allowed.
     pub fn max_ttl(&self) -> Option<Duration> {
         self.failover.max_ttl()
+    }
+
+    pub(crate) fn without_prefix(self) -> Self {
+        Self { prefix: Prefix::default(), ..self }
     }
 
     pub(crate) fn failover(&self) -> Failover {
@@ -166,7 +210,16 @@ impl TryFrom<Table> for RedisConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let mut config = Self::from_url(&table.url)?;
+        let mut config = match (table.url, table.sentinel) {
+            (Some(url), None) => Self::from_url(&url)?,
+            (None, Some(sentinel)) => {
+                let (url, username, password) = sentinel.into_url()?;
+                Self::of_sentinels(url, username, password)?
+            }
+            (None, None) | (Some(_), Some(_)) => {
+                return Err(refuse("(hidden)", "exactly one of url and sentinel is needed", "give one of them"));
+            }
+        };
         if table.prefix.is_some() && config.prefix().is_some() {
             return Err(twice(&config.shown, "prefix"));
         }
@@ -207,42 +260,6 @@ fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
     }
 }
 
-/// Refuses, in our own words, what the library would refuse.
-fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
-    let asked = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
-    let (database, remedy) = if is_socket(url) {
-        if url.to_file_path().is_err() {
-            return Err(refuse(shown, "it names a host", "write unix:///PATH, with three slashes"));
-        }
-        (asked.unwrap_or_default(), "write ?db=NUMBER, such as ?db=1")
-    } else {
-        if url.host().is_none() {
-            return Err(no_host(shown));
-        }
-        (url.path().trim_matches('/').to_owned(), "write redis://HOST/NUMBER, such as redis://127.0.0.1/1")
-    };
-    match database.parse::<u32>() {
-        Err(_) if !database.is_empty() => Err(refuse(shown, "its database is not a number", remedy)),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-fn unreadable(url: &str, error: ParseError) -> Invalid {
-    if error == ParseError::EmptyHost {
-        return no_host(&hidden(url));
-    }
-    refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH")
-}
-
-fn no_host(shown: &str) -> Invalid {
-    let remedy = "write redis://HOST, such as redis://127.0.0.1; user, password, port and database are optional";
-    refuse(shown, "it names no host", remedy)
-}
-
-fn is_socket(url: &Url) -> bool {
-    url.scheme().ends_with("unix")
-}
-
 /// Our own part of a query.
 #[derive(Default)]
 struct Own {
@@ -253,15 +270,18 @@ struct Own {
     replicas: Option<String>,
     failover: Option<String>,
     max_ttl: Option<String>,
+    sentinel_username: Option<String>,
+    sentinel_password: Option<String>,
 }
 
-fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
+fn split_query(url: &Url, shown: &str, kind: &Kind) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
         "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass"
     } else {
         "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl"
     };
+    let allowed = [allowed, kind.options].concat();
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
@@ -274,6 +294,8 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "replicas" => &mut own.replicas,
             "failover" => &mut own.failover,
             "max_ttl" => &mut own.max_ttl,
+            "sentinel_username" if !kind.options.is_empty() => &mut own.sentinel_username,
+            "sentinel_password" if !kind.options.is_empty() => &mut own.sentinel_password,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -291,17 +313,6 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     Ok((own, rest))
 }
 
-/// Waiters are notified in RESP3 only.
-fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid> {
-    match wanted {
-        None | Some("resp3") => Ok(ProtocolVersion::RESP3),
-        Some("resp2") => Ok(ProtocolVersion::RESP2),
-        Some(other) => {
-            Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or omit the option"))
-        }
-    }
-}
-
 fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
     match wanted {
         None => Ok(Eviction::Warned),
@@ -313,42 +324,6 @@ fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
             "write allow, or omit the option to be warned",
         )),
     }
-}
-
-fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
-    match timeout {
-        Some(Duration::ZERO) => Err(Invalid::new(
-            "op_timeout",
-            "0s",
-            "it is shorter than any request takes",
-            "use a longer time, such as 500ms",
-        )),
-        other => Ok(other),
-    }
-}
-
-fn refuse(shown: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
-    Invalid::new("redis URL", shown, problem, remedy)
-}
-
-/// The URL without what may be secret.
-fn redacted(url: &Url) -> String {
-    if url.cannot_be_a_base() {
-        return hidden(url.as_str());
-    }
-    let mut shown = url.clone();
-    shown.set_query(None);
-    shown.set_fragment(None);
-    let has_user = !shown.username().is_empty() || shown.password().is_some();
-    if has_user && (shown.set_username("***").is_err() || shown.set_password(None).is_err()) {
-        return hidden(url.as_str());
-    }
-    shown.into()
-}
-
-/// Only the scheme, for a URL that cannot be split into its parts.
-fn hidden(url: &str) -> String {
-    url.split_once("://").map_or_else(|| "(hidden)".to_owned(), |(scheme, _)| format!("{scheme}://..."))
 }
 
 #[cfg(test)]

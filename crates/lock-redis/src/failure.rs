@@ -6,7 +6,6 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
-use crate::replicas::Replicas;
 
 /// What to do if no server answers.
 pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
@@ -106,6 +105,11 @@ impl Failure {
             .dropping()
     }
 
+    /// Another server became the primary while the connection was made.
+    pub(crate) fn moved() -> Self {
+        Self::new(ErrorKind::Unavailable, Effect::None, "another server has become the primary").dropping()
+    }
+
     /// The task that was to make the connection ended with its runtime.
     #[cfg(feature = "async")]
     pub(crate) fn runtime_gone() -> Self {
@@ -140,13 +144,13 @@ impl Failure {
     }
 
     /// The server has granted or renewed a lease, and too few replicas have acknowledged that in time.
-    pub(crate) fn too_few_replicas(acknowledged: u64, wanted: Replicas, connected: u32) -> Self {
+    pub(crate) fn too_few_replicas(acknowledged: u64, wanted: u16, connected: u32) -> Self {
         let mut message = format!("{acknowledged} of {wanted} replicas acknowledged it in time");
-        if connected < u32::from(wanted.get()) {
-            message = format!("{message}; {connected} were connected to the server when this client connected");
+        if connected < u32::from(wanted) {
+            message = format!("{message}; the server had {connected} when this client connected");
         }
         Self::new(ErrorKind::Unavailable, Effect::Unknown, message)
-            .remedy("check that enough replicas run and are connected, or lower replicas in the URL")
+            .remedy("check that enough replicas run and follow this server, or lower replicas in the URL")
     }
 
     /// The server does not report a field that has to be known.
@@ -190,6 +194,16 @@ impl Failure {
             self.message = format!("{address}: {}", self.message).into();
         }
         self
+    }
+
+    /// What failed, without the remedy.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether connecting may succeed a moment later, or at another server.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Unavailable)
     }
 
     pub(crate) fn fate(&self) -> Fate {

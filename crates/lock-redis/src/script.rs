@@ -215,6 +215,9 @@ pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 /// Answers 1 if the marker was of another incarnation.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
+/// Ends a dwell. Keys: dwell. Answers its `PTTL`.
+pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
+
 /// The scripts that our connections load on connecting: what they most likely need.
 pub(crate) static OWN: [&Script; 9] = [
     &ACQUIRE.stored,
@@ -227,6 +230,10 @@ pub(crate) static OWN: [&Script; 9] = [
     &FENCE,
     &LOOK,
 ];
+
+/// The same where tokens always come from the clock.
+pub(crate) static OWN_BY_CLOCK: [&Script; 9] =
+    [&ACQUIRE.clock, &SHARE.clock, &REPLACE.clock, &RELEASE.clock, &REVOKE.clock, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
 
 /// The requests to a node of a quorum. A seal is `RUN_ID:EPOCH`. A script that depends on one takes it as its first
 /// argument, or only the run as `RUN_ID:`, and fails at a replica.

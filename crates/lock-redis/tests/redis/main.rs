@@ -5,6 +5,7 @@
 mod breaks;
 mod crowd;
 mod dwell;
+mod dwell_modes;
 mod errors;
 mod exclusion;
 mod facades;
@@ -28,6 +29,7 @@ mod queue_cost;
 mod queue_entries;
 mod queue_versions;
 mod replicas;
+mod sentinels;
 mod shared_versions;
 mod sharing;
 mod sizes;

@@ -9,14 +9,14 @@ use lock_redis::{RedisConfig, node, nonblocking};
 use test_support::RedisServer;
 use test_support::bounds::{wait_for, within};
 
-use crate::facades::{FACADES, Facade};
+use crate::facades::{FACADES, Facade, Held};
 use crate::promotions::{info, promote, replicate, server};
 use crate::support::{BOTH, OnTokio, SOON, both, claim, eventually, granted, is_busy, release_of, take};
 
 /// How long a request may take that waits for a replica in vain.
-const IN_VAIN: Duration = Duration::from_millis(400);
-/// Short, so that what is not renewed ends soon.
-const TTL: Duration = Duration::from_secs(2);
+const IN_VAIN: Duration = Duration::from_millis(800);
+/// Short, so that what is not renewed ends soon; and long enough that replicas answer within a sixth of it.
+const TTL: Duration = Duration::from_secs(3);
 
 /// A primary with this many replicas, and its URL with the wish for all of them.
 fn replicated<const COUNT: usize>() -> (RedisServer, [RedisServer; COUNT], String) {
@@ -112,12 +112,17 @@ fn for_each_facade(test: impl Fn(&str, fn(&str) -> Facade) + Sync) {
     });
 }
 
+/// Takes a lock. On a busy machine the replica may be late at first.
+fn acknowledged<'a>(facade: &'a Facade, name: &str) -> Held<'a> {
+    wait_for("a lock that the replica acknowledges", || facade.acquire_within(name, TTL, TTL).ok())
+}
+
 #[test]
 fn who_is_not_acknowledged_gets_nothing_leaves_nothing_and_loses_what_it_has() {
     for_each_facade(|facade, connect| {
         let (primary, [replica], url) = replicated::<1>();
         let client = connect(&url);
-        let held = client.acquire("held", TTL);
+        let held = acknowledged(&client, "held");
         replica.stop();
         let refused = client.acquire_within("a", TTL, TTL / 2).err();
         assert!(
@@ -162,11 +167,11 @@ fn a_hand_over_counts_once_the_replica_has_it() {
 }
 
 fn hand_over(one: &Facade, other: &Facade, check: impl Fn() + Sync) {
-    let held = one.acquire("a", TTL);
+    let held = acknowledged(one, "a");
     within("a hand-over", || {
         thread::scope(|scope| {
             let waiter = scope.spawn(|| {
-                let held = other.acquire("a", TTL);
+                let held = acknowledged(other, "a");
                 check();
                 held.release();
             });
@@ -234,12 +239,12 @@ fn too_few_replicas_are_warned_of_on_connecting() {
         let client = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
         let told = client.inner.warnings();
         assert!(
-            told.len() == count && told[0].contains(&format!("0 replicas connected, and replicas={wanted}")),
+            told.len() == count && told[0].contains(&format!("0 connected replicas, and the URL asks for {wanted}")),
             "{told:?}"
         );
     }
     for (facade, client) in both(&format!("{}?replicas=1", primary.url())) {
         let error = client.acquire(&claim(facade), IN_VAIN).unwrap_err().to_string();
-        assert!(error.contains("0 of 1 replicas") && error.contains("0 were connected"), "{facade}: {error}");
+        assert!(error.contains("0 of 1 replicas") && error.contains("the server had 0"), "{facade}: {error}");
     }
 }

@@ -1,0 +1,90 @@
+//! The parts of a Redis URL: what is wrong with them, in our own words, and what may be shown of them.
+
+use std::time::Duration;
+
+use lock_core::Invalid;
+use redis::ProtocolVersion;
+use url::{ParseError, Url};
+
+/// Refuses, in our own words, what the library would refuse.
+pub(crate) fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
+    let asked = url.query_pairs().find(|(key, _)| key == "db").map(|(_, db)| db.into_owned());
+    let (database, remedy) = if is_socket(url) {
+        if url.to_file_path().is_err() {
+            return Err(refuse(shown, "it names a host", "write unix:///PATH, with three slashes"));
+        }
+        (asked.unwrap_or_default(), "write ?db=NUMBER, such as ?db=1")
+    } else {
+        if url.host().is_none() {
+            return Err(no_host(shown));
+        }
+        (url.path().trim_matches('/').to_owned(), "write redis://HOST/NUMBER, such as redis://127.0.0.1/1")
+    };
+    match database.parse::<u32>() {
+        Err(_) if !database.is_empty() => Err(refuse(shown, "its database is not a number", remedy)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+pub(crate) fn unreadable(url: &str, error: ParseError) -> Invalid {
+    if error == ParseError::EmptyHost {
+        return no_host(&hidden(url));
+    }
+    refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH")
+}
+
+fn no_host(shown: &str) -> Invalid {
+    let remedy = "write redis://HOST, such as redis://127.0.0.1; user, password, port and database are optional";
+    refuse(shown, "it names no host", remedy)
+}
+
+pub(crate) fn is_socket(url: &Url) -> bool {
+    url.scheme().ends_with("unix")
+}
+
+/// Waiters are notified in RESP3 only.
+pub(crate) fn protocol(wanted: Option<&str>) -> Result<ProtocolVersion, Invalid> {
+    match wanted {
+        None | Some("resp3") => Ok(ProtocolVersion::RESP3),
+        Some("resp2") => Ok(ProtocolVersion::RESP2),
+        Some(other) => {
+            Err(Invalid::new("protocol", other, "Redis has no such protocol", "write resp2, or omit the option"))
+        }
+    }
+}
+
+pub(crate) fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
+    match timeout {
+        Some(Duration::ZERO) => Err(Invalid::new(
+            "op_timeout",
+            "0s",
+            "it is shorter than any request takes",
+            "use a longer time, such as 500ms",
+        )),
+        other => Ok(other),
+    }
+}
+
+pub(crate) fn refuse(shown: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
+    Invalid::new("redis URL", shown, problem, remedy)
+}
+
+/// The URL without what may be secret.
+pub(crate) fn redacted(url: &Url) -> String {
+    if url.cannot_be_a_base() {
+        return hidden(url.as_str());
+    }
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    let has_user = !shown.username().is_empty() || shown.password().is_some();
+    if has_user && (shown.set_username("***").is_err() || shown.set_password(None).is_err()) {
+        return hidden(url.as_str());
+    }
+    shown.into()
+}
+
+/// Only the scheme, for a URL that cannot be split into its parts.
+fn hidden(url: &str) -> String {
+    url.split_once("://").map_or_else(|| "(hidden)".to_owned(), |(scheme, _)| format!("{scheme}://..."))
+}
