@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use lock_core::{AsyncBackend, AsyncInspect, FLUSH_WITHIN};
-use lock_host::{Build, Ports, Settings, Stations};
+use lock_host::{Build, Settings, Stations};
 use tokio::sync::Notify;
 
 use crate::driver::Driver;
@@ -26,14 +26,12 @@ impl Build for Client {
     type Backend = dyn AsyncBackend;
 
     fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let Settings { backend, policy, clock, observers } = settings;
+        let backend = Arc::clone(&settings.backend);
         let (driver, left_over) = Driver::spawn(Arc::clone(&backend));
         let changed = Arc::new(Notify::new());
         let wake = Arc::clone(&changed);
-        let ports = Ports::new(driver, policy, clock, move || wake.notify_one())?;
-        let stations = Stations::new(ports.observed_by(observers));
-        keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed, left_over)?;
-        backend.listen(stations.sink());
+        let stations = settings.stations(driver, move || wake.notify_one())?;
+        keeper::start(&stations, backend.for_keeper(), changed, left_over)?;
         Ok(Self(stations))
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
     backend: Arc<dyn AsyncBackend>,
     changed: Arc<Notify>,
-    left_over: WorkQueue<Driver>,
+    left_over: WorkQueue,
 ) -> io::Result<()> {
     let keeping = Keeping::new(stations);
     let keeper = Keeper { _net: keeping.net(), keeping, backend, changed };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::Lost;
-use lock_host::{NAP_MAX, Standing};
+use lock_host::NAP_MAX;
 use tokio::sync::futures::OwnedNotified;
 
 use crate::driver::Driver;
@@ -55,9 +55,6 @@ impl LossWatch {
         let site = self.0.site()?;
         // Before the look, so that no end is missed.
         let ended = site.lock().waiters.turns.get_mut(self.0.turn())?.news();
-        match self.0.standing(&site) {
-            Standing::Held(remaining) => Some((remaining, ended)),
-            Standing::Lost(_) | Standing::GivenUp => None,
-        }
+        Some((self.0.remaining(&site)?, ended))
     }
 }

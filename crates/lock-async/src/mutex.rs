@@ -1,46 +1,10 @@
 //! A lock by its name, and how to hold it.
 
-use lock_host::{WhileHeldError, counted};
+use lock_core::limit::{LimitError, Usage};
+use lock_host::{LimitCall, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
-
-lock_host::acquiring! {
-    [async] [.await]
-
-    /// # Cancel safety
-    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
-    /// aborted task, or the `run_until_cancelled` of a token.
-    async fn acquire;
-
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    async fn try_acquire;
-
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder().await? {
-    ///     Ok(guard) => guard.release().await?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    async fn try_acquire_or_holder;
-
-    /// # Cancel safety
-    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
-    async fn adopt;
-}
 
 lock_host::kinds! {
     /// # Examples
@@ -79,6 +43,41 @@ lock_host::kinds! {
     /// # }
     /// ```
     Semaphore
+
+    [async] [.await]
+
+    /// # Cancel safety
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
+    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
+    /// aborted task, or the `run_until_cancelled` of a token.
+    async fn acquire;
+
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    async fn try_acquire;
+
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder().await? {
+    ///     Ok(guard) => guard.release().await?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    async fn try_acquire_or_holder;
+
+    /// # Cancel safety
+    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
+    async fn adopt;
 }
 
 impl<M> NamedLock<M> {
@@ -135,4 +134,49 @@ impl<M> NamedLock<M> {
     ) -> Result<T, E> {
         self.run_while_held(work).await?
     }
+}
+
+lock_host::limits! {
+    [async] [.await]
+
+    /// # Cancel safety
+    /// Can be dropped at any point: the limit may or may not have been changed. Setting it again is harmless.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let (old, new) = (client.semaphore("gpu", 4), client.semaphore("gpu", 8));
+    /// let guard = old.acquire().await?;
+    /// new.set_limit(8).await?;
+    /// assert_eq!(old.available_permits().await?, 7); // "4" now means 8
+    /// # guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    async fn set_limit;
+
+    /// # Cancel safety
+    /// Changes nothing.
+    async fn available_permits;
+
+    /// # Cancel safety
+    /// Changes nothing.
+    async fn limit;
+
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    async fn acquire_many;
+
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    async fn try_acquire_many;
+}
+
+/// Sends a request about a limit.
+async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
+    let answer = driver.backend.limit()?.ask(&request, within).await;
+    Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

@@ -46,15 +46,12 @@ impl Task {
         Arc::clone(listeners.others.get_or_insert_default()).notified_owned()
     }
 
-    fn listen(&mut self, own: &Waker) {
-        self.0.get_or_insert_default().own = Some(own.clone());
-    }
-
-    fn stop_listening(&mut self) {
-        self.0.take_if(|listeners| {
-            listeners.own = None;
-            listeners.others.is_none()
-        });
+    /// Sets what wakes the task that waits or leaves.
+    fn listen(&mut self, own: Option<Waker>) {
+        if own.is_some() || self.0.is_some() {
+            self.0.get_or_insert_default().own = own;
+            self.0.take_if(|listeners| listeners.own.is_none() && listeners.others.is_none());
+        }
     }
 }
 
@@ -63,10 +60,7 @@ impl Tasks {
     pub(crate) fn hear<T>(&mut self, turn: TurnId, hear: Hear<T>, cx: &Context<'_>) -> Poll<T> {
         let heard = hear(&mut self.turns, turn);
         if let Some(task) = self.turns.get_mut(turn) {
-            match heard {
-                Poll::Pending => task.listen(cx.waker()),
-                Poll::Ready(_) => task.stop_listening(),
-            }
+            task.listen(heard.is_pending().then(|| cx.waker().clone()));
         }
         heard
     }

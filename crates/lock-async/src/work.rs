@@ -1,4 +1,7 @@
-//! The work of a client, and the loop that does it.
+//! The work of a client, and the two loops that do it: one on the runtime that the client was made on, and one beside the keeper,
+//! on the keeper's runtime and connection. The second one continues when the first one's runtime has ended, so a guard that is
+//! dropped at the end of `main` is still released. (Except for a guard in a task that the runtime drops after the loop: its
+//! release is sent, but the process may end first.)
 
 use std::future::{Future, poll_fn, ready};
 use std::mem;
@@ -10,11 +13,13 @@ use std::time::Duration;
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest, Released};
-use lock_host::{Driver, Generation, Site, panicked};
-use tokio::sync::mpsc;
+use lock_core::{AsyncBackend, BackendError, Operation, ReleaseRequest};
+use lock_host::{Generation, panicked, unanswered};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::tasks::{Running, Tasks};
+use crate::tasks::Running;
 
 /// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -22,24 +27,74 @@ const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
 /// How much work is received at a time. Chosen: a few dozen share one access to the queue and cost no memory.
 const AT_ONCE: usize = 64;
 
-/// A driver with two loops.
-pub(crate) trait Loops: Driver<Waiters = Tasks> {
-    /// The backend of the client's runtime.
-    fn backend(&self) -> &Arc<dyn AsyncBackend>;
+/// A station with the tasks that wait or hold there.
+pub(crate) type Site = lock_host::Site<Driver>;
 
-    /// The way to the loop beside the keeper.
-    fn beside_keeper(&self) -> &WorkSender<Self>;
+/// The way to the backend and to both loops.
+pub(crate) struct Driver {
+    pub(crate) backend: Arc<dyn AsyncBackend>,
+    pub(crate) runtime: Handle,
+    pub(crate) here: WorkSender,
+    beside_keeper: WorkSender,
+}
+
+impl Driver {
+    /// Spawns the loop on the present runtime, and returns what the one beside the keeper needs. Both end once the
+    /// client and everything that it started are gone.
+    #[track_caller]
+    pub(crate) fn spawn(backend: Arc<dyn AsyncBackend>) -> (Self, WorkQueue) {
+        let (here, queue) = mpsc::unbounded_channel();
+        let (beside_keeper, other_queue) = mpsc::unbounded_channel();
+        let runtime = runtime();
+        runtime.spawn(drive(Arc::clone(&backend), queue, Some(FinalFlush(Some(beside_keeper.clone())))));
+        (Self { backend, runtime, here, beside_keeper }, other_queue)
+    }
+
+    /// Gives a request to the loop on the client's runtime.
+    pub(crate) fn send(&self, request: Running) -> Result<(), Running> {
+        self.here.send(Work::Continue(request)).map_err(|SendError(work)| work.into_request())
+    }
+
+    /// Has the loop beside the keeper drop a request whose runtime has ended.
+    pub(crate) fn drop_elsewhere(&self, request: Running) -> Result<(), Running> {
+        self.beside_keeper.send(Work::Drop(request)).map_err(|SendError(work)| work.into_request())
+    }
+
+    /// Waits until everything that was handed over so far is done, but not for what follows from it.
+    pub(crate) async fn flush(&self) {
+        for queue in [&self.here, &self.beside_keeper] {
+            let (done, flushed) = oneshot::channel::<()>();
+            _ = queue.send(Work::Flush(Box::new(done)));
+            _ = flushed.await;
+        }
+    }
+}
+
+/// The tokio runtime of the caller.
+///
+/// # Panics
+/// Outside a tokio runtime. The panic points at the caller.
+#[track_caller]
+#[expect(clippy::panic, reason = "documented: without a runtime there is nothing to run on")]
+pub fn runtime() -> Handle {
+    let Ok(runtime) = Handle::try_current() else {
+        panic!(
+            "leasehold's async API needs a tokio runtime, and this thread has none: call it under #[tokio::main], in \
+             Runtime::block_on or after Runtime::enter, or use the blocking API, which needs no runtime"
+        );
+    };
+    runtime
 }
 
 /// The way to a loop.
-pub(crate) type WorkSender<D> = mpsc::UnboundedSender<Work<D>>;
+pub(crate) type WorkSender = mpsc::UnboundedSender<Work>;
 
 /// Where a loop finds its work.
-pub(crate) type WorkQueue<D> = mpsc::UnboundedReceiver<Work<D>>;
+pub(crate) type WorkQueue = mpsc::UnboundedReceiver<Work>;
 
 /// Something to do. It does not get lost: if the runtime ends before it is done, the other loop gets it.
-pub(crate) enum Work<D: Loops> {
-    Run(Job<D>),
+pub(crate) enum Work {
+    Run(Job),
     /// A request that a task may have begun.
     Continue(Running),
     /// A request whose runtime has ended. Dropping it does what remains, and needs its site, which was locked elsewhere.
@@ -55,9 +110,9 @@ pub(crate) enum Work<D: Loops> {
 /// Who waits for a flush: dropping it is the answer.
 pub(crate) type Flushed = Box<dyn Send + Sync>;
 
-impl<D: Loops> Work<D> {
+impl Work {
     /// The request in it, if there is one.
-    pub(crate) fn into_request(self) -> Running {
+    fn into_request(self) -> Running {
         match self {
             Self::Continue(request) | Self::Drop(request) => request,
             Self::Run(_) | Self::Release(..) | Self::FlushBackend | Self::Flush(_) => Box::pin(ready(())),
@@ -84,8 +139,8 @@ impl<D: Loops> Work<D> {
     }
 }
 
-pub(crate) struct Job<D: Loops> {
-    site: Arc<Site<D>>,
+pub(crate) struct Job {
+    site: Arc<Site>,
     action: Option<Action>,
     progress: Progress,
     /// The runtime that runs it.
@@ -98,19 +153,8 @@ enum Progress {
     Sent,
 }
 
-impl Progress {
-    /// The meaning of the answer to a release that had come so far before. If the repetition finds nothing, the first one
-    /// has ended the hold.
-    fn released(self, answer: Released) -> Released {
-        match (self, answer) {
-            (Self::Sent, Released::NotHeld) => Released::Released,
-            (Self::Sent | Self::Waiting, Released::NotHeld | Released::Released | Released::Left) => answer,
-        }
-    }
-}
-
 #[derive(PartialEq, Eq)]
-pub(crate) enum Runtime {
+enum Runtime {
     /// The one that the client was made on.
     Client,
     /// The keeper's; there is no other one after it.
@@ -118,7 +162,7 @@ pub(crate) enum Runtime {
 }
 
 /// Does work until no more can be sent and all of it is done.
-pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQueue<D>, last: Option<FinalFlush<D>>) {
+pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last: Option<FinalFlush>) {
     // Dropped in the reverse order when the runtime ends: no more work comes in, what is under way goes to the other
     // loop, and that is waited for.
     let last = last;
@@ -132,15 +176,10 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
         while open && let Poll::Ready(count) = queue.poll_recv_many(cx, &mut work, AT_ONCE) {
             open = count > 0;
             for item in work.drain(..) {
-                match item {
-                    Work::Flush(flushed) => generation = generation.flush(flushed),
-                    work @ (Work::Run(_)
-                    | Work::Continue(_)
-                    | Work::Drop(_)
-                    | Work::Release(..)
-                    | Work::FlushBackend) => {
-                        under_way.push(work.run(&*backend, Arc::clone(&generation)));
-                    }
+                if let Work::Flush(flushed) = item {
+                    generation = generation.flush(flushed);
+                } else {
+                    under_way.push(item.run(&*backend, Arc::clone(&generation)));
                 }
             }
         }
@@ -149,7 +188,7 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     })
     .await;
     // The client is gone and the runtime is not, so nothing was left to the other loop.
-    last.into_iter().for_each(FinalFlush::spare);
+    last.into_iter().for_each(|mut last| last.0 = None);
 }
 
 /// What a backend answers; one that panics has given an unknown answer.
@@ -161,16 +200,9 @@ pub(crate) async fn caught<T>(
 }
 
 /// When dropped, waits until the loop beside the keeper has done what was left to it, but not for long.
-pub(crate) struct FinalFlush<D: Loops>(pub(crate) Option<WorkSender<D>>);
+pub(crate) struct FinalFlush(pub(crate) Option<WorkSender>);
 
-impl<D: Loops> FinalFlush<D> {
-    /// Waits for nothing.
-    fn spare(mut self) {
-        self.0 = None;
-    }
-}
-
-impl<D: Loops> Drop for FinalFlush<D> {
+impl Drop for FinalFlush {
     fn drop(&mut self) {
         let Some(beside_keeper) = self.0.take() else { return };
         let (done, flushed) = threads::channel::<()>();
@@ -181,16 +213,12 @@ impl<D: Loops> Drop for FinalFlush<D> {
     }
 }
 
-impl<D: Loops> Job<D> {
-    pub(crate) fn new(site: Arc<Site<D>>, action: Action, runtime: Runtime) -> Self {
-        Self { site, action: Some(action), progress: Progress::Waiting, runtime }
-    }
-
-    /// Runs the action over the connection of the client's runtime, wherever it is polled. Not an `async fn`: its future
-    /// would hold the job twice.
-    pub(crate) fn run_here(mut self) -> impl Future<Output = ()> + Send + 'static {
-        let backend = Arc::clone(self.site.ports().driver.backend());
-        async move { self.run(&*backend).await }
+impl Job {
+    /// Runs an action over the connection of the client's runtime, wherever it is polled.
+    pub(crate) fn here(site: Arc<Site>, action: Action) -> impl Future<Output = ()> + Send + 'static {
+        let backend = Arc::clone(&site.ports().driver.backend);
+        let mut job = Self { site, action: Some(action), progress: Progress::Waiting, runtime: Runtime::Client };
+        async move { job.run(&*backend).await }
     }
 
     async fn run(&mut self, backend: &dyn AsyncBackend) {
@@ -206,7 +234,10 @@ impl<D: Loops> Job<D> {
                     // Its connection may have ended with the runtime. The other loop has one of its own.
                     return;
                 }
-                Reply::Release(result.map(|answer| before.released(answer)))
+                Reply::Release(result.map(|answer| match before {
+                    Progress::Waiting => answer,
+                    Progress::Sent => answer.repeated(),
+                }))
             }
         };
         let id = *id;
@@ -219,7 +250,7 @@ impl<D: Loops> Job<D> {
         let mut inner = self.site.lock();
         inner.waiters.own.answered(id);
         self.site.feed(&mut inner, Input::Reply(id, reply));
-        D::attend(&self.site, &mut inner.waiters);
+        <Driver as lock_host::Driver>::attend(&self.site, &mut inner.waiters);
     }
 }
 
@@ -228,23 +259,16 @@ async fn has_ended() -> bool {
     tokio::spawn(async {}).await.is_err()
 }
 
-impl<D: Loops> Drop for Job<D> {
+impl Drop for Job {
     fn drop(&mut self) {
         let Some(action) = self.action.take() else { return };
-        match (&action.request, &self.progress, &self.runtime) {
+        if let (Request::Acquire(_), Progress::Sent) = (&action.request, self.progress) {
             // A claim is never sent twice: its outcome is unknown now, and the station releases its owner.
-            (Request::Acquire(_), Progress::Sent, _) => {
-                let message = "the runtime ended before the answer came";
-                let error =
-                    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message);
-                self.answer(action.id, Reply::Acquire(Err(error)));
-            }
-            (Request::Acquire(_), Progress::Waiting, Runtime::Client) | (Request::Release(_), _, Runtime::Client) => {
-                let (site, progress, runtime) = (Arc::clone(&self.site), self.progress, Runtime::Keeper);
-                let job = Self { site, action: Some(action), progress, runtime };
-                _ = self.site.ports().driver.beside_keeper().send(Work::Run(job));
-            }
-            (Request::Acquire(_), Progress::Waiting, Runtime::Keeper) | (Request::Release(_), _, Runtime::Keeper) => {}
+            self.answer(action.id, Reply::Acquire(Err(unanswered())));
+        } else if self.runtime == Runtime::Client {
+            let (site, progress, runtime) = (Arc::clone(&self.site), self.progress, Runtime::Keeper);
+            let job = Self { site, action: Some(action), progress, runtime };
+            _ = self.site.ports().driver.beside_keeper.send(Work::Run(job));
         }
     }
 }
@@ -255,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    fn final_flush() -> (FinalFlush<crate::driver::Driver>, WorkQueue<crate::driver::Driver>) {
+    fn final_flush() -> (FinalFlush, WorkQueue) {
         let (sender, queue) = mpsc::unbounded_channel();
         (FinalFlush(Some(sender)), queue)
     }
@@ -263,10 +287,10 @@ mod tests {
     /// Measured: 272 bytes. Each task that waits for a request keeps one of these.
     #[test]
     fn a_job_under_way_is_small() {
-        fn size_of_what<F>(_runs: impl FnOnce(Job<crate::driver::Driver>) -> F) -> usize {
+        fn size_of_what<F>(_runs: impl FnOnce(Arc<Site>, Action) -> F) -> usize {
             size_of::<F>()
         }
-        let size = size_of_what(Job::run_here);
+        let size = size_of_what(Job::here);
         assert!(size <= 400, "{size} bytes");
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use lock_core::{BlockingBackend, BlockingInspect, FLUSH_WITHIN, RequestOrder};
-use lock_host::{Build, Ports, Settings, Stations};
+use lock_host::{Build, Settings, Stations};
 
 use crate::closing;
 use crate::driver::Driver;
@@ -24,17 +24,15 @@ pub type Builder = lock_host::Builder<Client>;
 impl Build for Client {
     type Backend = dyn BlockingBackend;
 
-    fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let Settings { backend, mut policy, clock, observers } = settings;
+    fn build(mut settings: Settings<Self::Backend>) -> io::Result<Self> {
+        let backend = Arc::clone(&settings.backend);
         // Each thread runs its own actions, so their order is not certain.
-        policy.store.ordering = RequestOrder::Unordered;
+        settings.policy.store.ordering = RequestOrder::Unordered;
         let changed = Arc::new(Condvar::new());
         let woken = Arc::clone(&changed);
         let driver = Driver::new(Arc::clone(&backend));
-        let ports = Ports::new(driver, policy, clock, move || woken.notify_one())?;
-        let stations = Stations::new(ports.observed_by(observers));
-        keeper::start(&stations, Arc::clone(&backend).for_keeper(), changed)?;
-        backend.listen(stations.sink());
+        let stations = settings.stations(driver, move || woken.notify_one())?;
+        keeper::start(&stations, backend.for_keeper(), changed)?;
         Ok(Self(stations))
     }
 }

@@ -109,9 +109,7 @@ pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
 /// Ends the turn and waits until the store has answered.
 pub(crate) fn end(site: &Site, leaving: Leaving) -> End {
     let mut inner = site.lock();
-    if let Poll::Ready(end) = site.end(&mut inner, leaving) {
-        return end;
-    }
+    site.leave(&mut inner, leaving);
     let (inner, end) = work(site, inner, leaving.turn, Turns::poll_end);
     go_away(site, inner, leaving.turn);
     end
@@ -126,9 +124,8 @@ fn go_away(site: &Site, mut inner: Locked<'_>, turn: TurnId) {
 /// Sleeps until the hold has ended, but for at most `nap`.
 pub(crate) fn nap_until_ended(site: &Site, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
-    if let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) {
-        drop(inner.sleep(&bell, nap));
-    }
+    let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) else { return };
+    drop(inner.sleep(&bell, nap));
 }
 
 /// Alternates between running what this thread has to run and sleeping, until its turn hears something.
@@ -162,9 +159,7 @@ fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> 
 /// Has what is pending run: claims by a thread that waits for them, and by the pool what no thread here will run.
 /// The present thread does no I/O.
 pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
-    if threads.pending.iter().any(|action| matches!(action.request, Request::Acquire(_))) {
-        threads.wake_for_claims();
-    }
+    threads.wake_for_claims();
     if !threads.attended
         && threads.has_left()
         && let Some(this) = site.this()
@@ -196,9 +191,8 @@ pub(crate) fn run_one(site: &Site) -> bool {
     let mut inner = site.lock();
     let action = inner.waiters.take_left();
     inner.waiters.attended = action.is_some();
-    if let Some(action) = action {
-        inner = run(site, inner, action);
-        inner.waiters.attended = inner.waiters.has_left();
-    }
+    let Some(action) = action else { return false };
+    let mut inner = run(site, inner, action);
+    inner.waiters.attended = inner.waiters.has_left();
     inner.waiters.attended
 }

@@ -4,8 +4,7 @@
 //! machine, and what is neither async nor blocking is in `lock-host`. `lock-async` is the same for tokio.
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
-//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them. `semaphore`: what
-//!   permits add.
+//! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
 //! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
@@ -23,7 +22,6 @@ mod keeper;
 mod latch;
 mod loss;
 mod mutex;
-mod semaphore;
 mod shared;
 mod sync;
 mod threads;

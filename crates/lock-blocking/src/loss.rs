@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::Lost;
-use lock_host::{NAP_MAX, Standing};
+use lock_host::NAP_MAX;
 
 use crate::driver::{Driver, nap_until_ended};
 use crate::guard::Guard;
@@ -56,7 +56,7 @@ impl LossWatch {
             if left.is_zero() {
                 break;
             }
-            let Standing::Held(remaining) = self.0.standing(&site) else { break };
+            let Some(remaining) = self.0.remaining(&site) else { break };
             // Woken by the alarms, or by our own check if they are late.
             nap_until_ended(&site, self.0.turn(), left.min(remaining).min(NAP_MAX));
         }

@@ -1,45 +1,11 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::AcquireError;
-use lock_host::{CancelToken, WhileHeldError, counted};
+use lock_core::limit::{LimitError, Usage};
+use lock_core::{AcquireError, Operation};
+use lock_host::{CancelToken, LimitCall, WhileHeldError, caught, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
-
-lock_host::acquiring! {
-    [] []
-
-    /// # Blocking
-    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
-    /// at the end, one to release what the wait left at the store.
-    fn acquire;
-
-    /// # Blocking
-    /// For at most two operation timeouts.
-    fn try_acquire;
-
-    /// # Blocking
-    /// For at most two operation timeouts.
-    ///
-    /// # Examples
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder()? {
-    ///     Ok(guard) => guard.release()?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    fn try_acquire_or_holder;
-
-    /// # Blocking
-    /// As [`acquire`](Self::acquire).
-    fn adopt;
-}
 
 lock_host::kinds! {
     /// # Examples
@@ -76,6 +42,39 @@ lock_host::kinds! {
     /// # }
     /// ```
     Semaphore
+
+    [] []
+
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// at the end, one to release what the wait left at the store.
+    fn acquire;
+
+    /// # Blocking
+    /// For at most two operation timeouts.
+    fn try_acquire;
+
+    /// # Blocking
+    /// For at most two operation timeouts.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder()? {
+    ///     Ok(guard) => guard.release()?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn try_acquire_or_holder;
+
+    /// # Blocking
+    /// As [`acquire`](Self::acquire).
+    fn adopt;
 }
 
 impl<M> NamedLock<M> {
@@ -164,4 +163,49 @@ impl<M> NamedLock<M> {
     ) -> Result<T, E> {
         self.run_while_held(work)?
     }
+}
+
+lock_host::limits! {
+    [] []
+
+    /// # Blocking
+    /// Until the store has answered one request; for at most an operation timeout.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let (old, new) = (client.semaphore("gpu", 4), client.semaphore("gpu", 8));
+    /// let guard = old.acquire()?;
+    /// new.set_limit(8)?;
+    /// assert_eq!(old.available_permits()?, 7); // "4" now means 8
+    /// # guard.release()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn set_limit;
+
+    /// # Blocking
+    /// As [`set_limit`](Self::set_limit).
+    fn available_permits;
+
+    /// # Blocking
+    /// As [`set_limit`](Self::set_limit).
+    fn limit;
+
+    /// # Blocking
+    /// As the same call for one permit.
+    fn acquire_many;
+
+    /// # Blocking
+    /// As the same call for one permit.
+    fn try_acquire_many;
+}
+
+/// Sends a request about a limit. A panic of the backend is an error of the store.
+fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
+    let limits = driver.backend.limit()?;
+    let answer = caught(Operation::Limit, || limits.ask(&request, within));
+    Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

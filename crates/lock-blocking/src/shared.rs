@@ -1,18 +1,11 @@
 //! A hold that several threads share.
 
-use lock_host::ReleaseError;
-
 use crate::guard::Guard;
 
-lock_host::shared_guard!(Guard);
+lock_host::shared_guard! {
+    [] []
+    Guard;
 
-impl<M> SharedGuard<M> {
-    /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
-    /// lock was held until now. While other clones remain, the lock stays held, and nothing is sent to the store.
-    ///
-    /// # Errors
-    /// `Lost` if the lock had already been lost. `Backend` from the last clone, as in [`Guard::release`].
-    ///
     /// # Blocking
     /// As [`Guard::release`].
     ///
@@ -33,7 +26,5 @@ impl<M> SharedGuard<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn release(self) -> Result<(), ReleaseError> {
-        self.last()?.map_or(Ok(()), Guard::release)
-    }
+    fn release;
 }

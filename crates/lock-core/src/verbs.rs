@@ -272,6 +272,18 @@ pub enum Released {
     NotHeld,
 }
 
+impl Released {
+    /// The meaning of this answer to a request that was sent before: if the repetition finds nothing, the first one has ended
+    /// the hold.
+    #[must_use]
+    pub fn repeated(self) -> Self {
+        match self {
+            Self::Released | Self::NotHeld => Self::Released,
+            Self::Left => Self::Left,
+        }
+    }
+}
+
 /// The answer to a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fenced {

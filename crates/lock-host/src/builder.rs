@@ -9,6 +9,9 @@ use lock_core::{Backend, Policy};
 
 use crate::clock::{HostClock, SharedClock};
 use crate::observer::SharedObserver;
+use crate::ports::Ports;
+use crate::site::Driver;
+use crate::stations::Stations;
 use crate::traced;
 
 /// A client that a [`Builder`] can make.
@@ -35,6 +38,23 @@ pub struct Settings<B: ?Sized> {
     pub clock: SharedClock,
     /// The observers of its locks.
     pub observers: Vec<SharedObserver>,
+}
+
+impl<B: Backend + ?Sized> Settings<B> {
+    /// The stations of a client, which hear the events of the store, without its keeper. `wake` wakes that.
+    ///
+    /// # Errors
+    /// Those of starting a thread.
+    pub fn stations<D: Driver>(
+        self,
+        driver: D,
+        wake: impl Fn() + Send + Sync + 'static,
+    ) -> io::Result<Arc<Stations<D>>> {
+        let ports = Ports::new(driver, self.policy, self.clock, wake)?;
+        let stations = Stations::new(ports.observed_by(self.observers));
+        self.backend.listen(stations.sink());
+        Ok(stations)
+    }
 }
 
 /// Configures a client.

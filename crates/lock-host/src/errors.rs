@@ -107,6 +107,12 @@ pub fn panicked(operation: Operation) -> BackendError {
     BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked")
 }
 
+/// The outcome of a claim that was sent over a connection which ended before the answer came.
+pub fn unanswered() -> BackendError {
+    let message = "the runtime ended before the answer came";
+    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
+}
+
 /// Calls a backend. If it panics, the outcome is unknown.
 ///
 /// # Errors

@@ -172,10 +172,14 @@ macro_rules! guards {
     };
 }
 
-/// A guard with clones, beside the guard that it is made of. The facade adds how the last clone is released.
+/// A guard with clones, beside the guard that it is made of, with the facade's own part of the documentation.
 #[macro_export]
 macro_rules! shared_guard {
-    ($guard:ident) => {
+    (
+        [$($async:tt)?] [$($await:tt)*]
+        $guard:ident;
+        $(#[$release:meta])* $(async)? fn release;
+    ) => {
         /// A guard with clones: the lock is held until the last of them is dropped or released.
         ///
         #[doc = concat!("Made by [`", stringify!($guard), "::share`], and used like the [`", stringify!($guard), "`].")]
@@ -214,6 +218,22 @@ macro_rules! shared_guard {
             /// `Lost`, with the reason.
             pub fn again(&self) -> Result<Self, ::lock_core::Lost> {
                 self.check().map(|()| self.clone())
+            }
+
+            /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
+            /// lock was held until now. While other clones remain, the lock stays held, and nothing is sent to the store.
+            ///
+            /// # Errors
+            #[doc = concat!(
+                "`Lost` if the lock had already been lost. `Backend` from the last clone, as in [`", stringify!($guard), "::release`]."
+            )]
+            ///
+            $(#[$release])*
+            pub $($async)? fn release(self) -> Result<(), $crate::ReleaseError> {
+                match self.last()? {
+                    Some(guard) => guard.release()$($await)*,
+                    None => Ok(()),
+                }
             }
 
             /// The guard, if this is the last clone of it. A clone before the last one only tells whether the lock is held.

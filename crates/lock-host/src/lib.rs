@@ -65,7 +65,9 @@ pub use asking::Asking;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
+pub use errors::{
+    ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
+};
 pub use generations::Generation;
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -88,4 +90,4 @@ pub use sleepers::{Awaiting, Closing, Wake};
 pub use stations::Stations;
 pub use turn::{Held, Turn};
 pub use waiters::{End, Turns, Verdict, Waiters};
-pub use weak::{Standing, WeakHeld};
+pub use weak::WeakHeld;

@@ -116,11 +116,11 @@ macro_rules! lock_queries {
     };
 }
 
-/// Locks of all kinds, each by its name, with the facade's examples of two of them; and what the guards of a semaphore know
-/// beyond a hold. The facade adds how it acquires them.
+/// Locks of all kinds, each by its name, with the facade's examples of two of them and what [`acquiring`](crate::acquiring) takes; and what the
+/// guards of a semaphore know beyond a hold.
 #[macro_export]
 macro_rules! kinds {
-    ($(#[$read:meta])* ReadLock $(#[$permits:meta])* Semaphore) => {
+    ($(#[$read:meta])* ReadLock $(#[$permits:meta])* Semaphore $($acquiring:tt)*) => {
         /// A lock by its name, and how to hold it: a [`Mutex`], a [`ReadLock`] or a [`Semaphore`].
         ///
         /// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
@@ -158,6 +158,8 @@ macro_rules! kinds {
         /// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
         /// one process are cheaper from a semaphore of that process.
         pub type Semaphore = NamedLock<$crate::Permits>;
+
+        $crate::acquiring! { $($acquiring)* }
 
         impl<M> NamedLock<M> {
             $crate::option_setters!();

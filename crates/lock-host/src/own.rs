@@ -1,5 +1,5 @@
-//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site. Nothing is
-//! polled here; this says who polls what.
+//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site. This decides
+//! which task may poll a request, and polls nothing itself.
 //!
 //! Such a request still belongs to the site; the task only polls it. As soon as anything else happens at the site, or
 //! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be

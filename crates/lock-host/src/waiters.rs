@@ -256,3 +256,63 @@ impl Part {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lock_core::{Lease, LockName, Slots, Terms, TokenRange, Ttl, Width};
+
+    use super::*;
+    use crate::recorder::Ear;
+
+    const TURN: TurnId = TurnId(1);
+
+    fn owner(n: u8) -> Owner {
+        Owner::from_random([n; 16])
+    }
+
+    fn hold(n: u8) -> Arc<Hold> {
+        let (name, tokens): (LockName, _) = ("a".parse().unwrap(), TokenRange::above(6, Width::ONE).unwrap());
+        let lease = Lease { name, owner: owner(n), tokens, terms: Terms::exclusive(Ttl::DEFAULT), slots: Slots::NONE };
+        Arc::new(Hold::new(Arc::new(lease), tokens.low(), Moment::ORIGIN + Duration::from_secs(30), None))
+    }
+
+    /// Turns of which one holds.
+    fn holding() -> Turns<Ear> {
+        let mut turns = Turns::default();
+        turns.wait(TURN);
+        assert!(turns.poll_verdict(TURN).is_pending());
+        turns.admit(TURN, hold(1));
+        assert!(matches!(turns.poll_verdict(TURN), Poll::Ready(Some(Ok(_)))));
+        assert!(turns.poll_verdict(TURN).is_pending(), "a verdict is heard once");
+        turns
+    }
+
+    #[test]
+    fn the_end_of_a_turn_is_heard_once_and_a_loss_is_none() {
+        let mut turns = holding();
+        assert!(turns.poll_end(TURN).is_pending() && turns.is_open(TURN));
+        turns.end(TURN, Ok(Released::Released));
+        assert!(!turns.is_open(TURN));
+        assert_eq!(turns.poll_end(TURN), Poll::Ready(Some(Ok(Released::Released))));
+        assert!(turns.is_empty());
+        let mut turns = holding();
+        turns.remove(TURN);
+        assert_eq!(turns.poll_end(TURN), Poll::Ready(None));
+        assert!(matches!(turns.poll_verdict(TURN), Poll::Ready(None)));
+    }
+
+    #[test]
+    fn an_abandoned_turn_stays_until_its_end_and_leaves_nothing() {
+        let mut turns = holding();
+        turns.abandon(TURN);
+        turns.replaced(TURN, Ok(hold(2)));
+        assert_eq!(turns.open().len(), 1);
+        turns.end(TURN, Ok(Released::Released));
+        assert!(turns.is_empty());
+        turns.wait(TURN);
+        turns.abandon(TURN);
+        assert!(turns.is_empty(), "a waiter leaves at once");
+    }
+}

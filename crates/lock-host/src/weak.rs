@@ -16,17 +16,6 @@ pub struct WeakHeld<D: Driver> {
     hold: Arc<Hold>,
 }
 
-/// How a hold stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is held, and ends after this time unless it is renewed.
-    Held(Duration),
-    /// It was lost before its guard ended it.
-    Lost(Lost),
-    /// Its guard has ended it.
-    GivenUp,
-}
-
 impl<D: Driver> WeakHeld<D> {
     pub(crate) fn new(site: &Arc<Site<D>>, turn: TurnId, hold: Arc<Hold>) -> Self {
         Self { site: Arc::downgrade(site), turn, hold }
@@ -58,18 +47,14 @@ impl<D: Driver> WeakHeld<D> {
         hold.lost().is_some() || hold.is_given_up() || self.site.strong_count() == 0
     }
 
-    /// How the hold stands. At the deadline this ticks the station, so that the hold is lost even if the alarms
-    /// are late.
-    pub fn standing(&self, site: &Site<D>) -> Standing {
+    /// How much longer the hold lasts unless it is renewed; `None` once it was lost, or its guard has ended it. At the deadline
+    /// this ticks the station, so that the hold is lost even if the alarms are late.
+    pub fn remaining(&self, site: &Site<D>) -> Option<Duration> {
         let remaining = || self.hold().remaining(site.ports().clock.now());
         if !self.has_ended() && remaining().is_zero() {
             site.handle(Input::Tick);
         }
-        match self.hold().lost() {
-            Some(lost) => Standing::Lost(lost),
-            None if self.has_ended() => Standing::GivenUp,
-            None => Standing::Held(remaining()),
-        }
+        (!self.has_ended()).then(remaining)
     }
 }
 

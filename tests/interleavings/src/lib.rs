@@ -107,8 +107,6 @@ mod latch;
 mod loss;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
-#[path = "../../../crates/lock-blocking/src/semaphore.rs"]
-mod semaphore;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
@@ -125,7 +123,9 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
+pub use errors::{
+    ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
+};
 pub use generations::Generation;
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
@@ -153,4 +153,4 @@ pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Turn};
 pub use waiters::{End, Turns, Verdict, Waiters};
-pub use weak::{Standing, WeakHeld};
+pub use weak::WeakHeld;
