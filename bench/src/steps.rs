@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use lock_core::{
-    Certainty, Claim, Fairness, Lease, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Slots, Terms, TokenRange,
-    Ttl, Width,
+    Certainty, Claim, Evidence, Fairness, Lease, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Slots, Terms,
+    TokenRange, Ttl, Width,
 };
 use lock_redis::by_hand::ByHand;
 use redis::{Cmd, Connection, Pipeline, Value};
@@ -69,6 +69,7 @@ impl Steps {
             terms: self.terms,
             certainty: Certainty::Answered,
             keep: None,
+            evidence: Evidence::Nothing,
         })
     }
 

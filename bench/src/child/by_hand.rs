@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan};
-use lock_core::{Certainty, Claim, Fairness, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{
+    Certainty, Claim, Evidence, Fairness, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width,
+};
 use lock_redis::by_hand::ByHand as Scripts;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Value};
@@ -49,6 +51,7 @@ impl Commands {
             terms: self.terms,
             certainty: Certainty::Answered,
             keep: None,
+            evidence: Evidence::Nothing,
         };
         self.scripts.release(&request).context("the release cannot be sent")
     }

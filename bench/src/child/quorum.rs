@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::node::{Ask, Epoch};
 use lock_core::{
-    Certainty, Claim, Fairness, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms,
+    Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Terms,
     TokenRange, Ttl, Width,
 };
 use lock_redis::by_hand::NodeByHand;
@@ -200,6 +200,7 @@ impl Lock for HandLock {
             terms: Terms::exclusive(self.ttl),
             certainty: Certainty::Answered,
             keep: None,
+            evidence: Evidence::Nothing,
         };
         self.nodes.release(Arc::new(request)).await
     }

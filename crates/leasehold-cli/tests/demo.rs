@@ -129,7 +129,8 @@ fn the_story_is_true_on_redis_which_is_left_as_it_was() {
     server.command::<()>(&["SET", "shop:mine", "1"]);
     let leasehold = Leasehold::new();
     assert_the_story(&seen(&leasehold, &format!("--url {}?prefix=shop", server.url())));
-    wait_for_keys(&server, &["leasehold:counter", "leasehold:incarnation", "shop:mine"]);
+    let ours = ["leasehold:counter", "leasehold:dwell", "leasehold:incarnation", "leasehold:max_ttl"];
+    wait_for_keys(&server, &[&ours[..], &["shop:mine"]].concat());
 }
 
 #[test]

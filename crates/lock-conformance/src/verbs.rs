@@ -9,8 +9,8 @@ use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
-    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, Ttl, Width,
+    EventSink, Evidence, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing,
+    ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
@@ -59,7 +59,14 @@ pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
 }
 
 fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: claim.terms,
+        certainty,
+        keep: None,
+        evidence: Evidence::Nothing,
+    }
 }
 
 /// A claim of another owner to replace what this one was granted, for a longer ttl.

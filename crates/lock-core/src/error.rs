@@ -218,6 +218,11 @@ impl BackendError {
         self.0.said.text(None)
     }
 
+    /// How long the failure lasts at most, if that is known: then the store is there, but grants nothing yet.
+    pub fn end(&self) -> Option<Duration> {
+        self.0.said.lasts
+    }
+
     /// What the user can do about it.
     pub fn remedy(&self) -> Option<&str> {
         self.0.said.remedy.as_deref()

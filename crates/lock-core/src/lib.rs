@@ -68,5 +68,5 @@ pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{
-    Answer, Certainty, Claim, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
+    Answer, Certainty, Claim, Evidence, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
 };

@@ -226,6 +226,18 @@ pub enum Certainty {
     Unknown,
 }
 
+/// What the client knows about the hold that a release ends.
+///
+/// It matters only to a store that may have forgotten some of its leases: see [`ReleaseRequest::evidence`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// The hold was still valid when this release, the first one of this owner, was handed out. So nobody else has held the
+    /// lock exclusively since it was granted.
+    ValidHold,
+    /// Nothing: an earlier release was not answered, the hold may have expired, or it is a place or a claim that ends.
+    Nothing,
+}
+
 /// A request to give up an owner's lease or its place in the queue, whichever exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseRequest {
@@ -243,6 +255,9 @@ pub struct ReleaseRequest {
     /// The owner holds nothing from now on: none of its renewals or claims extends or revives the lock, which is kept
     /// under [`Owner::kept`]. Asking again never lengthens the time; a release without `keep` ends it.
     pub keep: Option<Duration>,
+    /// What is known about the hold. A store that may have forgotten leases, and so grants no free lock, hands an exclusive
+    /// lock over to the next in line only on the evidence of a valid hold. Otherwise the lock becomes free.
+    pub evidence: Evidence,
 }
 
 /// The answer to a release.

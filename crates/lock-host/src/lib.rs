@@ -79,7 +79,7 @@ pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
 pub use site::{Driver, Inner, Locked, Site};
-pub use sleepers::Wake;
+pub use sleepers::{Awaiting, Closing, Wake};
 pub use stations::Stations;
 pub use turn::{Held, Turn};
 pub use waiters::Waiters;

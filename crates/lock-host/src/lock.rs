@@ -17,6 +17,7 @@ use crate::member::{ClientId, Member};
 use crate::observer::Occurrence;
 use crate::options::LockOptions;
 use crate::site::{Driver, Site};
+use crate::sleepers::Closing;
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::turn::Held;
@@ -159,7 +160,8 @@ impl<D: Driver, M> Lock<D, M> {
         note(&self.options.why)?;
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
-        Ok(Member { name, location, client, wait: self.options.wait, clock })
+        let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
+        Ok(Member { name, location, client, wait, clock, closing })
     }
 
     /// The client and the name of the lock.

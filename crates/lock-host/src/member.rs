@@ -5,6 +5,7 @@ use std::time::Duration;
 use lock_core::{Location, LockName};
 
 use crate::clock::SharedClock;
+use crate::sleepers::Closing;
 
 /// What is known about a lock before it is acquired, for what is made of several locks or holds.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Member {
     pub wait: Option<Duration>,
     /// What the client reads the time from.
     pub clock: SharedClock,
+    /// The end of the client.
+    pub closing: Closing,
 }
 
 /// A client with its clones, for as long as one of them exists.

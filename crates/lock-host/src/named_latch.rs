@@ -10,7 +10,7 @@ use crate::alarms::{Alarm, Ring};
 use crate::errors::no_randomness;
 use crate::host::random_u64;
 use crate::site::Driver;
-use crate::sleepers::{Listed, Wake};
+use crate::sleepers::{Awaiting, Closing, Wake};
 use crate::stations::Stations;
 use crate::sync::{Arc, Weak};
 
@@ -47,8 +47,8 @@ impl<D: Driver> NamedLatch<D> {
         let ttl = *self.ttl.as_ref().map_err(Clone::clone)?;
         let sleeper = Arc::new(Sleeper(wake));
         let whom: Arc<dyn Wake> = Arc::<Sleeper<W>>::clone(&sleeper);
-        let listed = self.stations.sleepers.add(name, Arc::downgrade(&whom));
-        Ok(LatchCall { stations: &self.stations, name, ttl, sleeper, listed })
+        let client = Closing::of(&self.stations.sleepers).wakes(name, Arc::downgrade(&whom));
+        Ok(LatchCall { stations: &self.stations, name, ttl, sleeper, client })
     }
 }
 
@@ -58,7 +58,7 @@ pub struct LatchCall<'a, D: Driver, W: Wake> {
     name: &'a LockName,
     ttl: Ttl,
     sleeper: Arc<Sleeper<W>>,
-    listed: Listed,
+    client: Awaiting,
 }
 
 /// Who sleeps during a call. Alarms, events and the end of the client wake it.
@@ -169,7 +169,7 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
     /// # Errors
     /// `Closed` if the client was closed.
     pub fn driver(&self) -> Result<&D, LatchError> {
-        if self.stations.sleepers.is_closed() {
+        if self.client.is_over() {
             return Err(LatchError::Closed);
         }
         Ok(&self.stations.ports().driver)
@@ -196,12 +196,6 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
         let ring: Arc<dyn Ring> = Arc::<Sleeper<W>>::clone(&self.sleeper);
         let whom: Weak<dyn Ring> = Arc::downgrade(&ring);
         AlarmSet { stations: self.stations, alarm: self.stations.ports().alarms.set(at, whom) }
-    }
-}
-
-impl<D: Driver, W: Wake> Drop for LatchCall<'_, D, W> {
-    fn drop(&mut self) {
-        self.stations.sleepers.remove(&self.listed);
     }
 }
 

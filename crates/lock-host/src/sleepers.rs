@@ -1,6 +1,7 @@
-//! Those who sleep until a latch may have changed.
+//! Those who sleep until a latch may have changed, or the client is closed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use lock_core::LockName;
@@ -32,11 +33,59 @@ enum Phase {
 }
 
 /// Where a sleeper is listed.
-pub(crate) type Listed = (LockName, u64);
+type Listed = (LockName, u64);
+
+/// The end of a client, for those who wait for something that its stations do not know.
+#[derive(Clone)]
+pub struct Closing(Arc<Sleepers>);
+
+/// One of those who wait. It is no longer woken when this is dropped.
+pub struct Awaiting {
+    sleepers: Arc<Sleepers>,
+    listed: Listed,
+}
+
+impl Closing {
+    pub(crate) fn of(sleepers: &Arc<Sleepers>) -> Self {
+        Self(Arc::clone(sleepers))
+    }
+
+    /// Has somebody woken who waits for something of this name: when the client is closed, and when a latch of this name may have
+    /// changed.
+    #[must_use = "nobody is woken once this is dropped"]
+    pub fn wakes(&self, name: &LockName, whom: Weak<dyn Wake>) -> Awaiting {
+        Awaiting { sleepers: Arc::clone(&self.0), listed: self.0.add(name, whom) }
+    }
+}
+
+impl Awaiting {
+    /// Whether the client is closed.
+    pub fn is_over(&self) -> bool {
+        self.sleepers.is_closed()
+    }
+}
+
+impl Drop for Awaiting {
+    fn drop(&mut self) {
+        self.sleepers.remove(&self.listed);
+    }
+}
+
+impl fmt::Debug for Closing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Closing").field(&self.0.is_closed()).finish()
+    }
+}
+
+impl fmt::Debug for Awaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Awaiting").field(&self.listed).finish()
+    }
+}
 
 impl Sleepers {
     /// Lists a sleeper until it is removed.
-    pub(crate) fn add(&self, name: &LockName, whom: Weak<dyn Wake>) -> Listed {
+    fn add(&self, name: &LockName, whom: Weak<dyn Wake>) -> Listed {
         let mut inner = self.lock();
         inner.count += 1;
         let listed = (name.clone(), inner.count);
@@ -44,7 +93,7 @@ impl Sleepers {
         listed
     }
 
-    pub(crate) fn remove(&self, listed: &Listed) {
+    fn remove(&self, listed: &Listed) {
         self.lock().by_name.remove(listed);
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Certainty, Event, EventSink, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
+use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
 use crate::clock::Clock;
 use crate::host::secret;
@@ -20,8 +20,8 @@ pub struct Stations<D: Driver> {
     ports: Arc<Ports<D>>,
     floor: Floor,
     sites: Sharded<Sites<D>>,
-    /// Those who wait for latches.
-    pub(crate) sleepers: Sleepers,
+    /// Those who wait for what no station knows.
+    pub(crate) sleepers: Arc<Sleepers>,
 }
 
 /// Some of them.
@@ -131,7 +131,14 @@ impl<D: Driver> Listener for Stations<D> {
 
     fn release_unknown(&self, lease: Lease) {
         let Lease { name, owner, terms, .. } = lease;
-        let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
+        let request = ReleaseRequest {
+            name,
+            owner,
+            terms,
+            certainty: Certainty::Answered,
+            keep: None,
+            evidence: Evidence::Nothing,
+        };
         self.ports.driver.release(request, self.ports.policy.within(terms.ttl));
     }
 }

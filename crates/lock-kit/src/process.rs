@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use lock_core::{Location, LockName};
-use lock_host::Member;
+use lock_core::{AcquireError, Location, LockName};
+use lock_host::{Awaiting, Member, Wake};
 
 static LINES: Mutex<Lines> = Mutex::new(Lines { last: 0, all: BTreeMap::new() });
 
@@ -28,14 +28,48 @@ enum Key {
 /// A place in the line for a lock. Dropping it leaves the line, or releases the lock.
 #[derive(Debug)]
 pub(crate) struct Place {
-    key: Key,
-    id: u64,
+    spot: Arc<Spot>,
+    /// The end of the client, which ends the wait as well.
+    client: Awaiting,
 }
 
 impl Place {
     /// Joins the line for this lock.
     pub(crate) fn join(lock: &Member) -> Self {
-        let key = lock.location.clone().map_or_else(|| Key::Named(lock.name.clone()), Key::At);
+        let spot = Arc::new(Spot::join(lock.location.clone().map_or_else(|| Key::Named(lock.name.clone()), Key::At)));
+        let whom: Arc<dyn Wake> = Arc::<Spot>::clone(&spot);
+        let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+        Self { spot, client }
+    }
+
+    /// Whether it is the first one.
+    pub(crate) fn is_first(&self) -> bool {
+        self.spot.is_first()
+    }
+
+    /// Ready once it is the first one. The waker is woken then, and when the client is closed.
+    ///
+    /// # Errors
+    /// `Closed` if the client is closed before.
+    pub(crate) fn poll_first(&self, waker: &Waker) -> Poll<Result<(), AcquireError>> {
+        match self.spot.poll_first(waker) {
+            Poll::Ready(()) => Poll::Ready(Ok(())),
+            // Looked at last: a client that is closed later wakes the waker.
+            Poll::Pending if self.client.is_over() => Poll::Ready(Err(AcquireError::Closed)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Where it is in the line.
+#[derive(Debug)]
+struct Spot {
+    key: Key,
+    id: u64,
+}
+
+impl Spot {
+    fn join(key: Key) -> Self {
         let mut lines = lines();
         lines.last += 1;
         let id = lines.last;
@@ -43,13 +77,12 @@ impl Place {
         Self { key, id }
     }
 
-    /// Whether it is the first one.
-    pub(crate) fn is_first(&self) -> bool {
+    fn is_first(&self) -> bool {
         lines().all.get(&self.key).is_some_and(|line| line.keys().next() == Some(&self.id))
     }
 
-    /// The same; if it is not the first one, the waker is woken once it is.
-    pub(crate) fn poll_first(&self, waker: &Waker) -> Poll<()> {
+    /// Whether it is the first one. If not, the waker is woken once it is.
+    fn poll_first(&self, waker: &Waker) -> Poll<()> {
         let mut lines = lines();
         let Some(line) = lines.all.get_mut(&self.key) else { return Poll::Ready(()) };
         if line.keys().next() == Some(&self.id) {
@@ -73,10 +106,17 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Spot {
     fn drop(&mut self) {
         // Whatever is woken may join a line.
         self.leave().into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Wake for Spot {
+    fn wake(&self) {
+        let waker = lines().all.get(&self.key).and_then(|line| line.get(&self.id)?.clone());
+        waker.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -86,28 +126,22 @@ fn lines() -> MutexGuard<'static, Lines> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::task::Wake;
+    use std::task;
 
     use super::*;
 
     #[derive(Default)]
     struct Count(AtomicU32);
 
-    impl Wake for Count {
+    impl task::Wake for Count {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn join(lock: &str) -> Place {
-        let key = Key::Named(lock.parse().unwrap());
-        let mut lines = lines();
-        lines.last += 1;
-        let id = lines.last;
-        lines.all.entry(key.clone()).or_default().insert(id, None);
-        Place { key, id }
+    fn join(lock: &str) -> Spot {
+        Spot::join(Key::Named(lock.parse().unwrap()))
     }
 
     #[test]

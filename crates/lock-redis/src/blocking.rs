@@ -67,7 +67,7 @@ impl Redis {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let stack = Stack::new(client, Role::Alone);
+        let stack = Stack::new(client, Role::Alone(config.failover()));
         let server_info = stack.greet(Span::from_now(CONNECT_WITHIN));
         let server_info = server_info.map_err(|failure| failed(explain(stack.client(), failure)))?;
         let warnings = warnings(config, &server_info);
@@ -131,14 +131,14 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let Heard { reply, server_info } = self.evaluate(question, span)?;
+        let Heard { reply, server_info } = self.evaluate(question, span, first)?;
         let broke = |error| classify(self.wire.asked(span.within), &error).at(|| server_info.incarnation());
         question.read(Line { wire: &self.wire, server_info: &server_info, first }, reply.map_err(broke)?)
     }
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again.
-    fn evaluate<Q: Question>(&self, question: &Q, span: Span) -> Result<Heard, Failure> {
-        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first: None });
+    fn evaluate<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
+        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
         let heard = ask(&call)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {

@@ -7,6 +7,7 @@ use lock_core::node::Ask;
 use lock_core::{Claim, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
+use crate::failover::Failover;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
 use crate::verbs::Renewal;
@@ -44,6 +45,7 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     membership: Membership::OnItsOwn,
     replicas: 0,
     counting: Counting::Stored,
+    failover: Failover::UNHEEDED,
 };
 
 /// Makes the commands for one server.

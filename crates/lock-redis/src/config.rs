@@ -3,18 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Invalid, Prefix, parse_duration};
+use lock_core::{Invalid, Prefix, Ttl, parse_duration};
 use redis::{ConnectionInfo, IntoConnectionInfo};
 use serde::Deserialize;
 use url::Url;
 
 use crate::classify::words;
+use crate::failover::{Failover, OnFailover};
 use crate::replicas::Replicas;
 use crate::url_parts::{check_parts, is_socket, positive, protocol, redacted, refuse, unreadable};
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout` and `replicas`. `Debug` hides user and password.
+/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
+/// and password.
 ///
 /// ```
 /// # use lock_redis::RedisConfig;
@@ -33,6 +35,7 @@ pub struct RedisConfig {
     op_timeout: Option<Duration>,
     eviction: Eviction,
     replicas: Option<Replicas>,
+    failover: Failover,
 }
 
 /// How to treat a server that may drop locks when its memory is full.
@@ -53,6 +56,8 @@ struct Table {
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
     replicas: Option<Replicas>,
+    failover: Option<OnFailover>,
+    max_ttl: Option<Ttl>,
 }
 
 impl RedisConfig {
@@ -62,6 +67,10 @@ impl RedisConfig {
     ///
     /// `replicas=2` is for a server with replicas, one of which may replace it: a grant or a renewal counts once so many of
     /// them have acknowledged it. With fewer, nobody is granted a lock, and holders lose theirs when their leases end.
+    ///
+    /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
+    /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
+    /// it is set. The default is `failover=grant`. `docs/guarantees.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -86,11 +95,15 @@ impl RedisConfig {
         let protocol = protocol(own.protocol.as_deref())?;
         let eviction = eviction(own.eviction.as_deref())?;
         let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
+        let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
+        let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
+        let failover =
+            Failover::by_default(OnFailover::Grant).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas })
+        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas, failover })
     }
 
     /// The prefix of lock names, if there is one.
@@ -110,6 +123,20 @@ impl RedisConfig {
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
         &self.server
+    }
+
+    /// What to do with free locks if the server may have forgotten leases.
+    pub fn on_failover(&self) -> OnFailover {
+        self.failover.on()
+    }
+
+    /// The longest ttl: longer ones are refused. `None` if any ttl is allowed.
+    pub fn max_ttl(&self) -> Option<Duration> {
+        self.failover.max_ttl()
+    }
+
+    pub(crate) fn failover(&self) -> Failover {
+        self.failover
     }
 
     pub(crate) fn eviction(&self) -> Eviction {
@@ -141,16 +168,17 @@ impl TryFrom<Table> for RedisConfig {
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
         let mut config = Self::from_url(&table.url)?;
-        let twice = |what| refuse(&config.shown, format!("{what} is given in the URL and beside it"), "give it once");
         if table.prefix.is_some() && config.prefix().is_some() {
-            return Err(twice("prefix"));
+            return Err(twice(&config.shown, "prefix"));
         }
         if table.op_timeout.is_some() && config.op_timeout.is_some() {
-            return Err(twice("op_timeout"));
+            return Err(twice(&config.shown, "op_timeout"));
         }
         if table.replicas.is_some() && config.replicas.is_some() {
-            return Err(twice("replicas"));
+            return Err(twice(&config.shown, "replicas"));
         }
+        let failover = config.failover.with(table.failover, table.max_ttl);
+        config.failover = failover.map_err(|what| twice(&config.shown, what))?;
         if let Some(prefix) = table.prefix {
             config.prefix = prefix.parse()?;
         }
@@ -158,6 +186,10 @@ impl TryFrom<Table> for RedisConfig {
         config.replicas = table.replicas.or(config.replicas);
         Ok(config)
     }
+}
+
+fn twice(shown: &str, what: &str) -> Invalid {
+    refuse(shown, format!("{what} is given in the URL and beside it"), "give it once")
 }
 
 fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
@@ -184,14 +216,16 @@ struct Own {
     protocol: Option<String>,
     eviction: Option<String>,
     replicas: Option<String>,
+    failover: Option<String>,
+    max_ttl: Option<String>,
 }
 
 fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
-        "prefix, op_timeout, protocol, eviction, replicas, db, user, pass"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass"
     } else {
-        "prefix, op_timeout, protocol, eviction, replicas"
+        "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl"
     };
     let mut own = Own::default();
     let mut rest = url.clone();
@@ -203,6 +237,8 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "protocol" => &mut own.protocol,
             "eviction" => &mut own.eviction,
             "replicas" => &mut own.replicas,
+            "failover" => &mut own.failover,
+            "max_ttl" => &mut own.max_ttl,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
@@ -258,7 +294,7 @@ mod tests {
         for (url, expected) in [
             (
                 "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas",
+                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl",
             ),
             ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
             ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
@@ -269,6 +305,8 @@ mod tests {
             ("redis://u:sesame@h/?protocol=3", "write resp2"),
             ("redis://u:sesame@h/?eviction=no", "write allow"),
             ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
+            ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
+            ("redis://u:sesame@h/?max_ttl=soon", "soon"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),
@@ -291,7 +329,7 @@ mod tests {
             ("sesame", "hidden"),
             (
                 "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, replicas, db, user, pass",
+                "allowed: prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass",
             ),
         ] {
             let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
@@ -318,7 +356,12 @@ mod tests {
         assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
         assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().replicas().unwrap().get(), 2);
         assert!(!format!("{config:?}").contains("sesame"));
+        let dwelling = read(r#"{"url":"redis://h?max_ttl=6s","failover":"dwell"}"#).unwrap();
+        assert_eq!((dwelling.on_failover(), dwelling.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
+        assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Grant, None));
         for bad in [
+            r#"{"url":"redis://h?failover=dwell","failover":"dwell"}"#,
+            r#"{"url":"redis://h","failover":"maybe"}"#,
             r#"{"url":"redis://h","prefx":"shop"}"#,
             r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
             r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,

@@ -48,6 +48,8 @@ pub(crate) struct Failure {
     kind: ErrorKind,
     effect: Effect,
     message: Cow<'static, str>,
+    /// How long it lasts at most, if that is known.
+    lasts: Option<Duration>,
     remedy: Option<&'static str>,
     fate: Fate,
     /// The incarnation of the server behind the connection, if the connection broke during the request.
@@ -58,7 +60,8 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, effect, message: message.into(), remedy: None, fate: Fate::Keep, broke_at: None, other_use: None }
+        let (lasts, remedy, broke_at, other_use) = (None, None, None, None);
+        Self { kind, effect, message: message.into(), lasts, remedy, fate: Fate::Keep, broke_at, other_use }
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -117,6 +120,17 @@ impl Failure {
             format!("the pool leads to a different server or database from {server}"),
         )
         .remedy("give the URL of the pool's own server, with the number of its database")
+    }
+
+    /// The server may have forgotten leases, and grants no free lock for so long.
+    pub(crate) fn dwells(left: Option<Duration>) -> Self {
+        let message = "the server was promoted, was restarted or lost its data, so it may have forgotten locks that are still held; \
+                       it grants none";
+        // An upper bound that changes once a second.
+        let lasts = left.map(|left| Duration::from_secs(left.as_secs() + 1));
+        let failure = Self::new(ErrorKind::Unavailable, Effect::None, message);
+        Self { lasts, ..failure }
+            .remedy("wait; only if this deployment has never granted a lock, run: leasehold redis init URL")
     }
 
     /// The server's answer is none that our scripts give.
@@ -202,6 +216,7 @@ impl Failure {
             return error.of_operation(operation);
         }
         let error = BackendError::new(BACKEND, operation, self.kind, self.effect, self.message);
+        let error = self.lasts.into_iter().fold(error, BackendError::with_end);
         match self.remedy {
             Some(remedy) => error.with_remedy(remedy),
             None => error,

@@ -7,17 +7,18 @@ use crate::RedisConfig;
 use crate::classify::{STANDALONE, classify};
 use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
+use crate::failover::{Failover, GRACE};
 use crate::failure::Failure;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
-use crate::value::{COUNTER, INCARNATION, NODE};
-use crate::wire::{load, read};
+use crate::value::{COUNTER, DWELL, INCARNATION, LONGEST, NODE};
+use crate::wire::{load, read, to_millis};
 
 /// The role of a server for this client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The single Redis of a client: its counter is verified.
-    Alone,
+    /// The single Redis of a client, which treats its fail-overs like this: its counter is verified.
+    Alone(Failover),
     /// A node of a quorum: each of its requests says which run it is meant for.
     Node,
 }
@@ -26,7 +27,7 @@ impl Role {
     /// What a connection most likely needs.
     fn scripts(self) -> impl Iterator<Item = &'static Script> {
         let scripts: &'static [&'static Script] = match self {
-            Self::Alone => &script::OWN,
+            Self::Alone(_) => &script::OWN,
             Self::Node => &script::NODE,
         };
         scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
@@ -37,7 +38,7 @@ impl Role {
 const SECTIONS: [&str; 4] = ["server", "replication", "cluster", "memory"];
 
 impl ServerInfo {
-    fn read(server: &str, info: &str) -> Result<Self, Failure> {
+    fn read(role: Role, server: &str, info: &str) -> Result<Self, Failure> {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
@@ -45,7 +46,11 @@ impl ServerInfo {
         let alone = replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
-        Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting })
+        let failover = match role {
+            Role::Alone(failover) => failover,
+            Role::Node => Failover::UNHEEDED,
+        };
+        Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting, failover })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -72,8 +77,9 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
         greeting.cmd("SCRIPT").arg("EXISTS");
         scripts.iter().for_each(|script| _ = greeting.arg(script.hash()));
     }
-    if role == Role::Alone {
+    if matches!(role, Role::Alone(_)) {
         greeting.cmd("GET").arg(INCARNATION);
+        greeting.cmd("GET").arg(LONGEST);
         greeting.cmd("EXISTS").arg(NODE);
     }
     // A server of a cluster refuses the last one, and is recognized by what it reports about itself.
@@ -101,7 +107,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let sections = answers.by_ref().take(SECTIONS.len()).map(|answer| answer.and_then(read::<String>));
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
     check(role, server, &info)?;
-    let mut server_info = ServerInfo::read(server, &info)?;
+    let mut server_info = ServerInfo::read(role, server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let mut known: Vec<bool> = Vec::new();
     for _ in asked_together(role) {
@@ -109,8 +115,9 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     }
     let missing = role.scripts().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
     let verification = match role {
-        Role::Alone => {
-            let verification = verification(&server_info, read(answer()?)?);
+        Role::Alone(_) => {
+            let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };
+            let verification = verification(&server_info, &info, found);
             // It is needed only for a warning, so a client that may not ask goes without.
             if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
                 server_info.membership = Membership::InQuorum;
@@ -124,15 +131,26 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     Ok(Met { server_info, preparation: (!preparation.is_empty()).then_some(preparation) })
 }
 
-/// Verifies the counter against the server that was greeted, unless that was done before.
-fn verification(server_info: &ServerInfo, verified: Option<String>) -> Option<Cmd> {
-    let incarnation = server_info.incarnation();
-    if verified.as_ref() == Some(&incarnation) {
+/// What earlier clients wrote.
+struct Found {
+    /// The incarnation that was verified last.
+    verified: Option<String>,
+    /// The longest ttl that any of them uses, in milliseconds.
+    longest: Option<u64>,
+}
+
+/// Verifies the counter against the server that was greeted, and announces the longest ttl, unless that was done before.
+fn verification(server_info: &ServerInfo, info: &str, found: Found) -> Option<Cmd> {
+    let (incarnation, longest) = (server_info.incarnation(), to_millis(server_info.failover.longest()));
+    if found.verified.as_ref() == Some(&incarnation) && found.longest >= Some(longest) {
         return None;
     }
+    // A promotion leaves the name of the history before it as the second one.
+    let is_unpromoted = field(info, "master_replid2:").is_some_and(|name| name.bytes().all(|digit| digit == b'0'));
     let mut verify = redis::cmd("EVAL");
-    verify.arg(script::VERIFY.text()).arg(2).arg(COUNTER).arg(INCARNATION);
-    verify.arg(incarnation).arg(verified.unwrap_or_default());
+    verify.arg(script::VERIFY.text()).arg(4).arg(COUNTER).arg(INCARNATION).arg(DWELL).arg(LONGEST);
+    verify.arg(incarnation).arg(found.verified.unwrap_or_default());
+    verify.arg(if is_unpromoted { "unpromoted" } else { "promoted" }).arg(longest).arg(to_millis(GRACE));
     Some(verify)
 }
 
@@ -141,14 +159,14 @@ fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
     if field(info, "role:") == Some("slave") {
         let (kind, remedy) = match role {
             // It may be a primary again soon.
-            Role::Alone => (ErrorKind::Unavailable, "connect to the primary"),
+            Role::Alone(_) => (ErrorKind::Unavailable, "connect to the primary"),
             Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy));
     }
     if field(info, "cluster_enabled:") == Some("1") {
         let (kind, remedy) = match role {
-            Role::Alone => (ErrorKind::Unsupported, STANDALONE),
+            Role::Alone(_) => (ErrorKind::Unsupported, STANDALONE),
             Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy));
@@ -198,6 +216,8 @@ mod tests {
 
     use super::*;
 
+    const ALONE: Role = Role::Alone(Failover::UNHEEDED);
+
     fn met_as(role: Role, replaced: &str, by: &str) -> Result<ServerInfo, Failure> {
         let sections = [
             "# Server\r\nrun_id:ab12\r\n",
@@ -208,12 +228,12 @@ mod tests {
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
         let known = |group: &Vec<_>| Value::Array(vec![Value::Int(1); group.len()]);
         let known: Vec<_> = asked_together(role).iter().map(known).collect();
-        meet(role, "redis://h", [answers.to_vec(), known, vec![Value::Nil, Value::Int(0)]].concat())
+        meet(role, "redis://h", [answers.to_vec(), known, vec![Value::Nil, Value::Nil, Value::Int(0)]].concat())
             .map(|met| met.server_info)
     }
 
     fn met(replaced: &str, by: &str) -> Result<ServerInfo, Failure> {
-        met_as(Role::Alone, replaced, by)
+        met_as(ALONE, replaced, by)
     }
 
     #[test]
@@ -227,23 +247,11 @@ mod tests {
             assert_eq!(met(was, is).unwrap().evicts, None);
         }
         for (role, was, is, kind, told) in [
-            (
-                Role::Alone,
-                "role:master",
-                "role:slave",
-                ErrorKind::Unavailable,
-                "redis://h is a replica; connect to the",
-            ),
+            (ALONE, "role:master", "role:slave", ErrorKind::Unavailable, "redis://h is a replica; connect to the"),
             (Role::Node, "role:master", "role:slave", ErrorKind::Config, "redis://h is a replica; list a primary"),
-            (
-                Role::Alone,
-                "enabled:0",
-                "enabled:1",
-                ErrorKind::Unsupported,
-                "belongs to a cluster; give the URL of a stand",
-            ),
+            (ALONE, "enabled:0", "enabled:1", ErrorKind::Unsupported, "belongs to a cluster; give the URL of a stand"),
             (Role::Node, "enabled:0", "enabled:1", ErrorKind::Config, "redis://h belongs to a cluster; use standalone"),
-            (Role::Alone, "run_id", "id", ErrorKind::Unsupported, "redis://h reports no run_id in its INFO; use Redis"),
+            (ALONE, "run_id", "id", ErrorKind::Unsupported, "redis://h reports no run_id in its INFO; use Redis"),
         ] {
             let error = met_as(role, was, is).unwrap_err().into_error(Operation::Inspect);
             assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");

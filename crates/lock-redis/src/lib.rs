@@ -33,6 +33,7 @@ mod channel;
 mod classify;
 mod config;
 mod connect;
+mod failover;
 mod failure;
 mod greeting;
 mod latch;
@@ -66,6 +67,7 @@ mod wire;
 mod writes;
 
 pub use config::RedisConfig;
+pub use failover::OnFailover;
 
 /// What one Redis can grant.
 const MODES: &[lock_core::ModeKind] =

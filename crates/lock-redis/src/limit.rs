@@ -18,7 +18,7 @@ impl Question for &Request {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
-        let keys = [Key::Counter, keys.lock(), keys.queue(), keys.waiters(), keys.limits()];
+        let keys = [Key::Counter, server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters(), keys.limits()];
         let (act, limit) = match self.act {
             Act::Set(limit) => ("set", limit),
             Act::Look => ("look", self.known),

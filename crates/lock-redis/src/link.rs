@@ -222,7 +222,7 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
     let together = match role {
-        Role::Alone => TOGETHER_MAX,
+        Role::Alone(_) => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
     Ok(Live { batcher: Batcher::new(connection, together), server_info, subscription, silence })

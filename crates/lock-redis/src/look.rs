@@ -159,7 +159,7 @@ impl Question for Revocation<'_> {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, self.0);
-        let keys = [Key::Counter, keys.lock(), keys.queue(), keys.waiters()];
+        let keys = [Key::Counter, server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters()];
         Ok(Call::script(script::REVOKE.counting(server_info.counting), &keys).arg(self.1.get()))
     }
 

@@ -63,7 +63,7 @@ impl Redis {
         let client = Client::open(config.server().clone())
             .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
         let channel = Channel::new();
-        let link = Link::new(client, Role::Alone, channel.clone());
+        let link = Link::new(client, Role::Alone(config.failover()), channel.clone());
         let warnings = match link.live().await {
             Ok(live) => warnings(config, live.server_info()),
             Err(failure) => {
@@ -129,7 +129,7 @@ impl Redis {
         };
         let unanswered = link.begin(Arc::clone(&live), within);
         let mut handle = Handle::Own(live);
-        let reply = self.evaluate(&mut handle, question).await;
+        let reply = self.evaluate(&mut handle, question, None).await;
         unanswered.end();
         let first = self.read(question, handle, Some(reply?), within, None);
         self.repeat(question, Span::from_now(within), first).await
@@ -162,7 +162,7 @@ impl Redis {
         let mut handle = None;
         let asked = timeout_at(span.until.into(), async {
             let handle = handle.insert(self.source.checkout(question.operation()).await?);
-            self.evaluate(handle, question).await
+            self.evaluate(handle, question, first).await
         });
         let reply = asked.await.ok().transpose()?;
         let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
@@ -193,14 +193,15 @@ impl Redis {
         &self,
         handle: &mut Handle,
         question: &Q,
+        first: Option<&Failure>,
     ) -> Result<RedisResult<Value>, Failure> {
-        let call = question.call(self.line(handle))?;
+        let call = question.call(Line { first, ..self.line(handle) })?;
         let script = call.script;
         let outcome = handle.ask(call).await;
         let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
             return Ok(outcome);
         };
-        let again = question.call(self.line(handle))?;
+        let again = question.call(Line { first, ..self.line(handle) })?;
         // Boxed: most requests do not need this space.
         Ok(Box::pin(async {
             handle.ask(Call::plain(load(script))).await?;

@@ -59,19 +59,21 @@ fn numbered<'a>(calls: impl Iterator<Item = &'a Call>) -> Vec<usize> {
     calls.map(number).collect()
 }
 
-/// The script for many that a request can be a part of, and the key of its lock. The key before it is the same for all.
+/// The script for many that a request can be a part of, and the key of its lock. The keys before it are the same for all.
 fn for_many(call: &Call) -> Option<(&'static Many, &[u8])> {
-    Some((call.many?, call.parts().nth(1)?))
+    let many = call.many?;
+    Some((many, call.parts().nth(many.shared_keys)?))
 }
 
 /// One command for all requests of a run.
 pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
-    let arguments = 1 + many.keys;
+    let Many { shared_keys, keys, sent, .. } = *many;
+    let arguments = shared_keys + keys;
     let part = |index| calls.clone().filter_map(move |call| call.parts().nth(index));
     let mut command = redis::cmd("EVALSHA");
-    command.arg(many.script.hash()).arg(1 + calls.len() * many.sent);
-    part(0).take(1).for_each(|key| _ = command.arg(key));
-    (1..=many.sent).flat_map(part).for_each(|key| _ = command.arg(key));
+    command.arg(many.script.hash()).arg(shared_keys + calls.len() * sent);
+    (0..shared_keys).flat_map(|key| part(key).take(1)).for_each(|key| _ = command.arg(key));
+    (shared_keys..shared_keys + sent).flat_map(part).for_each(|key| _ = command.arg(key));
     for shared in arguments..arguments + many.shared {
         // Decimal numbers without leading zeros compare by length first.
         part(shared).max_by_key(|number| (number.len(), *number)).iter().for_each(|highest| _ = command.arg(highest));
@@ -94,10 +96,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use lock_core::{
-        Certainty, Claim, Fairness, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl, Width,
+        Certainty, Claim, Evidence, Fairness, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl,
+        Width,
     };
 
     use super::*;
+    use crate::failover::Failover;
     use crate::script::Counting;
     use crate::server_info::{Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
@@ -109,6 +113,7 @@ mod tests {
         membership: Membership::OnItsOwn,
         replicas: 0,
         counting: Counting::Stored,
+        failover: Failover::UNHEEDED,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
@@ -138,7 +143,7 @@ mod tests {
 
     fn release(name: &str, certainty: Certainty) -> Call {
         let Claim { name, owner, terms, .. } = claim(name);
-        asked(&ReleaseRequest { name, owner, terms, certainty, keep: None }, STORED)
+        asked(&ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing }, STORED)
     }
 
     /// The runs, with the requests by their numbers.
@@ -216,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_come_first_and_the_shared_one_once() {
+    fn the_keys_come_first_and_the_shared_ones_once() {
         let calls = [release("a", Certainty::Answered), release("b", Certainty::Answered)];
         let many = calls[0].many.unwrap();
         let command = together(many, calls.iter());
@@ -225,8 +230,8 @@ mod tests {
             String::from_utf8(word.to_vec()).unwrap()
         });
         let mine = format!("lh1:{}:", "07".repeat(16));
-        let keys = ["leasehold:counter", "a", "b", "leasehold:{a}:q", "leasehold:{b}:q"];
-        let expected = [&["EVALSHA", many.script.hash(), "5"][..], &keys, &[&mine, &mine]].concat();
+        let keys = ["leasehold:counter", "leasehold:no-dwell", "a", "b", "leasehold:{a}:q", "leasehold:{b}:q"];
+        let expected = [&["EVALSHA", many.script.hash(), "6"][..], &keys, &[&mine, &mine]].concat();
         assert_eq!(words.collect::<Vec<_>>(), expected);
     }
 
@@ -237,8 +242,8 @@ mod tests {
         let calls = [with_floor("a", 9), acquire("b"), with_floor("c", 1000), with_floor("d", 999)];
         let command = together(calls[0].many.unwrap(), calls.iter());
         let words: Vec<_> = command.args_iter().collect();
-        assert_eq!(words.len(), 3 + 1 + 4 * 3 + 1 + 4 * 2);
-        assert!(matches!(words[3 + 1 + 4 * 3], redis::Arg::Simple(b"1000")));
+        assert_eq!(words.len(), 3 + 2 + 4 * 3 + 2 + 4 * 2);
+        assert!(matches!(words[3 + 2 + 4 * 3], redis::Arg::Simple(b"1000")));
     }
 
     #[test]

@@ -19,10 +19,12 @@ pub(crate) struct Script {
 
 /// A script that runs one verb for several locks, and replies with a list: one reply for each lock.
 ///
-/// Its first key is the shared one; then come the keys of all locks, then the next kind of key for all locks, and so on.
+/// Its first keys are the shared ones; then come the keys of all locks, then the next kind of key for all locks, and so on.
 /// Its arguments are the shared ones, and then the others, lock by lock.
 pub(crate) struct Many {
     pub(crate) script: Script,
+    /// How many of the first keys are shared.
+    pub(crate) shared_keys: usize,
     /// How many keys of each lock the script for one lock gets, and how many of them this script gets.
     pub(crate) keys: usize,
     pub(crate) sent: usize,
@@ -85,7 +87,12 @@ macro_rules! text {
 /// The text of a script that draws tokens.
 macro_rules! drawing_text {
     ($counting:literal, $($part:literal),+) => {
-        concat!("local counter, counting, LAST_TOKEN = KEYS[1], '", $counting, "', 9007199254740991\n", text!($($part),+))
+        concat!(
+            "local counter, dwell, lasts, counting, LAST_TOKEN = KEYS[1], KEYS[2], nil, '",
+            $counting,
+            "', 9007199254740991\n",
+            text!($($part),+)
+        )
     };
 }
 
@@ -111,16 +118,16 @@ macro_rules! with_many {
     }};
 }
 
-/// Asks for a lease. Keys: counter, lock, tombstone, queue, waiters, numbers. Arguments: floor, `lh1:OWNER:`, and in
-/// one ttl (ms), width, channel (empty if the claim does not queue) and note.
+/// Asks for a lease. Keys: counter, dwell, lock, tombstone, queue, waiters, numbers. Arguments: floor, how long a dwell lasts if the
+/// counter is missing (ms), `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim does not queue) and note.
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel, or `otherkind` and the
-/// limit that is in use.
+/// limit that is in use, or `dwells` and for how long (ms) no free lock is granted.
 pub(crate) static ACQUIRE: Drawing = drawing!(
-    "claim", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
-    many { keys: 5, sent: 3, shared: 1 }:
-    "claims", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
+    "claim", "clock", "place", "members", "dwell", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
+    many { shared_keys: 2, keys: 5, sent: 3, shared: 2 }:
+    "claims", "clock", "place", "members", "dwell", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
     "claims_left"
 );
 
@@ -130,37 +137,50 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
 /// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
 /// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
 /// mean that the claim asks for more permits than there are.
-pub(crate) static SHARE: Drawing =
-    drawing!("share", "clock", "place", "members", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "shared");
+pub(crate) static SHARE: Drawing = drawing!(
+    "share",
+    "clock",
+    "place",
+    "members",
+    "dwell",
+    "queue",
+    "sharing",
+    "sweep",
+    "queue_up",
+    "acquire_shared",
+    "shared"
+);
 
-/// Asks for a lease that ends another one of the same client. Keys: counter, lock, tombstone, queue, waiters, tombstone of
-/// the other owner. Arguments: floor, `lh1:OWNER:`, terms as for an acquire, limit, `lh1:OTHER:`, life of the tombstone (ms).
+/// Asks for a lease that ends another one of the same client. Keys: counter, dwell, lock, tombstone, queue, waiters, tombstone
+/// of the other owner. Arguments: those of an acquire, limit, `lh1:OTHER:`, life of the tombstone (ms).
 ///
 /// Answers like a claim for a lease that others may share; never `queued`.
-pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "replace");
+pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "replace");
 
-/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, lock, queue, waiters and, if
-/// a claim may still arrive, tombstone; with one, it is not for many. Arguments: `lh1:OWNER:`, life of the tombstone (ms).
+/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock, queue, waiters
+/// and, if a claim may still arrive, tombstone. Arguments: `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and life of
+/// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over.
+///
 /// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
-    "part", "clock", "place", "members", "queue", "sharing", "give_up", "release";
-    many { keys: 3, sent: 2, shared: 0 }:
-    "releases", "clock", "place", "members", "queue", "sharing", "give_up", "guarded", "releases_left"
+    "part", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "release";
+    many { shared_keys: 2, keys: 3, sent: 2, shared: 0 }:
+    "releases", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 
 /// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: `lh1:OWNER:`,
 /// `lh1:KEPT:`, how long (ms), life of the tombstone (ms). Answers 1 for a hold, and for a lock that is kept already, 2 for a
 /// place, 0 for none of them.
-pub(crate) static KEEP: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "give_up", "keep");
+pub(crate) static KEEP: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "give_up", "keep");
 
-/// Sets the limit of a semaphore, or looks at it. Keys: counter, lock, queue, waiters, the limit that was set. Arguments: `set` or
+/// Sets the limit of a semaphore, or looks at it. Keys: counter, dwell, lock, queue, waiters, the limit that was set. Arguments: `set` or
 /// `look`, the limit that the client knows, the new one, and how long to remember it (ms).
 ///
 /// Answers `usage`, the limit in force and how many permits are held, or `otherkind` and the limit that is in use.
-pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "limit");
+pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "limit");
 
-/// Ends the lease that spans a token. Keys: counter, lock, queue, waiters. Arguments: token. Answers 1 or 0.
-pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "queue", "sharing", "revoke");
+/// Ends the lease that spans a token. Keys: counter, dwell, lock, queue, waiters. Arguments: token. Answers 1 or 0.
+pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "revoke");
 
 /// Renews leases. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms).
 /// Answers the numbers of those that are lost, from 1.
@@ -189,8 +209,10 @@ pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", 
 /// nobody listens on the channel.
 pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 
-/// Verifies the counter for an incarnation of the server. Keys: counter, marker. Arguments: the incarnation, and the
-/// marker as it was read; only that one is replaced. Answers 1 if the counter was raised to the clock.
+/// Verifies the counter for an incarnation of the server, and begins a dwell if leases may have been forgotten. Keys: counter,
+/// marker, dwell, longest ttl. Arguments: the incarnation; the marker as it was read, and only that one is replaced; `unpromoted` if
+/// the history has no second name, or anything else; the longest ttl of this client, and how much longer a dwell lasts (ms).
+/// Answers 1 if the marker was of another incarnation.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
 /// The scripts that our connections load on connecting: what they most likely need.

@@ -1,5 +1,6 @@
 //! What a client knows about the server at the other end of a connection.
 
+use crate::failover::Failover;
 use crate::script::Counting;
 
 /// Whether a server belongs to a quorum.
@@ -26,6 +27,8 @@ pub(crate) struct ServerInfo {
     pub(crate) replicas: u32,
     /// How tokens are drawn over this connection.
     pub(crate) counting: Counting,
+    /// What this client does if the server may have forgotten leases.
+    pub(crate) failover: Failover,
 }
 
 impl ServerInfo {
@@ -38,6 +41,7 @@ impl ServerInfo {
         membership: Membership::OnItsOwn,
         replicas: 0,
         counting: Counting::Clock,
+        failover: Failover::UNHEEDED,
     };
 
     /// What a counter is verified for: one history of one run.

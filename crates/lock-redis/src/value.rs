@@ -12,6 +12,12 @@ const LAYOUT: &str = "lh1:";
 pub(crate) const COUNTER: &str = "leasehold:counter";
 /// The marker: the incarnation of the server that the counter was last verified for.
 pub(crate) const INCARNATION: &str = "leasehold:incarnation";
+/// As long as it is there, clients that heed it are granted no free lock.
+pub(crate) const DWELL: &str = "leasehold:dwell";
+/// What other clients pass in its place. It is never written.
+const NO_DWELL: &str = "leasehold:no-dwell";
+/// The longest ttl that any client uses, in milliseconds.
+pub(crate) const LONGEST: &str = "leasehold:max_ttl";
 
 /// What a node of a quorum knows about itself.
 pub(crate) const NODE: &str = "leasehold:node";
@@ -53,6 +59,10 @@ pub(crate) struct Keys<'a>(&'a Prefix, &'a LockName);
 pub(crate) enum Key<'a> {
     /// The one counter of all locks.
     Counter,
+    /// What keeps free locks from being granted while it is there.
+    Dwell,
+    /// A key that is never there.
+    NoDwell,
     /// The lock itself.
     Lock(Keys<'a>),
     /// The owners that wait.
@@ -148,6 +158,8 @@ impl fmt::Display for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Counter => f.write_str(COUNTER),
+            Self::Dwell => f.write_str(DWELL),
+            Self::NoDwell => f.write_str(NO_DWELL),
             Self::Lock(keys) => keys.fmt(f),
             Self::Queue(keys) => keys.beside(f, &["q"]),
             Self::Waiters(keys) => keys.beside(f, &["w"]),

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fairness, Fenced, FencingToken, Lease, Mode, Operation, Queueing, ReleaseRequest,
-    Released, Renewed, Slots, Terms, TokenRange,
+    Answer, Certainty, Claim, Evidence, Fairness, Fenced, FencingToken, Lease, Mode, Operation, Queueing,
+    ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange,
 };
 use redis::Value;
 
 use crate::channel::Channel;
+use crate::failover::OnFailover;
 use crate::failure::Failure;
 use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
@@ -34,6 +35,7 @@ impl Question for &Claim {
     }
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
+        server_info.failover.check(self.terms.ttl)?;
         let keys = Keys::of(&wire.prefix, &self.name);
         let channel = match (self.queueing, &wire.channel) {
             (Queueing::Unwanted, _) => "",
@@ -43,24 +45,25 @@ impl Question for &Claim {
         let asked = |script: &'static Drawing, keys: &[Key<'_>]| {
             Call::script(script.counting(server_info.counting), keys)
                 .arg(self.floor.map_or(0, FencingToken::get))
+                .arg(to_millis(server_info.failover.dwell()))
                 .arg(of_owner(self.owner))
                 .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()))
         };
         let (mode, tombstone) = (self.terms.mode, keys.tombstone(self.owner));
-        let [lock, queue, waiters, numbers] = [keys.lock(), keys.queue(), keys.waiters(), keys.numbers()];
+        let [dwell, lock, queue, waiters] = [server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters()];
         Ok(match self.replaces {
             Some(old) => {
-                let keys = [Key::Counter, lock, tombstone, queue, waiters, keys.tombstone(old)];
+                let keys = [Key::Counter, dwell, lock, tombstone, queue, waiters, keys.tombstone(old)];
                 let life = tombstone_life(self.terms);
                 asked(&script::REPLACE, &keys).arg(limit_of(mode)).arg(of_owner(old)).arg(life)
             }
             None if mode == Mode::Exclusive => {
-                asked(&script::ACQUIRE, &[Key::Counter, lock, tombstone, queue, waiters, numbers])
+                asked(&script::ACQUIRE, &[Key::Counter, dwell, lock, tombstone, queue, waiters, keys.numbers()])
             }
             None => {
-                let [holders, leases] = [keys.holders(), keys.leases()];
-                let keys = [Key::Counter, lock, tombstone, queue, waiters, numbers, holders, leases, keys.limits()];
-                let call = asked(&script::SHARE, &keys).arg(limit_of(mode));
+                let [numbers, holders, leases, limits] = [keys.numbers(), keys.holders(), keys.leases(), keys.limits()];
+                let all = [Key::Counter, dwell, lock, tombstone, queue, waiters, numbers, holders, leases, limits];
+                let call = asked(&script::SHARE, &all).arg(limit_of(mode));
                 match self.fairness {
                     Fairness::Fair => call,
                     Fairness::Barging => call.arg("barging"),
@@ -74,6 +77,11 @@ impl Question for &Claim {
             return fresh_grant(self, low).ok_or_else(Failure::strange_answer);
         }
         let parts: Vec<Value> = read(reply)?;
+        if let [Value::BulkString(word), Value::Int(left)] = parts.as_slice()
+            && word == b"dwells"
+        {
+            return Err(Failure::dwells(remaining(*left)));
+        }
         if let [Value::BulkString(word), Value::Int(limit)] = parts.as_slice() {
             return Err(refused(self.terms.mode, word, *limit).unwrap_or_else(Failure::strange_answer));
         }
@@ -215,22 +223,26 @@ impl Question for &ReleaseRequest {
         Operation::Release
     }
 
-    fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
+    fn call(&self, Line { wire, server_info, first }: Line<'_>) -> Result<Call, Failure> {
         let keys = Keys::of(&wire.prefix, &self.name);
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
         let script = script.counting(server_info.counting);
-        let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
+        let [dwell, lock, queue, waiters] = [server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters()];
         let call = match self.certainty {
-            Certainty::Answered => Call::script(script, &[Key::Counter, lock, queue, waiters]),
+            Certainty::Answered => Call::script(script, &[Key::Counter, dwell, lock, queue, waiters]),
             Certainty::Unknown => {
                 let tombstone = keys.tombstone(self.owner);
-                Call::script(script, &[Key::Counter, lock, queue, waiters, tombstone]).alone()
+                Call::script(script, &[Key::Counter, dwell, lock, queue, waiters, tombstone]).alone()
             }
         };
+        // The first attempt may have handed the lock over, at a server whose data is lost.
+        let evidence = if first.is_some() { Evidence::Nothing } else { self.evidence };
         let call = call.arg(of_owner(self.owner));
-        let call = match self.keep {
-            Some(time) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
-            None => call,
+        let call = match (self.keep, self.certainty, server_info.failover.on(), evidence) {
+            (Some(time), ..) => call.arg(of_owner(self.owner.kept())).arg(keep_for(time)),
+            (None, _, OnFailover::Dwell, Evidence::Nothing) => call.alone().arg("doubtful"),
+            (None, Certainty::Unknown, ..) => call.arg("valid"),
+            (None, Certainty::Answered, ..) => call,
         };
         Ok(match self.certainty {
             Certainty::Answered => call,
@@ -300,6 +312,7 @@ mod tests {
     use lock_core::{Fairness, Note, Owner, Prefix, Slots, Terms, Ttl, Width};
 
     use super::*;
+    use crate::failover::Failover;
     use crate::script::Counting;
     use crate::server_info::{Membership, ServerInfo};
     use crate::wire::Wire;
@@ -309,7 +322,8 @@ mod tests {
             Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
         let (run_id, replid) = (String::new(), String::new());
         let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
-        let server_info = ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting };
+        let failover = Failover::UNHEEDED;
+        let server_info = ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting, failover };
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 

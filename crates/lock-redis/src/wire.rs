@@ -192,7 +192,7 @@ pub(crate) trait Question {
     /// What is being done, for errors.
     fn operation(&self) -> Operation;
 
-    /// The command that asks.
+    /// The command that asks; for a retry, the line says how the first attempt failed.
     fn call(&self, line: Line<'_>) -> Result<Call, Failure>;
 
     /// Reads the reply.

@@ -15,7 +15,7 @@ use super::refusing::away;
 use super::tenure::Tenure;
 use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Moment, Operation, Refusal,
+    Ability, AcquireError, Answer, BackendError, Certainty, Effect, ErrorKind, Evidence, Moment, Operation, Refusal,
     ReleaseRequest, Ticket,
 };
 
@@ -179,7 +179,13 @@ impl Station {
         let (name, owner, terms, certainty) =
             (self.name.clone(), adoption.owner, adoption.terms(), adoption.certainty());
         if certainty == Certainty::Unknown {
-            self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None }, Of::Adopted, None);
+            let evidence = Evidence::Nothing;
+            self.release(
+                now,
+                ReleaseRequest { name, owner, terms, certainty, keep: None, evidence },
+                Of::Adopted,
+                None,
+            );
         }
     }
 

@@ -9,8 +9,8 @@ use super::pending::Of;
 use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
-    Answer, BackendError, Capabilities, Certainty, Effect, FencingToken, Keep, Lease, LossReason, Mode, Moment, Owner,
-    ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
+    Answer, BackendError, Capabilities, Certainty, Effect, Evidence, FencingToken, Keep, Lease, LossReason, Mode,
+    Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -154,13 +154,16 @@ impl Station {
         self.outbox.push_back(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
-        let request = ReleaseRequest { name, owner, terms, certainty, keep };
+        // A lease that was adopted may have been adopted twice, if the store has forgotten the first time.
+        let is_valid = turn.is_some() && now < tenure.until && !tenure.adopted;
+        let evidence = if is_valid { Evidence::ValidHold } else { Evidence::Nothing };
+        let request = ReleaseRequest { name, owner, terms, certainty, keep, evidence };
         self.others_may_be_served(now);
         let (of, of_two) = if tenure.adopted { (Of::Adopted, Of::OneOfTwoAdopted) } else { (Of::Lease, Of::OneOfTwo) };
         let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
             return self.release(now, request, of, turn);
         };
-        let request = ReleaseRequest { certainty: Certainty::Unknown, ..request };
+        let request = ReleaseRequest { certainty: Certainty::Unknown, evidence: Evidence::Nothing, ..request };
         self.release(now, request.clone(), of_two, None);
         let (owner, terms) = (new.owner, new.terms);
         self.release(now, ReleaseRequest { owner, terms, ..request }, of_two, turn);

@@ -64,12 +64,14 @@ impl Station {
     /// A request that may succeed later has failed. Rejects those that do not wait for that: of the waiter with this turn, and of
     /// those that have no quest of their own.
     pub(super) fn fail_impatient(&mut self, now: Moment, own: Option<TurnId>, error: &BackendError) {
-        let failing_since = *self.failing_since.get_or_insert(now);
+        // A store that says when it will grant again is not away.
+        self.failing_since = error.end().is_none().then(|| self.failing_since.unwrap_or(now));
+        let failing_since = self.failing_since;
         let is_served = |turn| own == Some(turn) || self.quests.iter().all(|quest| quest.turn != Some(turn));
         let impatient = self.line.take_impatient(is_served);
         let gives_up = |waiter: &Waiter| {
-            let since = failing_since.max(waiter.since);
-            is_served(waiter.join.turn) && waiter.join.gives_up_after(now.since(since), &self.policy)
+            let is_over = |since: Moment| waiter.join.gives_up_after(now.since(since.max(waiter.since)), &self.policy);
+            is_served(waiter.join.turn) && failing_since.is_some_and(is_over)
         };
         let failing = self.line.take_failing(gives_up);
         self.refuse(turns(impatient), &Refusal::Error(error.clone().into()));

@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::quest::{Place, Quest};
 use super::tenure::Tenure;
 use crate::policy::{QUESTS_MAX, pace};
-use crate::{BackendError, Mode, Moment, ReleaseRequest, Released};
+use crate::{BackendError, Evidence, Mode, Moment, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
@@ -81,7 +81,8 @@ impl Station {
     /// Has the store release what it may keep for a quest: a place, a grant, or a claim that may still be under way.
     pub(super) fn part(&mut self, now: Moment, quest: &Quest) {
         let (name, owner, terms, certainty) = (self.name.clone(), quest.owner, quest.terms, quest.certainty());
-        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None }, Of::Claim, None);
+        let evidence = Evidence::Nothing;
+        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None, evidence }, Of::Claim, None);
     }
 
     /// Has the store release what an owner has there; `turn` gets the outcome of the first try.
@@ -95,6 +96,9 @@ impl Station {
 
     fn send(&mut self, now: Moment, mut pending: PendingRelease) {
         pending.request.keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
+        if pending.tries > 0 {
+            pending.request.evidence = Evidence::Nothing;
+        }
         pending.progress = self.run(now, Request::Release(pending.request.clone()), pending.request.terms);
         self.pending_releases.push(pending);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::{Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -159,7 +159,10 @@ fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<(
         let waker = waker.clone();
         cancel.watch(move || waker.wake())
     });
-    while place.poll_first(&waker).is_pending() {
+    loop {
+        if let Poll::Ready(turn) = place.poll_first(&waker) {
+            return turn;
+        }
         if cancel.is_some_and(CancelToken::is_cancelled) {
             return Err(AcquireError::Cancelled);
         }
@@ -169,7 +172,6 @@ fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<(
             None => thread::park(),
         }
     }
-    Ok(())
 }
 
 /// Wakes a thread that waits for its turn.

@@ -135,11 +135,8 @@ impl Degrading {
 async fn in_turn(wish: &Wish, place: &Place) -> Result<(), AcquireError> {
     let turn = poll_fn(|context| place.poll_first(context.waker()));
     match wish.left() {
-        Some(left) => tokio::time::timeout(left, turn).await.map_err(|_| wish.timed_out(None)),
-        None => {
-            turn.await;
-            Ok(())
-        }
+        Some(left) => tokio::time::timeout(left, turn).await.unwrap_or_else(|_| Err(wish.timed_out(None))),
+        None => turn.await,
     }
 }
 

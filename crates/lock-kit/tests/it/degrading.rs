@@ -196,6 +196,25 @@ async fn tasks_and_threads_share_one_line() {
     assert_eq!(while_time_passes(&bench, Duration::from_millis(20), waiting).await.unwrap(), Scope::Store);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn close_ends_the_wait_for_another_guard_of_this_process() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (holder, locks, threads) = (bench.tokio(), bench.tokio(), bench.plain());
+    let (by_task, by_thread) = (locks.degrading("a"), blocking::Kit::degrading(&threads, "a"));
+    let guard = holder.degrading("a").acquire().await.unwrap();
+    let task = tokio::spawn(async move { by_task.acquire().await.map(drop) });
+    let thread = spawn_blocking(move || by_thread.acquire().map(drop));
+    // Long enough for both to wait, as a rule.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!task.is_finished() && !thread.is_finished());
+    locks.close().await;
+    threads.close();
+    until("the ends of both waits", || task.is_finished() && thread.is_finished()).await;
+    assert_eq!([task.await.unwrap(), thread.await.unwrap()], [Err(AcquireError::Closed), Err(AcquireError::Closed)]);
+    guard.release().await.unwrap();
+}
+
 #[test]
 fn threads_wait_for_each_other_in_turn_and_can_be_cancelled() {
     use blocking::Kit;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, FencingToken, Lease, LockName, Moment, Owner, Queueing, ReleaseRequest, Released,
-    Renewed, Terms, Ttl, Width,
+    Answer, Certainty, Claim, Evidence, FencingToken, Lease, LockName, Moment, Owner, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use lock_memory::store::Store;
 use proptest::prelude::*;
@@ -96,7 +96,12 @@ fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Release(lock, byte, certainty, keep) => {
                 let (name, ttl) = (lock_name(lock), Ttl::new(Duration::from_secs(20)).unwrap());
                 let (owner, terms) = (owner(byte), Terms::exclusive(ttl));
-                release(&mut store, &mut belief, now, &ReleaseRequest { name, owner, terms, certainty, keep })?;
+                release(
+                    &mut store,
+                    &mut belief,
+                    now,
+                    &ReleaseRequest { name, owner, terms, certainty, keep, evidence: Evidence::Nothing },
+                )?;
             }
             Step::Revoke(index) => revoke(&mut store, &mut belief, now, index)?,
             Step::Pass(time) => now = now + time,

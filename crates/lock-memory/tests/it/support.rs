@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Fairness, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl,
-    Width,
+    Answer, Certainty, Claim, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest,
+    Terms, Ttl, Width,
 };
 use lock_memory::store::ClientId;
 
@@ -53,7 +53,7 @@ pub(crate) fn try_claim(byte: u8) -> Claim {
 
 pub(crate) fn release_of(byte: u8) -> ReleaseRequest {
     let Claim { name, owner, terms, .. } = claim(byte);
-    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing }
 }
 
 pub(crate) fn unsure_release(byte: u8) -> ReleaseRequest {

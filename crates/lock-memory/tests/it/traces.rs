@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Fairness, Lease, Mode, Moment, Queueing, ReleaseRequest, Renewed, Terms,
-    Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Evidence, Fairness, Lease, Mode, Moment, Queueing, ReleaseRequest, Renewed,
+    Terms, Ttl, Width,
 };
 use lock_memory::store::{Hold, Store};
 use proptest::prelude::*;
@@ -110,7 +110,14 @@ impl Trace {
             }
             Step::Release { byte, certainty, keep } => {
                 let terms = Terms::exclusive(Ttl::new(halves(20)).unwrap());
-                let request = ReleaseRequest { name: claim(byte).name, owner: owner(byte), terms, certainty, keep };
+                let request = ReleaseRequest {
+                    name: claim(byte).name,
+                    owner: owner(byte),
+                    terms,
+                    certainty,
+                    keep,
+                    evidence: Evidence::Nothing,
+                };
                 let released = self.store.release(now, &request).map_err(|error| error.kind());
                 prop_assert_eq!(released, self.naive.release(now, &request));
             }

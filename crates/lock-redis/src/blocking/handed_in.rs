@@ -18,6 +18,7 @@ use crate::RedisConfig;
 use crate::channel::Channel;
 #[cfg(feature = "r2d2")]
 use crate::connect::CONNECT_WITHIN;
+use crate::failover::Failover;
 use crate::greeting::Role;
 #[cfg(feature = "r2d2")]
 use crate::probe::Probe;
@@ -28,7 +29,7 @@ use crate::wire::Wire;
 /// Uses the client only as an address: connections are made and verified here, the first one with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        Self::own(Stack::new(client, Role::Alone))
+        Self::own(Stack::new(client, Role::Alone(Failover::UNHEEDED)))
     }
 }
 
@@ -42,9 +43,11 @@ impl Redis {
     /// others locks are released and the keeper renews, however busy the pool is. The prefix is that of `config`.
     ///
     /// # Errors
-    /// As [`Redis::connect`]; `Config` if the pool leads to another server or database than `config`; and the pool's
+    /// As [`Redis::connect`]; `Unsupported` if `config` has `failover=dwell` or `max_ttl`, because nobody verifies the server at the
+    /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
     /// own error if it provides no connection.
     pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
+        config.failover().check_pooled().map_err(|failure| failure.into_error(Operation::Connect))?;
         let (stack, warnings) = Self::stack(config)?;
         let channel = Channel::new();
         let stack = stack.with_listener(channel.clone());

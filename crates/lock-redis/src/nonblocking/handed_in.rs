@@ -13,6 +13,7 @@ use crate::channel::Channel;
 #[cfg(feature = "deadpool")]
 use crate::connect::CONNECT_WITHIN;
 use crate::connect::speaking;
+use crate::failover::Failover;
 use crate::greeting::Role;
 use crate::link::Link;
 #[cfg(feature = "deadpool")]
@@ -28,13 +29,15 @@ impl Redis {
     /// released, and on the other the keeper renews, however busy the pool is. The prefix is that of `config`.
     ///
     /// # Errors
-    /// As [`Redis::connect`]; `Config` if the pool leads to another server or database than `config`; and the pool's
+    /// As [`Redis::connect`]; `Unsupported` if `config` has `failover=dwell` or `max_ttl`, because nobody verifies the server at the
+    /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
     /// own error if it provides no connection.
     ///
     /// # Cancel safety
     /// Can be dropped at any point; a key that expires after ten seconds may be left.
     #[cfg(feature = "deadpool")]
     pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
+        config.failover().check_pooled().map_err(|failure| failure.into_error(Operation::Connect))?;
         let (wire, link, warnings) = Self::link(config).await?;
         let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
@@ -52,7 +55,11 @@ impl From<Client> for Redis {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
         let channel = Channel::new();
         let wire = Wire::own(&client, channel.clone());
-        Self { wire, source: Source::Own(Link::new(client, Role::Alone, channel)), warnings: Vec::new() }
+        Self {
+            wire,
+            source: Source::Own(Link::new(client, Role::Alone(Failover::UNHEEDED), channel)),
+            warnings: Vec::new(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, te
 
   local function grant()
     local low, high = draw(tonumber(width), tonumber(floor), drawn)
-    if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
+    if not low then return high end
     redis.call('SET', lock, mine .. string.format('%.0f:%.0f:', low, high) .. note, 'PX', ttl)
     return low
   end
@@ -21,7 +21,11 @@ local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, te
     local low, high = string.match(held, '^lh1:%x+:(%d+):(%d+):')
     return {'granted', tonumber(low), tonumber(high)}
   end
-  if not held then held = hand_over(lock, queue, waiters, owner) end
+  if not held then
+    local refusal = dwells()
+    if refusal then return refusal end
+    held = hand_over(lock, queue, waiters, owner)
+  end
   if held == '' or is_shared(held) then
     return acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, 0)
   end

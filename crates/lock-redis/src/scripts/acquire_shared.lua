@@ -22,10 +22,17 @@ local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, m
   if lease then share.end_lease(name, lease) end
   local head, waiter
   if name.used == 0 or name.limit > 0 then head, waiter = share.hand_over(name, owner) end
-  if (not head or head == owner or barging) and share.fits(name, limit, width) then
+  local is_next = not head or head == owner
+  local fits = (is_next or barging) and share.fits(name, limit, width)
+  local refusal = (fits or name.used == 0) and dwells()
+  if refusal then
+    share.settle(name)
+    return refusal
+  end
+  if fits then
     if head == owner then drop(queue, waiters, {owner}, 1) elseif head then leave(queue, waiters, owner) end
     local low, high = draw(width, tonumber(floor), drawn)
-    if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
+    if not low then return high end
     local slots = share.put(name, limit, owner, width, low, high, note, ttl)
     if head then share.hand_over(name) end
     share.settle(name)
@@ -33,7 +40,7 @@ local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, m
   end
   local left_the_queue = inbox == '' and leave(queue, waiters, owner)
   if left_the_queue then head, waiter = share.next_waiter(name) end
-  local is_next = not head or head == owner
+  is_next = not head or head == owner
   local seen, left = share.shown(name, is_next and limit or waiter.x or 0, is_next and width or waiter.width)
   if left_the_queue and name.limit > 0 then share.hand_over(name) end
   share.settle(name)

@@ -1,8 +1,9 @@
 -- Nobody holds, waits or gave up: so most claims end, and nothing more is set up for them.
-local _, lock, tombstone, queue, waiters, numbers = unpack(KEYS)
-local mine, nothing_there, drawn = ARGV[2], redis.call('EXISTS', lock, tombstone, queue) == 0
+local _, _, lock, tombstone, queue, waiters, numbers = unpack(KEYS)
+lasts = ARGV[2]
+local mine, nothing_there, drawn = ARGV[3], redis.call('EXISTS', dwell, lock, tombstone, queue) == 0
 if nothing_there and counting == 'stored' then
-  local ttl, width, note = string.match(ARGV[3], '^(%d+) (%d+) %S* (.*)$')
+  local ttl, width, note = string.match(ARGV[4], '^(%d+) (%d+) %S* (.*)$')
   drawn = redis.call('INCRBY', counter, width)
   local low = drawn - width + 1
   -- Otherwise the counter was lost, or is used up: what follows sees to that.

@@ -1,9 +1,11 @@
 -- Claims of different locks. Free locks without waiters and tombstones, the usual case, are granted here.
-local count, floor, busy, answers = (#ARGV - 1) / 2, tonumber(ARGV[1]), {}, {}
+local count, floor, busy, answers = #ARGV / 2 - 1, tonumber(ARGV[1]), {}, {}
+lasts = ARGV[2]
 local nothing_there = redis.call('EXISTS', unpack(KEYS, 2)) == 0
 if not nothing_there then
+  local grants_none = redis.call('EXISTS', dwell) == 1
   for i = 1, count do
-    busy[i] = redis.call('EXISTS', KEYS[i + 1], KEYS[i + count + 1], KEYS[i + 2 * count + 1]) ~= 0
+    busy[i] = grants_none or redis.call('EXISTS', KEYS[i + 2], KEYS[i + count + 2], KEYS[i + 2 * count + 2]) ~= 0
   end
 end
 
@@ -19,7 +21,7 @@ end
 local total = 0
 for i = 1, count do
   if not busy[i] then
-    read_terms(ARGV[2 * i + 1])
+    read_terms(ARGV[2 * i + 2])
     total = total + width
   end
 end
@@ -32,11 +34,11 @@ local function grant_from(low)
   local call, format = redis.pcall, string.format
   for i = 1, count do
     if not busy[i] then
-      read_terms(ARGV[2 * i + 1])
+      read_terms(ARGV[2 * i + 2])
       local high = low + width - 1
       local last = format(decimal, high)
       local first = width == 1 and last or format(decimal, low)
-      local set = call('SET', KEYS[i + 1], ARGV[2 * i] .. first .. last .. note, 'PX', ttl)
+      local set = call('SET', KEYS[i + 2], ARGV[2 * i + 1] .. first .. last .. note, 'PX', ttl)
       answers[i] = set.err and set or low
       low = high + 1
     end

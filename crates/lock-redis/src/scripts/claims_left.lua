@@ -2,17 +2,17 @@
 local refused
 if total > 0 then
   refused = type(drawn) == 'table' and drawn or guarded(function()
-    local low = draw(total, floor, drawn)
-    if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
+    local low, refusal = draw(total, floor, drawn)
+    if not low then return refusal end
     grant_from(low)
   end)
 end
 
 -- The keys of waiters and numbers differ from that of the queue only in the last letter.
 local function acquire_busy(i)
-  local queue = KEYS[i + 2 * count + 1]
+  local queue = KEYS[i + 2 * count + 2]
   local beside = string.sub(queue, 1, -2)
-  local lock, tombstone, mine, terms = KEYS[i + 1], KEYS[i + count + 1], ARGV[2 * i], ARGV[2 * i + 1]
+  local lock, tombstone, mine, terms = KEYS[i + 2], KEYS[i + count + 2], ARGV[2 * i + 1], ARGV[2 * i + 2]
   return acquire(lock, tombstone, queue, beside .. 'w', beside .. 'n', ARGV[1], mine, terms)
 end
 

@@ -7,13 +7,13 @@ local function kept_for(owner)
 end
 
 -- Ends a hold, the time for which a lock is kept, or a place. Gives 1 for the first two, 2 for a place, 0 for none of them.
-local function give_up(lock, queue, waiters, mine, held)
+local function give_up(lock, queue, waiters, mine, held, was_valid)
   local owner = string.sub(mine, 5, -2)
   local holder = held and string.match(held, '^lh1:(%x+):')
   if holder and (holder == owner or holder == kept_for(owner)) then
     -- It may have kept the lock and asked again.
     if holder ~= owner then leave(queue, waiters, owner) end
-    free(lock, queue, waiters)
+    free(lock, queue, waiters, was_valid)
     return 1
   end
   if is_shared(held) then return sharing().give_up(lock, queue, held, owner) end

@@ -1,6 +1,6 @@
 
 -- A release that lets nobody have the lock for a while. Nobody holds it then, so its value names an owner that nobody is.
-local lock, queue, waiters, tombstone = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, queue, waiters, tombstone = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mine, kept, time, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local owner, held = string.sub(mine, 5, -2), redis.pcall('GET', lock)
 if type(held) ~= 'string' then held = false end

@@ -1,6 +1,6 @@
 
 -- Sets the limit of a semaphore, or looks at limit and use.
-local _, lock, queue, waiters, limits = unpack(KEYS)
+local _, _, lock, queue, waiters, limits = unpack(KEYS)
 local act, known, wished, life = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 -- How many earlier limits are remembered.
 local EARLIER_MAX = 8

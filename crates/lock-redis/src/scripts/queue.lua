@@ -4,16 +4,24 @@ local BATCH = 64
 -- What is set up only for names that several hold or wait for.
 local sharing
 
--- Draws tokens above the floor, or makes good those that were drawn; nothing where they are used up.
+-- Draws tokens above the floor, or makes good those that were drawn. Where they are used up, or the server has forgotten, nothing
+-- and the refusal.
 local function draw(width, floor, drawn)
   local high = drawn or redis.call('INCRBY', counter, width)
-  if high <= width or high - width < floor or counting == 'clock' then
+  local was_missing = high <= width
+  if was_missing or high - width < floor or counting == 'clock' then
     local now = microseconds()
     -- A floor far ahead of the clock is no token of this deployment's and must not use up the numbers.
     high = math.max(high - width, now, math.min(floor, now + 86400000000)) + width
     redis.call('SET', counter, string.format('%.0f', high))
   end
+  if was_missing then
+    begin_dwell()
+    local refusal = dwells()
+    if refusal then return nil, refusal end
+  end
   if high <= LAST_TOKEN then return high - width + 1, high end
+  return nil, redis.error_reply('SPENT the fencing tokens are used up')
 end
 
 -- Takes so many owners from the head of the queue, with their entries.
@@ -63,9 +71,10 @@ local function hand_over(lock, queue, waiters, me)
   return held
 end
 
--- Ends a hold: the first waiters that live have the lock, or nobody.
-local function free(lock, queue, waiters)
-  local held = hand_over(lock, queue, waiters)
+-- Ends a hold: the first waiters that live have the lock, or nobody. During a dwell, others may hold the lock who were forgotten,
+-- unless the hold was valid.
+local function free(lock, queue, waiters, was_valid)
+  local held = (was_valid or not dwells()) and hand_over(lock, queue, waiters)
   if not held then redis.call('DEL', lock) elseif held == '' then sharing().free(lock, queue) end
 end
 

@@ -1,7 +1,8 @@
 
 -- A claim that ends another lease of the same client, past the queue.
-local _, lock, tombstone, queue, waiters, old_tombstone = unpack(KEYS)
-local floor, mine, terms, limit, old, life = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local _, _, lock, tombstone, queue, waiters, old_tombstone = unpack(KEYS)
+local floor, mine, terms, limit, old, life = tonumber(ARGV[1]), ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+lasts = ARGV[2]
 local ttl, width, note = string.match(terms, '^(%d+) (%d+) %S* (.*)$')
 local owner, old_owner = string.sub(mine, 5, -2), string.sub(old, 5, -2)
 width = tonumber(width)
@@ -25,8 +26,11 @@ local function grant(lease)
   local kept = kept_of(name.limit, lease and #lease.members)
   if not kept then return redis.error_reply('UNREPLACED a lease cannot be replaced by one of this mode') end
   if kept == 0 and lease and name.used > 1 then return {'held', share.shown(name, limit, width, old_owner)} end
+  -- Readers that were forgotten may still read.
+  local refusal = limit == 0 and name.limit > 0 and dwells()
+  if refusal then return refusal end
   local low, high = draw(width, floor)
-  if not low then return redis.error_reply('SPENT the fencing tokens are used up') end
+  if not low then return high end
   local slots = ''
   if kept > 0 then
     slots = limit == READERS and '' or string.match(lease.slots, '^' .. string.rep('%d+,', kept - 1) .. '%d+')

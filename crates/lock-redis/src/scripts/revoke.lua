@@ -1,5 +1,5 @@
 
-local lock, queue, token = KEYS[2], KEYS[3], tonumber(ARGV[1])
+local lock, queue, token = KEYS[3], KEYS[4], tonumber(ARGV[1])
 local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
 local share = sharing()

@@ -1,16 +1,17 @@
 -- A claim that shares its name. Nobody holds, waits, gave up or set a limit, or only readers hold and this is another one: so most claims
 -- end, and nothing more is set up for them.
-local _, lock, tombstone, queue, waiters, numbers, holders, leases, limits = unpack(KEYS)
-local mine, limit = ARGV[2], tonumber(ARGV[4])
+local _, _, lock, tombstone, queue, waiters, numbers, holders, leases, limits = unpack(KEYS)
+local mine, limit = ARGV[3], tonumber(ARGV[5])
+lasts = ARGV[2]
 local owner, drawn = string.sub(mine, 5, -2)
-local there = redis.call('EXISTS', lock, tombstone, queue, holders, limits)
-local joins = there == 2 and limit == 2147483647 and redis.call('EXISTS', tombstone, queue) == 0
+local there = redis.call('EXISTS', dwell, lock, tombstone, queue, holders, limits)
+local joins = there == 2 and limit == 2147483647 and redis.call('EXISTS', dwell, tombstone, queue) == 0
 if joins then
   local held = redis.pcall('GET', lock)
   joins = held == 'lh2:s:2147483647:' and not redis.call('HGET', leases, owner)
 end
 if (there == 0 or joins) and counting == 'stored' then
-  local ttl, width, note = string.match(ARGV[3], '^(%d+) (%d+) %S* (.*)$')
+  local ttl, width, note = string.match(ARGV[4], '^(%d+) (%d+) %S* (.*)$')
   drawn = redis.call('INCRBY', counter, width)
   local low = drawn - width + 1
   -- Otherwise the counter was lost, or is used up: what follows sees to that.

@@ -240,12 +240,14 @@ function sharing()
   end
 
   -- Serves the first waiters that live while there is room for them, unless `me` comes first. Gives the owner that is first
-  -- then, and its entry; nothing if nobody waits, or an exclusive hold was handed over.
-  local function hand_over(name, me)
+  -- then, and its entry; nothing if nobody waits, or an exclusive hold was handed over. During a dwell, nobody is served unless
+  -- nobody else can hold the name.
+  local function hand_over(name, me, is_alone)
     local notices, head, waiter, asks = {}
+    local serves_none = not is_alone and dwells()
     repeat
       head, waiter = next_waiter(name, me)
-      if not head or head == me or not fits(name, waiter.x or 0, waiter.width) then break end
+      if not head or head == me or serves_none or not fits(name, waiter.x or 0, waiter.width) then break end
       if #notices == SERVED_MAX then
         asks = waiter.inbox
         break
@@ -257,11 +259,11 @@ function sharing()
     return head, head and waiter
   end
 
-  -- Ends the hold of an exclusive lock.
+  -- Ends the hold of an exclusive lock, which may be handed over.
   local function free(lock, queue)
     local name = visited(lock, queue)
     name.changed = true
-    hand_over(name)
+    hand_over(name, nil, true)
     settle(name)
   end
 

@@ -29,7 +29,13 @@ fn a_lease_is_one_string_with_an_expiry() {
         assert_eq!(client.release(&release_of(&claim, Certainty::Answered), SOON).unwrap(), Released::NotHeld);
         let keys: Vec<String> = server.command(&["KEYS", "*"]);
         assert!(
-            keys.iter().all(|key| ["leasehold:counter", "leasehold:incarnation"].contains(&key.as_str())),
+            keys.iter().all(|key| [
+                "leasehold:counter",
+                "leasehold:incarnation",
+                "leasehold:dwell",
+                "leasehold:max_ttl"
+            ]
+            .contains(&key.as_str())),
             "{keys:?}"
         );
     }

@@ -4,6 +4,7 @@
 
 mod breaks;
 mod crowd;
+mod dwell;
 mod errors;
 mod exclusion;
 mod facades;

@@ -121,7 +121,9 @@ fn a_backup_costs_no_held_lock() {
 fn a_late_verification_raises_the_counter_and_leaves_a_newer_marker() {
     let server = server();
     let verify = |incarnation: &str, seen: &str| -> u8 {
-        server.command(&["EVAL", texts().verify, "2", "leasehold:counter", MARKER, incarnation, seen])
+        let keys = ["leasehold:counter", MARKER, "leasehold:dwell", "leasehold:max_ttl"];
+        let arguments = [incarnation, seen, "promoted", "30000", "10000"];
+        server.command(&[&["EVAL", texts().verify, "4"][..], &keys, &arguments].concat())
     };
     assert_eq!(verify("run:one", ""), 1);
     assert_eq!(verify("run:one", ""), 0);

@@ -34,6 +34,9 @@ impl Version {
     }
 }
 
+/// What a client passes that heeds no dwell.
+const NO_DWELL: &str = "leasehold:no-dwell";
+
 /// A client that wants the lock.
 type Party = (Version, Owner);
 
@@ -63,11 +66,12 @@ impl Mixed {
         if party.0 == Version::This {
             keys.push(key("n"));
             keys.swap(0, 1);
+            keys.insert(1, NO_DWELL.to_owned());
         }
         let mine = mine(party);
         let arguments: &[&str] = match party.0 {
             Version::Older => &[&mine, "30000", "1", "0", "4711@here why", "-"],
-            Version::This => &["0", &mine, "30000 1 - 4711@here why"],
+            Version::This => &["0", "70000", &mine, "30000 1 - 4711@here why"],
         };
         let said: Value = self.script(party.0.acquire(), &keys, arguments);
         let place = self.line.iter().position(|other| *other == party);
@@ -93,9 +97,11 @@ impl Mixed {
 
     fn release(&mut self, index: usize) {
         let party = self.line.remove(index);
-        let mut keys = ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned);
+        let mut keys =
+            ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned).to_vec();
         if party.0 == Version::This {
             keys.swap(0, 1);
+            keys.insert(1, NO_DWELL.to_owned());
         }
         let said: usize = self.script(party.0.release(), &keys, &[&mine(party)]);
         assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fairness,
-    Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Evidence,
+    Fairness, Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use tokio::runtime::Runtime;
@@ -110,7 +110,14 @@ pub(crate) fn claim(name: &str) -> Claim {
 }
 
 pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: claim.terms,
+        certainty,
+        keep: None,
+        evidence: Evidence::Nothing,
+    }
 }
 
 #[track_caller]

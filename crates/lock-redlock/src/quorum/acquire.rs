@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Told};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Lease, Moment, Operation, ReleaseRequest,
-    Terms, TokenRange, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Evidence, FencingToken, Lease, Moment, Operation,
+    ReleaseRequest, Terms, TokenRange, Width,
 };
 
 use super::nodes::Nodes;
@@ -251,6 +251,7 @@ fn release_of(nodes: &Nodes, claim: &Claim, certainty: Certainty) -> ReleaseRequ
         terms: Terms { ttl: nodes.max_ttl, ..claim.terms },
         certainty,
         keep: None,
+        evidence: Evidence::Nothing,
     }
 }
 

@@ -178,7 +178,7 @@ impl Owed {
 mod tests {
     use std::time::Duration;
 
-    use lock_core::{Terms, Ttl};
+    use lock_core::{Evidence, Terms, Ttl};
 
     use super::*;
 
@@ -192,6 +192,7 @@ mod tests {
             terms: Terms::exclusive(Ttl::DEFAULT),
             certainty: Certainty::Answered,
             keep: None,
+            evidence: Evidence::Nothing,
         };
         (0..MANY).map(|number| Arc::new(request(number))).collect()
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode};
 use lock_core::{
-    BlockingBackend, Certainty, Claim, ErrorKind, Fenced, Lease, Operation, ReleaseRequest, Released, Renewed, Terms,
-    Ttl,
+    BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fenced, Lease, Operation, ReleaseRequest, Released,
+    Renewed, Terms, Ttl,
 };
 use lock_memory::faults::Fault;
 use lock_memory::node::MemoryNode;
@@ -17,7 +17,14 @@ use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, eventually, granted, 
 /// Ends a lease at some nodes only.
 fn lose_at(rig: &Rig, nodes: &[usize], lease: &Lease) {
     let Lease { name, owner, terms, .. } = lease.clone();
-    let request = Arc::new(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None });
+    let request = Arc::new(ReleaseRequest {
+        name,
+        owner,
+        terms,
+        certainty: Certainty::Answered,
+        keep: None,
+        evidence: Evidence::Nothing,
+    });
     for node in nodes {
         BlockingQuorumNode::ask(&rig.nodes[*node], &Ask::Release(Arc::clone(&request)), WITHIN).unwrap();
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
-use lock_core::{Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Operation, ReleaseRequest, Terms, Ttl};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Evidence, Operation, ReleaseRequest, Terms, Ttl,
+};
 use lock_host::Clock;
 use lock_redlock::HostEpochs;
 use lock_redlock::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict};
@@ -323,7 +325,8 @@ fn a_claim_that_is_forgotten_may_still_arrive() {
     }
     assert!(client.quorum.is_quiet(), "nothing is waited for");
     let Claim { name, owner, terms, .. } = claim(1);
-    let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
+    let request =
+        ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing };
     let release = client.begin(Request::Release(request), WITHIN);
     for sent in client.take(release) {
         let Ask::Release(told) = &sent.ask else { panic!("{sent:?}") };

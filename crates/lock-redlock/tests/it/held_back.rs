@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, Operation, ReleaseRequest, Released};
+use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, Evidence, Operation, ReleaseRequest, Released};
 use lock_redlock::quorum::{Outcome, Outgoing, Purpose, Request, Verdict};
 
 use crate::script::{Script, is_claim, is_release};
@@ -11,7 +11,14 @@ use crate::support::{MAX_TTL, WITHIN, claim};
 
 fn release_of(owner: u8) -> Request {
     let Claim { name, owner, terms, .. } = claim(owner);
-    Request::Release(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None })
+    Request::Release(ReleaseRequest {
+        name,
+        owner,
+        terms,
+        certainty: Certainty::Answered,
+        keep: None,
+        evidence: Evidence::Nothing,
+    })
 }
 
 /// A lock was granted by two of three nodes, and its release has begun. Node 2 has not answered the claim.

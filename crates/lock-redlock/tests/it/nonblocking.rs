@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, Certainty, Claim, ErrorKind, Operation, ReleaseRequest, Released, Ttl};
+use lock_core::{
+    Answer, AsyncBackend, Certainty, Claim, ErrorKind, Evidence, Operation, ReleaseRequest, Released, Ttl,
+};
 use lock_memory::faults::{Asked, Fault, Faulty};
 use lock_redlock::nonblocking::Redlock;
 use lock_redlock::quorum::Purpose;
@@ -20,7 +22,7 @@ async fn connected(rig: &Rig) -> Arc<Redlock<Node>> {
 
 fn release_of(owner: u8) -> ReleaseRequest {
     let Claim { name, owner, terms, .. } = claim(owner);
-    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing }
 }
 
 /// A lock that two of three nodes granted. The third runs the claim, and its answer is held.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Membership, NodeState, Recording, Told};
-use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Operation, ReleaseRequest, Released};
+use lock_core::{
+    BackendError, Certainty, Claim, Effect, ErrorKind, Evidence, FencingToken, Operation, ReleaseRequest, Released,
+};
 use lock_redlock::quorum::{Outgoing, Purpose, Request};
 
 use crate::script::{Script, failure, is_claim, is_fence, is_install, is_look, is_release};
@@ -12,7 +14,14 @@ use crate::support::{MAX_TTL, claim};
 
 fn release(script: &mut Script, owner: u8) {
     let Claim { name, owner, terms, .. } = claim(owner);
-    script.begin(Request::Release(ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }));
+    script.begin(Request::Release(ReleaseRequest {
+        name,
+        owner,
+        terms,
+        certainty: Certainty::Answered,
+        keep: None,
+        evidence: Evidence::Nothing,
+    }));
 }
 
 /// These nodes did not answer a claim, and nothing is under way.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::node::Membership;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, Lease, Note, Owner,
-    Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fairness, Lease, Note,
+    Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::ManualClock;
 use lock_memory::faults::{Asked, Fault, Faults, Faulty};
@@ -155,7 +155,10 @@ pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
 
 pub(crate) fn release(client: &Redlock<Node>, lease: &Lease) -> Result<Released, BackendError> {
     let Lease { name, owner, terms, .. } = lease.clone();
-    client.release(&ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }, WITHIN)
+    client.release(
+        &ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing },
+        WITHIN,
+    )
 }
 
 /// Waits until the nodes' threads have nothing left to do.

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockName, Moment, Note, Operation, Owner,
-    Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Evidence, Fairness, LockName, Moment, Note, Operation,
+    Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 
 use lock_host::{Clock, HostClock, ManualClock};
@@ -130,7 +130,14 @@ fn claim(name: &str, owner: u8) -> Claim {
 }
 
 fn release(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest { name: claim.name.clone(), owner: claim.owner, terms: claim.terms, certainty, keep: None }
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: claim.terms,
+        certainty,
+        keep: None,
+        evidence: Evidence::Nothing,
+    }
 }
 
 fn token(answer: &Answers<Answer>) -> u64 {

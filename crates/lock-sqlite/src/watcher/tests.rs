@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 use std::time::Instant;
 
-use lock_core::{Certainty, Fairness, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{Certainty, Evidence, Fairness, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
 use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
@@ -77,7 +77,7 @@ fn claim() -> Claim {
 
 fn release(claim: &Claim) -> ReleaseRequest {
     let Claim { name, owner, terms, .. } = claim.clone();
-    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None }
+    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing }
 }
 
 #[test]

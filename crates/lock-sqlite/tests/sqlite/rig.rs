@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Queueing, ReleaseRequest, Released,
-    Renewed, Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Evidence, Fairness, Lease, Mode, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -118,6 +118,7 @@ pub(crate) fn release_of(claim: &Claim) -> ReleaseRequest {
         terms: claim.terms,
         certainty: Certainty::Answered,
         keep: None,
+        evidence: Evidence::Nothing,
     }
 }
 

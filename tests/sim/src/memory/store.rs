@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
-    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, Fairness, FencingToken, Holder,
-    Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl, Width,
+    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, Evidence, Fairness, FencingToken,
+    Holder, Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl,
+    Width,
 };
 use lock_memory::store::{ClientId, HandOver, Hint, Hold, Store};
 
@@ -58,7 +59,7 @@ impl Server {
             Ask::ForeignDelete(name, value) => {
                 let terms = Terms::exclusive(Ttl::DEFAULT);
                 let (name, owner, certainty) = (name.clone(), outsider(*value), Certainty::Answered);
-                let request = ReleaseRequest { name, owner, terms, certainty, keep: None };
+                let request = ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
                 Say::Foreign(self.store.release(now, &request) == Ok(Released::Released))
             }
         }
@@ -116,7 +117,8 @@ impl Server {
     fn give_up(&mut self, now: Moment, claim: &Claim, owner: Owner) {
         let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
         // It holds nothing any more, so nothing is released.
-        _ = self.release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None });
+        _ = self
+            .release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing });
     }
 
     /// What others are told because of a request: of hand-overs, and hints.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Fairness, Lease, Mode, Moment, Note, Owner, Queueing, ReleaseRequest,
-    Released, Slots, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Evidence, Fairness, Lease, Mode, Moment, Note, Owner, Queueing,
+    ReleaseRequest, Released, Slots, Terms, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
 
@@ -166,7 +166,10 @@ fn replace(
     match mistake {
         Some(Mistake::InTwoSteps) => {
             let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
-            store.release(now, &ReleaseRequest { name, owner: old, terms, certainty, keep: None })?;
+            store.release(
+                now,
+                &ReleaseRequest { name, owner: old, terms, certainty, keep: None, evidence: Evidence::Nothing },
+            )?;
             store.acquire(now, client, &Claim { replaces: None, ..claim.clone() })
         }
         Some(Mistake::UpgradedBesideReaders) if claim.terms.mode == Mode::Exclusive => {
@@ -182,7 +185,8 @@ fn replace(
 /// Drops the place, or ends the lease, of everyone who asked for this.
 fn leave(now: Moment, store: &mut Store, claim: &Claim) {
     let (name, owner, terms) = (claim.name.clone(), claim.owner, claim.terms);
-    let request = ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None };
+    let request =
+        ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing };
     // The reference store only refuses to keep.
     _ = store.release(now, &request);
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Request};
-use lock_core::{Batch, Certainty, Claim, Effect, ErrorKind, Moment, Owner, Queueing, ReleaseRequest, RequestOrder};
+use lock_core::{
+    Batch, Certainty, Claim, Effect, ErrorKind, Evidence, Moment, Owner, Queueing, ReleaseRequest, RequestOrder,
+};
 
 use super::layer::Layer;
 use super::mistake::Mistake;
@@ -179,7 +181,8 @@ impl Translator {
     fn release_too_soon(&mut self, env: &mut Env<Words>, deadline: Moment, claim: &Claim) {
         if claim.replaces.is_some() {
             let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
-            let request = ReleaseRequest { name, owner: claim.owner, terms, certainty, keep: None };
+            let request =
+                ReleaseRequest { name, owner: claim.owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
             self.submit(env, deadline, What::Nothing, Ask::Release(request));
         }
     }

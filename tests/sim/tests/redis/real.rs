@@ -15,6 +15,10 @@ const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX'
 const FOREIGN_DELETE: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
 
 const COUNTER: &str = "leasehold:counter";
+/// What a client passes that heeds no dwell.
+const NO_DWELL: &str = "leasehold:no-dwell";
+/// How long a dwell would last, in milliseconds.
+const LASTS: &str = "70000";
 /// How long a message may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Said after each step where somebody listens: what was told before comes before.
@@ -39,8 +43,8 @@ impl<'a> Real<'a> {
         let incarnation = "run:history".to_owned();
         real.script(
             texts().verify,
-            &[COUNTER.to_owned(), "leasehold:incarnation".to_owned()],
-            &[incarnation, String::new()],
+            &[COUNTER, "leasehold:incarnation", "leasehold:dwell", "leasehold:max_ttl"].map(str::to_owned),
+            &[incarnation.as_str(), "", "unpromoted", "60000", "10000"].map(str::to_owned),
         );
         real
     }
@@ -77,10 +81,10 @@ impl<'a> Real<'a> {
         };
         let (lock, queue, waiters) = keys(&claim.name);
         let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
-        let keys = [COUNTER.to_owned(), lock, tombstone, queue, waiters, numbers];
+        let keys = [COUNTER.to_owned(), NO_DWELL.to_owned(), lock, tombstone, queue, waiters, numbers];
         let floor = claim.floor.map_or(0, FencingToken::get);
         let terms = format!("{} {} {inbox} {}", claim.terms.ttl.as_millis(), claim.width.get(), claim.note.to_wire());
-        let arguments = [floor.to_string(), mine(claim.owner), terms];
+        let arguments = [floor.to_string(), LASTS.to_owned(), mine(claim.owner), terms];
         let (at, reply) = self.script(texts().acquire, &keys, &arguments);
         (at, Say::Acquire(acquired(claim, &reply)))
     }
@@ -99,10 +103,11 @@ impl<'a> Real<'a> {
 
     fn release(&mut self, request: &ReleaseRequest) -> (Moment, Say) {
         let (lock, queue, waiters) = keys(&request.name);
-        let mut keys = vec![COUNTER.to_owned(), lock, queue, waiters];
+        let mut keys = vec![COUNTER.to_owned(), NO_DWELL.to_owned(), lock, queue, waiters];
         let mut arguments = vec![mine(request.owner)];
         if request.certainty == Certainty::Unknown {
             keys.push(tombstone(&request.name, request.owner));
+            arguments.push("valid".to_owned());
             arguments.push(request.terms.ttl.as_millis().max(10_000).to_string());
         }
         let (at, reply) = self.script(texts().release, &keys, &arguments);
@@ -124,8 +129,11 @@ impl<'a> Real<'a> {
 
     fn revoke(&mut self, name: &LockName, token: FencingToken) -> (Moment, Say) {
         let (lock, queue, waiters) = keys(name);
-        let (at, reply) =
-            self.script(texts().revoke, &[COUNTER.to_owned(), lock, queue, waiters], &[token.to_string()]);
+        let (at, reply) = self.script(
+            texts().revoke,
+            &[COUNTER.to_owned(), NO_DWELL.to_owned(), lock, queue, waiters],
+            &[token.to_string()],
+        );
         let revoked = if reply == Value::Int(1) { Revoked::Revoked } else { Revoked::NotHeld };
         (at, Say::Revoke(revoked))
     }

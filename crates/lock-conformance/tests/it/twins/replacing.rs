@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use lock_core::{Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Owner, ReleaseRequest, Renewed};
+use lock_core::{
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Evidence, Lease, Owner, ReleaseRequest, Renewed,
+};
 
 use super::cover::{Breakage, WITHIN};
 use super::twins;
@@ -31,7 +33,10 @@ impl Breakage for InTwoSteps {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         if let Some(owner) = claim.replaces {
             let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
-            store.release(&ReleaseRequest { name, owner, terms, certainty, keep: None }, WITHIN)?;
+            store.release(
+                &ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing },
+                WITHIN,
+            )?;
         }
         store.acquire(&Claim { replaces: None, ..claim.clone() }, WITHIN)
     }

@@ -6,6 +6,7 @@ mod away;
 mod barging;
 mod edges;
 mod floor;
+mod forgetful;
 mod inputs;
 mod keeping;
 mod late;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, Fairness, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing,
+    Answer, Certainty, Claim, Event, Evidence, Fairness, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing,
     ReleaseRequest, Terms, Ttl, Width,
 };
 
@@ -213,6 +213,7 @@ impl Author {
             terms: claim.terms,
             certainty,
             keep: None,
+            evidence: Evidence::Nothing,
         }))
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Recording, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, Fairness, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest,
-    Terms, TokenRange, Ttl, Width,
+    BackendError, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, Note, Owner, Queueing,
+    ReleaseRequest, Terms, TokenRange, Ttl, Width,
 };
 
 /// In microseconds.
@@ -184,6 +184,7 @@ impl Author {
             terms: Terms::exclusive(self.ttl()),
             certainty,
             keep: None,
+            evidence: Evidence::Nothing,
         }))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::node::{Ask, NodeState, Record, RunId, Told, View};
-use lock_core::{BackendError, Certainty, LockName, Moment, ReleaseRequest, Terms, Ttl};
+use lock_core::{BackendError, Certainty, Evidence, LockName, Moment, ReleaseRequest, Terms, Ttl};
 use lock_memory::node::{Hold, NodeStore};
 use redis::Connection;
 use test_support::{RedisOptions, RedisServer};
@@ -97,6 +97,7 @@ impl Pair {
             terms: Terms::exclusive(Ttl::MIN),
             certainty: Certainty::Answered,
             keep: None,
+            evidence: Evidence::Nothing,
         };
         self.reference.ask(now, None, &self.run, &Ask::Release(request.into())).unwrap();
     }

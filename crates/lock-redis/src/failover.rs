@@ -1,0 +1,171 @@
+//! What a client does at a server that may have forgotten leases: after a fail-over, a restart or a loss of data.
+
+use std::fmt;
+use std::time::Duration;
+
+use lock_core::{Effect, ErrorKind, Invalid, Ttl};
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::value::Key;
+
+/// The longest ttl that is assumed where a client sets none.
+const MAX_TTL: Duration = Duration::from_secs(60);
+
+/// How much longer than the longest ttl no free lock is granted.
+///
+/// # Source
+/// Measured: after a planned `SENTINEL FAILOVER`, the old primary takes writes for up to 11 s, and about one of them passed
+/// before the new one was known.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
+
+/// What a client does with the free locks of a server that may have forgotten leases.
+///
+/// A server may have forgotten leases if it was promoted, was restarted, or lost its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OnFailover {
+    /// It takes them at once. A holder whose lease was forgotten may still rely on it: there are two holders until its deadline.
+    Grant,
+    /// It takes none until all leases that may have been forgotten have ended.
+    Dwell,
+}
+
+impl OnFailover {
+    const ALL: [Self; 2] = [Self::Grant, Self::Dwell];
+
+    /// Reads the option of a URL.
+    pub(crate) fn read(text: &str) -> Result<Self, Invalid> {
+        let named = Self::ALL.into_iter().find(|on| on.to_string() == text);
+        named.ok_or_else(|| Invalid::new("failover", text, "there is no such choice", "write dwell or grant"))
+    }
+}
+
+impl fmt::Display for OnFailover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Grant => "grant",
+            Self::Dwell => "dwell",
+        })
+    }
+}
+
+/// The choice of a client, and the longest ttl that it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failover {
+    by_default: OnFailover,
+    chosen: Option<OnFailover>,
+    max_ttl: Option<Ttl>,
+}
+
+impl Failover {
+    /// Free locks are granted whatever the server may have forgotten, for any ttl.
+    pub(crate) const UNHEEDED: Self = Self::by_default(OnFailover::Grant);
+
+    /// Nothing is configured. The default follows from how the server is reached.
+    pub(crate) const fn by_default(by_default: OnFailover) -> Self {
+        Self { by_default, chosen: None, max_ttl: None }
+    }
+
+    /// Adds what is configured.
+    ///
+    /// # Errors
+    /// The name of an option that was configured before.
+    pub(crate) fn with(self, chosen: Option<OnFailover>, max_ttl: Option<Ttl>) -> Result<Self, &'static str> {
+        match self {
+            Self { chosen: Some(_), .. } if chosen.is_some() => Err("failover"),
+            Self { max_ttl: Some(_), .. } if max_ttl.is_some() => Err("max_ttl"),
+            _ => Ok(Self { chosen: chosen.or(self.chosen), max_ttl: max_ttl.or(self.max_ttl), ..self }),
+        }
+    }
+
+    pub(crate) fn on(self) -> OnFailover {
+        self.chosen.unwrap_or(self.by_default)
+    }
+
+    /// Longer ttls are refused, if there is a limit.
+    pub(crate) fn max_ttl(self) -> Option<Duration> {
+        match (self.max_ttl, self.on()) {
+            (Some(max_ttl), _) => Some(max_ttl.get()),
+            (None, OnFailover::Dwell) => Some(MAX_TTL),
+            (None, OnFailover::Grant) => None,
+        }
+    }
+
+    /// The longest ttl that other clients have to expect.
+    pub(crate) fn longest(self) -> Duration {
+        self.max_ttl().unwrap_or(MAX_TTL)
+    }
+
+    /// How long no free lock is granted if the server has also forgotten how long its leases were.
+    pub(crate) fn dwell(self) -> Duration {
+        self.longest() + GRACE
+    }
+
+    /// The key that keeps scripts from granting a free lock while it is there.
+    pub(crate) fn key(self) -> Key<'static> {
+        match self.on() {
+            OnFailover::Grant => Key::NoDwell,
+            OnFailover::Dwell => Key::Dwell,
+        }
+    }
+
+    /// Refuses a ttl that a dwell would not cover.
+    pub(crate) fn check(self, ttl: Ttl) -> Result<(), Failure> {
+        let Some(most) = self.max_ttl().filter(|most| *most < ttl.get()) else { return Ok(()) };
+        let told = format!("a ttl of {ttl} is longer than this deployment allows, which is {most:?}");
+        Err(Failure::new(ErrorKind::Config, Effect::None, told)
+            .remedy("use a shorter ttl: renewal keeps a lease longer than that"))
+    }
+
+    /// Refuses what does not work over connections that nobody verifies.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn check_pooled(self) -> Result<(), Failure> {
+        if self.max_ttl().is_none() {
+            return Ok(());
+        }
+        let message =
+            "the connections of a pool are not verified, so failover=dwell and max_ttl are not possible with one";
+        Err(Failure::new(ErrorKind::Unsupported, Effect::None, message)
+            .remedy("connect by URL without the pool, or remove these options from the URL"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DWELL: Failover = Failover::by_default(OnFailover::Dwell);
+
+    #[test]
+    fn a_dwell_covers_every_ttl_that_is_allowed() {
+        let ttl = |seconds| Ttl::new(Duration::from_secs(seconds)).unwrap();
+        assert!(DWELL.check(ttl(60)).is_ok() && DWELL.check(ttl(61)).is_err());
+        assert_eq!(DWELL.dwell(), Duration::from_secs(70));
+        let short = DWELL.with(None, Some(ttl(6))).unwrap();
+        assert!(short.check(ttl(6)).is_ok() && short.check(ttl(7)).is_err());
+        assert_eq!(short.dwell(), Duration::from_secs(16));
+        assert!(Failover::UNHEEDED.check(Ttl::MAX).is_ok());
+        assert_eq!(Failover::UNHEEDED.dwell(), Duration::from_secs(70));
+    }
+
+    #[test]
+    fn what_is_configured_comes_before_the_default_and_is_given_once() {
+        let granting = DWELL.with(Some(OnFailover::Grant), None).unwrap();
+        assert_eq!((DWELL.on(), granting.on()), (OnFailover::Dwell, OnFailover::Grant));
+        assert_eq!(granting.max_ttl(), None);
+        assert_eq!(granting.with(Some(OnFailover::Grant), None), Err("failover"));
+        let limited = granting.with(None, Some(Ttl::DEFAULT)).unwrap();
+        assert_eq!(limited.max_ttl(), Some(Ttl::DEFAULT.get()));
+        assert_eq!(limited.with(None, Some(Ttl::DEFAULT)), Err("max_ttl"));
+    }
+
+    #[test]
+    fn a_choice_is_written_as_it_is_read() {
+        for on in OnFailover::ALL {
+            assert_eq!(OnFailover::read(&on.to_string()), Ok(on));
+        }
+        assert!(OnFailover::read("wait").unwrap_err().to_string().contains("write dwell or grant"));
+    }
+}

@@ -1,0 +1,18 @@
+
+-- While a server may have forgotten leases, it grants no free lock to a client that heeds this: a dwell. Others are given a key
+-- that is never there.
+
+-- The answer to a claim then, and otherwise nothing.
+local function dwells()
+  local left = redis.call('PTTL', dwell)
+  if left ~= -2 then return {'dwells', left} end
+end
+
+-- The counter was missing, so the data was lost while connections lived: a dwell begins for everybody.
+local function begin_dwell()
+  local key, longest = 'leasehold:dwell', 'leasehold:max_ttl'
+  local stored = tonumber(redis.call('GET', longest) or 60000)
+  local life = math.max(tonumber(lasts or 0), stored + 10000)
+  if redis.call('PTTL', key) < life then redis.call('SET', key, '', 'PX', string.format('%.0f', life)) end
+end
+
