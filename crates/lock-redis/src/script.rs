@@ -228,6 +228,10 @@ pub(crate) static OWN: [&Script; 9] = [
     &LOOK,
 ];
 
+/// The same where tokens always come from the clock.
+pub(crate) static OWN_BY_CLOCK: [&Script; 9] =
+    [&ACQUIRE.clock, &SHARE.clock, &REPLACE.clock, &RELEASE.clock, &REVOKE.clock, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
+
 /// The requests to a node of a quorum. A seal is `RUN_ID:EPOCH`. A script that depends on one takes it as its first
 /// argument, or only the run as `RUN_ID:`, and fails at a replica.
 pub(crate) mod node {
