@@ -12,23 +12,18 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
-use lock_core::station::{Action, Input, Leaving, TurnId};
-use lock_core::{AsyncBackend, Mode, ReleaseRequest, Released};
-use lock_host::Held;
+use lock_core::station::{Action, Leaving, TurnId};
+use lock_core::{AsyncBackend, Mode, ReleaseRequest};
+use lock_host::{End, Held, Turns, Verdict};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::generations::Flushed;
-use crate::own::Running;
-use crate::tasks::{Ended, Tasks, Verdict};
+use crate::tasks::{Hear, Running, Tasks};
 use crate::work::{FinalFlush, Job, Loops, Runtime, Work, WorkQueue, WorkSender, drive};
 
 /// A station with the tasks that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
-
-/// The contents of a locked site.
-type Locked<'a> = lock_host::Locked<'a, Driver>;
 
 /// The way to the backend and to both loops.
 pub(crate) struct Driver {
@@ -63,8 +58,8 @@ impl Driver {
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
     pub(crate) async fn flush(&self) {
         for queue in [&self.here, &self.beside_keeper] {
-            let (done, flushed) = oneshot::channel();
-            _ = queue.send(Work::Flush(Flushed::Task(done)));
+            let (done, flushed) = oneshot::channel::<()>();
+            _ = queue.send(Work::Flush(Box::new(done)));
             _ = flushed.await;
         }
     }
@@ -96,10 +91,10 @@ impl lock_host::Driver for Driver {
 
     fn leave(site: &Site, turn: TurnId) {
         let mut inner = site.lock();
-        if site.leave_at_once(&mut inner, turn) {
+        if inner.leave_at_once(turn) {
             return;
         }
-        leave(site, &mut inner, Leaving::now(turn), None);
+        site.abandon(&mut inner, turn);
         inner.waiters.own.hand_over(|request| site.ports().driver.send(request));
         let stranded = inner.waiters.own.take_stranded();
         drop(inner);
@@ -127,57 +122,35 @@ pub fn runtime() -> Handle {
     runtime
 }
 
-/// Waits for the end of a hold: the outcome, unless the turn has already ended.
-pub(crate) async fn end(site: &Site, leaving: Leaving) -> Option<Ended> {
-    let (sender, ended) = oneshot::channel();
-    if let Some(released) = begin_to_end(site, leaving, sender) {
-        return Some(Ok(released));
+/// Waits for the verdict of a turn that has joined the line; `None` if the turn ends first.
+pub(crate) async fn verdict(site: &Site, turn: TurnId) -> Option<Verdict> {
+    answer(site, turn, Turns::poll_verdict).await
+}
+
+/// Ends a hold, and waits for the outcome.
+pub(crate) async fn end(site: &Site, leaving: Leaving) -> End {
+    let begun = site.end(&mut site.lock(), leaving);
+    match begun {
+        Poll::Ready(end) => end,
+        Poll::Pending => answer(site, leaving.turn, Turns::poll_end).await,
     }
-    answer(site, leaving.turn, ended).await
 }
 
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
 pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
-    let (sender, verdict) = oneshot::channel();
-    let (site, turn) = (held.site(), held.turn());
-    ask_change(held, mode, sender);
-    answer(site, turn, verdict).await
+    held.change(mode);
+    verdict(held.site(), held.turn()).await
 }
 
-/// The outcome, if it is known at once. Otherwise `ended` gets it.
-fn begin_to_end(site: &Site, leaving: Leaving, ended: oneshot::Sender<Ended>) -> Option<Released> {
-    let mut inner = site.lock();
-    if site.leave_at_once(&mut inner, leaving.turn) {
-        return Some(Released::Released);
-    }
-    leave(site, &mut inner, leaving, Some(ended));
-    None
-}
-
-fn ask_change<M>(held: &Held<Driver, M>, mode: Mode, verdict: oneshot::Sender<Verdict>) {
-    let mut inner = held.site().lock();
-    if inner.waiters.hear_change(held.turn(), verdict) {
-        held.site().feed(&mut inner, held.change(mode));
-    }
-}
-
-/// Leaves the line, or ends the hold; `ended` gets the outcome, if the turn has not ended yet.
-fn leave(site: &Site, inner: &mut Locked<'_>, leaving: Leaving, ended: Option<oneshot::Sender<Ended>>) {
-    if inner.waiters.hear_end(leaving.turn, ended) {
-        site.feed(inner, Input::Leave(leaving));
-    }
-    inner.waiters.forget_waiting(leaving.turn);
-}
-
-/// Waits for the answer to a turn, and runs the request that leads to it while that is the only one at the site. If
+/// Waits until a turn hears something, and runs the request that leads to it while that is the only one at the site. If
 /// this is dropped, the caller has to leave the turn, so that a loop continues the request.
-pub(crate) async fn answer<T>(site: &Site, turn: TurnId, mut answer: oneshot::Receiver<T>) -> Option<T> {
-    let told = poll_fn(|cx| match poll_own(site, turn, cx) {
+async fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> T {
+    poll_fn(|cx| match poll_own(site, turn, cx) {
         // Whatever takes the request away wakes this task. If the task also waited for the answer, it would wake twice.
         Own::Pending => Poll::Pending,
-        Own::Done => answer.poll_unpin(cx),
-    });
-    told.await.ok()
+        Own::Done => site.lock().waiters.hear(turn, hear, cx),
+    })
+    .await
 }
 
 /// What the task of a turn has to do with the requests of its site.

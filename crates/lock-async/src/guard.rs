@@ -1,10 +1,6 @@
 //! Proof of holding a lock.
 
-use std::time::Duration;
-
 use lock_core::Lost;
-use lock_core::station::Leaving;
-use lock_host::{ReleaseError, VerifyError};
 
 use crate::driver::{Driver, change, end};
 
@@ -49,57 +45,15 @@ lock_host::guards! {
     /// # }
     /// ```
     async fn detach;
-}
 
-impl<M> Guard<M> {
-    /// Asks the store whether the lock is still held under this grant.
-    ///
-    /// # Errors
-    /// `Lost` if it is not held any more, `Backend` if the store did not answer.
-    ///
     /// # Cancel safety
     /// Changes nothing at the store; can be dropped at any point.
-    pub async fn verify(&self) -> Result<(), VerifyError> {
-        let inquiry = self.0.inquire()?;
-        let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within()).await?;
-        Ok(inquiry.fenced(&answer)?)
-    }
+    async fn verify;
 
-    /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
-    /// little time left.
-    ///
-    /// # Errors
-    /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
-    ///
     /// # Cancel safety
     /// A dropped call may or may not have renewed the lease; it can be called again.
-    pub async fn renew(&self) -> Result<(), VerifyError> {
-        let inquiry = self.0.inquire()?;
-        let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within()).await?;
-        Ok(inquiry.renewed(answers)?)
-    }
+    async fn renew;
 
-    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
-    ///
-    /// This borrows the guard, which cannot be released meanwhile. To wait in another task, use [`watch`](Self::watch).
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> Lost {
-        match self.watch().lost().await {
-            Some(lost) => lost,
-            // Not while the guard is borrowed; a hold that is not lost does not resolve this.
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
-    ///
-    /// # Errors
-    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
-    /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
-    /// ends.
-    ///
     /// # Cancel safety
     /// The release is sent when the future is first polled; dropping the future only stops the waiting.
     ///
@@ -121,26 +75,8 @@ impl<M> Guard<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn release(self) -> Result<(), ReleaseError> {
-        let ended = end(self.0.site(), Leaving::now(self.0.turn())).await;
-        self.0.ended(ended)
-    }
-}
+    async fn release;
 
-impl Guard {
-    /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that the
-    /// lock was held until now, and that the store keeps it.
-    ///
-    /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
-    /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
-    /// be missed: the lock is then free when its ttl is over.
-    ///
-    /// # Errors
-    /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
-    /// dropped, which releases the lock at once. To find out before, look at the
-    /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
-    /// outcome, the lock may be free at once.
-    ///
     /// # Cancel safety
     /// As [`release`](Self::release).
     ///
@@ -162,8 +98,21 @@ impl Guard {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
-        let ended = end(self.0.site(), self.0.keeping(time)?).await;
-        self.0.ended(ended)
+    async fn release_keeping;
+}
+
+impl<M> Guard<M> {
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
+    ///
+    /// This borrows the guard, which cannot be released meanwhile. To wait in another task, use [`watch`](Self::watch).
+    ///
+    /// # Cancel safety
+    /// Changes nothing; can be dropped and called again.
+    pub async fn lost(&self) -> Lost {
+        match self.watch().lost().await {
+            Some(lost) => lost,
+            // Not while the guard is borrowed; a hold that is not lost does not resolve this.
+            None => std::future::pending().await,
+        }
     }
 }

@@ -10,18 +10,16 @@
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
 //! - [`SharedGuard`] (`shared`): a guard with clones, the last of which releases the lock.
-//! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`
-//!   (`generations`: what a flush waits for). `keeper`: renews, on a thread of its own.
+//! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`.
+//!   `keeper`: renews, on a thread of its own.
 
 mod client;
 mod driver;
-mod generations;
 mod guard;
 mod keeper;
 mod latch;
 mod loss;
 mod mutex;
-mod own;
 mod semaphore;
 mod shared;
 mod tasks;

@@ -54,7 +54,7 @@ impl LossWatch {
     fn look(&self) -> Option<(Duration, OwnedNotified)> {
         let site = self.0.site()?;
         // Before the look, so that no end is missed.
-        let ended = site.lock().waiters.next_end();
+        let ended = site.lock().waiters.turns.get_mut(self.0.turn())?.news();
         match self.0.standing(&site) {
             Standing::Held(remaining) => Some((remaining, ended)),
             Standing::Lost(_) | Standing::GivenUp => None,

@@ -1,11 +1,46 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, Busy, Refusal, Ticket};
-use lock_host::{Asking, Held, WhileHeldError, counted};
+use lock_host::{WhileHeldError, counted};
 
-use crate::driver::{Driver, answer};
+use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
-use crate::tasks::Tasks;
+
+lock_host::acquiring! {
+    [async] [.await]
+
+    /// # Cancel safety
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
+    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
+    /// aborted task, or the `run_until_cancelled` of a token.
+    async fn acquire;
+
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    async fn try_acquire;
+
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder().await? {
+    ///     Ok(guard) => guard.release().await?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    async fn try_acquire_or_holder;
+
+    /// # Cancel safety
+    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
+    async fn adopt;
+}
 
 lock_host::kinds! {
     /// # Examples
@@ -47,83 +82,6 @@ lock_host::kinds! {
 }
 
 impl<M> NamedLock<M> {
-    /// Waits for the lock.
-    ///
-    /// # Errors
-    /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
-    /// memory; `Backend` for errors that are permanent, or last for an operation timeout (with
-    /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed.
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
-    /// aborted task, or the `run_until_cancelled` of a token.
-    pub async fn acquire(&self) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask()?;
-        asking.waited(take_turn(&asking).await).map(Guard)
-    }
-
-    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
-    /// says who holds it.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
-    ///
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    pub async fn try_acquire(&self) -> Result<Option<Guard<M>>, AcquireError> {
-        Ok(self.try_acquire_or_holder().await?.ok())
-    }
-
-    /// Takes the lock if it is free, and otherwise says who holds it.
-    ///
-    /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
-    ///
-    /// # Errors
-    /// As [`try_acquire`](Self::try_acquire).
-    ///
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder().await? {
-    ///     Ok(guard) => guard.release().await?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
-        let asking = self.0.ask()?.at_once();
-        asking.tried(take_turn(&asking).await.map(Guard))
-    }
-
-    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
-    /// stays held in between, and those who wait for it keep their places.
-    ///
-    /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
-    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
-    /// same slots. If the store fails, this asks again for as long as `acquire` does. It never waits for another
-    /// holder.
-    ///
-    /// # Errors
-    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
-    /// acquired. `Invalid` for a ticket for something else; otherwise as [`acquire`](Self::acquire). If the store did not say
-    /// whether the ticket was adopted, the lock is being released.
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
-    pub async fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask_for(ticket)?;
-        asking.waited(take_turn(&asking).await).map(Guard)
-    }
-
     /// Waits for the lock, works while it is held, and releases it.
     ///
     /// The work is stopped (dropped at its next await point) when the lock is lost.
@@ -176,19 +134,5 @@ impl<M> NamedLock<M> {
         work: impl AsyncFnOnce(&Guard<M>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.run_while_held(work).await?
-    }
-}
-
-/// Waits for a turn, for a guard of any kind.
-async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
-    if let Some(held) = asking.join_at_once(Tasks::hold) {
-        return Ok(held);
-    }
-    loop {
-        let (turn, verdict) = asking.join(Tasks::begin);
-        let verdict = answer(turn.site(), turn.id(), verdict).await;
-        if let Some(held) = asking.held(turn, verdict.unwrap_or(Err(Refusal::Error(AcquireError::Closed)))) {
-            return held;
-        }
     }
 }

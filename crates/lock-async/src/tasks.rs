@@ -1,150 +1,94 @@
 //! The tasks that wait or hold at a site.
 
-use std::mem;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use lock_core::station::{ByTurn, TurnId};
-use lock_core::{BackendError, Hold, LossReason, Moment, Refusal, Released};
-use lock_host::Waiters;
+use lock_core::Moment;
+use lock_core::station::TurnId;
+use lock_host::{Own, Turns, Waiters, Wake};
+use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use tokio::sync::{Notify, oneshot};
 
-use crate::own::Own;
-
-/// The station's answer to a waiter.
-pub(crate) type Verdict = Result<Arc<Hold>, Refusal>;
-
-/// The outcome of a turn.
-pub(crate) type Ended = Result<Released, BackendError>;
+use futures_util::future::BoxFuture;
 
 /// How long a request may depend on a task that is not polled before a loop gets it. Chosen: much shorter than a lease,
 /// and longer than nearly all requests take.
 const UNPOLLED_MAX: Duration = Duration::from_secs(1);
 
+/// A request to the store, up to the point where its station has the answer.
+pub(crate) type Running = BoxFuture<'static, ()>;
+
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
 pub(crate) struct Tasks {
-    by_turn: ByTurn<Task>,
-    /// Notified when a hold ends, if any task waits for that.
-    ends: Option<Arc<Notify>>,
+    pub(crate) turns: Turns<Task>,
     /// The requests that are not in a loop yet.
-    pub(crate) own: Own,
+    pub(crate) own: Own<Running>,
 }
 
-/// A task that waits or holds.
-enum Task {
-    Waits(oneshot::Sender<Verdict>),
-    Holds { hold: Arc<Hold>, hears: Option<Hears> },
+/// Those who are woken when there is news of a turn. Most turns hold, and have none.
+#[derive(Default)]
+pub(crate) struct Task(Option<Box<Listeners>>);
+
+#[derive(Default)]
+struct Listeners {
+    /// The task that waits, or leaves.
+    own: Option<Waker>,
+    /// The tasks that watch its hold.
+    others: Option<Arc<Notify>>,
 }
 
-/// What a task that holds waits for.
-enum Hears {
-    End(oneshot::Sender<Ended>),
-    Change(oneshot::Sender<Verdict>),
+impl Task {
+    /// The next news of the turn, from now on, for a task that watches it.
+    pub(crate) fn news(&mut self) -> OwnedNotified {
+        let listeners = self.0.get_or_insert_default();
+        Arc::clone(listeners.others.get_or_insert_default()).notified_owned()
+    }
+
+    fn listen(&mut self, own: &Waker) {
+        self.0.get_or_insert_default().own = Some(own.clone());
+    }
+
+    fn stop_listening(&mut self) {
+        self.0.take_if(|listeners| {
+            listeners.own = None;
+            listeners.others.is_none()
+        });
+    }
 }
 
 impl Tasks {
-    /// A task begins to wait. The sender lives until the station has answered.
-    pub(crate) fn begin(&mut self, turn: TurnId) -> oneshot::Receiver<Verdict> {
-        let (sender, verdict) = oneshot::channel();
-        self.by_turn.insert(turn, Task::Waits(sender));
-        verdict
-    }
-
-    /// A task holds without having waited.
-    pub(crate) fn hold(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        self.by_turn.insert(turn, Task::Holds { hold, hears: None });
-    }
-
-    /// Sets the receiver of a hold's outcome. Returns false if the turn has already ended.
-    pub(crate) fn hear_end(&mut self, turn: TurnId, ended: Option<oneshot::Sender<Ended>>) -> bool {
-        self.hear(turn, ended.map(Hears::End))
-    }
-
-    /// Sets the receiver of the verdict on a hold's change. Returns false if the turn has already ended.
-    pub(crate) fn hear_change(&mut self, turn: TurnId, verdict: oneshot::Sender<Verdict>) -> bool {
-        self.hear(turn, Some(Hears::Change(verdict)))
-    }
-
-    fn hear(&mut self, turn: TurnId, what: Option<Hears>) -> bool {
-        match self.by_turn.get_mut(turn) {
-            Some(Task::Holds { hears, .. }) => *hears = what,
-            Some(Task::Waits(_)) => {}
-            None => return false,
+    /// What the task of a turn hears. If there is nothing yet, it is woken later.
+    pub(crate) fn hear<T>(&mut self, turn: TurnId, hear: Hear<T>, cx: &Context<'_>) -> Poll<T> {
+        let heard = hear(&mut self.turns, turn);
+        if let Some(task) = self.turns.get_mut(turn) {
+            match heard {
+                Poll::Pending => task.listen(cx.waker()),
+                Poll::Ready(_) => task.stop_listening(),
+            }
         }
-        true
+        heard
     }
+}
 
-    /// A task that waits gets no more news of its turn.
-    pub(crate) fn forget_waiting(&mut self, turn: TurnId) {
-        if let Some(Task::Waits(_)) = self.by_turn.get(turn) {
-            self.by_turn.remove(turn);
+/// What a task listens for.
+pub(crate) type Hear<T> = fn(&mut Turns<Task>, TurnId) -> Poll<T>;
+
+impl Wake for Task {
+    fn wake(&self) {
+        if let Some(listeners) = &self.0 {
+            listeners.own.iter().for_each(Waker::wake_by_ref);
+            listeners.others.iter().for_each(|others| others.notify_waiters());
         }
-    }
-
-    /// The next end of any hold here, from now on.
-    pub(crate) fn next_end(&mut self) -> OwnedNotified {
-        Arc::clone(self.ends.get_or_insert_default()).notified_owned()
-    }
-
-    /// Takes out a turn that has ended.
-    fn remove(&mut self, turn: TurnId) -> Option<Task> {
-        self.ends.take().into_iter().for_each(|ends| ends.notify_waiters());
-        self.by_turn.remove(turn)
     }
 }
 
 impl Waiters for Tasks {
-    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        let Some(task) = self.by_turn.get_mut(turn) else { return };
-        let holds = Task::Holds { hold: Arc::clone(&hold), hears: None };
-        if let Task::Waits(sender) = mem::replace(task, holds) {
-            // If the acquire was dropped, there is no receiver, and the drop ends the turn.
-            _ = sender.send(Ok(hold));
-        }
-    }
+    type Waiter = Task;
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
-        if let Some(Task::Waits(sender)) = self.by_turn.remove(turn) {
-            _ = sender.send(Err(refusal));
-        }
-    }
-
-    fn replaced(&mut self, turn: TurnId, result: Verdict) {
-        let Some(Task::Holds { hold, hears }) = self.by_turn.get_mut(turn) else { return };
-        if let Ok(new) = &result {
-            *hold = Arc::clone(new);
-        }
-        if let Some(Hears::Change(verdict)) = hears.take() {
-            _ = verdict.send(result);
-        }
-    }
-
-    fn lose(&mut self, turn: TurnId, _: LossReason) {
-        self.remove(turn);
-    }
-
-    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
-        if let Some(Task::Holds { hears: Some(Hears::End(ended)), .. }) = self.remove(turn) {
-            _ = ended.send(result);
-        }
-    }
-
-    fn forget(&mut self, turn: TurnId) {
-        self.remove(turn);
-    }
-
-    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
-        let hold = |task: &Task| match task {
-            Task::Waits(_) => None,
-            Task::Holds { hold, .. } => Some(Arc::clone(hold)),
-        };
-        self.by_turn.iter().map(|(turn, task)| (turn, hold(task))).collect()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.by_turn.is_empty()
+    fn turns(&mut self) -> &mut Turns<Task> {
+        &mut self.turns
     }
 
     fn next_wake(&self, now: Moment) -> Option<Moment> {
@@ -156,7 +100,6 @@ impl Waiters for Tasks {
 mod tests {
     use std::time::Duration;
 
-    use lock_host::Waiters;
     use lock_memory::MemoryStore;
 
     use crate::Client;
@@ -176,8 +119,7 @@ mod tests {
             _ = tokio::time::timeout(Duration::from_micros(10), mutex.acquire()).await;
         }
         let site = client.0.find(&"a".parse().unwrap()).unwrap();
-        let turns = site.lock().waiters.turns();
-        assert_eq!(turns.len(), 2, "{turns:?}");
+        assert_eq!(site.lock().waiters.turns.len(), 2);
         drop(guard);
         waiting.await.unwrap().unwrap();
     }

@@ -7,16 +7,14 @@ use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::{Either, FutureExt};
+use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
 use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest, Released};
-use lock_host::{Driver, Site, panicked};
+use lock_host::{Driver, Generation, Site, panicked};
 use tokio::sync::mpsc;
 
-use crate::generations::{Flushed, Generation};
-use crate::own::Running;
-use crate::tasks::Tasks;
+use crate::tasks::{Running, Tasks};
 
 /// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -48,16 +46,40 @@ pub(crate) enum Work<D: Loops> {
     Drop(Running),
     /// A release whose answer no station needs.
     Release(ReleaseRequest, Duration),
-    /// Answered by being dropped, when everything before it is done.
+    /// The backend sends what it has put off, because the runtime that it was for has ended.
+    FlushBackend,
+    /// Answered when everything before it is done.
     Flush(Flushed),
 }
+
+/// Who waits for a flush: dropping it is the answer.
+pub(crate) type Flushed = Box<dyn Send + Sync>;
 
 impl<D: Loops> Work<D> {
     /// The request in it, if there is one.
     pub(crate) fn into_request(self) -> Running {
         match self {
             Self::Continue(request) | Self::Drop(request) => request,
-            Self::Run(_) | Self::Release(..) | Self::Flush(_) => Box::pin(ready(())),
+            Self::Run(_) | Self::Release(..) | Self::FlushBackend | Self::Flush(_) => Box::pin(ready(())),
+        }
+    }
+
+    /// Does it, and keeps the generation alive until it is done.
+    #[expect(clippy::manual_async_fn, reason = "its future would hold the work twice")]
+    fn run(mut self, backend: &dyn AsyncBackend, generation: Arc<Generation<Flushed>>) -> impl Future<Output = ()> {
+        async move {
+            match &mut self {
+                Self::Run(job) => job.run(backend).await,
+                Self::Continue(request) => request.await,
+                Self::Release(request, within) => {
+                    _ = caught(Operation::Release, backend.release(request, *within)).await;
+                }
+                Self::FlushBackend => _ = AssertUnwindSafe(backend.flush(FINAL_FLUSH_MAX)).catch_unwind().await,
+                Self::Drop(_) | Self::Flush(_) => {}
+            }
+            // In this order: what is dropped may be passed on, which belongs to the work.
+            drop(self);
+            drop(generation);
         }
     }
 }
@@ -102,34 +124,22 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     let last = last;
     // The futures are polled for the first time in the order in which they were pushed, and so are sent in that order.
     let mut under_way = FuturesUnordered::new();
-    let mut generation = Arc::<Generation>::default();
+    let mut generation = Arc::<Generation<Flushed>>::default();
     let mut work = Vec::with_capacity(AT_ONCE);
     let mut queue = queue;
-    let (shared, backend) = (Arc::clone(&backend), &*backend);
     poll_fn(|cx| {
         let mut open = true;
         while open && let Poll::Ready(count) = queue.poll_recv_many(cx, &mut work, AT_ONCE) {
             open = count > 0;
             for item in work.drain(..) {
                 match item {
-                    Work::Run(mut job) => {
-                        let running = async move { job.run(backend).await };
-                        under_way.push(Either::Left(until_done(running, &generation)));
-                    }
-                    Work::Continue(request) => {
-                        under_way.push(Either::Right(Either::Left(until_done(request, &generation))));
-                    }
-                    Work::Drop(request) => drop(request),
-                    Work::Release(request, within) => {
-                        let releasing = release(backend, request, within);
-                        under_way.push(Either::Right(Either::Right(until_done(releasing, &generation))));
-                    }
-                    Work::Flush(flushed) => {
-                        if let Flushed::Thread(_) = &flushed {
-                            let last = flush(Arc::clone(&shared)).boxed();
-                            under_way.push(Either::Right(Either::Left(until_done(last, &generation))));
-                        }
-                        generation = generation.flush(flushed);
+                    Work::Flush(flushed) => generation = generation.flush(flushed),
+                    work @ (Work::Run(_)
+                    | Work::Continue(_)
+                    | Work::Drop(_)
+                    | Work::Release(..)
+                    | Work::FlushBackend) => {
+                        under_way.push(work.run(&*backend, Arc::clone(&generation)));
                     }
                 }
             }
@@ -140,24 +150,6 @@ pub(crate) async fn drive<D: Loops>(backend: Arc<dyn AsyncBackend>, queue: WorkQ
     .await;
     // The client is gone and the runtime is not, so nothing was left to the other loop.
     last.into_iter().for_each(FinalFlush::spare);
-}
-
-/// Keeps the generation alive until the work is done.
-fn until_done<W>(work: W, generation: &Arc<Generation>) -> impl Future<Output = ()> + use<W>
-where
-    W: Future<Output = ()>,
-{
-    let generation = Arc::clone(generation);
-    work.map(move |()| drop(generation))
-}
-
-async fn release(backend: &dyn AsyncBackend, request: ReleaseRequest, within: Duration) {
-    _ = caught(Operation::Release, backend.release(&request, within)).await;
-}
-
-/// Has the backend send what it has put off, because the runtime that it was for has ended.
-async fn flush(backend: Arc<dyn AsyncBackend>) {
-    _ = AssertUnwindSafe(backend.flush(FINAL_FLUSH_MAX)).catch_unwind().await;
 }
 
 /// What a backend answers; one that panics has given an unknown answer.
@@ -181,8 +173,9 @@ impl<D: Loops> FinalFlush<D> {
 impl<D: Loops> Drop for FinalFlush<D> {
     fn drop(&mut self) {
         let Some(beside_keeper) = self.0.take() else { return };
-        let (done, flushed) = threads::channel();
-        if beside_keeper.send(Work::Flush(Flushed::Thread(done))).is_ok() {
+        let (done, flushed) = threads::channel::<()>();
+        _ = beside_keeper.send(Work::FlushBackend);
+        if beside_keeper.send(Work::Flush(Box::new(done))).is_ok() {
             _ = flushed.recv_timeout(FINAL_FLUSH_MAX);
         }
     }
@@ -293,7 +286,10 @@ mod tests {
         tokio::task::yield_now().await;
         driving.abort();
         // Its drop waits for this answer, on the thread of the runtime.
-        let answering = std::thread::spawn(move || matches!(beside_keeper.blocking_recv(), Some(Work::Flush(_))));
+        let answering = std::thread::spawn(move || {
+            matches!(beside_keeper.blocking_recv(), Some(Work::FlushBackend))
+                && matches!(beside_keeper.blocking_recv(), Some(Work::Flush(_)))
+        });
         assert!(driving.await.is_err() && answering.join().unwrap());
     }
 }

@@ -32,7 +32,7 @@ struct Limits {
     waiter: usize,
 }
 
-const LIMITS: Limits = Limits { lease: 1_130, waiter: 2_400 };
+const LIMITS: Limits = Limits { lease: 1_150, waiter: 2_400 };
 /// The limits with an observer, which the feature `tracing` adds.
 const OBSERVED: Limits = Limits { lease: 1_530, waiter: 3_130 };
 

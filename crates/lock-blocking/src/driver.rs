@@ -1,13 +1,14 @@
 //! Runs actions against the backend: on the thread that asks, or on the pool if no such thread is there.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest, Released};
-use lock_host::{Held, NAP_MAX, Pool, Work, caught};
+use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest};
+use lock_host::{End, Held, NAP_MAX, Pool, Turns, Verdict, Work, caught};
 
 use crate::sync::Arc;
-use crate::threads::{End, Presence, Thread, Threads, Verdict};
+use crate::threads::{Presence, Thread, Threads};
 
 /// A station with the threads that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
@@ -51,7 +52,8 @@ impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
     fn run(_: &Site, threads: &mut Threads, action: Action) {
-        threads.push(action);
+        threads.turns.ask(&action.request);
+        threads.pending.push_back(action);
     }
 
     fn attend(site: &Site, threads: &mut Threads) {
@@ -59,7 +61,9 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Site, turn: TurnId) {
-        leave(site, Leaving::now(turn));
+        if !site.lock().leave_at_once(turn) {
+            end(site, Leaving::now(turn));
+        }
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
@@ -80,72 +84,64 @@ impl Work for Left {
     }
 }
 
-/// Waits for the verdict of a turn that has joined the line, running claims meanwhile.
-pub(crate) fn verdict(site: &Site, turn: TurnId) -> Verdict {
-    let (mut inner, verdict) = work(site, site.lock(), turn, |thread| thread.verdict.take());
-    if verdict.is_ok() {
-        inner.waiters.be(turn, Presence::Away);
-    } else {
-        // A waiter that is refused releases what it has left at the store itself, because its process may end now.
-        if let Some(release) = inner.waiters.take_own(turn) {
-            inner = run(site, inner, release);
-        }
-        inner.waiters.by_turn.remove(&turn);
+/// Waits for the verdict of a turn that has joined the line, running claims meanwhile; `None` if the turn ends first.
+pub(crate) fn verdict(site: &Site, turn: TurnId) -> Option<Verdict> {
+    let (mut inner, verdict) = work(site, site.lock(), turn, Turns::poll_verdict);
+    // A waiter that is refused releases what it has left at the store itself, because its process may end now.
+    if let Some(Err(_)) = verdict
+        && let Some(release) = inner.waiters.take_own(turn)
+    {
+        inner = run(site, inner, release);
     }
-    find_hands(site, &mut inner.waiters);
+    go_away(site, inner, turn);
     verdict
 }
 
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
 pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
+    held.change(mode);
     let (site, turn) = (held.site(), held.turn());
-    let mut inner = site.lock();
-    inner.waiters.get_mut(turn)?.presence = Presence::Here;
-    site.feed(&mut inner, held.change(mode));
-    let done = |thread: &mut Thread| {
-        let verdict = thread.verdict.take();
-        (verdict.is_some() || thread.ended.is_some()).then_some(verdict)
-    };
-    let (mut inner, verdict) = work(site, inner, turn, done);
-    inner.waiters.be(turn, Presence::Away);
-    find_hands(site, &mut inner.waiters);
+    let (inner, verdict) = work(site, site.lock(), turn, Turns::poll_verdict);
+    go_away(site, inner, turn);
     verdict
 }
 
-/// Ends the turn and waits until the store has answered; `None` if it had already ended.
-pub(crate) fn leave(site: &Site, leaving: Leaving) -> End {
-    let turn = leaving.turn;
+/// Ends the turn and waits until the store has answered.
+pub(crate) fn end(site: &Site, leaving: Leaving) -> End {
     let mut inner = site.lock();
-    if site.leave_at_once(&mut inner, turn) {
-        return Some(Ok(Released::Released));
+    if let Poll::Ready(end) = site.end(&mut inner, leaving) {
+        return end;
     }
-    inner.waiters.get_mut(turn)?.presence = Presence::Here;
-    site.feed(&mut inner, Input::Leave(leaving));
-    let (mut inner, ended) = work(site, inner, turn, |thread| thread.ended.take());
-    inner.waiters.by_turn.remove(&turn);
+    let (inner, end) = work(site, inner, leaving.turn, Turns::poll_end);
+    go_away(site, inner, leaving.turn);
+    end
+}
+
+/// The thread of a turn goes back to its user.
+fn go_away(site: &Site, mut inner: Locked<'_>, turn: TurnId) {
+    inner.waiters.be(turn, Presence::Away);
     find_hands(site, &mut inner.waiters);
-    ended
 }
 
 /// Sleeps until the hold has ended, but for at most `nap`.
 pub(crate) fn nap_until_ended(site: &Site, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
-    if let Some(thread) = inner.waiters.get_mut(turn).filter(|thread| thread.ended.is_none()) {
-        let bell = thread.bell();
+    if let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) {
         drop(inner.sleep(&bell, nap));
     }
 }
 
-/// Alternates between running what this thread has to run and sleeping, until `done` returns something.
+/// Alternates between running what this thread has to run and sleeping, until its turn hears something.
 fn work<'a, T>(
     site: &'a Site,
     mut inner: Locked<'a>,
     turn: TurnId,
-    done: impl Fn(&mut Thread) -> Option<T>,
+    hear: impl Fn(&mut Turns<Thread>, TurnId) -> Poll<T>,
 ) -> (Locked<'a>, T) {
+    inner.waiters.be(turn, Presence::Here);
     loop {
-        if let Some(result) = inner.waiters.get_mut(turn).and_then(&done) {
-            return (inner, result);
+        if let Poll::Ready(heard) = hear(&mut inner.waiters.turns, turn) {
+            return (inner, heard);
         }
         inner = match inner.waiters.take_own(turn) {
             Some(action) => run(site, inner, action),
@@ -156,9 +152,8 @@ fn work<'a, T>(
 
 fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> {
     find_hands(site, &mut inner.waiters);
-    let Some(thread) = inner.waiters.get_mut(turn) else { return inner };
-    thread.presence = Presence::Asleep;
-    let bell = thread.bell();
+    inner.waiters.be(turn, Presence::Asleep);
+    let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) else { return inner };
     let mut inner = inner.sleep(&bell, NAP_MAX);
     inner.waiters.be(turn, Presence::Here);
     inner

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use lock_core::Lost;
-use lock_core::station::Leaving;
-use lock_host::{NAP_MAX, ReleaseError, VerifyError};
+use lock_host::NAP_MAX;
 
-use crate::driver::{Driver, change, leave};
+use crate::driver::{Driver, change, end};
 
 lock_host::guards! {
     [] []
@@ -46,65 +45,15 @@ lock_host::guards! {
     /// # }
     /// ```
     fn detach;
-}
 
-impl<M> Guard<M> {
-    /// Asks the store whether the lock is still held under this grant.
-    ///
-    /// # Errors
-    /// `Lost` if it is not held any more, `Backend` if the store did not answer.
-    ///
     /// # Blocking
     /// For at most an operation timeout.
-    pub fn verify(&self) -> Result<(), VerifyError> {
-        let inquiry = self.0.inquire()?;
-        let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within())?;
-        Ok(inquiry.fenced(&answer)?)
-    }
+    fn verify;
 
-    /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
-    /// little time left.
-    ///
-    /// # Errors
-    /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
-    ///
     /// # Blocking
     /// For at most an operation timeout.
-    pub fn renew(&self) -> Result<(), VerifyError> {
-        let inquiry = self.0.inquire()?;
-        let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within())?;
-        Ok(inquiry.renewed(answers)?)
-    }
+    fn renew;
 
-    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
-    ///
-    /// This borrows the guard, which cannot be released meanwhile. To wait in another thread, use [`watch`](Self::watch).
-    ///
-    /// # Blocking
-    /// For as long as the lock is held, so do not call it from the thread that does the work.
-    pub fn lost(&self) -> Lost {
-        loop {
-            if let Some(lost) = self.lost_within(NAP_MAX) {
-                return lost;
-            }
-        }
-    }
-
-    /// Waits until the hold is lost, but for at most `patience`.
-    ///
-    /// # Blocking
-    /// For at most `patience`.
-    pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
-        self.watch().lost_within(patience)
-    }
-
-    /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
-    ///
-    /// # Errors
-    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
-    /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
-    /// ends.
-    ///
     /// # Blocking
     /// For at most an operation timeout.
     ///
@@ -125,25 +74,8 @@ impl<M> Guard<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn release(self) -> Result<(), ReleaseError> {
-        self.0.ended(leave(self.0.site(), Leaving::now(self.0.turn())))
-    }
-}
+    fn release;
 
-impl Guard {
-    /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that the
-    /// lock was held until now, and that the store keeps it.
-    ///
-    /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
-    /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
-    /// be missed: the lock is then free when its ttl is over.
-    ///
-    /// # Errors
-    /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
-    /// dropped, which releases the lock at once. To find out before, look at the
-    /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
-    /// outcome, the lock may be free at once.
-    ///
     /// # Blocking
     /// For at most an operation timeout.
     ///
@@ -164,7 +96,29 @@ impl Guard {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
-        self.0.ended(leave(self.0.site(), self.0.keeping(time)?))
+    fn release_keeping;
+}
+
+impl<M> Guard<M> {
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
+    ///
+    /// This borrows the guard, which cannot be released meanwhile. To wait in another thread, use [`watch`](Self::watch).
+    ///
+    /// # Blocking
+    /// For as long as the lock is held, so do not call it from the thread that does the work.
+    pub fn lost(&self) -> Lost {
+        loop {
+            if let Some(lost) = self.lost_within(NAP_MAX) {
+                return lost;
+            }
+        }
+    }
+
+    /// Waits until the hold is lost, but for at most `patience`.
+    ///
+    /// # Blocking
+    /// For at most `patience`.
+    pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
+        self.watch().lost_within(patience)
     }
 }

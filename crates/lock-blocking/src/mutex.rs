@@ -1,11 +1,45 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::{AcquireError, Busy, Refusal, Ticket};
-use lock_host::{Asking, CancelToken, Held, WhileHeldError, counted};
+use lock_core::AcquireError;
+use lock_host::{CancelToken, WhileHeldError, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
-use crate::threads::Threads;
+
+lock_host::acquiring! {
+    [] []
+
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// at the end, one to release what the wait left at the store.
+    fn acquire;
+
+    /// # Blocking
+    /// For at most two operation timeouts.
+    fn try_acquire;
+
+    /// # Blocking
+    /// For at most two operation timeouts.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder()? {
+    ///     Ok(guard) => guard.release()?,
+    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn try_acquire_or_holder;
+
+    /// # Blocking
+    /// As [`acquire`](Self::acquire).
+    fn adopt;
+}
 
 lock_host::kinds! {
     /// # Examples
@@ -45,21 +79,6 @@ lock_host::kinds! {
 }
 
 impl<M> NamedLock<M> {
-    /// Waits for the lock.
-    ///
-    /// # Errors
-    /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
-    /// memory; `Backend` for errors that are permanent, or last for an operation timeout (with
-    /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed.
-    ///
-    /// # Blocking
-    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
-    /// at the end, one to release what the wait left at the store.
-    pub fn acquire(&self) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask()?;
-        asking.waited(take_turn(&asking)).map(Guard)
-    }
-
     /// Waits for the lock until another thread cancels the wait.
     ///
     /// A token that is already cancelled ends the call without a request to the store. If the lock was acquired before
@@ -92,66 +111,6 @@ impl<M> NamedLock<M> {
     /// ```
     pub fn acquire_with(&self, cancel: &CancelToken) -> Result<Guard<M>, AcquireError> {
         let asking = self.0.ask()?.cancelled_by(cancel)?;
-        asking.waited(take_turn(&asking)).map(Guard)
-    }
-
-    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
-    /// says who holds it.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
-    ///
-    /// # Blocking
-    /// For at most two operation timeouts.
-    pub fn try_acquire(&self) -> Result<Option<Guard<M>>, AcquireError> {
-        Ok(self.try_acquire_or_holder()?.ok())
-    }
-
-    /// Takes the lock if it is free, and otherwise says who holds it.
-    ///
-    /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
-    ///
-    /// # Errors
-    /// As [`try_acquire`](Self::try_acquire).
-    ///
-    /// # Blocking
-    /// For at most two operation timeouts.
-    ///
-    /// # Examples
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder()? {
-    ///     Ok(guard) => guard.release()?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, Busy>, AcquireError> {
-        let asking = self.0.ask()?.at_once();
-        asking.tried(take_turn(&asking).map(Guard))
-    }
-
-    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
-    /// stays held in between, and those who wait for it keep their places.
-    ///
-    /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
-    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
-    /// same slots. If the store fails, this asks again for as long as `acquire` does. It never waits for another
-    /// holder.
-    ///
-    /// # Errors
-    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
-    /// acquired. `Invalid` for a ticket for something else; otherwise as [`acquire`](Self::acquire). If the store did not say
-    /// whether the ticket was adopted, the lock is being released.
-    ///
-    /// # Blocking
-    /// As [`acquire`](Self::acquire).
-    pub fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask_for(ticket)?;
         asking.waited(take_turn(&asking)).map(Guard)
     }
 
@@ -204,19 +163,5 @@ impl<M> NamedLock<M> {
         work: impl FnOnce(&Guard<M>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.run_while_held(work)?
-    }
-}
-
-/// Waits for a turn, for a guard of any kind.
-fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
-    if let Some(held) = asking.join_at_once(Threads::hold) {
-        return Ok(held);
-    }
-    loop {
-        let (turn, ()) = asking.join(Threads::begin);
-        let verdict = verdict(turn.site(), turn.id());
-        if let Some(held) = asking.held(turn, verdict) {
-            return held;
-        }
     }
 }

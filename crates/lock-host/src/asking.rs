@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, Hold, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
+use lock_core::{AcquireError, Busy, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
 
 use crate::cancel::CancelToken;
 use crate::kinds::Exclusive;
@@ -15,6 +15,7 @@ use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::traced::Acquisition;
 use crate::turn::{Held, Turn};
+use crate::waiters::{Verdict, Waiters};
 
 /// One call that asks for a lock.
 pub struct Asking<'a, D: Driver, M = Exclusive> {
@@ -83,26 +84,11 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
-    /// Joins the readers of a shared lease, if that needs no request and nobody waits. `begin` puts the turn among those that
-    /// hold at the site.
-    pub fn join_at_once(&self, begin: impl FnOnce(&mut D::Waiters, TurnId, Arc<Hold>)) -> Option<Held<D, M>> {
-        if self.terms.mode != Mode::Shared || self.options.max_hold.is_some() || self.ticket.is_some() {
-            return None;
-        }
-        let mut inner = self.site.lock();
-        let turn = inner.next_turn();
-        let hold = self.site.join_at_once(&mut inner, turn, self.patience, self.note)?;
-        begin(&mut inner.waiters, turn, Arc::clone(&hold));
-        drop(inner);
-        self.acquisition.succeeded(hold.token());
-        Some(Held::new(Turn::new(Arc::clone(self.site), turn), hold, Arc::clone(self.stations)))
-    }
-
-    /// Joins the line with a new turn. `begin` puts it among the waiters of the site.
-    pub fn join<T>(&self, begin: impl FnOnce(&mut D::Waiters, TurnId) -> T) -> (Turn<D>, T) {
+    /// Joins the line with a new turn.
+    pub fn join(&self) -> Turn<D> {
         let mut inner = self.site.lock();
         let id = inner.next_turn();
-        let begun = begin(&mut inner.waiters, id);
+        inner.waiters.turns().wait(id);
         inner.joins(&self.acquisition);
         let join = self.wish(id);
         let input = match self.ticket.as_deref() {
@@ -116,16 +102,17 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
             let site = Arc::clone(self.site);
             token.watch(move || site.handle(Input::Cancel(id)))
         });
-        (turn, begun)
+        turn
     }
 
     /// What a turn has come to by the station's verdict. `None` if this process was suspended for so long that the hold has
     /// already ended; then join the line again.
-    pub fn held(&self, mut turn: Turn<D>, verdict: Result<Arc<Hold>, Refusal>) -> Option<Result<Held<D, M>, Refusal>> {
+    pub fn held(&self, mut turn: Turn<D>, verdict: Option<Verdict>) -> Option<Result<Held<D, M>, Refusal>> {
         turn.watch = None;
         let held = match verdict {
-            Ok(hold) => Held::new(turn, hold, Arc::clone(self.stations)),
-            Err(refusal) => return Some(Err(refusal)),
+            Some(Ok(hold)) => Held::new(turn, hold, Arc::clone(self.stations)),
+            Some(Err(refusal)) => return Some(Err(refusal)),
+            None => return Some(Err(Refusal::Error(AcquireError::Closed))),
         };
         held.check().ok()?;
         self.acquisition.succeeded(held.fencing_token());
@@ -164,28 +151,33 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Capabilities, Durability, Waiting};
+    use std::task::Poll;
+
+    use lock_core::{Capabilities, Durability, Hold, Waiting};
 
     use super::*;
     use crate::clock::ManualClock;
     use crate::lock::Lock;
-    use crate::recorder::{Recorded, claim, grant, stations};
+    use crate::recorder::{claim, grant, stations};
 
     #[test]
     fn a_hold_that_is_over_before_it_is_handed_out_is_given_up() {
         let clock = ManualClock::new();
         let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
         let stations = stations(capabilities, Arc::new(clock.clone()));
-        let begin = |waiters: &mut Recorded, turn| _ = waiters.here.insert(turn, None);
         for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
             let lock = Lock::new(&stations, name);
             let asking = lock.ask().unwrap();
-            let (turn, ()) = asking.join(begin);
+            let turn = asking.join();
             grant(turn.site(), claim(turn.site()), 7);
-            let hold = turn.site().lock().waiters.here[&turn.id()].clone().unwrap();
+            let Poll::Ready(verdict) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else {
+                panic!("it waits")
+            };
             clock.advance(pause);
-            assert_eq!(asking.held(turn, Ok(hold)).is_some(), pause.is_zero());
-            assert!(asking.site.lock().waiters.here.is_empty(), "the turn is left");
+            assert_eq!(asking.held(turn, verdict).is_some(), pause.is_zero());
+            let left = asking.site.lock().waiters.turns.open();
+            let given_up = |hold: &Option<Arc<Hold>>| hold.as_ref().is_some_and(|hold| hold.is_given_up());
+            assert!(left.iter().all(|(_, hold)| given_up(hold)), "the turn is left");
         }
     }
 }

@@ -23,6 +23,10 @@ macro_rules! guards {
         $(#[$docs:meta])* struct $guard:ident;
         $(#[$change:meta])* $(async)? fn change;
         $(#[$detach:meta])* $(async)? fn detach;
+        $(#[$verify:meta])* $(async)? fn verify;
+        $(#[$renew:meta])* $(async)? fn renew;
+        $(#[$release:meta])* $(async)? fn release;
+        $(#[$release_keeping:meta])* $(async)? fn release_keeping;
     ) => {
         $(#[$docs])*
         #[must_use = "the lock is released when the guard is dropped"]
@@ -58,9 +62,69 @@ macro_rules! guards {
                 };
                 self.0.detached(renewed, Self)
             }
+
+            /// Asks the store whether the lock is still held under this grant.
+            ///
+            /// # Errors
+            /// `Lost` if it is not held any more, `Backend` if the store did not answer.
+            ///
+            $(#[$verify])*
+            pub $($async)? fn verify(&self) -> Result<(), $crate::VerifyError> {
+                let inquiry = self.0.inquire()?;
+                let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within())$($await)*?;
+                Ok(inquiry.fenced(&answer)?)
+            }
+
+            /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
+            /// little time left.
+            ///
+            /// # Errors
+            /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
+            ///
+            $(#[$renew])*
+            pub $($async)? fn renew(&self) -> Result<(), $crate::VerifyError> {
+                let inquiry = self.0.inquire()?;
+                let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within())$($await)*?;
+                Ok(inquiry.renewed(answers)?)
+            }
+
+            /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
+            ///
+            /// # Errors
+            /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
+            /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
+            /// ends.
+            ///
+            $(#[$release])*
+            pub $($async)? fn release(self) -> Result<(), $crate::ReleaseError> {
+                if let Some(released) = self.0.release_at_once() {
+                    return released;
+                }
+                let ended = end(self.0.site(), ::lock_core::station::Leaving::now(self.0.turn()))$($await)*;
+                self.0.ended(ended)
+            }
         }
 
         impl $guard<$crate::Exclusive> {
+            /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that the
+            /// lock was held until now, and that the store keeps it.
+            ///
+            /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
+            /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
+            /// be missed: the lock is then free when its ttl is over.
+            ///
+            /// # Errors
+            /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
+            /// dropped, which releases the lock at once. To find out before, look at the
+            /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
+            /// outcome, the lock may be free at once.
+            ///
+            $(#[$release_keeping])*
+            pub $($async)? fn release_keeping(self, time: ::std::time::Duration) -> Result<(), $crate::ReleaseError> {
+                let ended = end(self.0.site(), self.0.keeping(time)?)$($await)*;
+                self.0.ended(ended)
+            }
+
             /// Continues as a reader, in one step: no other writer gets in between, and it never waits for another holder. Other readers of
             /// an [`RwLock`](crate::RwLock) of this name can then read as well.
             ///

@@ -6,15 +6,16 @@
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
 //! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
-//!   wait), `site` (a station with its waiters), `waiters` (how a facade keeps them).
+//!   wait), `site` (a station with its waiters), `waiters` (what these are told).
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
-//! - `macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
+//! - `macros`, `acquire_macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
 //! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
 //!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
-//! - Work that nobody waits for: `pool`.
+//! - Requests that a task runs itself: `own`. Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
 
+mod acquire_macros;
 mod alarms;
 mod asking;
 mod builder;
@@ -22,6 +23,7 @@ mod cancel;
 mod clock;
 mod diary;
 mod errors;
+mod generations;
 mod guard_macros;
 mod host;
 mod inquiry;
@@ -36,6 +38,7 @@ mod named_latch;
 mod observer;
 mod options;
 mod outcome;
+mod own;
 mod pool;
 mod ports;
 mod proof;
@@ -63,6 +66,7 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
+pub use generations::Generation;
 pub use host::{boot_id, host_name, new_owner, note, random_u64, secret};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
@@ -74,6 +78,7 @@ pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
 pub use outcome::Outcome;
+pub use own::Own;
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
@@ -82,5 +87,5 @@ pub use site::{Driver, Inner, Locked, Site};
 pub use sleepers::{Awaiting, Closing, Wake};
 pub use stations::Stations;
 pub use turn::{Held, Turn};
-pub use waiters::Waiters;
+pub use waiters::{End, Turns, Verdict, Waiters};
 pub use weak::{Standing, WeakHeld};

@@ -20,7 +20,7 @@ use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
 use crate::stations::Stations;
 use crate::sync::Arc;
-use crate::turn::Held;
+use crate::turn::{Held, Turn};
 use crate::watch::News;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
@@ -120,6 +120,14 @@ impl<D: Driver, M> Lock<D, M> {
     pub fn change(&mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) {
         self.options.change(change);
         self.ready = OnceLock::new();
+    }
+
+    /// Joins others that read under a lease of this client, if that needs no request and nobody waits. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
+    pub fn join_at_once(&self) -> Option<Held<D, M>> {
+        let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && self.options.max_hold.is_none();
+        let Ready { site, note } = self.ready.get().filter(|_| reads)?;
+        let (turn, hold) = site.join_at_once(note)?;
+        Some(Held::new(Turn::new(Arc::clone(site), turn), hold, Arc::clone(&self.stations)))
     }
 
     /// Begins to ask for the lock.

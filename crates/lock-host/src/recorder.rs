@@ -1,21 +1,23 @@
 //! A facade for tests: it writes down what it is told, and runs nothing.
 
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::task::Poll;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, Leaving, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
 use lock_core::{
-    Answer, BackendError, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, LossReason, Moment, Note,
-    OnUnavailable, Owner, Patience, Policy, Refusal, ReleaseRequest, Released, Terms, TokenRange, Ttl,
+    Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, Moment, Note, OnUnavailable, Owner, Patience,
+    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
 use crate::observer::SharedObserver;
 use crate::ports::Ports;
 use crate::site::{Driver, Site};
+use crate::sleepers::Wake;
 use crate::stations::Stations;
 use crate::sync::{Arc, Mutex};
-use crate::waiters::Waiters;
+use crate::waiters::{Turns, Waiters};
 
 #[derive(Default)]
 pub(crate) struct Recorder {
@@ -24,13 +26,31 @@ pub(crate) struct Recorder {
 
 #[derive(Default)]
 pub(crate) struct Recorded {
-    pub(crate) here: HashMap<TurnId, Option<Arc<Hold>>>,
+    pub(crate) turns: Turns<Ear>,
     pub(crate) actions: Vec<Action>,
-    pub(crate) refused: Vec<Refusal>,
-    pub(crate) lost: Vec<LossReason>,
     pub(crate) attended: usize,
-    /// How often a refusal panics.
-    pub(crate) panics: usize,
+}
+
+/// Hears of a turn.
+#[derive(Default)]
+pub(crate) struct Ear;
+
+thread_local! {
+    static PANICS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Has the next calls to wake somebody on this thread panic.
+pub(crate) fn panic_at_wakes(count: usize) {
+    PANICS.set(count);
+}
+
+impl Wake for Ear {
+    fn wake(&self) {
+        if let Some(left) = PANICS.get().checked_sub(1) {
+            PANICS.set(left);
+            panic!("on purpose");
+        }
+    }
 }
 
 impl Driver for Recorder {
@@ -46,11 +66,9 @@ impl Driver for Recorder {
 
     fn leave(site: &Site<Self>, turn: TurnId) {
         let mut inner = site.lock();
-        if site.leave_at_once(&mut inner, turn) {
-            return;
+        if !inner.leave_at_once(turn) {
+            site.abandon(&mut inner, turn);
         }
-        inner.waiters.here.remove(&turn);
-        site.feed(&mut inner, Input::Leave(Leaving::now(turn)));
     }
 
     fn release(&self, request: ReleaseRequest, _: Duration) {
@@ -59,42 +77,10 @@ impl Driver for Recorder {
 }
 
 impl Waiters for Recorded {
-    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        self.here.insert(turn, Some(hold));
-    }
+    type Waiter = Ear;
 
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
-        if let Some(left) = self.panics.checked_sub(1) {
-            self.panics = left;
-            panic!("on purpose");
-        }
-        self.here.remove(&turn);
-        self.refused.push(refusal);
-    }
-
-    fn replaced(&mut self, turn: TurnId, result: Result<Arc<Hold>, Refusal>) {
-        self.here.extend(result.ok().map(|hold| (turn, Some(hold))));
-    }
-
-    fn lose(&mut self, turn: TurnId, reason: LossReason) {
-        self.here.remove(&turn);
-        self.lost.push(reason);
-    }
-
-    fn end(&mut self, turn: TurnId, _: Result<Released, BackendError>) {
-        self.here.remove(&turn);
-    }
-
-    fn forget(&mut self, turn: TurnId) {
-        self.here.remove(&turn);
-    }
-
-    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
-        self.here.iter().map(|(turn, hold)| (*turn, hold.clone())).collect()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.here.is_empty()
+    fn turns(&mut self) -> &mut Turns<Ear> {
+        &mut self.turns
     }
 }
 
@@ -134,7 +120,7 @@ fn join_with(site: &Site<Recorder>, turn: u64, patience: Patience) {
         note,
     };
     let mut inner = site.lock();
-    inner.waiters.here.insert(turn, None);
+    inner.waiters.turns.wait(turn);
     site.feed(&mut inner, Input::Join(join));
 }
 
@@ -154,4 +140,18 @@ pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token
     let answer = Answer::Granted { lease: lease.clone(), valid_for, wanted: false };
     site.handle(Input::Reply(id, Reply::Acquire(Ok(answer))));
     lease
+}
+
+/// What a turn holds.
+pub(crate) fn hold(site: &Site<Recorder>, turn: u64) -> Arc<Hold> {
+    let turns = site.lock().waiters.turns.open();
+    turns.into_iter().find(|(id, _)| *id == TurnId(turn)).and_then(|(_, hold)| hold).expect("it does not hold")
+}
+
+/// Why a turn was refused.
+pub(crate) fn refusal(site: &Site<Recorder>, turn: u64) -> Option<Refusal> {
+    match site.lock().waiters.turns.poll_verdict(TurnId(turn)) {
+        Poll::Ready(verdict) => verdict?.err(),
+        Poll::Pending => None,
+    }
 }

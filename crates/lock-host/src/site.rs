@@ -152,8 +152,8 @@ impl<D: Driver> Site<D> {
 
     /// Whether nothing is under way and there are no turns.
     pub fn is_idle(&self) -> bool {
-        let inner = self.look();
-        inner.station.is_idle() && inner.waiters.is_empty()
+        let mut inner = self.look();
+        inner.station.is_idle() && inner.waiters.turns().is_empty()
     }
 
     /// Whether the store may know this owner from the station.
@@ -205,12 +205,12 @@ impl<D: Driver> Site<D> {
 
     fn carry_out(&self, waiters: &mut D::Waiters, output: Output) {
         match output {
-            Output::Admit { turn, hold } => waiters.admit(turn, hold),
-            Output::Refuse { turn, refusal } => waiters.refuse(turn, refusal),
-            Output::Replaced { turn, result } => waiters.replaced(turn, result),
-            Output::Lose { turn, reason } => waiters.lose(turn, reason),
-            Output::Ended { turn, result } => waiters.end(turn, result),
-            Output::Detached(turn) => waiters.end(turn, Ok(Released::Released)),
+            Output::Admit { turn, hold } => waiters.turns().admit(turn, hold),
+            Output::Refuse { turn, refusal } => waiters.turns().refuse(turn, refusal),
+            Output::Replaced { turn, result } => waiters.turns().replaced(turn, result),
+            Output::Lose { turn, .. } => waiters.turns().remove(turn),
+            Output::Ended { turn, result } => waiters.turns().end(turn, result),
+            Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
             Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
             Output::Renew(owner) => self.ports.renewals.hasten(owner),
@@ -220,20 +220,20 @@ impl<D: Driver> Site<D> {
 
     /// Tells all waiters and holders that the station has ended.
     fn break_off(&self, inner: &mut Inner<D::Waiters>) {
-        for (turn, hold) in inner.waiters.turns() {
+        for (turn, hold) in inner.waiters.turns().open() {
             if let Some(hold) = hold {
                 hold.lose(LossReason::Closed);
                 self.ports.renewals.forget(hold.lease().owner);
                 if let Some(diary) = &mut inner.diary {
                     diary.lost(turn, &LossReason::Closed);
                 }
-                inner.waiters.lose(turn, LossReason::Closed);
+                inner.waiters.turns().remove(turn);
             } else {
                 let refusal = Refusal::Error(AcquireError::Closed);
                 if let Some(diary) = &mut inner.diary {
                     diary.refused(turn, &refusal);
                 }
-                inner.waiters.refuse(turn, refusal);
+                inner.waiters.turns().refuse(turn, refusal);
             }
         }
     }
@@ -286,6 +286,8 @@ impl<D: Driver> fmt::Debug for Site<D> {
 
 #[path = "site/at_once.rs"]
 mod at_once;
+#[path = "site/leaving.rs"]
+mod leaving;
 #[cfg(test)]
 #[path = "site/tests.rs"]
 mod tests;

@@ -18,6 +18,7 @@ use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
+use crate::waiters::{End, Verdict, Waiters};
 use crate::weak::WeakHeld;
 
 /// A turn of this process at a site. Dropping it leaves the line, or ends the hold.
@@ -78,11 +79,11 @@ impl<D: Driver, M> Held<D, M> {
         Proof::hold(&self.proof)
     }
 
-    /// The outcome of ending the turn. `answer` is the store's; `None` if the hold had already been lost.
+    /// The outcome of ending the turn.
     ///
     /// # Errors
     /// `Lost` if the hold was lost, `Backend` if the store failed.
-    pub fn ended(&self, answer: Option<Result<Released, BackendError>>) -> Result<(), ReleaseError> {
+    pub fn ended(&self, answer: End) -> Result<(), ReleaseError> {
         match answer {
             Some(Ok(Released::Released)) => Ok(()),
             Some(Ok(Released::Left | Released::NotHeld)) => Err(self.lost_to(LossReason::NotHeld).into()),
@@ -91,19 +92,30 @@ impl<D: Driver, M> Held<D, M> {
         }
     }
 
-    /// The wish to go on in this mode.
-    pub fn change(&self, mode: Mode) -> Input {
-        Input::Replace { turn: self.turn.id, terms: Terms { mode, ttl: self.hold().lease().terms.ttl } }
+    /// Ends the hold of a reader beside others, if the station can do it at once. `None`, and nothing has changed, if it is
+    /// for [`Input::Leave`].
+    pub fn release_at_once(&self) -> Option<Result<(), ReleaseError>> {
+        let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
+        let left = may_have_others && self.site().lock().leave_at_once(self.turn.id);
+        left.then(|| Ok(self.check()?))
     }
 
-    /// The outcome of that wish: the turn goes on under the new hold, or as before. `verdict` is the station's; `None` if the
-    /// hold was lost first.
+    /// Asks to go on in this mode. The turn is told the verdict, or is over if the hold is lost first.
+    pub fn change(&self, mode: Mode) {
+        let terms = Terms { mode, ttl: self.hold().lease().terms.ttl };
+        let mut inner = self.site().lock();
+        if inner.waiters.turns().is_open(self.turn.id) {
+            self.site().feed(&mut inner, Input::Replace { turn: self.turn.id, terms });
+        }
+    }
+
+    /// The outcome of that: the turn goes on under the new hold, or as before.
     ///
     /// # Errors
     /// The guard that is left, and the reason.
     pub fn changed<N, G>(
         self,
-        verdict: Option<Result<Arc<Hold>, Refusal>>,
+        verdict: Option<Verdict>,
         guard: impl FnOnce(Self) -> G,
     ) -> Result<Held<D, N>, ChangeError<G>> {
         let reason = match verdict {

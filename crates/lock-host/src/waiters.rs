@@ -1,38 +1,258 @@
-//! What a site needs of those who wait or hold at it.
+//! Those who wait or hold at a site, and what each of them is told.
 
-use lock_core::station::TurnId;
-use lock_core::{BackendError, Hold, LossReason, Moment, Refusal, Released};
+use std::mem;
+use std::task::Poll;
 
+use lock_core::station::{ByTurn, Request, TurnId};
+use lock_core::{BackendError, Hold, Moment, Owner, Refusal, Released};
+
+use crate::sleepers::Wake;
 use crate::sync::Arc;
 
-/// Those who wait or hold at a site, as a facade keeps them. A turn that is not among them is ignored.
+/// The station's answer to a waiter, or to a holder that wants another mode.
+pub type Verdict = Result<Arc<Hold>, Refusal>;
+
+/// The store's answer to the end of a hold; `None` if the hold had already been lost.
+pub type End = Option<Result<Released, BackendError>>;
+
+/// Those who wait or hold at a site, with what a facade keeps about them.
 pub trait Waiters: Default + Send + 'static {
-    /// The waiter has its turn.
-    fn admit(&mut self, turn: TurnId, hold: Arc<Hold>);
+    /// A task or a thread, for as long as its turn lasts. It is woken when there is something to hear.
+    type Waiter: Wake + Default;
 
-    /// The waiter is refused.
-    fn refuse(&mut self, turn: TurnId, refusal: Refusal);
-
-    /// The holder goes on under another hold, or as before.
-    fn replaced(&mut self, turn: TurnId, result: Result<Arc<Hold>, Refusal>);
-
-    /// The holder has lost its hold, which says so already.
-    fn lose(&mut self, turn: TurnId, reason: LossReason);
-
-    /// The holder's leaving was carried out, or failed for now.
-    fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>);
-
-    /// The holder has left.
-    fn forget(&mut self, turn: TurnId);
-
-    /// All turns, with the holds of those that were admitted.
-    fn turns(&self) -> Vec<(TurnId, Option<Arc<Hold>>)>;
-
-    /// Whether there are no turns.
-    fn is_empty(&self) -> bool;
+    /// The turns of this process.
+    fn turns(&mut self) -> &mut Turns<Self::Waiter>;
 
     /// When to call [`Driver::attend`](crate::Driver::attend) at the latest, if nothing happens before.
     fn next_wake(&self, _now: Moment) -> Option<Moment> {
         None
+    }
+}
+
+/// The turns of this process at a site. News of a turn that is not among them is ignored.
+pub struct Turns<W> {
+    by_turn: ByTurn<Entry<W>>,
+    /// The owner of the last claim, until it admits a waiter or no waiter is left. Boxed, because most sites hold a lease and
+    /// have none.
+    asked: Option<Box<Owner>>,
+}
+
+struct Entry<W> {
+    waiter: W,
+    part: Part,
+}
+
+/// The part that a turn plays for the lock, up to what it has heard of it.
+enum Part {
+    Waits,
+    /// It holds, and has not heard of this hold.
+    Admitted(Arc<Hold>),
+    Holds(Arc<Hold>),
+    /// It holds as before, and has not heard why.
+    Unchanged(Box<(Arc<Hold>, Refusal)>),
+    /// It holds until the store has answered. Its guard is gone, so that nobody will hear of the end.
+    Abandoned(Arc<Hold>),
+    /// It has not heard of the end.
+    Ended(Result<Released, BackendError>),
+    Refused(Box<Refused>),
+}
+
+/// What is left of a turn that was refused.
+struct Refused {
+    /// Whose claim it waited for last, which may have left something at the store.
+    asked: Option<Owner>,
+    /// Why, unless it has heard that.
+    refusal: Option<Refusal>,
+}
+
+impl<W: Wake + Default> Turns<W> {
+    /// A turn begins to wait.
+    pub(crate) fn wait(&mut self, turn: TurnId) {
+        self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Waits });
+    }
+
+    /// A turn holds without having waited.
+    pub(crate) fn hold(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Holds(hold) });
+    }
+
+    /// A request is to be run. A turn that is refused later gets what the last claim leaves; to be called only where
+    /// [`is_for`](Self::is_for) is.
+    pub fn ask(&mut self, request: &Request) {
+        if let Request::Acquire(claim) = request {
+            self.asked = Some(Box::new(claim.owner));
+        }
+    }
+
+    /// The waiter has its turn.
+    pub(crate) fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
+        self.asked = None;
+        self.tell(turn, |_| Part::Admitted(hold));
+    }
+
+    /// The waiter is refused.
+    pub(crate) fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
+        let asked = self.asked.as_deref().copied();
+        self.tell(turn, |_| Part::Refused(Box::new(Refused { asked, refusal: Some(refusal) })));
+        if asked.is_some() && !self.by_turn.iter().any(|(_, entry)| matches!(entry.part, Part::Waits)) {
+            self.asked = None;
+        }
+    }
+
+    /// The holder goes on under another hold, or as before.
+    pub(crate) fn replaced(&mut self, turn: TurnId, result: Verdict) {
+        self.tell(turn, |part| match (part, result) {
+            (Part::Abandoned(_), Ok(hold)) => Part::Abandoned(hold),
+            (abandoned @ Part::Abandoned(_), Err(_)) => abandoned,
+            (_, Ok(hold)) => Part::Admitted(hold),
+            (part, Err(refusal)) => match part.into_hold() {
+                Ok(hold) => Part::Unchanged(Box::new((hold, refusal))),
+                Err(part) => part,
+            },
+        });
+    }
+
+    /// The holder's leaving was carried out, or failed for now.
+    pub(crate) fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
+        match self.by_turn.get(turn) {
+            Some(Entry { part: Part::Abandoned(_), .. }) => self.remove(turn),
+            Some(_) | None => self.tell(turn, |_| Part::Ended(result)),
+        }
+    }
+
+    /// Gives a turn another part, and wakes it.
+    fn tell(&mut self, turn: TurnId, change: impl FnOnce(Part) -> Part) {
+        if let Some(entry) = self.by_turn.get_mut(turn) {
+            entry.part = change(mem::replace(&mut entry.part, Part::Waits));
+            entry.waiter.wake();
+        }
+    }
+
+    /// Takes out a turn that is over: it will not be told anything.
+    pub(crate) fn remove(&mut self, turn: TurnId) {
+        self.by_turn.remove(turn).into_iter().for_each(|entry| entry.waiter.wake());
+    }
+
+    /// Nobody will hear of this turn from now on.
+    pub(crate) fn abandon(&mut self, turn: TurnId) {
+        if self.poll_end(turn).is_pending()
+            && let Some(entry) = self.by_turn.get_mut(turn)
+        {
+            let part = mem::replace(&mut entry.part, Part::Waits);
+            entry.part = part.into_hold().map_or_else(|part| part, Part::Abandoned);
+        }
+    }
+
+    /// Whether a turn still waits or holds.
+    pub(crate) fn is_open(&self, turn: TurnId) -> bool {
+        self.by_turn.get(turn).is_some_and(|entry| matches!(entry.part, Part::Waits) || entry.part.hold().is_some())
+    }
+
+    /// The verdict on a turn, once it was told; `None` if the turn ends without one.
+    pub fn poll_verdict(&mut self, turn: TurnId) -> Poll<Option<Verdict>> {
+        let Some(entry) = self.by_turn.get_mut(turn) else { return Poll::Ready(None) };
+        match mem::replace(&mut entry.part, Part::Waits) {
+            Part::Admitted(hold) => {
+                entry.part = Part::Holds(Arc::clone(&hold));
+                Poll::Ready(Some(Ok(hold)))
+            }
+            Part::Unchanged(told) => {
+                let (hold, refusal) = *told;
+                entry.part = Part::Holds(hold);
+                Poll::Ready(Some(Err(refusal)))
+            }
+            Part::Refused(mut told) => {
+                let refusal = told.refusal.take();
+                entry.part = Part::Refused(told);
+                Poll::Ready(refusal.map(Err))
+            }
+            other @ (Part::Waits | Part::Holds(_) | Part::Abandoned(_)) => {
+                entry.part = other;
+                Poll::Pending
+            }
+            ended @ Part::Ended(_) => {
+                entry.part = ended;
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    /// The end of a turn that leaves, once it was told. Then it is not among these turns any more.
+    pub fn poll_end(&mut self, turn: TurnId) -> Poll<End> {
+        let Some(entry) = self.by_turn.get(turn) else { return Poll::Ready(None) };
+        if entry.part.hold().is_some() {
+            return Poll::Pending;
+        }
+        let ended = self.by_turn.remove(turn);
+        Poll::Ready(ended.and_then(|entry| match entry.part {
+            Part::Ended(result) => Some(result),
+            Part::Waits | Part::Refused(_) => None,
+            Part::Admitted(_) | Part::Holds(_) | Part::Unchanged(_) | Part::Abandoned(_) => None,
+        }))
+    }
+
+    /// The task or thread of a turn.
+    pub fn get_mut(&mut self, turn: TurnId) -> Option<&mut W> {
+        self.by_turn.get_mut(turn).map(|entry| &mut entry.waiter)
+    }
+
+    /// Whether a request is for this turn: a claim for which it waits, a change of its hold, or its release.
+    pub fn is_for(&self, turn: TurnId, request: &Request) -> bool {
+        self.by_turn.get(turn).is_some_and(|entry| entry.part.wants(request))
+    }
+
+    /// The turns for which a request is, with their tasks or threads.
+    pub fn for_whom(&self, request: &Request) -> impl Iterator<Item = (TurnId, &W)> {
+        let these = self.by_turn.iter().filter(|(_, entry)| entry.part.wants(request));
+        these.map(|(turn, entry)| (turn, &entry.waiter))
+    }
+
+    /// All turns that wait or hold, with the holds of those that were admitted.
+    pub(crate) fn open(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
+        let these = self.by_turn.iter().filter(|(turn, _)| self.is_open(*turn));
+        these.map(|(turn, entry)| (turn, entry.part.hold().cloned())).collect()
+    }
+
+    /// How many turns there are.
+    pub fn len(&self) -> usize {
+        self.by_turn.len()
+    }
+
+    /// Whether there are no turns.
+    pub fn is_empty(&self) -> bool {
+        self.by_turn.is_empty()
+    }
+}
+
+impl<W> Default for Turns<W> {
+    fn default() -> Self {
+        Self { by_turn: ByTurn::default(), asked: None }
+    }
+}
+
+impl Part {
+    /// What a turn of this part holds.
+    fn hold(&self) -> Option<&Arc<Hold>> {
+        match self {
+            Self::Admitted(hold) | Self::Holds(hold) | Self::Abandoned(hold) => Some(hold),
+            Self::Unchanged(told) => Some(&told.0),
+            Self::Waits | Self::Ended(_) | Self::Refused(_) => None,
+        }
+    }
+
+    fn into_hold(self) -> Result<Arc<Hold>, Self> {
+        self.hold().cloned().ok_or(self)
+    }
+
+    /// Whether this part leads to the request. What others leave behind is nothing to a turn.
+    fn wants(&self, request: &Request) -> bool {
+        let owner = self.hold().map(|hold| hold.lease().owner);
+        match (self, request) {
+            (Self::Waits, Request::Acquire(_)) => true,
+            (Self::Waits, Request::Release(_)) => false,
+            (Self::Refused(told), Request::Release(request)) => told.asked == Some(request.owner),
+            (_, Request::Release(request)) => owner == Some(request.owner),
+            (_, Request::Acquire(claim)) => owner.is_some() && claim.replaces == owner,
+        }
     }
 }

@@ -14,6 +14,8 @@ mod sync {
     pub(crate) use shuttle::thread;
 }
 
+#[path = "../../../crates/lock-host/src/acquire_macros.rs"]
+mod acquire_macros;
 #[path = "../../../crates/lock-host/src/alarms.rs"]
 mod alarms;
 #[path = "../../../crates/lock-host/src/asking.rs"]
@@ -28,6 +30,8 @@ mod clock;
 mod diary;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
+#[path = "../../../crates/lock-host/src/generations.rs"]
+mod generations;
 #[path = "../../../crates/lock-host/src/guard_macros.rs"]
 mod guard_macros;
 mod host;
@@ -55,6 +59,8 @@ mod observer;
 mod options;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
+#[path = "../../../crates/lock-host/src/own.rs"]
+mod own;
 #[path = "../../../crates/lock-host/src/pool.rs"]
 mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
@@ -120,6 +126,7 @@ pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked};
+pub use generations::Generation;
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -135,6 +142,7 @@ pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Level, Observer, Occurrence, SharedObserver};
 pub use options::LockOptions;
 pub use outcome::Outcome;
+pub use own::Own;
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
@@ -144,5 +152,5 @@ pub use sleepers::Wake;
 pub use stations::Stations;
 pub use store::Store;
 pub use turn::{Held, Turn};
-pub use waiters::Waiters;
+pub use waiters::{End, Turns, Verdict, Waiters};
 pub use weak::{Standing, WeakHeld};

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use super::Station;
 use super::io::TurnId;
 use super::tenure::Tenure;
-use crate::{Hold, Moment, Note, Patience};
+use crate::{Hold, Moment, Note};
 
 impl Station {
-    /// Processes the join of a reader without `max_hold`, if its only output is that it is admitted, under this hold. `None`, and
-    /// nothing has changed, if it is for [`handle_input`](Self::handle_input).
-    pub fn join_at_once(&mut self, now: Moment, turn: TurnId, patience: Patience, note: &Note) -> Option<Arc<Hold>> {
-        let is_late = matches!(patience, Patience::Until(end) if end <= now);
-        if is_late || !self.only_reads(now) {
+    /// Processes the join of a reader without `max_hold` whose wait is not over, if its only output is that it is admitted,
+    /// under this hold. `None`, and nothing has changed, if it is for [`handle_input`](Self::handle_input).
+    pub fn join_at_once(&mut self, now: Moment, turn: TurnId, note: &Note) -> Option<Arc<Hold>> {
+        if !self.only_reads(now) {
             return None;
         }
         let tenure = self.tenures.first_mut()?;
@@ -24,20 +23,15 @@ impl Station {
         Some(tenure.begin(now, turn, tenure.lease.tokens.low(), note.clone(), None))
     }
 
-    /// Processes the leaving of a reader whose only output is that its turn has ended, by [`Released::Released`]. False, and
-    /// nothing has changed, if it is for [`handle_input`](Self::handle_input).
+    /// Processes the leaving of a reader beside others, at the moment of the last input. Its only output is that the turn has
+    /// ended, by [`Released::Released`]. The caller can compare the hold with its clock. False, and nothing has changed, if
+    /// it is for [`handle_input`](Self::handle_input).
     ///
     /// [`Released::Released`]: crate::Released::Released
-    pub fn leave_at_once(&mut self, now: Moment, turn: TurnId) -> bool {
-        if !self.only_reads(now) {
-            return false;
-        }
+    pub fn leave_at_once(&mut self, turn: TurnId) -> bool {
         let others_stay = |tenure: &&mut Tenure| tenure.turns.len() > 1;
         let ended = self.tenures.first_mut().filter(others_stay).and_then(|tenure| tenure.take(turn));
-        let Some(ended) = ended else { return false };
-        self.last_now = now;
-        ended.hold.give_up();
-        true
+        ended.inspect(|ended| ended.hold.give_up()).is_some()
     }
 
     /// Whether there are readers under one lease and nothing else, and nothing is due.

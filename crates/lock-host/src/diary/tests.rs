@@ -1,7 +1,7 @@
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use lock_core::station::{Join, Leaving};
+use lock_core::station::Join;
 use lock_core::{
     Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, OnUnavailable, Operation,
     Patience, Released, Terms, TokenRange, Ttl, Waiting, Width,
@@ -10,7 +10,7 @@ use lock_core::{
 use super::*;
 use crate::clock::ManualClock;
 use crate::observer::{Level, Observer};
-use crate::recorder::{Recorder, claim, grant, observed};
+use crate::recorder::{Recorder, claim, grant, hold, observed, panic_at_wakes};
 use crate::site::Site;
 use crate::stations::Stations;
 use crate::sync::Mutex;
@@ -57,7 +57,7 @@ impl Rig {
             note,
         };
         let mut inner = self.site.lock();
-        inner.waiters.here.insert(turn, None);
+        inner.waiters.turns.wait(turn);
         self.site.feed(&mut inner, Input::Join(join));
     }
 
@@ -67,7 +67,7 @@ impl Rig {
     }
 
     fn leave(&self, turn: u64) {
-        self.site.feed(&mut self.site.lock(), Input::Leave(Leaving::now(TurnId(turn))));
+        self.site.abandon(&mut self.site.lock(), TurnId(turn));
     }
 
     fn queued(&self, position: u32) {
@@ -247,7 +247,7 @@ fn a_store_that_refuses_is_told_as_a_warning() {
 fn calls_at_a_broken_station_are_told_as_well() {
     let rig = Rig::new(|_| {});
     rig.hold(1);
-    rig.site.lock().waiters.panics = 1;
+    panic_at_wakes(1);
     rig.join(2, Patience::Never);
     rig.told.try_iter().for_each(drop);
     rig.join(3, Patience::Forever);
@@ -351,7 +351,7 @@ fn the_end_of_a_broken_station_is_a_loss() {
     let rig = Rig::new(|_| {});
     rig.hold(1);
     rig.join(2, Patience::Forever);
-    rig.site.lock().waiters.panics = 2;
+    panic_at_wakes(2);
     rig.join(3, Patience::Never);
     assert_eq!(rig.names(), ["acquired", "not acquired", "not acquired", "lost"]);
 }
@@ -362,7 +362,7 @@ fn a_hold_that_ends_with_its_station_is_told_with_how_long_it_lasted() {
     let rig = Rig::new(|_| {});
     rig.hold(1);
     rig.clock.advance(SECOND);
-    rig.site.lock().waiters.panics = 1;
+    panic_at_wakes(1);
     rig.join(2, Patience::Never);
     let told: Vec<_> = rig.told.try_iter().collect();
     let closed = |last: &Occurrence| matches!(last, Occurrence::Lost { held: SECOND, reason: LossReason::Closed, .. });
@@ -395,7 +395,7 @@ fn an_observer_may_use_the_lock_it_is_told_of() {
 fn a_panic_of_an_observer_loses_nothing() {
     let rig = Rig::new(|occurrence| assert_ne!(occurrence.name(), "acquired", "on purpose"));
     rig.hold(1);
-    let hold = rig.site.lock().waiters.here[&TurnId(1)].clone().unwrap();
+    let hold = hold(&rig.site, 1);
     assert!(hold.lost().is_none());
     rig.leave(1);
     rig.release(Ok(Released::Released));

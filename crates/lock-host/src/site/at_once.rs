@@ -3,43 +3,38 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lock_core::station::{Station, TurnId};
-use lock_core::{Hold, Moment, Note, Patience};
+use lock_core::{Hold, Note};
 
 use super::{Condition, Driver, Inner, Site};
 use crate::sync::Arc;
 use crate::waiters::Waiters;
 
 impl<D: Driver> Site<D> {
-    /// Has a reader join a shared lease, if the station can do it at once, and observers need not be told. Then no alarm changes,
-    /// and the caller puts the turn among those that hold here.
-    pub(crate) fn join_at_once(
-        &self,
-        inner: &mut Inner<D::Waiters>,
-        turn: TurnId,
-        patience: Patience,
-        note: &Note,
-    ) -> Option<Arc<Hold>> {
-        self.at_once(inner, |station, now| station.join_at_once(now, turn, patience, note))
+    /// Has a reader whose wait begins now join a shared lease, if the station can do it at once, and observers need not be told.
+    /// No alarm changes.
+    pub(crate) fn join_at_once(&self, note: &Note) -> Option<(TurnId, Arc<Hold>)> {
+        let mut inner = self.lock();
+        let turn = inner.next_turn();
+        let hold = inner.at_once(|station| station.join_at_once(self.ports.clock.now(), turn, note))?;
+        inner.waiters.turns().hold(turn, Arc::clone(&hold));
+        Some((turn, hold))
     }
+}
 
-    /// Ends the turn of a reader beside others, if the station can do it at once, and observers need not be told. The outcome is
-    /// `Released::Released`, and the turn is not among those that hold here any more. No alarm changes.
-    pub fn leave_at_once(&self, inner: &mut Inner<D::Waiters>, turn: TurnId) -> bool {
-        let left = self.at_once(inner, |station, now| station.leave_at_once(now, turn).then_some(()));
-        left.inspect(|()| inner.waiters.forget(turn)).is_some()
+impl<W: Waiters> Inner<W> {
+    /// Ends the turn of a reader beside others, if the station can do it at once, and observers need not be told. Then the turn is
+    /// not among those that hold here any more, and no alarm changes. The clock is not read: the hold may have been over.
+    pub fn leave_at_once(&mut self, turn: TurnId) -> bool {
+        let left = self.at_once(|station| station.leave_at_once(turn).then_some(()));
+        left.inspect(|()| self.waiters.turns().remove(turn)).is_some()
     }
 
     /// What the station answers without a change of its outputs.
-    fn at_once<T>(
-        &self,
-        inner: &mut Inner<D::Waiters>,
-        ask: impl FnOnce(&mut Station, Moment) -> Option<T>,
-    ) -> Option<T> {
-        if inner.condition == Condition::Broken || inner.diary.is_some() {
+    fn at_once<T>(&mut self, ask: impl FnOnce(&mut Station) -> Option<T>) -> Option<T> {
+        if self.condition == Condition::Broken || self.diary.is_some() {
             return None;
         }
-        let ask = || ask(&mut inner.station, self.ports.clock.now());
         // After a panic, the usual way leads to another one, which ends the station.
-        catch_unwind(AssertUnwindSafe(ask)).ok().flatten()
+        catch_unwind(AssertUnwindSafe(|| ask(&mut self.station))).ok().flatten()
     }
 }

@@ -1,11 +1,15 @@
 use std::time::Duration;
 
-use lock_core::{Capabilities, Durability, Waiting};
+use lock_core::{Capabilities, Durability, ModeKind, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
-use crate::recorder::{Recorder, claim, grant, join, join_until, stations};
+use crate::errors::ReleaseError;
+use crate::lock::Lock;
+use crate::recorder::{Recorder, claim, grant, hold, join, join_until, panic_at_wakes, refusal, stations};
 use crate::sync::atomic::{AtomicBool, Ordering};
+
+const CLOSED: Refusal = Refusal::Error(AcquireError::Closed);
 
 /// A clock that panics while it is told to.
 #[derive(Clone, Debug, Default)]
@@ -36,11 +40,13 @@ fn what_happens_elsewhere_is_carried_out_and_attended_to() {
     assert_eq!(site.lock().waiters.attended, 0, "the waiter itself runs its claim");
     grant(&site, claim(&site), 7);
     assert_eq!(site.lock().waiters.attended, 1);
-    assert!(site.lock().waiters.here[&TurnId(1)].is_some() && !site.is_idle());
+    let hold = hold(&site, 1);
+    assert!(!site.is_idle());
     clock.clock.advance(Duration::from_secs(60));
     site.handle(Input::Tick);
+    assert!(matches!(hold.lost().unwrap().reason, LossReason::Expired(None)));
     let inner = site.lock();
-    assert!(matches!(inner.waiters.lost[..], [LossReason::Expired(None)]));
+    assert!(inner.waiters.turns.is_empty());
     assert_eq!(inner.waiters.attended, 2);
 }
 
@@ -51,22 +57,14 @@ fn a_panic_ends_the_station_and_everybody_there_is_told() {
     join(&site, 1);
     grant(&site, claim(&site), 7);
     join(&site, 2);
-    let hold = site.lock().waiters.here[&TurnId(1)].clone().unwrap();
+    let hold = hold(&site, 1);
     clock.broken.store(true, Ordering::SeqCst);
     site.handle(Input::Tick);
     clock.broken.store(false, Ordering::SeqCst);
     assert!(matches!(hold.lost().unwrap().reason, LossReason::Closed));
     join(&site, 3);
-    let inner = site.lock();
-    assert!(matches!(inner.waiters.lost[..], [LossReason::Closed]));
-    let closed = |refusal: &Refusal| matches!(refusal, Refusal::Error(AcquireError::Closed));
-    assert!(
-        inner.waiters.refused.len() == 2 && inner.waiters.refused.iter().all(closed),
-        "{:?}",
-        inner.waiters.refused
-    );
-    assert_eq!(inner.waiters.actions.len(), 1, "the lease is released");
-    drop(inner);
+    assert_eq!([2, 3].map(|turn| refusal(&site, turn)), [const { Some(CLOSED) }; 2]);
+    assert_eq!(site.lock().waiters.actions.len(), 1, "the lease is released");
     assert!(stations.site(&"b".parse().unwrap()).is_ok_and(|other| other.is_idle()), "others go on");
 }
 
@@ -78,13 +76,15 @@ fn a_panic_while_a_broken_station_is_closed_leaves_nobody_waiting() {
     join(&site, 1);
     grant(&site, claim(&site), 7);
     join(&site, 2);
-    site.lock().waiters.panics = 1;
+    let hold = hold(&site, 1);
+    panic_at_wakes(1);
     clock.broken.store(true, Ordering::SeqCst);
     site.handle(Input::Tick);
     clock.broken.store(false, Ordering::SeqCst);
     join(&site, 3);
-    let inner = site.lock();
-    assert_eq!((inner.waiters.lost.len(), inner.waiters.refused.len(), inner.waiters.here.len()), (1, 2, 0));
+    assert_eq!(hold.lost().map(|lost| lost.reason), Some(LossReason::Closed));
+    assert_eq!([2, 3].map(|turn| refusal(&site, turn)), [const { Some(CLOSED) }; 2]);
+    assert!(site.lock().waiters.turns.open().is_empty());
 }
 
 /// The alarms are about to ring one that was replaced meanwhile.
@@ -102,4 +102,24 @@ fn a_late_ring_leaves_the_alarm_that_is_set() {
     assert_eq!(site.lock().alarm, Some(set));
     site.ring(set);
     assert_ne!(site.lock().alarm, Some(set), "it has rung");
+}
+
+/// The station is not told the time when somebody leaves beside others.
+#[test]
+fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
+    let clock = Fragile::default();
+    let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process).with_modes(&[ModeKind::Shared]);
+    let lock = Lock::shared(&stations(capabilities, Arc::new(clock.clone())), "a");
+    assert!(lock.join_at_once().is_none(), "there is nobody to join");
+    let asking = lock.ask().unwrap();
+    let turn = asking.join();
+    grant(turn.site(), claim(turn.site()), 7);
+    let hold = hold(turn.site(), turn.id().0);
+    let first = asking.held(turn, Some(Ok(hold))).unwrap().unwrap();
+    let [second, third] = [(); 2].map(|()| lock.join_at_once().unwrap());
+    assert!(matches!(second.release_at_once(), Some(Ok(()))) && first.site().lock().waiters.turns.len() == 2);
+    clock.clock.advance(Duration::from_secs(60));
+    // Unless the alarms have looked at the clock by now.
+    assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(ReleaseError::Lost(_)))));
+    assert!(lock.join_at_once().is_none() && first.release_at_once().is_none());
 }

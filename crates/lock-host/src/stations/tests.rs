@@ -5,7 +5,7 @@ use lock_core::{Capabilities, Durability, FencingToken, LossReason, Waiting};
 use super::*;
 use crate::clock::{HostClock, ManualClock};
 use crate::keeping::Keeping;
-use crate::recorder::{Recorder, claim, grant, join, stations};
+use crate::recorder::{Recorder, claim, grant, hold, join, stations};
 use crate::renewals::Next;
 
 fn capabilities() -> Capabilities {
@@ -73,10 +73,11 @@ fn the_end_of_a_keeper_closes_its_client() {
     let site = stations.site(&name(1)).unwrap();
     join(&site, 1);
     grant(&site, claim(&site), 7);
+    let hold = hold(&site, 1);
     let attended = site.lock().waiters.attended;
     drop(Keeping::new(&stations).net());
     let inner = site.lock();
-    assert!(matches!(inner.waiters.lost[..], [LossReason::Closed]));
+    assert_eq!(hold.lost().map(|lost| lost.reason), Some(LossReason::Closed));
     assert_eq!((inner.waiters.actions.len(), inner.waiters.attended), (1, attended + 1), "the store is told");
 }
 

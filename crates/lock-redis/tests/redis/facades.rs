@@ -6,7 +6,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost};
+use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost, OnUnavailable};
 use lock_host::ReleaseError;
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
@@ -99,13 +99,17 @@ pub(crate) fn handed_in(server: &RedisServer) -> Vec<Facade> {
 }
 
 impl Facade {
-    /// Waits for a lock for as long as it takes.
+    /// Waits for a lock for as long as it takes, also while the server is away.
     pub(crate) fn acquire(&self, name: &str, ttl: Duration) -> Held<'_> {
         within(&format!("the lock {name}"), || match self {
             Self::Async(runtime, client) => {
-                Held::Async(runtime, runtime.block_on(client.mutex(name).ttl(ttl).acquire()).unwrap())
+                let mutex = client.mutex(name).ttl(ttl).on_unavailable(OnUnavailable::Wait);
+                Held::Async(runtime, runtime.block_on(mutex.acquire()).unwrap())
             }
-            Self::Blocking(client) => Held::Blocking(client.mutex(name).ttl(ttl).acquire().unwrap()),
+            Self::Blocking(client) => {
+                let mutex = client.mutex(name).ttl(ttl).on_unavailable(OnUnavailable::Wait);
+                Held::Blocking(mutex.acquire().unwrap())
+            }
         })
     }
 

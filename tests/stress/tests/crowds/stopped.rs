@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use stress::cast::{BOOK, COOL, Cast, Mistake, POOL, TTL, limit};
 use stress::check::{Rules, exclusion};
+use stress::crew::Worker;
 use stress::history::{Ending, What, now};
 use stress::hold::Hold;
 use stress::part::Facade;
@@ -22,7 +23,7 @@ fn is_refused(url: &str, facade: Facade) {
     await_that("it holds all, and has read what it will write", || {
         turns_of(&crew, 0).iter().filter(|turn| turn.from < turn.until).count() >= 3
     });
-    crew.workers[0].freeze();
+    freeze_between_requests(&mut crew.workers[0], url);
     let client = leasehold::blocking::connect(url).unwrap();
     let reader = client.rw_lock(BOOK).read().wait(SOON).acquire().unwrap();
     let read = Turn {
@@ -63,6 +64,19 @@ fn is_refused(url: &str, facade: Facade) {
     let problems = exclusion(turns, Rules { losses: &[], changes: &[], ttl: TTL });
     drop((writer, other, permits));
     judge(crew, &problems);
+}
+
+/// A process that is stopped within a transaction keeps all others from the file.
+fn freeze_between_requests(worker: &mut Worker, url: &str) {
+    let hasty = leasehold::blocking::connect(&format!("{url}?op_timeout=200ms")).unwrap();
+    await_that("it is stopped while it uses no file", || {
+        worker.freeze();
+        let serves_others = hasty.mutex("another").try_acquire().is_ok();
+        if !serves_others {
+            worker.thaw();
+        }
+        serves_others
+    });
 }
 
 #[test]

@@ -221,15 +221,20 @@ impl World {
             && join.turn.0 % 2 == 0
             && join.terms.mode == Mode::Shared
             && join.max_hold.is_none()
+            && !matches!(join.patience, Patience::Until(end) if end <= now)
         {
-            let hold = station.join_at_once(now, join.turn, join.patience, &join.note);
+            let hold = station.join_at_once(now, join.turn, &join.note);
             return hold.map(|hold| Output::Admit { turn: join.turn, hold });
         }
         if let Input::Leave(Leaving { turn, .. }) = input
             && turn.0 % 2 == 0
         {
-            let result = Ok(Released::Released);
-            return station.leave_at_once(now, *turn).then_some(Output::Ended { turn: *turn, result });
+            if !station.leave_at_once(*turn) {
+                return None;
+            }
+            // That did not tell it the time, but its alarm may ring now.
+            station.handle_input(now, Input::Tick);
+            return Some(Output::Ended { turn: *turn, result: Ok(Released::Released) });
         }
         None
     }

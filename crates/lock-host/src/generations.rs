@@ -1,26 +1,25 @@
 //! What a flush waits for: the work that was handed over before it.
 
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::OnceLock;
 
-use tokio::sync::oneshot;
-
-/// Who waits for a flush.
-pub(crate) enum Flushed {
-    Task(#[expect(dead_code, reason = "dropping it is the answer")] oneshot::Sender<()>),
-    Thread(#[expect(dead_code, reason = "dropping it is the answer")] mpsc::Sender<()>),
-}
+use crate::sync::Arc;
 
 /// The time between one flush and the next, which all work of that time keeps alive. When it is dropped, the flush at its
-/// end is answered. What follows from the work belongs to the next one.
-#[derive(Default)]
-pub(crate) struct Generation(OnceLock<(Flushed, Arc<Self>)>);
+/// end is answered, by dropping what it was given. What follows from the work belongs to the next one.
+pub struct Generation<F>(OnceLock<(F, Arc<Self>)>);
 
-impl Generation {
+impl<F> Generation<F> {
     /// Ends this generation, and returns the next one. This one keeps that one alive, so a flush waits for all work before.
-    pub(crate) fn flush(&self, flushed: Flushed) -> Arc<Self> {
+    pub fn flush(&self, flushed: F) -> Arc<Self> {
         let next = Arc::default();
         _ = self.0.set((flushed, Arc::clone(&next)));
         next
+    }
+}
+
+impl<F> Default for Generation<F> {
+    fn default() -> Self {
+        Self(OnceLock::new())
     }
 }
 
@@ -36,11 +35,11 @@ mod tests {
 
     #[test]
     fn a_flush_waits_for_all_work_before_it_and_none_after() {
-        let (mut generation, flushes) = (Arc::<Generation>::default(), [(); 3].map(|()| channel()));
+        let (mut generation, flushes) = (Arc::<Generation<_>>::default(), [(); 3].map(|()| channel()));
         let (mut work, mut flushed) = (Vec::new(), Vec::new());
         for (sender, receiver) in flushes {
             work.push(Arc::clone(&generation));
-            generation = generation.flush(Flushed::Thread(sender));
+            generation = generation.flush(sender);
             flushed.push(receiver);
         }
         work.remove(1);

@@ -1,41 +1,42 @@
-//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site.
+//! Requests that a user's task runs itself: the task waits for the answer, and nothing else is under way at its site. Nothing is
+//! polled here; this says who polls what.
 //!
 //! Such a request still belongs to the site; the task only polls it. As soon as anything else happens at the site, or
 //! the task goes away, a loop of the driver continues the request. So no other waiter depends on a task that may not be
 //! polled, and dropping the task cancels nothing.
 
-use std::future::ready;
 use std::mem;
 use std::task::Waker;
 
-use futures_util::future::BoxFuture;
 use lock_core::station::{ActionId, TurnId};
 
-/// A request to the store, up to the point where its station has the answer.
-pub(crate) type Running = BoxFuture<'static, ()>;
-
-/// The requests of a site that are not in a loop yet. Boxed, because most sites hold a lease and have none.
-#[derive(Default)]
-pub(crate) struct Own(Option<Box<Requests>>);
+/// The requests of a site that are not in a loop yet, each up to the point where its station has the answer. Boxed, because most
+/// sites hold a lease and have none.
+pub struct Own<R>(Option<Box<Requests<R>>>);
 
 /// What is under way at a site.
-#[derive(Default)]
-struct Requests {
-    first: First,
-    behind: Vec<Running>,
+struct Requests<R> {
+    first: First<R>,
+    behind: Vec<R>,
     /// How many have no answer yet, including those in the loops.
     unanswered: usize,
 }
 
 /// The request that a task may run.
-#[derive(Default)]
-enum First {
-    #[default]
+enum First<R> {
     None,
     /// It is not being polled now. `by` has polled it before.
-    Here { id: ActionId, request: Running, by: Option<Runner> },
+    Here {
+        id: ActionId,
+        request: R,
+        by: Option<Runner>,
+    },
     /// The task of this turn polls it.
-    Polled { id: ActionId, by: TurnId, after: After },
+    Polled {
+        id: ActionId,
+        by: TurnId,
+        after: After,
+    },
 }
 
 /// The task that has polled a request so far.
@@ -54,10 +55,11 @@ enum After {
     Goes,
 }
 
-impl Own {
+impl<R> Own<R> {
     /// Adds a request of the station. A task may take it; otherwise it is handed over to a loop.
-    pub(crate) fn push(&mut self, id: ActionId, request: Running) {
-        let all = self.0.get_or_insert_default();
+    pub fn push(&mut self, id: ActionId, request: R) {
+        let nothing = || Box::new(Requests { first: First::None, behind: Vec::new(), unanswered: 0 });
+        let all = self.0.get_or_insert_with(nothing);
         all.unanswered += 1;
         if all.unanswered == 1 {
             all.first = First::Here { id, request, by: None };
@@ -67,7 +69,7 @@ impl Own {
     }
 
     /// A request was answered.
-    pub(crate) fn answered(&mut self, answered: ActionId) {
+    pub fn answered(&mut self, answered: ActionId) {
         let Some(all) = &mut self.0 else { return };
         all.unanswered -= 1;
         if matches!(all.first, First::Polled { id, .. } if id == answered) {
@@ -79,9 +81,9 @@ impl Own {
     }
 
     /// The request that the task of this turn is to poll, if it is the only one. Otherwise all requests go to a loop.
-    pub(crate) fn take(&mut self, turn: TurnId, send: impl FnMut(Running) -> Result<(), Running>) -> Option<Running> {
+    pub fn take(&mut self, turn: TurnId, send: impl FnMut(R) -> Result<(), R>) -> Option<R> {
         let all = self.0.as_mut()?;
-        match mem::take(&mut all.first) {
+        match mem::replace(&mut all.first, First::None) {
             First::Here { id, request, by }
                 if all.behind.is_empty() && by.as_ref().is_none_or(|by| by.turn == turn) =>
             {
@@ -97,12 +99,7 @@ impl Own {
     }
 
     /// Ends the poll by the task of this turn. Returns whether the task keeps the request.
-    pub(crate) fn settle(
-        &mut self,
-        turn: TurnId,
-        left: Option<(Running, Waker)>,
-        send: impl FnMut(Running) -> Result<(), Running>,
-    ) -> bool {
+    pub fn settle(&mut self, turn: TurnId, left: Option<(R, Waker)>, send: impl FnMut(R) -> Result<(), R>) -> bool {
         let Some(all) = &mut self.0 else { return false };
         let First::Polled { id, by, after } = all.first else { return false };
         if by != turn {
@@ -120,9 +117,9 @@ impl Own {
 
     /// Gives all requests to a loop, at once or when the present poll is over. If the loop has ended, a request that was
     /// polled before stays: dropping it locks the site, which is locked here.
-    pub(crate) fn hand_over(&mut self, mut send: impl FnMut(Running) -> Result<(), Running>) {
+    pub fn hand_over(&mut self, mut send: impl FnMut(R) -> Result<(), R>) {
         let Some(all) = &mut self.0 else { return };
-        match mem::take(&mut all.first) {
+        match mem::replace(&mut all.first, First::None) {
             First::Polled { id, by, .. } => {
                 all.first = First::Polled { id, by, after: After::Goes };
                 return;
@@ -141,9 +138,9 @@ impl Own {
     }
 
     /// The request that no loop could take. The caller drops it once the site is unlocked.
-    pub(crate) fn take_stranded(&mut self) -> Option<Running> {
+    pub fn take_stranded(&mut self) -> Option<R> {
         let all = self.0.as_mut()?;
-        match mem::take(&mut all.first) {
+        match mem::replace(&mut all.first, First::None) {
             First::Here { request, .. } => Some(request),
             other @ (First::None | First::Polled { .. }) => {
                 all.first = other;
@@ -153,23 +150,30 @@ impl Own {
     }
 
     /// Gives away what could not be sent, for others to drop it.
-    pub(crate) fn give_away_stranded(&mut self, give: impl FnOnce(Running) -> Result<(), Running>) {
+    pub fn give_away_stranded(&mut self, give: impl FnOnce(R) -> Result<(), R>) {
         let Some(all) = &mut self.0 else { return };
-        if let First::Here { request, .. } = &mut all.first {
-            match give(mem::replace(request, Box::pin(ready(())))) {
-                Ok(()) => all.first = First::None,
-                Err(stays) => *request = stays,
-            }
-        }
+        all.first = match mem::replace(&mut all.first, First::None) {
+            First::Here { id, request, by } => match give(request) {
+                Ok(()) => First::None,
+                Err(request) => First::Here { id, request, by },
+            },
+            other @ (First::None | First::Polled { .. }) => other,
+        };
     }
 
     /// Whether a task polls a request at this moment.
-    pub(crate) fn is_polled(&self) -> bool {
+    pub fn is_polled(&self) -> bool {
         self.0.as_ref().is_some_and(|all| matches!(all.first, First::Polled { .. }))
     }
 
     /// Whether there is a request that is not in a loop.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         self.0.as_ref().is_some_and(|all| !matches!(all.first, First::None) || !all.behind.is_empty())
+    }
+}
+
+impl<R> Default for Own<R> {
+    fn default() -> Self {
+        Self(None)
     }
 }
