@@ -23,6 +23,7 @@ use self::mode::ModeArgs;
 pub(crate) use self::store::StoreArgs;
 use self::work::WorkArgs;
 use crate::demo::args::DemoArgs;
+use crate::redis::args::RedisArgs;
 use crate::redlock::args::RedlockArgs;
 
 /// Runs commands under distributed locks.
@@ -66,6 +67,8 @@ pub(crate) enum Command {
         after_help = "Example:\n  leasehold limit --from 4 gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
     )]
     Limit(LimitArgs),
+    /// Set up one Redis whose clients wait after a fail-over (failover=dwell).
+    Redis(RedisArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
@@ -215,6 +218,7 @@ impl Command {
             Self::Ls(_)
             | Self::Show(_)
             | Self::Limit(_)
+            | Self::Redis(_)
             | Self::Redlock(_)
             | Self::Demo(_)
             | Self::Completions { .. } => None,
@@ -229,6 +233,7 @@ impl Command {
             Self::Ls(args) => args.json,
             Self::Show(args) => args.json,
             Self::Limit(args) => args.json,
+            Self::Redis(args) => args.json(),
             Self::Redlock(args) => args.json(),
             Self::Demo(_) | Self::Completions { .. } => false,
         }
@@ -308,6 +313,8 @@ mod tests {
         assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s x true"), 20);
         assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s --ttl 30s x true"), 30);
         assert_eq!(ttl("leasehold run --url redlock://a,b,c x true"), 30);
+        assert_eq!(ttl("leasehold run --url redis://a?failover=dwell&max_ttl=20s x true"), 20);
+        assert_eq!(ttl("leasehold run --url redis://a?failover=dwell x true"), 30);
         assert_eq!(ttl("leasehold run --url redis://a x true"), 30);
     }
 

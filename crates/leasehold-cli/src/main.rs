@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `limit` (of a semaphore) · `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `limit` (of a semaphore) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them).
 
 mod args;
@@ -16,6 +16,7 @@ mod locks;
 mod log;
 mod look;
 mod quorum;
+mod redis;
 mod redlock;
 mod report;
 mod run;
@@ -112,6 +113,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Ls(args) => look::ls(args),
         Command::Show(args) => look::show(args),
         Command::Limit(args) => limit::limit(args),
+        Command::Redis(args) => redis::run(args),
         Command::Redlock(args) => redlock::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Completions { shell } => {

@@ -21,6 +21,7 @@ use crate::acknowledged::Acknowledged;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
+use crate::end_dwell::EndDwell;
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
@@ -107,6 +108,11 @@ impl Redis {
     /// The same Redis over connections of its own, or over what was passed in.
     pub(crate) fn another(&self) -> Self {
         Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
+    }
+
+    /// Free locks are granted from now on. Returns for how long they would not have been.
+    pub(crate) fn end_dwell(&self, within: Duration) -> Result<Option<Duration>, BackendError> {
+        self.ask(EndDwell, within)
     }
 
     fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {

@@ -135,6 +135,10 @@ impl RedisConfig {
         self.failover.max_ttl()
     }
 
+    pub(crate) fn without_prefix(self) -> Self {
+        Self { prefix: Prefix::default(), ..self }
+    }
+
     pub(crate) fn failover(&self) -> Failover {
         self.failover
     }

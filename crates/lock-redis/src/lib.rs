@@ -17,11 +17,11 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `url_parts` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
+//! Reading order: `config`, `url_parts`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `writes`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
-//! URL lead to the same server) · `node` (a Redis as a node of a quorum).
+//! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
 mod acknowledged;
 #[cfg(feature = "async")]
@@ -33,9 +33,11 @@ mod channel;
 mod classify;
 mod config;
 mod connect;
+mod end_dwell;
 mod failover;
 mod failure;
 mod greeting;
+mod init;
 mod latch;
 mod limit;
 #[cfg(feature = "async")]
@@ -68,6 +70,7 @@ mod writes;
 
 pub use config::RedisConfig;
 pub use failover::OnFailover;
+pub use init::{Declared, declare_new};
 
 /// What one Redis can grant.
 const MODES: &[lock_core::ModeKind] =

@@ -215,6 +215,9 @@ pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 /// Answers 1 if the marker was of another incarnation.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
+/// Ends a dwell. Keys: dwell. Answers its `PTTL`.
+pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
+
 /// The scripts that our connections load on connecting: what they most likely need.
 pub(crate) static OWN: [&Script; 9] = [
     &ACQUIRE.stored,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
-use leasehold::redlock::RedlockConfig;
+use leasehold::BackendConfig;
 use lock_core::{Budget, Invalid, LockName, Note, Ttl, parse_duration};
 
 use super::store::StoreArgs;
@@ -82,11 +82,19 @@ impl WorkArgs {
     pub(super) fn shorten_default_ttl(&mut self, matches: &ArgMatches) {
         let url = self.store.url.as_deref().unwrap_or_default();
         if matches.value_source("ttl") == Some(ValueSource::DefaultValue)
-            && url.starts_with("redlock:")
-            && let Ok(config) = RedlockConfig::from_url(url)
+            && let Some(max_ttl) = max_ttl_of(url)
         {
-            self.ttl = self.ttl.min(config.max_ttl());
+            self.ttl = self.ttl.min(max_ttl);
         }
+    }
+}
+
+/// The longest ttl that a deployment allows, if it has a limit.
+fn max_ttl_of(url: &str) -> Option<Ttl> {
+    match BackendConfig::from_url(url).ok()? {
+        BackendConfig::Redlock(config) => Some(config.max_ttl()),
+        BackendConfig::Redis(config) => Ttl::new(config.max_ttl()?).ok(),
+        BackendConfig::Memory(_) | BackendConfig::Sqlite(_) | _ => None,
     }
 }
 

@@ -101,7 +101,7 @@ fn a_server_that_forgot_lends_a_lock_twice_unless_its_free_locks_wait() {
             dwells(connect(&url).acquire(&asks("flushed"), SOON));
             let life = left(&server);
             assert!((10_000..=70_000).contains(&life), "{facade}, {how}: {life}");
-            // Whoever does not heed the dwell has the lock while the first holder's lease is valid.
+            // A client that does not heed the dwell has the lock while the first holder's lease is valid.
             eventually("the second holder", || {
                 heeds_not.acquire(&asks("flushed"), SOON).is_ok_and(|answer| matches!(answer, Answer::Granted { .. }))
             });

@@ -5,6 +5,7 @@
 mod breaks;
 mod crowd;
 mod dwell;
+mod dwell_modes;
 mod errors;
 mod exclusion;
 mod facades;

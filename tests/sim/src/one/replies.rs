@@ -31,6 +31,7 @@ fn error_of(operation: Operation, refused: Refused) -> BackendError {
     let error = |kind, message| BackendError::new("sim", operation, kind, Effect::None, message);
     match refused {
         Refused::GivenUp => error(ErrorKind::Protocol, "this claim was given up"),
+        Refused::Dwells => error(ErrorKind::Unavailable, "free locks are not granted yet"),
         Refused::Spent => error(ErrorKind::Unavailable, "the tokens are used up"),
         Refused::Other(error) => error,
     }

@@ -72,6 +72,8 @@ pub enum Refused {
     GivenUp,
     /// The tokens are used up.
     Spent,
+    /// It may have forgotten leases, and grants no free lock.
+    Dwells,
     /// Another reason.
     Other(BackendError),
 }

@@ -43,6 +43,7 @@ fn the_model_says_what_the_scripts_say() {
     for number in 0..STEPS {
         match author.step() {
             Step::Wait(time) => std::thread::sleep(time),
+            Step::Dwell(time) => model.dwell(real.dwell(time), time),
             Step::Ask(ask) => {
                 let (at, said) = real.ask(&ask);
                 model = follow(&model, at, &ask, &said).unwrap_or_else(|other| {
@@ -105,6 +106,7 @@ fn a_counter_that_was_lost_is_raised_to_the_clock() {
     let server = RedisServer::start();
     let mut listening = server.connection();
     let mut real = Real::new(server.connection(), &mut listening, &INBOXES);
+    real.heed_nothing();
     let mut model = Model::new(real.now(), real.counter(), &INBOXES);
     for number in 1..3 {
         let claim = Claim {

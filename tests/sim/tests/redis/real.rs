@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Certainty, Claim, Event, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
+    Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
     ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
@@ -15,7 +15,9 @@ const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX'
 const FOREIGN_DELETE: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
 
 const COUNTER: &str = "leasehold:counter";
-/// What a client passes that heeds no dwell.
+/// Free locks are not granted while it is there.
+const DWELL: &str = "leasehold:dwell";
+/// What a client passes that does not heed it.
 const NO_DWELL: &str = "leasehold:no-dwell";
 /// How long a dwell would last, in milliseconds.
 const LASTS: &str = "70000";
@@ -27,6 +29,8 @@ const NO_MORE: &str = "no more";
 /// The real side of a trace.
 pub(crate) struct Real<'a> {
     connection: Connection,
+    /// The key that keeps free locks from being granted.
+    dwell: &'static str,
     inboxes: PubSub<'a>,
     listened_to: Vec<Inbox>,
 }
@@ -39,14 +43,27 @@ impl<'a> Real<'a> {
         for inbox in inboxes {
             pubsub.subscribe(address(*inbox)).unwrap();
         }
-        let mut real = Self { connection, inboxes: pubsub, listened_to: inboxes.into() };
+        let mut real = Self { connection, dwell: DWELL, inboxes: pubsub, listened_to: inboxes.into() };
         let incarnation = "run:history".to_owned();
         real.script(
             texts().verify,
-            &[COUNTER, "leasehold:incarnation", "leasehold:dwell", "leasehold:max_ttl"].map(str::to_owned),
+            &[COUNTER, "leasehold:incarnation", DWELL, "leasehold:max_ttl"].map(str::to_owned),
             &[incarnation.as_str(), "", "unpromoted", "60000", "10000"].map(str::to_owned),
         );
+        // The server has no marker, so it is taken for one that has forgotten.
+        redis::cmd("DEL").arg(DWELL).exec(&mut real.connection).unwrap();
         real
+    }
+
+    /// From now on, its clients heed no dwell.
+    pub(crate) fn heed_nothing(&mut self) {
+        self.dwell = NO_DWELL;
+    }
+
+    /// Begins a dwell, and returns when.
+    pub(crate) fn dwell(&mut self, life: Duration) -> Moment {
+        let life = life.as_millis().to_string();
+        self.script("return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])", &[DWELL.to_owned()], &[life]).0
     }
 
     pub(crate) fn now(&mut self) -> Moment {
@@ -81,7 +98,7 @@ impl<'a> Real<'a> {
         };
         let (lock, queue, waiters) = keys(&claim.name);
         let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
-        let keys = [COUNTER.to_owned(), NO_DWELL.to_owned(), lock, tombstone, queue, waiters, numbers];
+        let keys = [COUNTER.to_owned(), self.dwell.to_owned(), lock, tombstone, queue, waiters, numbers];
         let floor = claim.floor.map_or(0, FencingToken::get);
         let terms = format!("{} {} {inbox} {}", claim.terms.ttl.as_millis(), claim.width.get(), claim.note.to_wire());
         let arguments = [floor.to_string(), LASTS.to_owned(), mine(claim.owner), terms];
@@ -103,11 +120,11 @@ impl<'a> Real<'a> {
 
     fn release(&mut self, request: &ReleaseRequest) -> (Moment, Say) {
         let (lock, queue, waiters) = keys(&request.name);
-        let mut keys = vec![COUNTER.to_owned(), NO_DWELL.to_owned(), lock, queue, waiters];
+        let mut keys = vec![COUNTER.to_owned(), self.dwell.to_owned(), lock, queue, waiters];
         let mut arguments = vec![mine(request.owner)];
+        arguments.push(if request.evidence == Evidence::ValidHold { "valid" } else { "doubtful" }.to_owned());
         if request.certainty == Certainty::Unknown {
             keys.push(tombstone(&request.name, request.owner));
-            arguments.push("valid".to_owned());
             arguments.push(request.terms.ttl.as_millis().max(10_000).to_string());
         }
         let (at, reply) = self.script(texts().release, &keys, &arguments);
@@ -131,7 +148,7 @@ impl<'a> Real<'a> {
         let (lock, queue, waiters) = keys(name);
         let (at, reply) = self.script(
             texts().revoke,
-            &[COUNTER.to_owned(), NO_DWELL.to_owned(), lock, queue, waiters],
+            &[COUNTER.to_owned(), self.dwell.to_owned(), lock, queue, waiters],
             &[token.to_string()],
         );
         let revoked = if reply == Value::Int(1) { Revoked::Revoked } else { Revoked::NotHeld };
@@ -209,6 +226,7 @@ fn acquired(claim: &Claim, reply: &Value) -> Result<Answer, Refused> {
             Ok(Answer::Queued { position, remaining, valid_for, holder: holder(value), drawn: None })
         }
         [word, Value::BulkString(why)] if is(word, "refused") && why.starts_with(b"GIVENUP ") => Err(Refused::GivenUp),
+        [word, Value::Int(_)] if is(word, "dwells") => Err(Refused::Dwells),
         other => panic!("{other:?}"),
     }
 }

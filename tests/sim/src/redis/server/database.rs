@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lock_core::{LockName, Owner};
 
 use super::keys::Keys;
+use crate::one::Millis;
 
 /// The identity of one run of a server.
 pub(crate) type RunId = u64;
@@ -15,6 +16,8 @@ pub(crate) struct Database {
     pub(crate) locks: BTreeMap<LockName, Keys>,
     pub(crate) counter: Option<u64>,
     pub(crate) marker: Option<RunId>,
+    /// Until when no free lock is granted, because leases may have been forgotten.
+    pub(crate) dwell: Option<Millis>,
 }
 
 impl Database {

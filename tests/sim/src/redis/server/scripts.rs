@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, Certainty, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released,
-    Renewed, Slots, Terms, TokenRange, Ttl, Width,
+    Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest,
+    Released, Renewed, Slots, Terms, TokenRange, Ttl, Width,
 };
 
 use super::database::{Database, Detail, RunId};
@@ -43,6 +43,9 @@ impl Script<'_> {
             return Ok(Answer::Granted { lease, valid_for: claim.terms.ttl.get(), wanted });
         }
         if self.keys(&claim.name).lock.is_none() {
+            if self.dwells() {
+                return Err(Refused::Dwells);
+            }
             self.hand_over(&claim.name, Some(claim.owner), claim.terms.ttl);
         }
         if let Some(held) = self.keys(&claim.name).lock.clone() {
@@ -105,7 +108,7 @@ impl Script<'_> {
         let now = millis(self.now);
         let keys = self.keys(&request.name);
         let released = if keys.lock.as_ref().is_some_and(|lock| lock.value.owner() == Some(request.owner)) {
-            self.free(&request.name, request.terms.ttl);
+            self.free(&request.name, request.terms.ttl, request.evidence);
             Released::Released
         } else if keys.leave(request.owner) {
             Released::Left
@@ -148,7 +151,7 @@ impl Script<'_> {
         if !tokens.is_some_and(|tokens| (tokens.low()..=tokens.high()).contains(&token)) {
             return Revoked::NotHeld;
         }
-        self.free(name, Ttl::DEFAULT);
+        self.free(name, Ttl::DEFAULT, Evidence::Nothing);
         Revoked::Revoked
     }
 
@@ -161,9 +164,15 @@ impl Script<'_> {
         self.data.marker = Some(run_id);
     }
 
-    fn free(&mut self, name: &LockName, ttl: Ttl) {
+    fn free(&mut self, name: &LockName, ttl: Ttl, evidence: Evidence) {
         self.keys(name).lock = None;
-        self.hand_over(name, None, ttl);
+        if evidence == Evidence::ValidHold || !self.dwells() {
+            self.hand_over(name, None, ttl);
+        }
+    }
+
+    fn dwells(&self) -> bool {
+        self.data.dwell.is_some_and(|ends| millis(self.now) <= ends)
     }
 
     /// Hands a lock that nobody holds over to the first live waiter, unless `me` comes first. `ttl` is the caller's,

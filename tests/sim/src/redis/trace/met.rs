@@ -18,6 +18,8 @@ pub enum Met {
     BehindForeign,
     /// A claim was refused for a tombstone.
     GivenUp,
+    /// A claim for a free lock was refused during a dwell.
+    Dwells,
     /// A waiter was notified of a hand-over.
     Told,
     /// A lease was renewed.
@@ -36,12 +38,13 @@ pub enum Met {
 
 impl Met {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Granted,
         Self::QueuedBehind,
         Self::Busy,
         Self::BehindForeign,
         Self::GivenUp,
+        Self::Dwells,
         Self::Told,
         Self::Renewed,
         Self::NotRenewed,
@@ -61,6 +64,7 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         Say::Acquire(Ok(Answer::Queued { position: 2.., .. })) => Some(Met::QueuedBehind),
         Say::Acquire(Ok(Answer::Busy { .. })) => Some(Met::Busy),
         Say::Acquire(Err(Refused::GivenUp)) => Some(Met::GivenUp),
+        Say::Acquire(Err(Refused::Dwells)) => Some(Met::Dwells),
         Say::Renew(answers) if answers.contains(&Renewed::NotHeld) => Some(Met::NotRenewed),
         Say::Renew(_) => Some(Met::Renewed),
         Say::Release(Ok(Released::Left)) => Some(Met::Left),

@@ -19,6 +19,7 @@ use met::met_in;
 use crate::dice::Dice;
 use crate::network::ConnId;
 use crate::one::Model as _;
+use crate::one::millis;
 pub use crate::one::{Ask, Inbox, Refused, Say, Seat};
 use crate::redis::server::{Detail, Server};
 
@@ -31,6 +32,8 @@ pub enum Step {
     ForeignSet(LockName, u64, Duration),
     /// It releases the lock.
     ForeignDelete(LockName, u64),
+    /// A dwell begins, for this time.
+    Dwell(Duration),
     /// Time passes.
     Wait(Duration),
 }
@@ -100,6 +103,11 @@ impl Model {
     /// Loses the counter, and nothing else.
     pub fn lose_counter(&mut self) {
         self.0.data.counter = None;
+    }
+
+    /// From now on, no free lock is granted for this time.
+    pub fn dwell(&mut self, now: Moment, life: Duration) {
+        self.0.data.dwell = Some(millis(now + life));
     }
 
     /// `SET name value NX PX life`. Returns whether the lock was free.
@@ -181,6 +189,7 @@ impl Author {
             77..82 => self.lease().map(Ask::Fence),
             82..87 => self.lease().map(|lease| Ask::Revoke(lease.name, lease.tokens.high())),
             87..94 => return self.foreign(),
+            94 => return Step::Dwell(self.dice.millis(50, 300)),
             _ => None,
         };
         ask.map_or_else(|| Step::Wait(self.dice.millis(0, 180)), Step::Ask)
@@ -207,13 +216,14 @@ impl Author {
     fn release(&mut self) -> Option<Ask> {
         let (claim, _) = self.dice.pick(&self.claims)?;
         let certainty = if self.dice.chance(200) { Certainty::Unknown } else { Certainty::Answered };
+        let evidence = if self.dice.chance(500) { Evidence::ValidHold } else { Evidence::Nothing };
         Some(Ask::Release(ReleaseRequest {
             name: claim.name,
             owner: claim.owner,
             terms: claim.terms,
             certainty,
             keep: None,
-            evidence: Evidence::Nothing,
+            evidence,
         }))
     }
 

@@ -1,0 +1,3 @@
+local left = redis.call('PTTL', KEYS[1])
+redis.call('DEL', KEYS[1])
+return left
