@@ -54,6 +54,8 @@ const FEATURES: [(&str, &[&str]); 7] = [
 pub(crate) fn run() -> Result<()> {
     test::run()?;
     sim::run(&["--half".into(), "memory".into()])?;
+    sim::run(&["--half".into(), "replicated".into(), "--seeds".into(), "2000".into()])?;
+    sim::run(&["--half".into(), "failovers".into(), "--seeds".into(), "4000".into()])?;
     sim::run(&["--half".into(), "quorum".into()])?;
     sim::run(&["--half".into(), "plots".into(), "--seeds".into(), "4000".into()])?;
     step::cargo(&["fmt", "--all", "--check"])?;

@@ -22,7 +22,7 @@ usage: cargo xtask COMMAND
 
   test     install the servers that the tests need, and run all tests
   servers  install the servers that the tests need
-  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|quorum]
+  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|replicated|failovers|quorum|plots]
   model    explore every order of events of the quorum's protocol; --help lists the bounds
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...

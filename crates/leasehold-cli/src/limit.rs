@@ -1,7 +1,7 @@
 //! `leasehold limit`.
 
 use lock_core::limit::LimitError;
-use lock_core::{ErrorKind, Limit};
+use lock_core::{ErrorKind, Limit, Mode};
 use serde::Serialize;
 
 use crate::args::LimitArgs;
@@ -41,17 +41,21 @@ fn before(locks: &Locks, in_use: Option<Limit>, args: &LimitArgs) -> Result<Opti
     match locks.semaphore(&args.name, known).limit() {
         // If the store knows none, it answers with ours.
         Ok(limit) => Ok(Some(limit).filter(|limit| in_use.is_some() || *limit != known.get())),
-        // The name is used as a lock, which is told when the limit is set, or ours is not among those that were replaced.
-        Err(LimitError::Backend(error)) if error.kind() == ErrorKind::OtherKind => Ok(None),
+        // Ours is not among those that were replaced; or the name is used as a lock, which is told when the limit is set.
+        Err(LimitError::Backend(error)) if error.kind() == ErrorKind::OtherKind => {
+            Ok(error.used_as().and_then(Mode::limit).map(Limit::get))
+        }
         Err(error) => Err(failure(error)),
     }
 }
 
 fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> String {
+    let others = from.filter(|from| Some(from.get()) != *old);
+    let also = others.map(|from| format!(", also for those who give {from}")).unwrap_or_default();
     match (old, from) {
-        (Some(old), _) if old == new => format!("{name} has {new} slots, as before"),
-        (Some(old), _) => format!("{name} has {new} slots now; before, it had {old}"),
-        (None, Some(from)) => format!("{name} has {new} slots now, also for those who give {from}"),
+        (Some(old), _) if old == new => format!("{name} has {new} slots, as before{also}"),
+        (Some(old), _) => format!("{name} has {new} slots now{also}; before, it had {old}"),
+        (None, Some(_)) => format!("{name} has {new} slots now{also}"),
         (None, None) => format!(
             "{name} has {new} slots now; nobody held one, so if programs give another number, run this again with --from \
              and that number"

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
-use leasehold::kit::{Slot, Taken};
+use leasehold::kit::{Mark, Slot, Taken};
 use lock_core::inspect::{Entry, Query};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
@@ -94,7 +94,8 @@ impl Locks {
             self.client.capabilities().check_ability(Ability::Keep)?;
         }
         let Some((slot, mark)) = &job.marked else { return Ok(None) };
-        let lock = self.client.mutex(&mark.name).ttl(wish.ttl.get()).why(wish.why.as_str());
+        let ttl = Mark::ttl_while_held(wish.ttl);
+        let lock = self.client.mutex(&mark.name).ttl(ttl.get()).why(wish.why.as_str());
         match lock.try_acquire_or_holder().map_err(|error| refused(error, wish))? {
             Ok(guard) => Ok(Some(Marking::new(guard, mark.keep, job.crashed))),
             Err(busy) => {

@@ -112,6 +112,13 @@ impl Voice {
         }
     }
 
+    /// Says that this machine leads, unless that is said in more detail.
+    pub(crate) fn tell_elected(&self, name: &LockName, term: FencingToken) {
+        if self.tone == Tone::Normal && !self.logs(Level::Debug) {
+            say(PLAIN, &format!("elected: this machine leads {name}, term {term}"));
+        }
+    }
+
     /// Logs that the lease was lost, unless the library has done so.
     pub(crate) fn log_loss(&self, name: &LockName, token: FencingToken, held: Duration, reason: &str) {
         let message = format!("lost \"{name}\" (token {token}) after {held:.1?}: {reason}");

@@ -7,6 +7,9 @@ use serde::Serialize;
 /// What is said about the slots of a schedule.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Schedule {
+    /// The slot that the run is for, in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) job_slot: Option<String>,
     /// Earlier slots that nobody has run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) missed: Vec<String>,

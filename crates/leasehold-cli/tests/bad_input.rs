@@ -5,7 +5,8 @@
 mod support;
 
 use support::leasehold::{Leasehold, code, text};
-use test_support::{Finish, RedisOptions, RedisServer};
+use test_support::sentinels::{self, MASTER, url_of};
+use test_support::{Finish, RedisOptions, RedisServer, Sentinel};
 
 /// Runs `leasehold` with a command that must not start, and checks the output.
 fn refused(leasehold: &Leasehold, options: &str, expected: i32, words: &[&str]) {
@@ -48,6 +49,33 @@ fn urls() {
     refused(&leasehold, "--url redis://h/?prefx=a a", 78, &["prefx", "prefix"]);
     refused(&leasehold, "--url memory: a", 78, &["memory:", "sqlite:PATH"]);
     refused(&leasehold, "--url redis://127.0.0.1:1 a", 69, &["refused"]);
+}
+
+#[test]
+fn sentinels() {
+    let leasehold = Leasehold::new();
+    let server = sentinels::server(&[]);
+    let sentinel = Sentinel::watching(&server);
+    let good = url_of(&[sentinel.port()]);
+    let output = leasehold.run(&format!("--url {good} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    refused(&leasehold, &format!("--url {} a", good.replace(MASTER, "cache")), 78, &["\"cache\"", "knows mymaster"]);
+    refused(
+        &leasehold,
+        &format!("--url {} a", good.replace("guarded", "wrong")),
+        77,
+        &["the sentinel 127.0.0.1", "refused"],
+    );
+    refused(&leasehold, "--url redis+sentinel://:sesame@127.0.0.1:1 a", 78, &["does not name the primary"]);
+    refused(
+        &leasehold,
+        "--url redis+sentinel://127.0.0.1:1/a a",
+        69,
+        &["no sentinel of \"a\" answered", "127.0.0.1:1"],
+    );
+    let server = RedisServer::start();
+    let ordinary = format!("--url redis+sentinel://127.0.0.1:{}/a a", server.port());
+    refused(&leasehold, &ordinary, 78, &["is no sentinel; use redis://"]);
 }
 
 #[test]

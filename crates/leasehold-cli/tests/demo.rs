@@ -17,13 +17,9 @@ use test_support::{Finish, RedisServer};
 const WORKERS: u64 = 3;
 const EXPECTED: u64 = 6;
 
-/// The demo with few workers, with its temporary files in the scratch directory.
+/// The demo with few workers.
 fn demo(leasehold: &Leasehold, options: &str) -> Command {
-    let mut command = leasehold.command("demo account --workers 3 --deposits 2");
-    std::fs::create_dir_all(leasehold.scratch.file("tmp")).unwrap();
-    command.args(options.split_whitespace()).env("TMPDIR", leasehold.scratch.file("tmp"));
-    command.env_remove("LEASEHOLD_DEMO_URL");
-    command
+    leasehold.demo("account --workers 3 --deposits 2", options)
 }
 
 /// The observations of the demo, stage by stage.

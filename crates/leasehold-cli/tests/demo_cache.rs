@@ -12,13 +12,9 @@ use test_support::{Finish, RedisServer};
 
 const CALLERS: u64 = 8;
 
-/// The demo with few callers, with its temporary files in the scratch directory.
+/// The demo with few callers.
 fn demo(leasehold: &Leasehold, options: &str) -> Command {
-    let mut command = leasehold.command("demo cache --callers 8");
-    std::fs::create_dir_all(leasehold.scratch.file("tmp")).unwrap();
-    command.args(options.split_whitespace()).env("TMPDIR", leasehold.scratch.file("tmp"));
-    command.env_remove("LEASEHOLD_DEMO_URL");
-    command
+    leasehold.demo("cache --callers 8", options)
 }
 
 fn assert_the_story(leasehold: &Leasehold, options: &str) {

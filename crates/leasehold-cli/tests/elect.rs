@@ -154,7 +154,14 @@ fn a_store_that_is_away_ends_the_term_and_is_waited_for() {
 fn a_command_that_ends_by_itself_ends_the_election_for_this_machine() {
     let leasehold = Leasehold::new();
     let ended = elect(&leasehold, "scheduler", "exit 7").finish();
-    assert_eq!((code(ended.status), text(&ended.stderr).as_str()), (7, ""));
+    let said = text(&ended.stderr);
+    assert!(
+        code(ended.status) == 7 && said.starts_with("leasehold: elected: this machine leads scheduler, term "),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let quiet = elect(&leasehold, "-q scheduler", "exit 7").finish();
+    assert_eq!((code(quiet.status), text(&quiet.stderr).as_str()), (7, ""));
     let other = elect(&leasehold, "-v scheduler", "true").finish();
     assert_eq!(code(other.status), 0, "it has resigned");
     assert!(text(&other.stderr).contains("got scheduler with token"), "{other:?}");
@@ -167,10 +174,14 @@ fn a_candidate_can_be_ended_while_it_waits() {
     let first = term(&leasehold, 1);
     let candidate = Running::spawn(elect(&leasehold, "scheduler", LEAD));
     leasehold.await_waiters("scheduler", 1);
+    // A short wait is not mentioned.
+    std::thread::sleep(5 * SECOND);
     candidate.signal(Signal::TERM);
     let output = candidate.end();
     assert_eq!(code(output.status), 143);
-    assert!(text(&output.stderr).contains("the command was not started"), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("waiting for scheduler, held by pid"), "{said}");
+    assert!(said.contains("the command was not started"), "{said}");
     leasehold.await_waiters("scheduler", 0);
     leader.signal(Signal::TERM);
     assert_eq!(code(leader.end().status), 143);

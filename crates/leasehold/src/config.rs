@@ -33,7 +33,7 @@ pub enum BackendConfig {
     /// A file shared by the processes of one machine.
     #[cfg(feature = "sqlite")]
     Sqlite(lock_sqlite::SqliteConfig),
-    /// One Redis.
+    /// One Redis, or the primary that sentinels name.
     #[cfg(feature = "redis")]
     Redis(Box<lock_redis::RedisConfig>),
     /// A quorum of independent Redis servers.
@@ -141,10 +141,12 @@ const REDLOCK: Option<Parse> = Some(|url| lock_redlock::RedlockConfig::from_url(
 #[cfg(not(feature = "redlock"))]
 const REDLOCK: Option<Parse> = None;
 
-const SCHEMES: [Scheme; 7] = [
+const SCHEMES: [Scheme; 9] = [
     Scheme { name: "sqlite", feature: "sqlite", form: "sqlite:PATH", parse: SQLITE },
     Scheme { name: "redis", feature: "redis", form: "redis://HOST", parse: REDIS },
     Scheme { name: "rediss", feature: "tls", form: "rediss://HOST", parse: REDIS },
+    Scheme { name: "redis+sentinel", feature: "redis", form: "redis+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
+    Scheme { name: "rediss+sentinel", feature: "tls", form: "rediss+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
     Scheme { name: "redis+unix", feature: "redis", form: "redis+unix:///PATH", parse: REDIS },
     Scheme { name: "unix", feature: "redis", form: "unix:///PATH", parse: REDIS },
     Scheme { name: "redlock", feature: "redlock", form: "redlock://HOST,HOST,HOST", parse: REDLOCK },
@@ -158,8 +160,9 @@ const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
 const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
-    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`, `redlock://...`, `memory:NAME` (one
-    /// store per name in this process) or `memory:` (a new store for each client).
+    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`,
+    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redlock://...`, `memory:NAME` (one store per name in this process) or `memory:`
+    /// (a new store for each client).
     ///
     /// # Errors
     /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the

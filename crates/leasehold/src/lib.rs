@@ -56,6 +56,7 @@
 //! |---|---|---|
 //! | `sqlite:PATH` | all processes run on one machine | `sqlite` |
 //! | `redis://HOST` | they run on several machines; also beside redis-py, redsync and rslock on the same key | `redis` |
+//! | `redis+sentinel://HOST,HOST,HOST/NAME` | sentinels replace the primary of that name when it fails | `redis` |
 //! | `redlock://HOST,HOST,HOST` | locks must be available while a Redis server is away | `redlock` |
 //! | `memory:NAME` | in tests: all clients of this process with the same `NAME` exclude each other | `memory` |
 //!

@@ -98,7 +98,7 @@ impl fmt::Display for Operation {
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
 ///
-/// Two errors are equal if kind, effect, backend, operation, message, end and remedy are equal. The errors underneath are
+/// Two errors are equal if they say the same: kind, effect, backend, operation, message, end, remedy and use are equal. The errors underneath are
 /// not compared, because most cannot be.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
@@ -121,6 +121,8 @@ struct Said {
     message: String,
     lasts: Option<Duration>,
     remedy: Option<String>,
+    /// As what the name is in use.
+    used_as: Option<Mode>,
 }
 
 impl BackendError {
@@ -137,7 +139,8 @@ impl BackendError {
     ) -> Self {
         let effect = if kind == ErrorKind::Timeout { Effect::Unknown } else { effect };
         let message = message.into();
-        let said = Said { kind, effect, backend, operation, name: None, message, lasts: None, remedy: None };
+        let (name, lasts, remedy, used_as) = (None, None, None, None);
+        let said = Said { kind, effect, backend, operation, name, message, lasts, remedy, used_as };
         Self(Arc::new(Detail { said, source: None }))
     }
 
@@ -174,7 +177,9 @@ impl BackendError {
         } else {
             "choose another name for one of them"
         };
-        Self::new(backend, Operation::Acquire, ErrorKind::OtherKind, Effect::None, message).with_remedy(remedy)
+        Self::new(backend, Operation::Acquire, ErrorKind::OtherKind, Effect::None, message)
+            .with_remedy(remedy)
+            .changed(|detail| detail.said.used_as = Some(used))
     }
 
     /// The refusal of a claim for more permits than a semaphore has since its limit was changed. It holds nothing, and has no
@@ -221,6 +226,11 @@ impl BackendError {
     /// How long the failure lasts at most, if that is known: then the store is there, but grants nothing yet.
     pub fn end(&self) -> Option<Duration> {
         self.0.said.lasts
+    }
+
+    /// As what the name is in use, if that is why the request was refused. For a semaphore, the mode has the limit in force.
+    pub fn used_as(&self) -> Option<Mode> {
+        self.0.said.used_as
     }
 
     /// What the user can do about it.
@@ -328,6 +338,10 @@ mod tests {
         let text = "redis acquire: the name is in use as a semaphore of limit 4, not as a lock; \
             choose another name for one of them";
         assert_eq!(kinds.to_string(), text);
+        assert_eq!(
+            (kinds.used_as(), error(Mode::Shared, Mode::Exclusive).used_as()),
+            (Some(semaphore(4)), Some(Mode::Shared))
+        );
         let named = kinds.with_name(&"gpu".parse().unwrap()).to_string();
         assert!(named.starts_with("redis acquire \"gpu\": the name is in use as a semaphore"), "{named}");
         let limits = error(semaphore(4), semaphore(5)).to_string();

@@ -91,6 +91,7 @@ impl Plan {
         // The wait for the lock of the job is no part of the work.
         let mut options = self.options.clone();
         options.max_hold = None;
+        options.ttl = Mark::ttl_while_held(options.ttl);
         Ok(Some((slot, Wanted { name, options }, keep)))
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use lock_core::inspect::Entry;
-use lock_core::{Invalid, Note};
+use lock_core::{Invalid, Note, Ttl};
 
 const WHAT: &str = "slot of a job";
 const REMEDY: &str =
@@ -19,6 +19,9 @@ const WHY: &str = "slot ";
 
 /// For how much longer a slot is remembered than it is accepted. Chosen: clocks that are wrong by more than a day are noticed.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// No lease on a mark lasts for longer, so that what lasts for longer is kept.
+const LEASE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// The nominal time of one run of a job: when the schedule calls for it, not when the run begins. All machines have to name the
 /// same time.
@@ -148,11 +151,17 @@ impl Mark {
         Ok(Self { name: format!("{job}@{slot}"), keep })
     }
 
+    /// How long a lease on the mark lasts that is only held: the ttl of the job, unless it would look like that of a mark that is
+    /// kept.
+    pub fn ttl_while_held(ttl: Ttl) -> Ttl {
+        Ttl::new(LEASE_MAX).map_or(ttl, |longest| ttl.min(longest))
+    }
+
     /// The slot that a lock marks for good, from what a store shows of it; `None` if it marks none, or is only held by a run that may
     /// still leave the slot free.
     pub fn shown(lock: &Entry) -> Option<Slot> {
-        // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted. A lease ends much sooner.
-        let is_kept = lock.remaining.is_some_and(|left| left > CLOCKS_DIFFER / 2);
+        // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted.
+        let is_kept = lock.remaining.is_some_and(|left| left > LEASE_MAX);
         let (_, slot) = lock.name.as_str().rsplit_once('@')?;
         slot.parse().ok().filter(|parsed: &Slot| is_kept && parsed.to_string() == slot)
     }
@@ -238,5 +247,15 @@ mod tests {
         ] {
             assert_eq!(shown(name, left), None, "{name} {left:?}");
         }
+        // However long the ttl of a job is, a mark that is only held does not look like one that is kept.
+        let (short, long) = (Ttl::DEFAULT, Ttl::new(Duration::from_secs(24 * 60 * 60)).unwrap());
+        assert_eq!(Mark::ttl_while_held(short), short);
+        let held = Entry::exclusive(
+            "nightly@2026-11-21T03:00:00Z".parse().unwrap(),
+            Holder::Foreign,
+            Some(Mark::ttl_while_held(long).get()),
+            0,
+        );
+        assert_eq!(Mark::shown(&held), None);
     }
 }

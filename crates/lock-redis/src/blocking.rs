@@ -15,12 +15,11 @@ use lock_core::{
     Durability, EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix,
     Queueing, ReleaseRequest, Released, Renewed,
 };
-use redis::Client;
 
 use crate::acknowledged::Acknowledged;
 use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
+use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
 use crate::end_dwell::EndDwell;
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
@@ -28,6 +27,7 @@ use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::server_info::ServerInfo;
 use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
+use crate::target::Target;
 use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
@@ -59,18 +59,21 @@ impl Redis {
     /// If the server cannot be reached, refuses the client, or is not a Redis as the URL describes. Nothing was
     /// changed, except that the token counter may have been raised.
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
-        let (stack, warnings) = Self::stack(config)?;
+        let (stack, warnings) = Self::stack(config, Target::of(config))?;
         let redis = Self::own(stack).prefixed(config.own_prefix());
         Ok(Self { wire: redis.wire.with_replicas(config.replicas()), warnings, ..redis })
     }
 
-    fn stack(config: &RedisConfig) -> Result<(Stack, Vec<String>), BackendError> {
+    fn stack(config: &RedisConfig, target: Result<Target, Failure>) -> Result<(Stack, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
-        let client = Client::open(config.server().clone())
-            .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
-        let stack = Stack::new(client, Role::Alone(config.failover()));
+        let target = target.map_err(failed)?;
+        let stack = Stack::new(target, Role::of(config));
         let server_info = stack.greet(Span::from_now(CONNECT_WITHIN));
-        let server_info = server_info.map_err(|failure| failed(explain(stack.client(), failure)))?;
+        let explained = |failure| match stack.target().client() {
+            Some(client) => explain(client, failure),
+            None => failure,
+        };
+        let server_info = server_info.map_err(|failure| failed(explained(failure)))?;
         let warnings = warnings(config, &server_info);
         Ok((stack, warnings))
     }
@@ -90,12 +93,12 @@ impl Redis {
     fn own(stack: Stack) -> Self {
         let channel = Channel::new();
         let stack = stack.with_listener(channel.clone());
-        Self { wire: Wire::own(stack.client(), channel), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
+        Self { wire: Wire::own(stack.target(), channel), source: Source::Own(Box::new(stack)), warnings: Vec::new() }
     }
 
     /// A server as a node of a quorum. Nothing is connected yet.
-    pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
-        Self::own(Stack::new(client, Role::Node)).prefixed(prefix)
+    pub(crate) fn node(target: Target, prefix: &Prefix) -> Self {
+        Self::own(Stack::new(target, Role::Node)).prefixed(prefix)
     }
 
     /// Somebody waits, and wants to be notified when to ask again.
@@ -296,7 +299,7 @@ impl BlockingLimit for Redis {
 
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let server = self.source.stack().map(|stack| stack.client().get_connection_info().addr().to_string());
+        let server = self.source.stack().map(|stack| stack.target().shown());
         let server = server.unwrap_or_else(|| "(handed in)".to_owned());
         f.debug_struct("Redis").field("server", &server).field("prefix", &self.wire.prefix.as_deref()).finish()
     }

@@ -10,6 +10,7 @@ use redis::{Client, Cmd, Pipeline};
 use crate::failover::Failover;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
+use crate::target::Target;
 use crate::verbs::Renewal;
 use crate::wire::{Line, Question, Wire, load};
 
@@ -55,7 +56,7 @@ pub struct ByHand(Wire);
 impl ByHand {
     /// For the server of this client.
     pub fn new(client: &Client) -> Self {
-        Self(Wire::own(client, None))
+        Self(Wire::own(&Target::fixed(client.clone()), None))
     }
 
     /// The command for an acquire.
@@ -94,7 +95,7 @@ impl NodeByHand {
     /// For the server of this client, in the run that its `INFO` reports.
     pub fn new(client: &Client, run_id: &str) -> Self {
         let server_info = ServerInfo { run_id: run_id.to_owned(), ..VERIFIED.clone() };
-        Self { wire: Wire::own(client, None), server_info }
+        Self { wire: Wire::own(&Target::fixed(client.clone()), None), server_info }
     }
 
     /// The command for a request; of at most 100 leases, if it is a fence.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lock_core::{Event, EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
 
+use crate::primary::Follower;
 use crate::value::{mode_of, slots, token};
 
 /// The client's own channel, which `docs/wire.md` calls its inbox, and its listeners.
@@ -116,6 +117,14 @@ impl Channel {
 
     fn prefix(&self) -> MutexGuard<'_, Prefix> {
         self.prefix.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Another server is to be asked from now on, and nothing is heard from it yet.
+impl Follower for Channel {
+    fn moved(&self) {
+        self.open.store(0, Ordering::Release);
+        self.recheck();
     }
 }
 

@@ -91,9 +91,9 @@ pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "READONLY" => unavailable(told).remedy("connect to the primary").dropping(),
         "OOM" => unavailable(told).remedy("raise maxmemory, or free memory"),
         "MISCONF" => unavailable(told).remedy("free disk space, or check the server's log"),
-        "LOADING" | "BUSY" | "UNBLOCKED" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => {
-            unavailable(told)
-        }
+        // It began to run again, or became a replica: another server may be the primary.
+        "LOADING" | "MASTERDOWN" => unavailable(told).dropping(),
+        "BUSY" | "UNBLOCKED" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
         "NOAUTH" => denied(told, Effect::None)
             .remedy("put user and password in the URL, as in redis://USER:PASSWORD@HOST")

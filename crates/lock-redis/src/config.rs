@@ -8,6 +8,7 @@ use redis::{ConnectionInfo, IntoConnectionInfo};
 use serde::Deserialize;
 use url::Url;
 
+use crate::address::{SentinelTable, SentinelUrl, Sentinels};
 use crate::classify::words;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::Replicas;
@@ -15,7 +16,7 @@ use crate::url_parts::{check_parts, is_socket, positive, protocol, redacted, ref
 
 /// Which Redis to use, and how.
 ///
-/// Read from a URL, or from a table with `url`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
+/// Read from a URL, or from a table with `url` or `sentinel`, `prefix`, `op_timeout`, `replicas`, `failover` and `max_ttl`. `Debug` hides user
 /// and password.
 ///
 /// ```
@@ -30,6 +31,7 @@ use crate::url_parts::{check_parts, is_socket, positive, protocol, redacted, ref
 #[non_exhaustive]
 pub struct RedisConfig {
     server: ConnectionInfo,
+    sentinels: Option<Sentinels>,
     shown: String,
     prefix: Prefix,
     op_timeout: Option<Duration>,
@@ -47,11 +49,22 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
+/// What depends on whether a URL is that of one server.
+struct Kind {
+    /// Further options.
+    options: &'static str,
+    on_failover: OnFailover,
+}
+
+const ONE_SERVER: Kind = Kind { options: "", on_failover: OnFailover::Grant };
+const SENTINELS: Kind = Kind { options: ", sentinel_username, sentinel_password", on_failover: OnFailover::Dwell };
+
 /// The form of the configuration in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    url: String,
+    url: Option<String>,
+    sentinel: Option<SentinelTable>,
     prefix: Option<String>,
     #[serde(default, with = "lock_core::human_duration::option")]
     op_timeout: Option<Duration>,
@@ -70,7 +83,7 @@ impl RedisConfig {
     ///
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
-    /// it is set. The default is `failover=grant`. `docs/guarantees.md` says what either means.
+    /// it is set. The default is `failover=grant`, but `failover=dwell` with sentinels. `docs/guarantees.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -81,13 +94,33 @@ impl RedisConfig {
     ///
     /// The URL of a socket may also have `db`, `user` and `pass` in its query. `rediss://` needs the feature `tls`.
     ///
+    /// `redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB` leads to the primary that these sentinels know by this name. User and
+    /// password in front of the hosts are for the servers; `sentinel_username` and `sentinel_password` in the query are for the
+    /// sentinels. `rediss+sentinel://` uses TLS for both. After a fail-over, all connections move to the new primary. A table has
+    /// `sentinel` instead of `url`, with `nodes`, `master`, `database`, `username`, `password`, `sentinel_username`,
+    /// `sentinel_password` and `ssl`.
+    ///
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        if let Some(deployment) = SentinelUrl::read(url) {
+            return Self::of_sentinels(deployment?, None, None);
+        }
         let parsed = Url::parse(url).map_err(|error| unreadable(url, error))?;
         let shown = redacted(&parsed);
-        check_scheme(&parsed, &shown)?;
-        let (own, rest) = split_query(&parsed, &shown)?;
+        Self::read(&parsed, shown, &ONE_SERVER).map(|(config, _)| config)
+    }
+
+    fn of_sentinels(url: SentinelUrl, username: Option<String>, password: Option<String>) -> Result<Self, Invalid> {
+        let (mut config, own) = Self::read(&url.servers, url.shown.clone(), &SENTINELS)?;
+        let login = (own.sentinel_username.or(username), own.sentinel_password.or(password));
+        config.sentinels = Some(url.sentinels(&config.server, login.0, login.1)?);
+        Ok(config)
+    }
+
+    fn read(parsed: &Url, shown: String, kind: &Kind) -> Result<(Self, Own), Invalid> {
+        check_scheme(parsed, &shown)?;
+        let (own, rest) = split_query(parsed, &shown, kind)?;
         check_parts(&rest, &shown)?;
         let server = rest
             .into_connection_info()
@@ -98,12 +131,13 @@ impl RedisConfig {
         let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
         let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
         let failover =
-            Failover::by_default(OnFailover::Grant).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
+            Failover::by_default(kind.on_failover).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
         let server = server.set_redis_settings(redis);
         let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        Ok(Self { server, shown, prefix, op_timeout: positive(op_timeout)?, eviction, replicas, failover })
+        let (op_timeout, sentinels) = (positive(op_timeout)?, None);
+        Ok((Self { server, sentinels, shown, prefix, op_timeout, eviction, replicas, failover }, own))
     }
 
     /// The prefix of lock names, if there is one.
@@ -123,6 +157,11 @@ impl RedisConfig {
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
         &self.server
+    }
+
+    /// Those that name the server, if any do. Then the address of [`server`](Self::server) means nothing.
+    pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
+        self.sentinels.as_ref()
     }
 
     /// What to do with free locks if the server may have forgotten leases.
@@ -171,7 +210,16 @@ impl TryFrom<Table> for RedisConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let mut config = Self::from_url(&table.url)?;
+        let mut config = match (table.url, table.sentinel) {
+            (Some(url), None) => Self::from_url(&url)?,
+            (None, Some(sentinel)) => {
+                let (url, username, password) = sentinel.into_url()?;
+                Self::of_sentinels(url, username, password)?
+            }
+            (None, None) | (Some(_), Some(_)) => {
+                return Err(refuse("(hidden)", "exactly one of url and sentinel is needed", "give one of them"));
+            }
+        };
         if table.prefix.is_some() && config.prefix().is_some() {
             return Err(twice(&config.shown, "prefix"));
         }
@@ -222,15 +270,18 @@ struct Own {
     replicas: Option<String>,
     failover: Option<String>,
     max_ttl: Option<String>,
+    sentinel_username: Option<String>,
+    sentinel_password: Option<String>,
 }
 
-fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
+fn split_query(url: &Url, shown: &str, kind: &Kind) -> Result<(Own, Url), Invalid> {
     let socket = is_socket(url);
     let allowed = if socket {
         "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl, db, user, pass"
     } else {
         "prefix, op_timeout, protocol, eviction, replicas, failover, max_ttl"
     };
+    let allowed = [allowed, kind.options].concat();
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
@@ -243,6 +294,8 @@ fn split_query(url: &Url, shown: &str) -> Result<(Own, Url), Invalid> {
             "replicas" => &mut own.replicas,
             "failover" => &mut own.failover,
             "max_ttl" => &mut own.max_ttl,
+            "sentinel_username" if !kind.options.is_empty() => &mut own.sentinel_username,
+            "sentinel_password" if !kind.options.is_empty() => &mut own.sentinel_password,
             "db" | "user" | "pass" if socket => {
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;

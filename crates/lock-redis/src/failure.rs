@@ -105,6 +105,11 @@ impl Failure {
             .dropping()
     }
 
+    /// Another server became the primary while the connection was made.
+    pub(crate) fn moved() -> Self {
+        Self::new(ErrorKind::Unavailable, Effect::None, "another server has become the primary").dropping()
+    }
+
     /// The task that was to make the connection ended with its runtime.
     #[cfg(feature = "async")]
     pub(crate) fn runtime_gone() -> Self {
@@ -189,6 +194,16 @@ impl Failure {
             self.message = format!("{address}: {}", self.message).into();
         }
         self
+    }
+
+    /// What failed, without the remedy.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether connecting may succeed a moment later, or at another server.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Unavailable)
     }
 
     pub(crate) fn fate(&self) -> Fate {

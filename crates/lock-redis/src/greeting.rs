@@ -21,16 +21,24 @@ use crate::wire::{load, read, to_millis};
 pub(crate) enum Role {
     /// The single Redis of a client, which treats its fail-overs like this: its counter is verified.
     Alone(Failover),
+    /// The same, but sentinels name it, and another server may take its place at any time.
+    Primary(Failover),
     /// A node of a quorum: each of its requests says which run it is meant for.
     Node,
 }
 
 impl Role {
+    /// The role of the only server of a client.
+    pub(crate) fn of(config: &RedisConfig) -> Self {
+        let role = if config.sentinels().is_some() { Self::Primary } else { Self::Alone };
+        role(config.failover())
+    }
+
     /// What a connection most likely needs, if tokens are drawn like this.
     fn scripts(self, counting: Counting) -> impl Iterator<Item = &'static Script> {
         let scripts: &'static [&'static Script] = match (self, counting) {
             (Self::Alone(_), Counting::Stored) => &script::OWN,
-            (Self::Alone(_), Counting::Clock) => &script::OWN_BY_CLOCK,
+            (Self::Alone(_), Counting::Clock) | (Self::Primary(_), _) => &script::OWN_BY_CLOCK,
             (Self::Node, _) => &script::NODE,
         };
         scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
@@ -46,11 +54,11 @@ impl ServerInfo {
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
         let replicas = field(info, "connected_slaves:").and_then(|digits| digits.parse().ok());
-        let alone = replicas == Some(0) && !replid.is_empty();
+        let alone = !matches!(role, Role::Primary(_)) && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
         let failover = match role {
-            Role::Alone(failover) => failover,
+            Role::Alone(failover) | Role::Primary(failover) => failover,
             Role::Node => Failover::UNHEEDED,
         };
         Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting, failover })
@@ -80,7 +88,7 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
         greeting.cmd("SCRIPT").arg("EXISTS");
         scripts.iter().for_each(|script| _ = greeting.arg(script.hash()));
     }
-    if matches!(role, Role::Alone(_)) {
+    if role != Role::Node {
         greeting.cmd("GET").arg(INCARNATION);
         greeting.cmd("GET").arg(LONGEST);
         greeting.cmd("EXISTS").arg(NODE);
@@ -126,7 +134,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let needed = role.scripts(server_info.counting);
     let missing = needed.filter(|script| unknown.iter().any(|other| ptr::eq(*other, *script))).map(load);
     let verification = match role {
-        Role::Alone(_) => {
+        Role::Alone(_) | Role::Primary(_) => {
             let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };
             let verification = verification(&server_info, &info, found);
             // It is needed only for a warning, so a client that may not ask goes without.
@@ -167,17 +175,22 @@ fn verification(server_info: &ServerInfo, info: &str, found: Found) -> Option<Cm
 
 /// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
 fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
+    if field(info, "redis_mode:") == Some("sentinel") {
+        let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} is a sentinel"));
+        return Err(failure.remedy("use redis+sentinel://HOST:PORT/NAME, with the name of the primary"));
+    }
     if field(info, "role:") == Some("slave") {
         let (kind, remedy) = match role {
             // It may be a primary again soon.
             Role::Alone(_) => (ErrorKind::Unavailable, "connect to the primary"),
+            Role::Primary(_) => (ErrorKind::Unavailable, "wait until the sentinels name another primary"),
             Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy));
     }
     if field(info, "cluster_enabled:") == Some("1") {
         let (kind, remedy) = match role {
-            Role::Alone(_) => (ErrorKind::Unsupported, STANDALONE),
+            Role::Alone(_) | Role::Primary(_) => (ErrorKind::Unsupported, STANDALONE),
             Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy));

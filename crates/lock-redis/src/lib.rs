@@ -1,4 +1,4 @@
-//! The backend for one standalone Redis, 6.2 or later, or Valkey.
+//! The backend for one standalone Redis, 6.2 or later, or Valkey, and for a primary that sentinels name.
 //!
 //! **Wire.** The key is the lock's name as given (or `PREFIX:NAME`), its value is
 //! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: redis-py, redsync,
@@ -17,13 +17,15 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `url_parts`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
+//! Reading order: `config`, `url_parts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
-//! `connect`, `greeting`, `server_info` (what every connection has in common) · `runs`, `writes`, `batcher`, `silence`, `link`,
+//! `connect`, `greeting`, `server_info` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
+//! connections lead) · `runs`, `writes`, `batcher`, `silence`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
 //! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
 mod acknowledged;
+mod address;
 #[cfg(feature = "async")]
 mod batcher;
 pub mod blocking;
@@ -47,12 +49,14 @@ mod look;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
+mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
 mod replicas;
 mod runs;
 mod script;
 mod seen;
+mod sentinel;
 mod server_info;
 #[cfg(feature = "async")]
 mod silence;
@@ -61,9 +65,11 @@ mod socket;
 mod span;
 mod stack;
 mod sync;
+mod target;
 mod url_parts;
 mod value;
 mod verbs;
+mod watch;
 mod wire;
 #[cfg(feature = "async")]
 mod writes;

@@ -4,6 +4,8 @@
 //! command may leave before the counter was verified.
 
 use std::convert::Infallible;
+use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
-use tokio::time::timeout;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 
 use crate::batcher::{Batcher, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
 use crate::channel::{Channel, Subscription};
@@ -19,8 +22,11 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, greeting, meet};
+use crate::primary::{Follower, Place};
 use crate::server_info::ServerInfo;
 use crate::silence::{Patience, Silence};
+use crate::span::Span;
+use crate::target::{PAUSE, Route, Target, is_current};
 use crate::wire::Call;
 
 /// How many writes may wait for the socket.
@@ -28,7 +34,7 @@ const QUEUE: usize = 64;
 
 /// A connection to one server, made when first needed and again whenever it has broken.
 pub(crate) struct Link {
-    client: Client,
+    target: Target,
     role: Role,
     channel: Option<Arc<Channel>>,
     state: Arc<Mutex<State>>,
@@ -49,6 +55,8 @@ pub(crate) struct Live {
     server_info: ServerInfo,
     subscription: Option<Subscription>,
     silence: Arc<Silence>,
+    /// Where the server is, if that may change.
+    place: Option<Place>,
 }
 
 /// A request that its caller drops when its time is over.
@@ -75,17 +83,24 @@ impl Drop for Unanswered<'_> {
 }
 
 impl Link {
-    pub(crate) fn new(client: Client, role: Role, channel: Option<Arc<Channel>>) -> Self {
-        Self { client, role, channel, state: Arc::new(Mutex::new(State::Down)) }
+    pub(crate) fn new(target: Target, role: Role, channel: Option<Arc<Channel>>) -> Self {
+        let state = Arc::new(Mutex::new(State::Down));
+        let follower = Arc::downgrade(&state);
+        target.follow(follower);
+        if let Some(channel) = &channel {
+            let follower = Arc::downgrade(channel);
+            target.follow(follower);
+        }
+        Self { target, role, channel, state }
     }
 
     /// Another connection to the same server, without notifications.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.client.clone(), self.role, None)
+        Self::new(self.target.clone(), self.role, None)
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// The connection, if there is one now.
@@ -149,11 +164,11 @@ impl Link {
 
     /// Connects in a separate task, so that one caller's deadline does not undo the work of the others.
     fn attempt(&self) -> Attempt {
-        let (client, role, channel, state) =
-            (self.client.clone(), self.role, self.channel.clone(), Arc::clone(&self.state));
+        let (target, role, channel, state) =
+            (self.target.clone(), self.role, self.channel.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            let outcome = timeout(CONNECT_WITHIN, connect(&client, role, channel.as_ref())).await;
-            let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&server_of(&client), CONNECT_WITHIN)));
+            let outcome = timeout(CONNECT_WITHIN, connect(&target, role, channel.as_ref())).await;
+            let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&target.shown(), CONNECT_WITHIN)));
             let outcome = outcome.map(Arc::new);
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(Arc::clone(live)));
             // Waiters that are told to ask again find the connection in place.
@@ -182,7 +197,7 @@ impl Link {
 
 impl Live {
     fn has_ended(&self) -> bool {
-        self.silence.has_ended()
+        self.silence.has_ended() || !is_current(self.place.as_ref())
     }
 
     pub(crate) fn server_info(&self) -> &ServerInfo {
@@ -191,7 +206,12 @@ impl Live {
 
     /// Sends a command and waits for its answer.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        self.batcher.ask(call)
+        self.batcher.ask(call).map(|reply| self.judged(reply))
+    }
+
+    /// An answer that comes after another server has become the primary is worth no more than a broken connection.
+    fn judged(&self, reply: RedisResult<Value>) -> RedisResult<Value> {
+        if is_current(self.place.as_ref()) { reply } else { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) }
     }
 
     /// The server answered.
@@ -206,11 +226,57 @@ impl Live {
     }
 }
 
+impl Follower for Mutex<State> {
+    fn moved(&self) {
+        let mut state = lock(self);
+        // An attempt that is under way finds out by itself.
+        let left = matches!(&*state, State::Up(_)).then(|| mem::replace(&mut *state, State::Down));
+        drop(state);
+        drop(left);
+    }
+}
+
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
+/// Connects to the server that is the primary. If that fails, the sentinels are asked again until the time is over: they
+/// need a moment for a fail-over.
+async fn connect(target: &Target, role: Role, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
+    let span = Span::from_now(CONNECT_WITHIN);
+    loop {
+        match connect_once(target, role, channel, span).await {
+            Err(failure) if target.may_try_again(&failure) && span.left() > PAUSE => sleep(PAUSE).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn connect_once(
+    target: &Target,
+    role: Role,
+    channel: Option<&Arc<Channel>>,
+    span: Span,
+) -> Result<Live, Failure> {
+    let route = route(target, span).await?;
+    let live = connect_to(&route, role, channel).await?;
+    if route.is_current() { Ok(live) } else { Err(Failure::moved()) }
+}
+
+/// Where to connect now.
+async fn route(target: &Target, span: Span) -> Result<Route, Failure> {
+    if target.client().is_some() {
+        return target.route(span);
+    }
+    let target = target.clone();
+    spawn_blocking(move || target.route(span)).await.unwrap_or_else(|_| Err(Failure::runtime_gone()))
+}
+
+async fn connect_to(
+    Route { client, place }: &Route,
+    role: Role,
+    channel: Option<&Arc<Channel>>,
+) -> Result<Live, Failure> {
     let server = server_of(client);
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
     let silence = Arc::new(Silence::default());
@@ -222,10 +288,11 @@ async fn connect(client: &Client, role: Role, channel: Option<&Arc<Channel>>) ->
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
     let together = match role {
-        Role::Alone(_) => TOGETHER_MAX,
+        Role::Alone(_) | Role::Primary(_) => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
-    Ok(Live { batcher: Batcher::new(connection, together), server_info, subscription, silence })
+    let (batcher, place) = (Batcher::new(connection, together), place.clone());
+    Ok(Live { batcher, server_info, subscription, silence, place })
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.

@@ -10,7 +10,12 @@ use std::time::Duration;
 use redis::{Client, Connection, ProtocolVersion, RedisResult};
 
 use crate::channel::{Channel, Subscription};
-use crate::connect::{CONNECT_WITHIN, bound, speaking, tuned};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, bound, connecting, speaking, tuned};
+use crate::failure::Failure;
+use crate::primary::Place;
+use crate::span::Span;
+use crate::target::{Route, Target, is_current};
 
 /// How long the thread may outlive its client.
 const BREATH: Duration = Duration::from_secs(1);
@@ -20,14 +25,16 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// Listens to a channel as soon as that is needed.
 pub(crate) struct Listener {
-    client: Client,
+    target: Target,
     channel: Arc<Channel>,
     started: AtomicBool,
 }
 
 impl Listener {
-    pub(crate) fn new(client: Client, channel: Arc<Channel>) -> Self {
-        Self { client, channel, started: AtomicBool::new(false) }
+    pub(crate) fn new(target: Target, channel: Arc<Channel>) -> Self {
+        let follower = Arc::downgrade(&channel);
+        target.follow(follower);
+        Self { target, channel, started: AtomicBool::new(false) }
     }
 
     pub(crate) fn is_started(&self) -> bool {
@@ -40,7 +47,7 @@ impl Listener {
         if self.started.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.spawn(Some(open(&self.client, &self.channel, within)));
+        self.spawn(Some(open(&self.target, &self.channel, within)));
     }
 
     /// A claim wants to be notified, but does not wait for the subscription.
@@ -50,31 +57,34 @@ impl Listener {
         }
     }
 
-    fn spawn(&self, opened: Option<Opened>) {
-        let subscription =
-            opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(|(_, subscription)| *subscription);
-        let (client, channel) = (self.client.clone(), Arc::downgrade(&self.channel));
+    fn spawn(&self, opened: Option<Result<Opened, Failure>>) {
+        let subscription = opened.as_ref().and_then(|opened| opened.as_ref().ok()).map(|opened| opened.subscription);
+        let (target, channel) = (self.target.clone(), Arc::downgrade(&self.channel));
         let thread = thread::Builder::new().name("leasehold-push".into());
         // Without the thread, waiters poll.
-        if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &client, &channel)), subscription) {
+        if let (Err(_), Some(subscription)) = (thread.spawn(move || hear(opened, &target, &channel)), subscription) {
             self.channel.closed(subscription);
         }
     }
 }
 
 /// A connection that is used for nothing else from now on.
-type Opened = RedisResult<(Connection, Subscription)>;
+struct Opened {
+    connection: Connection,
+    subscription: Subscription,
+    place: Option<Place>,
+}
 
 /// Listens for as long as there are listeners.
-fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Channel>) {
+fn hear(opened: Option<Result<Opened, Failure>>, target: &Target, whom: &Weak<Channel>) {
     let (mut next, mut pause) = (opened, PAUSES.0);
     while let Some(channel) = whom.upgrade() {
-        let opened = next.take().unwrap_or_else(|| open(client, &channel, CONNECT_WITHIN));
+        let opened = next.take().unwrap_or_else(|| open(target, &channel, CONNECT_WITHIN));
         drop(channel);
         // The reason for a failure does not matter here: waiters poll, and get the error.
         pause = match opened {
-            Ok((connection, subscription)) => {
-                listen(connection, subscription, whom);
+            Ok(opened) => {
+                listen(opened, whom);
                 PAUSES.0
             }
             Err(_) => PAUSES.1.min(pause * 2),
@@ -83,22 +93,36 @@ fn hear(opened: Option<Opened>, client: &Client, whom: &Weak<Channel>) {
     }
 }
 
-fn open(client: &Client, channel: &Channel, within: Duration) -> Opened {
+fn open(target: &Target, channel: &Channel, within: Duration) -> Result<Opened, Failure> {
+    let Route { client, place } = target.route(Span::from_now(within))?;
+    let failed = |error| classify(connecting(channel.name(), within), &error);
+    let subscription = channel.subscribing();
+    let connection = subscribe(&client, channel, within).map_err(failed)?;
+    if !is_current(place.as_ref()) {
+        return Err(Failure::moved());
+    }
+    channel.opened(subscription);
+    Ok(Opened { connection, subscription, place })
+}
+
+fn subscribe(client: &Client, channel: &Channel, within: Duration) -> RedisResult<Connection> {
     let client = speaking(&tuned(client)?, ProtocolVersion::RESP2)?;
     let mut connection = client.get_connection_with_timeout(within)?;
     bound(&connection, within)?;
-    let subscription = channel.subscribing();
     redis::cmd("SUBSCRIBE").arg(channel.name()).exec(&mut connection)?;
     bound(&connection, BREATH)?;
-    channel.opened(subscription);
-    Ok((connection, subscription))
+    Ok(connection)
 }
 
-fn listen(mut connection: Connection, subscription: Subscription, whom: &Weak<Channel>) {
+fn listen(Opened { mut connection, subscription, place }: Opened, whom: &Weak<Channel>) {
     let mut messages = connection.as_pubsub();
     loop {
         let message = messages.get_message();
         let Some(channel) = whom.upgrade() else { return };
+        if !is_current(place.as_ref()) {
+            // A grant of the old primary is worth nothing.
+            return channel.closed(subscription);
+        }
         match message {
             Ok(message) => channel.receive(message.get_payload_bytes()),
             Err(error) if error.is_timeout() && channel.is_opened_by(subscription) => {}

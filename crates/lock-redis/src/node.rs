@@ -18,15 +18,13 @@ pub mod nonblocking;
 mod told;
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
-use redis::Client;
 
 use crate::RedisConfig;
-use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting};
 use crate::failure::Failure;
+use crate::target::Target;
 
-/// The client of a node. Nothing is connected yet.
-fn open(config: &RedisConfig, address: &str) -> Result<Client, BackendError> {
+/// Where a node is. Nothing is connected yet.
+fn open(config: &RedisConfig, address: &str) -> Result<Target, BackendError> {
     let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
     if config.replicas().is_some() {
         let message = "its URL has the option replicas, which is for a server that has replicas";
@@ -35,6 +33,5 @@ fn open(config: &RedisConfig, address: &str) -> Result<Client, BackendError> {
             failure.remedy("remove it: the nodes of a quorum stand in for each other, and have no replicas"),
         ));
     }
-    Client::open(config.server().clone())
-        .map_err(|error| refused(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))
+    Target::of_one_server(config).map_err(refused)
 }

@@ -12,18 +12,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{BackendError, EventSink, Invalid, Operation, Prefix};
-use redis::{Client, RedisResult, Value};
+use redis::{RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
 use crate::RedisConfig;
 use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, explain, has_forgotten_the_script};
+use crate::connect::{explain, has_forgotten_the_script};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::link::Link;
 use crate::span::Span;
+use crate::target::Target;
 use crate::wire::{Call, Line, Question, Retry, Wire, load};
 
 use self::source::{Handle, Source};
@@ -54,20 +55,22 @@ impl Redis {
     /// # Cancel safety
     /// Can be dropped at any point.
     pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
-        let (wire, link, warnings) = Self::link(config).await?;
+        let (wire, link, warnings) = Self::link(config, Target::of(config)).await?;
         Ok(Self { wire, source: Source::Own(link), warnings })
     }
 
-    async fn link(config: &RedisConfig) -> Result<(Wire, Link, Vec<String>), BackendError> {
+    async fn link(
+        config: &RedisConfig,
+        target: Result<Target, Failure>,
+    ) -> Result<(Wire, Link, Vec<String>), BackendError> {
         let failed = |failure: Failure| failure.into_error(Operation::Connect);
-        let client = Client::open(config.server().clone())
-            .map_err(|error| failed(classify(connecting(config.shown_url(), CONNECT_WITHIN), &error)))?;
+        let target = target.map_err(failed)?;
         let channel = Channel::new();
-        let link = Link::new(client, Role::Alone(config.failover()), channel.clone());
+        let link = Link::new(target, Role::of(config), channel.clone());
         let warnings = match link.live().await {
             Ok(live) => warnings(config, live.server_info()),
             Err(failure) => {
-                let client = link.client().clone();
+                let Some(client) = link.target().client().cloned() else { return Err(failed(failure)) };
                 let (failure, unexplained) = (failure.clone(), failure);
                 let explained = spawn_blocking(move || explain(&client, failure)).await;
                 return Err(failed(explained.unwrap_or(unexplained)));
@@ -75,7 +78,7 @@ impl Redis {
         };
         // If the server cannot push messages, waiters are not notified.
         let channel = channel.filter(|channel| channel.is_open());
-        let wire = Wire::own(link.client(), channel).with_prefix(config.own_prefix()).with_replicas(config.replicas());
+        let wire = Wire::own(link.target(), channel).with_prefix(config.own_prefix()).with_replicas(config.replicas());
         Ok((wire, link, warnings))
     }
 
@@ -89,10 +92,10 @@ impl Redis {
     }
 
     /// A server as a node of a quorum. Nothing is connected yet.
-    pub(crate) fn node(client: Client, prefix: &Prefix) -> Self {
+    pub(crate) fn node(target: Target, prefix: &Prefix) -> Self {
         let channel = Channel::new();
-        let wire = Wire::own(&client, channel.clone()).with_prefix(prefix);
-        Self { wire, source: Source::Own(Link::new(client, Role::Node, channel)), warnings: Vec::new() }
+        let wire = Wire::own(&target, channel.clone()).with_prefix(prefix);
+        Self { wire, source: Source::Own(Link::new(target, Role::Node, channel)), warnings: Vec::new() }
     }
 
     /// The same Redis over a connection of its own, or over what was passed in.

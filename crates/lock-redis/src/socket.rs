@@ -1,21 +1,24 @@
 //! One connection of a thread.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use redis::{Client, Cmd, Connection, ProtocolVersion, RedisError, RedisResult, Value};
+use redis::{Cmd, Connection, ProtocolVersion, RedisError, RedisResult, Value};
 
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, bound, connecting, server_of, speaking, tuned};
+use crate::connect::{bound, connecting, server_of, speaking, tuned};
 use crate::failure::Failure;
 use crate::greeting::{Met, Role, again, greeting, meet};
+use crate::primary::Place;
 use crate::replicas::Wait;
 use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
 use crate::server_info::ServerInfo;
 use crate::span::Span;
+use crate::target::{Route, is_current};
 use crate::wire::{Call, load};
 
 type Reply = RedisResult<Value>;
@@ -25,6 +28,8 @@ type Replies = Vec<Reply>;
 pub(crate) struct Socket {
     connection: Connection,
     pub(crate) server_info: Arc<ServerInfo>,
+    /// Where the server is, if that may change.
+    place: Option<Place>,
     patience: Duration,
     /// Why its replies may not be in step with the requests any more.
     broken: Option<RedisError>,
@@ -33,8 +38,7 @@ pub(crate) struct Socket {
 }
 
 /// Connects to a server and greets it.
-pub(crate) fn connect(client: &Client, role: Role, span: Span) -> Result<Socket, Failure> {
-    let span = span.at_most(CONNECT_WITHIN);
+pub(crate) fn connect(Route { client, place }: &Route, role: Role, span: Span) -> Result<Socket, Failure> {
     let (server, left) = (server_of(client), span.left());
     if left.is_zero() {
         return Err(Failure::no_connection(&server, span.within));
@@ -53,14 +57,21 @@ pub(crate) fn connect(client: &Client, role: Role, span: Span) -> Result<Socket,
         preparation.exec(&mut connection).map_err(failed)?;
     }
     let server_info = Arc::new(server_info);
-    Ok(Socket { connection, server_info, patience: Duration::ZERO, broken: None, used_at: HostClock.now() })
+    let (place, patience) = (place.clone(), Duration::ZERO);
+    Ok(Socket { connection, server_info, place, patience, broken: None, used_at: HostClock.now() })
 }
 
 impl Socket {
     /// Sends a command and waits for its answer until the time is over.
     pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
         self.bound(span)?;
-        command.query(&mut self.connection)
+        let reply = command.query(&mut self.connection);
+        self.judged(reply)
+    }
+
+    /// An answer that comes after another server has become the primary is worth no more than a broken connection.
+    fn judged(&self, reply: RedisResult<Value>) -> RedisResult<Value> {
+        if self.is_current() { reply } else { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) }
     }
 
     /// Asks several things in one write, those of one verb for different locks as one command. Returns the replies in the
@@ -83,7 +94,7 @@ impl Socket {
         });
         let mut answers: Vec<_> = places.into_iter().flatten().zip(answers).collect();
         answers.sort_by_key(|(place, _)| *place);
-        answers.into_iter().map(|(_, answer)| answer.and_then(Value::extract_error)).collect()
+        answers.into_iter().map(|(_, answer)| self.judged(answer?.extract_error())).collect()
     }
 
     /// Loads the script for many, in case the server has forgotten it, but does without it this time.
@@ -114,6 +125,11 @@ impl Socket {
         let reply = self.bound(span).and_then(|()| self.connection.recv_response());
         self.broken = reply.as_ref().err().cloned();
         reply
+    }
+
+    /// Whether its server is still the one to ask.
+    pub(crate) fn is_current(&self) -> bool {
+        is_current(self.place.as_ref())
     }
 
     /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
@@ -162,6 +178,8 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::thread;
 
+    use redis::Client;
+
     use super::*;
     use crate::script;
 
@@ -200,7 +218,8 @@ mod tests {
         let (within, patience) = (Duration::from_millis(1000), Duration::from_millis(920));
         bound(&connection, patience).unwrap();
         let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
-        let mut socket = Socket { connection, server_info, patience, broken: None, used_at: HostClock.now() };
+        let mut socket =
+            Socket { connection, server_info, place: None, patience, broken: None, used_at: HostClock.now() };
         let release = |lock| {
             let script = script::RELEASE.counting(script::Counting::Stored);
             Call::script(script, &["leasehold:counter", lock, "queue", "waiters"]).arg("owner")

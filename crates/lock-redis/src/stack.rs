@@ -4,18 +4,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lock_host::{Clock, HostClock};
-use redis::{Client, RedisResult, Value};
+use redis::{RedisResult, Value};
 
 use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN, server_of};
+use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN};
 use crate::failure::{Failure, Fate, Scene, Stage};
 use crate::greeting::Role;
 use crate::listener::Listener;
+use crate::primary::Follower;
 use crate::server_info::ServerInfo;
 use crate::slots::{self, Outcome, Slots};
 use crate::socket::{Socket, connect};
 use crate::span::Span;
+use crate::target::Target;
 use crate::wire::Call;
 
 /// How many connections the threads of a client have together. Requests that find all of them in use wait for the next
@@ -33,12 +35,17 @@ const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Connections to one server, which was greeted on each of them, and its counter verified.
 pub(crate) struct Stack {
-    client: Client,
+    target: Target,
     role: Role,
+    sockets: Arc<Sockets>,
+    listener: Option<Listener>,
+}
+
+/// The connections that there are now.
+struct Sockets {
     slots: Slots<Box<Socket>, Option<Request>, Heard>,
     /// The server as it was greeted last.
     known: Mutex<Option<Arc<ServerInfo>>>,
-    listener: Option<Listener>,
 }
 
 /// A request that another thread may send.
@@ -61,15 +68,18 @@ pub(crate) type Asks<'a> = dyn Fn(&ServerInfo) -> Result<Call, Failure> + 'a;
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
 impl Stack {
-    pub(crate) fn new(client: Client, role: Role) -> Self {
+    pub(crate) fn new(target: Target, role: Role) -> Self {
         let slots: Slots<Box<Socket>, _, _> =
             Slots::new(CONNECTIONS_MAX, |oldest, newest| oldest.used_at + KEPT_FOR < newest.used_at);
-        Self { client, role, slots, known: Mutex::default(), listener: None }
+        let sockets = Arc::new(Sockets { slots, known: Mutex::default() });
+        let follower = Arc::downgrade(&sockets);
+        target.follow(follower);
+        Self { target, role, sockets, listener: None }
     }
 
     /// Adds a listener for the server's messages.
     pub(crate) fn with_listener(self, channel: Option<Arc<Channel>>) -> Self {
-        let listener = channel.map(|channel| Listener::new(self.client.clone(), channel));
+        let listener = channel.map(|channel| Listener::new(self.target.clone(), channel));
         Self { listener, ..self }
     }
 
@@ -95,16 +105,16 @@ impl Stack {
 
     /// Other connections to the same server.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.client.clone(), self.role)
+        Self::new(self.target.clone(), self.role)
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Makes the first connection.
     pub(crate) fn greet(&self, span: Span) -> Result<Arc<ServerInfo>, Failure> {
-        let slot = self.slots.take();
+        let slot = self.sockets.slots.take();
         let socket = self.connected(None, span)?;
         let server_info = Arc::clone(&socket.server_info);
         if let Some(slot) = slot {
@@ -116,7 +126,7 @@ impl Stack {
     /// Sends a command and waits for its reply, over the connection that was used last. If all are in use, another
     /// thread may send it together with its own.
     pub(crate) fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
-        match self.slots.take() {
+        match self.sockets.slots.take() {
             Some(slot) => self.lead(slot, asks, span),
             None => self.wait(asks, span),
         }
@@ -128,11 +138,11 @@ impl Stack {
             let call = asks(&server_info)?;
             Ok(Request { call, server_info, until: span.until })
         });
-        match self.slots.wait(request.transpose()?, span.until) {
+        match self.sockets.slots.wait(request.transpose()?, span.until) {
             Outcome::Answered(heard) => Ok(heard),
             Outcome::Leads(slot) if !span.left().is_zero() => self.lead(slot, asks, span),
-            Outcome::Leads(_) | Outcome::NotSent => Err(Failure::no_connection(&server_of(&self.client), span.within)),
-            Outcome::Unanswered | Outcome::Dropped => Err(Failure::no_answer(&server_of(&self.client), span.within)),
+            Outcome::Leads(_) | Outcome::NotSent => Err(Failure::no_connection(&self.target.shown(), span.within)),
+            Outcome::Unanswered | Outcome::Dropped => Err(Failure::no_answer(&self.target.shown(), span.within)),
         }
     }
 
@@ -167,12 +177,13 @@ impl Stack {
     /// The idle connection if it is still good, or a new one.
     fn connected(&self, idle: Option<Box<Socket>>, span: Span) -> Result<Box<Socket>, Failure> {
         if let Some(mut socket) = idle {
-            if HostClock.now() < socket.used_at + TRUSTED_FOR || socket.is_still_good(span) {
+            let is_trusted = HostClock.now() < socket.used_at + TRUSTED_FOR;
+            if socket.is_current() && (is_trusted || socket.is_still_good(span)) {
                 return Ok(socket);
             }
             self.clear();
         }
-        let mut socket = Box::new(connect(&self.client, self.role, span)?);
+        let mut socket = Box::new(self.target.connect(span, |route, span| connect(route, self.role, span))?);
         let mut known = self.known();
         match &*known {
             Some(known) if **known == *socket.server_info => socket.server_info = Arc::clone(known),
@@ -192,11 +203,25 @@ impl Stack {
 
     /// Closes all idle connections: if one broke, the others most likely broke, too.
     fn clear(&self) {
-        drop(self.slots.clear());
+        drop(self.sockets.slots.clear());
     }
 
     fn known(&self) -> MutexGuard<'_, Option<Arc<ServerInfo>>> {
+        self.sockets.known()
+    }
+}
+
+impl Sockets {
+    fn known(&self) -> MutexGuard<'_, Option<Arc<ServerInfo>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Follower for Sockets {
+    fn moved(&self) {
+        // What is in use is not put back.
+        *self.known() = None;
+        drop(self.slots.clear());
     }
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
 #[cfg(any(feature = "async", feature = "r2d2"))]
 use redis::Pipeline;
-use redis::{Arg, Client, Cmd, FromRedisValue, RedisResult, ToRedisArgs, Value, from_redis_value};
+use redis::{Arg, Cmd, FromRedisValue, RedisResult, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
-use crate::connect::server_of;
 use crate::failure::{Failure, Scene, Stage};
 use crate::replicas::{Replicas, Wait, with_wait};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
+use crate::target::Target;
 
 /// How many leases one renewal script takes at most, so that other clients wait for it no longer than a fraction of a
 /// millisecond.
@@ -33,11 +33,9 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// To the server of a client, over connections that are made here.
-    pub(crate) fn own(client: &Client, channel: Option<Arc<Channel>>) -> Self {
-        let server = server_of(client);
-        let database = client.get_connection_info().redis_settings().db();
-        let store = Some(format!("{}/{database}", server.to_ascii_lowercase()));
+    /// To a server, over connections that are made here.
+    pub(crate) fn own(target: &Target, channel: Option<Arc<Channel>>) -> Self {
+        let (server, store) = (target.shown(), Some(target.store()));
         Self { prefix: Prefix::default(), server, store, channel, replicas: None }
     }
 

@@ -69,7 +69,7 @@ impl Worker {
             if let Err(error) = self.take_turn(tenant)
                 && !self.stop.is_cancelled()
             {
-                eprintln!("{tenant}: {error:#}");
+                eprintln!("{tenant}: {}", explained(&error));
             }
             thread::sleep(PAUSE);
         }
@@ -85,17 +85,18 @@ impl Worker {
 
     fn import(&self, tenant: &str, guard: &Guard) -> Result<()> {
         let (token, imported) = (guard.fencing_token(), Fenced::new(&format!("tenant:{tenant}"))?);
-        let position: Option<usize> = imported.hget(token, "position").run(&mut *self.pool.get()?)?;
-        let first = position.unwrap_or(0);
+        let position = imported.hget(token, "position").run(&mut *self.pool.get()?);
+        let first: usize = position.context("the position was not read")?.unwrap_or(0);
         for position in first..first + RECORDS_IN_A_TURN {
             if self.stop.is_cancelled() {
                 break;
             }
             guard.check()?; // stops early if the lock was lost; the fence would stop it in any case
-            let Some(record) = self.fetch(tenant, position)? else { break };
+            let Some(record) = self.fetch(tenant, position).context("a record was not fetched")? else { break };
             // The record and the position are one write, so that a machine that dies loses and repeats nothing.
             let fields = [(position.to_string(), record), ("position".to_owned(), (position + 1).to_string())];
-            imported.hset(token, &fields).run(&mut *self.pool.get()?)?;
+            let written = imported.hset(token, &fields).run(&mut *self.pool.get()?);
+            written.context("a record may not have been written")?;
         }
         Ok(())
     }
@@ -110,6 +111,15 @@ impl Worker {
         }
         Ok(record)
     }
+}
+
+/// What an error says. Of a request without an answer, the system only says that its resource is temporarily unavailable.
+fn explained(error: &anyhow::Error) -> String {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<RedisError>());
+    if causes.any(RedisError::is_timeout) {
+        return format!("{error}: Redis did not answer within {REDIS_WITHIN:?}");
+    }
+    format!("{error:#}")
 }
 
 /// Limits each request: the pool limits only how long it takes to get a connection.

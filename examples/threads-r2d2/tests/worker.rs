@@ -120,3 +120,18 @@ fn a_worker_that_is_suspended_past_its_leases_writes_nothing_when_it_resumes() {
         assert!(fetched(&redis, tenant) <= RECORDS + 1, "{tenant}: only what it was fetching when it was suspended");
     }
 }
+
+#[test]
+fn a_request_without_an_answer_is_reported_as_such() {
+    let _watchdog = Watchdog::over_this_test();
+    let redis = RedisServer::start();
+    offer_records(&redis);
+    let mut worker = Worker::start(&redis, 200);
+    wait_for("the import to begin", || (position(&mut redis.connection(), "acme") > 0).then_some(()));
+    redis.stop();
+    let reported = BufReader::new(worker.process().stderr.take().unwrap()).lines();
+    let first = reported.map_while(Result::ok).next().unwrap();
+    redis.resume();
+    assert!(first.ends_with("Redis did not answer within 2s") && !first.contains("os error"), "{first}");
+    worker.stopped();
+}

@@ -33,7 +33,7 @@ pub(crate) enum Plan {
     Start(StoreId),
     /// A store's clock runs as it should again.
     ClockRight(StoreId),
-    /// The next event of a plot, by its number.
+    /// What a plot or the stores have planned, by its number.
     Cue(usize),
     /// The client of the plain layout is done.
     ForeignDone,

@@ -122,11 +122,33 @@ pub enum Fault {
     Adopted,
     /// A ticket was over when somebody wanted to adopt it.
     TicketOver,
+    /// A replica was chosen as the primary while the primary ran.
+    PromotedBesideOld,
+    /// A replica was chosen as the primary, and had not all that its primary had.
+    PromotedBehind,
+    /// A replica restarted without its data.
+    ReplicaForgot,
+    /// A request was served by a primary that had been replaced.
+    ServedByOld,
+    /// A replica got nothing from its primary for some time.
+    Lagged,
+    /// Too few replicas acknowledged a grant or a renewal in time.
+    TooFewReplicas,
+    /// A lock that was free was not granted, because the server dwelt.
+    Dwelt,
+    /// During a dwell, a valid holder handed its lock over.
+    HandedOverInDwell,
+    /// During a dwell, a repeated release freed a lock for nobody.
+    FreedInDwell,
+    /// A client moved to another primary.
+    Followed,
+    /// A sentinel told a client of an earlier primary than another one had told it of.
+    OldNews,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::TicketOver as usize + 1;
+    const COUNT: usize = Self::OldNews as usize + 1;
 
     /// What can go wrong with one Redis.
     pub const WITH_ONE_REDIS: [Self; 30] = [
@@ -179,6 +201,49 @@ impl Fault {
         Self::Barged,
         Self::Detached,
         Self::TicketOver,
+    ];
+
+    /// What can go wrong with a Redis that has replicas.
+    pub const WITH_REPLICAS: [Self; 27] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::PushLost,
+        Self::Delayed,
+        Self::Cut,
+        Self::Ghost,
+        Self::NotSent,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::RestartedWithData,
+        Self::RestartedEmpty,
+        Self::RestartedFromCopy,
+        Self::AdmittedByPush,
+        Self::Cancelled,
+        Self::Lost,
+        Self::PromotedBesideOld,
+        Self::PromotedBehind,
+        Self::ReplicaForgot,
+        Self::ServedByOld,
+        Self::Lagged,
+        Self::TooFewReplicas,
+        Self::Dwelt,
+        Self::HandedOverInDwell,
+        Self::FreedInDwell,
+        Self::Followed,
+        Self::OldNews,
+    ];
+
+    /// What happens in a single fail-over.
+    pub const IN_A_FAILOVER: [Self; 8] = [
+        Self::RestartedFromCopy,
+        Self::PromotedBesideOld,
+        Self::PromotedBehind,
+        Self::ServedByOld,
+        Self::TooFewReplicas,
+        Self::Dwelt,
+        Self::HandedOverInDwell,
+        Self::FreedInDwell,
     ];
 
     /// What goes wrong in the plots of a quorum.

@@ -1,9 +1,9 @@
 //! The machine against models of its stores, in virtual time.
 //!
-//! The stations and the keeper are the real ones. There are three kinds of store: [`redis`] is one Redis with our
+//! The stations and the keeper are the real ones. There are four kinds of store: [`redis`] is one Redis with our
 //! scripts, as `docs/wire.md` describes them, for exclusive leases; [`memory`] is the reference store of `lock-memory`, with
-//! readers, permits, kept locks, replaced leases and latches, where everything goes wrong that can go wrong with one Redis; and
-//! [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`. Between processes and stores is a network that
+//! readers, permits, kept locks, replaced leases and latches, where everything goes wrong that can go wrong with one Redis;
+//! [`replicated`] is the Redis of [`redis`] with replicas and sentinels; and [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`. Between processes and stores is a network that
 //! delays, loses, duplicates and reorders packets, cuts connections, and has partitions. Processes and stores are suspended, end
 //! and restart; stores restart with their data, without it, or with an old copy. Every clock shows a different time.
 //!
@@ -36,6 +36,7 @@ mod one;
 mod packet;
 pub mod quorum;
 pub mod redis;
+pub mod replicated;
 mod run;
 mod wish;
 mod world;

@@ -8,12 +8,14 @@
 pub mod bounds;
 mod proxy;
 mod redis_server;
+pub mod sentinels;
 pub mod signals;
 mod temp;
 
 pub use bounds::Finish;
 pub use proxy::{AfterDrop, Fault, Proxy};
 pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
+pub use sentinels::{Sentinel, Trio};
 pub use temp::temp_dir;
 
 /// Runs something that must succeed for the test to be meaningful.

@@ -281,7 +281,7 @@ fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
 }
 
 /// A port outside the range of outgoing connections, so it is still free when a killed server restarts.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     loop {
         let chance = RandomState::new().hash_one(()) % u64::from(PORTS.end - PORTS.start);
         let port = PORTS.start + must("draw a port", u16::try_from(chance));

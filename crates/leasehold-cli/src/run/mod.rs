@@ -94,6 +94,7 @@ fn work(task: Task<'_>, terminal: Option<&Terminal>) -> Exit {
 
 /// One run: its options, and its report.
 struct Session<'a> {
+    task: Task<'a>,
     args: &'a WorkArgs,
     wish: Wish,
     budget: Budget,
@@ -118,13 +119,14 @@ impl<'a> Session<'a> {
         let args = task.work();
         let budget = budget::divide(args.ttl, args.grace)?;
         let wish = task.wish(budget)?;
+        report.schedule.job_slot = wish.job.marked.as_ref().map(|(slot, _)| slot.to_string());
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
         let user = User::Others;
-        let session = Self { args, wish, budget, store, held, signals, terminal, user, voice, report };
+        let session = Self { task, args, wish, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         Ok(session)
     }
@@ -149,6 +151,9 @@ impl<'a> Session<'a> {
         self.report.slot = hold.slot();
         let waited = rough(got.since(began));
         self.voice.note(&format!("got {} with token {} after {waited}", self.args.name, hold.token()));
+        if let Task::Elect(_) = self.task {
+            self.voice.tell_elected(&self.args.name, hold.token());
+        }
         let begun = hold.begin().map(|()| self.look_back(&locks));
         let verdict = begun.and_then(|()| self.run_command(&hold));
         let overrun = self.wish.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));

@@ -45,6 +45,11 @@ where
         Ok(&self.stock)
     }
 
+    /// In one line.
+    #[rustfmt::skip]
+    #[leasehold::locked(client = self.threads, name = "braces")]
+    fn braces(&self) -> Outcome<T> { Ok(self.stock.clone()) }
+
     /// With a receiver that it changes, and arguments that it takes apart and consumes.
     #[leasehold::locked(client = self.locks, name = "{low}:{high}", ttl = "1m 30s", wait = "500ms")]
     async fn mutable(&mut self, (low, high): (u32, u32), mut add: Vec<T>, out: &mut Vec<T>) -> Outcome<()> {
@@ -161,6 +166,7 @@ async fn all_forms_of_functions_can_be_locked() -> Outcome<()> {
     shop_changed.mutable((1, 3), vec!["fig".to_owned()], &mut out).await?;
     assert_eq!(out, ["fig", "pear"]);
     assert_eq!(shop().plain(1, "fig".to_owned())?, "pear");
+    assert_eq!(shop().braces()?, "pear");
     assert_eq!(shop().opaque(2)?.unwrap().collect::<Vec<_>>(), [11, 12]);
     assert_eq!(locks.by_default("acme").await.unwrap(), 4);
     assert_eq!(hygiene(&locks, 1, 2, "x").await.unwrap(), "1:2:x 1 2 x");

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{Holder, LockName, Operation, TokenRange};
-use lock_kit::{JobError, JobOutcome, blocking, nonblocking};
+use lock_kit::{JobError, JobOutcome, SkipReason, blocking, nonblocking};
 use test_support::bounds::wait_for;
 
 use crate::jobs::slot;
@@ -55,6 +55,27 @@ fn a_thread_that_has_lost_its_mark_while_it_waited_does_not_begin() {
     let outcome = waits_for_longer_than_its_mark_lasts(&bench, run, &runs);
     assert!(matches!(outcome, Err(JobError::Lost(_))), "{outcome:?}");
     assert_eq!(runs.into_inner(), 1);
+}
+
+/// A mark that is held for so long would look like one that is kept.
+#[test]
+fn a_slot_that_waits_for_another_run_has_not_run_whatever_its_ttl() {
+    let bench = Bench::new();
+    let (holder, one, other) = (bench.plain(), bench.plain(), bench.plain());
+    let holds = holder.mutex("nightly").acquire().unwrap();
+    let job = |client| blocking::Kit::job(client, "nightly").slot(slot(0)).retry_after_crash().ttl(24 * HOUR);
+    let reason = || match job(&other).run(|_| ()).unwrap() {
+        JobOutcome::Skipped(skipped) => Some(skipped.reason),
+        JobOutcome::Ran(_) => None,
+    };
+    thread::scope(|scope| {
+        let first = scope.spawn(|| job(&one).wait(HOUR).run(|_| ()).unwrap().ran().is_some());
+        wait_for("the first to mark the slot", || mark(&other));
+        assert_eq!(reason(), Some(SkipReason::SlotTaken));
+        holds.release().unwrap();
+        assert!(first.join().unwrap());
+    });
+    assert_eq!(reason(), Some(SkipReason::SlotHasRun));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,13 +23,14 @@ use crate::greeting::Role;
 #[cfg(feature = "r2d2")]
 use crate::probe::Probe;
 use crate::stack::Stack;
+use crate::target::Target;
 #[cfg(feature = "r2d2")]
 use crate::wire::Wire;
 
 /// Uses the client only as an address: connections are made and verified here, the first one with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        Self::own(Stack::new(client, Role::Alone(Failover::UNHEEDED)))
+        Self::own(Stack::new(Target::fixed(client), Role::Alone(Failover::UNHEEDED)))
     }
 }
 
@@ -48,10 +49,10 @@ impl Redis {
     /// own error if it provides no connection.
     pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
         config.failover().check_pooled().map_err(|failure| failure.into_error(Operation::Connect))?;
-        let (stack, warnings) = Self::stack(config)?;
+        let (stack, warnings) = Self::stack(config, Target::of_one_server(config))?;
         let channel = Channel::new();
         let stack = stack.with_listener(channel.clone());
-        let wire = Wire::own(stack.client(), channel).with_prefix(config.own_prefix());
+        let wire = Wire::own(stack.target(), channel).with_prefix(config.own_prefix());
         let wire = wire.with_replicas(config.replicas());
         let pooled = Self { wire, source: Source::PoolAndStack(pool, Box::new(stack)), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;

@@ -18,6 +18,7 @@ use crate::greeting::Role;
 use crate::link::Link;
 #[cfg(feature = "deadpool")]
 use crate::probe::Probe;
+use crate::target::Target;
 use crate::wire::Wire;
 
 impl Redis {
@@ -38,7 +39,7 @@ impl Redis {
     #[cfg(feature = "deadpool")]
     pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
         config.failover().check_pooled().map_err(|failure| failure.into_error(Operation::Connect))?;
-        let (wire, link, warnings) = Self::link(config).await?;
+        let (wire, link, warnings) = Self::link(config, Target::of_one_server(config)).await?;
         let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
         pooled.another().ask(probe.leave(), CONNECT_WITHIN).await?;
@@ -54,12 +55,10 @@ impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
         let channel = Channel::new();
-        let wire = Wire::own(&client, channel.clone());
-        Self {
-            wire,
-            source: Source::Own(Link::new(client, Role::Alone(Failover::UNHEEDED), channel)),
-            warnings: Vec::new(),
-        }
+        let target = Target::fixed(client);
+        let wire = Wire::own(&target, channel.clone());
+        let link = Link::new(target, Role::Alone(Failover::UNHEEDED), channel);
+        Self { wire, source: Source::Own(link), warnings: Vec::new() }
     }
 }
 

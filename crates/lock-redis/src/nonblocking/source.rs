@@ -56,7 +56,7 @@ impl Source {
     /// The server, for debug output.
     pub(super) fn shown(&self) -> String {
         let Self::Own(link) = self else { return "(handed in)".to_owned() };
-        link.client().get_connection_info().addr().to_string()
+        link.target().shown()
     }
 
     /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.

@@ -29,6 +29,7 @@ mod queue_cost;
 mod queue_entries;
 mod queue_versions;
 mod replicas;
+mod sentinels;
 mod shared_versions;
 mod sharing;
 mod sizes;

@@ -10,15 +10,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use lock_sim::{Fault, Report, Tally, memory, quorum, redis};
+use lock_sim::{Fault, Report, Tally, memory, quorum, redis, replicated};
 
 const USAGE: &str = "\
-usage: sim [--seeds N] [--first S] [--half redis|memory|quorum|plots] [--mistake NAME]
+usage: sim [--seeds N] [--first S] [--half redis|memory|replicated|failovers|quorum|plots] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
-  --half H    only with one Redis, a store in memory, a quorum, or only the plots of a quorum
-  --mistake M with one rule of the quorum turned off; tells which seeds find out
+  --half H    only with one Redis, a store in memory, a Redis with
+              replicas, or one fail-over of it, a quorum, or only the plots of a quorum
+  --mistake M with one rule of the quorum, or of the Redis with replicas, turned off; tells which seeds find out
 
 LEASEHOLD_SEED=S plays only that one, and prints what happened in it.";
 
@@ -31,7 +32,7 @@ struct Half {
     faults: &'static [&'static [Fault]],
 }
 
-const HALVES: [Half; 4] = [
+const HALVES: [Half; 6] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
@@ -43,6 +44,18 @@ const HALVES: [Half; 4] = [
         play: |seed| memory::play(seed, None),
         tell: |seed| memory::tell(seed, None),
         faults: &[&Fault::WITH_ONE_REDIS, &Fault::OF_ALL_KINDS],
+    },
+    Half {
+        name: "replicated",
+        play: |seed| replicated::play(seed, None),
+        tell: |seed| replicated::tell(seed, None),
+        faults: &[&Fault::WITH_REPLICAS],
+    },
+    Half {
+        name: "failovers",
+        play: |seed| replicated::play_failover(seed, None),
+        tell: |seed| replicated::tell_failover(seed, None),
+        faults: &[&Fault::IN_A_FAILOVER],
     },
     Half {
         name: "quorum",
@@ -66,7 +79,7 @@ struct Options {
     seeds: u64,
     first: u64,
     half: Option<String>,
-    mistake: Option<quorum::Mistake>,
+    mistake: Option<String>,
 }
 
 impl Options {
@@ -78,7 +91,7 @@ impl Options {
                 "--seeds" => options.seeds = value.parse().ok()?,
                 "--first" => options.first = value.parse().ok()?,
                 "--half" => options.half = Some(value).filter(|value| HALVES.iter().any(|half| half.name == value)),
-                "--mistake" => options.mistake = Some(mistake(&value)?),
+                "--mistake" => options.mistake = Some(value),
                 _ => return None,
             }
             if argument == "--half" && options.half.is_none() {
@@ -89,29 +102,48 @@ impl Options {
     }
 }
 
-fn mistake(name: &str) -> Option<quorum::Mistake> {
-    quorum::Mistake::ALL.into_iter().find(|mistake| format!("{mistake:?}") == name)
-}
+type Play = Box<dyn Fn(u64) -> Report>;
 
-/// Which seeds find a mistake.
-fn find(mistake: quorum::Mistake, options: &Options) -> ExitCode {
-    type Play = fn(u64, Option<quorum::Mistake>) -> Report;
-    let (play, tell): (Play, Play) = match options.half.as_deref() {
+/// Playing and telling with the rule of this name turned off, if there is one.
+fn with_mistake(half: Option<&str>, name: &str) -> Option<(Play, Play)> {
+    let is_named = |debug: String| debug == name;
+    if let Some("replicated" | "failovers") = half {
+        let mistake = replicated::Mistake::ALL.into_iter().find(|mistake| is_named(format!("{mistake:?}")))?;
+        let (play, tell): (fn(_, _) -> _, fn(_, _) -> _) = match half {
+            Some("failovers") => (replicated::play_failover, replicated::tell_failover),
+            Some(_) | None => (replicated::play, replicated::tell),
+        };
+        return Some((
+            Box::new(move |seed| play(seed, Some(mistake))),
+            Box::new(move |seed| tell(seed, Some(mistake))),
+        ));
+    }
+    let mistake = quorum::Mistake::ALL.into_iter().find(|mistake| is_named(format!("{mistake:?}")))?;
+    let (play, tell): (fn(_, _) -> _, fn(_, _) -> _) = match half {
         Some("plots") => (quorum::play_plot, quorum::tell_plot),
         Some(_) | None => (quorum::play, quorum::tell),
     };
+    Some((Box::new(move |seed| play(seed, Some(mistake))), Box::new(move |seed| tell(seed, Some(mistake)))))
+}
+
+/// Which seeds find a mistake.
+fn find(mistake: &str, options: &Options) -> ExitCode {
+    let Some((play, tell)) = with_mistake(options.half.as_deref(), mistake) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(64);
+    };
     let mut found = 0_u64;
     for seed in options.first..options.first.saturating_add(options.seeds) {
-        let broken = catch_unwind(|| play(seed, Some(mistake)).broken);
+        let broken = catch_unwind(AssertUnwindSafe(|| play(seed).broken));
         if let Some(told) = broken.map_or(Some("a panic".to_owned()), |broken| broken.map(|one| one.to_string())) {
             found += 1;
             eprintln!("seed {seed}: {told:.200}");
         }
         if options.seeds == 1 {
-            eprintln!("{}", tell(seed, Some(mistake)).diary.join("\n"));
+            eprintln!("{}", tell(seed).diary.join("\n"));
         }
     }
-    eprintln!("{mistake:?}: found by {found} of {} seeds", options.seeds);
+    eprintln!("{mistake}: found by {found} of {} seeds", options.seeds);
     if found > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -120,7 +152,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(64);
     };
-    if let Some(mistake) = options.mistake {
+    if let Some(mistake) = &options.mistake {
         return find(mistake, &options);
     }
     let alone: Option<u64> = env::var("LEASEHOLD_SEED").ok().and_then(|seed| seed.parse().ok());

@@ -229,6 +229,7 @@ impl<B: Backend> Process<B> {
         if hold.check(now).is_ok() {
             env.watch.admitted(hold);
         }
+        self.backend.admitted(hold);
         env.note(format_args!("{:?} admits {turn:?} of {} with {:?}", self.id, site.name, hold));
         user.hold = Some(Arc::clone(hold));
         user.begun = Some(env.now);

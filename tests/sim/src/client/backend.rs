@@ -1,11 +1,12 @@
 //! The backend of a process: everything between its stations and the connections to the stores.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::latch::{Request, Seen};
 use lock_core::station::{Action, ActionId, Input, Reply};
-use lock_core::{BackendError, Batch, Moment, Renewed};
+use lock_core::{BackendError, Batch, Hold, Moment, Renewed};
 
 use crate::env::Env;
 use crate::network::{ConnId, Tag, Talk};
@@ -70,6 +71,9 @@ pub(crate) trait Backend: Debug + Sized {
 
     /// The open connections.
     fn conns(&self) -> Vec<ConnId>;
+
+    /// A user has its turn with this.
+    fn admitted(&mut self, _hold: &Arc<Hold>) {}
 
     /// What the station with this number gets instead of `input`, if a mistake breaks one of its rules.
     fn inward(&mut self, _now: Moment, _site: usize, input: Input) -> Input {

@@ -71,6 +71,8 @@ pub enum Rule {
     Kept,
     /// A call about a latch takes effect once, in one generation, and a wait ends as its generation did.
     Latches,
+    /// A client that was told of a primary is connected to none that was chosen before it.
+    NeverBack,
     /// The outputs of one input end.
     Endless,
 }

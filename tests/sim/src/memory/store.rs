@@ -38,7 +38,7 @@ impl Server {
     /// Runs a request of a client.
     fn run(&mut self, now: Moment, ask: &Ask) -> Say {
         match ask {
-            Ask::Hello(_) => Say::Hello,
+            Ask::Hello(_) | Ask::Topology => Say::Hello,
             Ask::Acquire(claim, seat) => {
                 let client = self.client(*seat);
                 let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim);
@@ -48,7 +48,7 @@ impl Server {
                 Say::Acquire(answer.map(|answer| self.as_said(answer)).map_err(refused))
             }
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
-            Ask::Release(request) => Say::Release(self.release(now, request).map_err(refused)),
+            Ask::Release(request) | Ask::Free(request) => Say::Release(self.release(now, request).map_err(refused)),
             Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
             Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token)),
             Ask::Latch(request, _, inbox) => Say::Latch(self.ask_latch(now, request, *inbox)),

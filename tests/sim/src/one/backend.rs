@@ -17,7 +17,7 @@ use super::words::{Ask, SERVER, Say, Words};
 use crate::client::{Backend, Calling, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, ConnectionEnd, ProcessId, Tag};
+use crate::network::{ConnId, ConnectionEnd, ProcessId, StoreId, Tag};
 
 /// How long the first words on a connection may take.
 const GREETING_WITHIN: Duration = Duration::from_secs(1);
@@ -28,6 +28,7 @@ const POOL: usize = 3;
 pub(crate) struct Translator {
     process: ProcessId,
     inbox: Option<Inbox>,
+    server: StoreId,
     /// The connections for actions, and last the keeper's. Messages arrive over the first.
     lanes: Vec<Lane>,
     pending: BTreeMap<Tag, Pending>,
@@ -78,7 +79,7 @@ impl Translator {
         let lane = |_| Lane { line: down, held_back: VecDeque::new(), made: 0 };
         let layers = (0..sites).map(|_| Layer::new(mistake)).collect();
         let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(lane).collect());
-        Self { process, inbox, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
+        Self { process, inbox, server: SERVER, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
     }
 
     /// Asks, now or once there is a connection; or fails at once if there is none.
@@ -118,8 +119,12 @@ impl Translator {
     }
 
     /// An answer came.
-    fn answered(&mut self, env: &mut Env<Words>, conn: ConnId, tag: Tag, say: Say) -> Option<Heard> {
+    fn answered(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, say: Say) -> Option<Heard> {
         if let Some(lane) = self.greeted(conn, tag) {
+            if say == Say::NotPrimary {
+                self.hang_up(env, now, lane);
+                return None;
+            }
             return self.connected(env, conn, lane);
         }
         if let Some((_, site, id)) = self.last_answered.filter(|(last, ..)| *last == tag) {
@@ -129,7 +134,9 @@ impl Translator {
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
-        match (self.pending.remove(&tag)?.what, say) {
+        let Pending { what, ask, .. } = self.pending.remove(&tag)?;
+        match (what, say) {
+            (what, Say::TooFew) => failed(what, &ask, ErrorKind::Unavailable, Effect::Unknown),
             (What::Renewal(batch), Say::Renew(answers)) => Some(Heard::Renewal(batch, Ok(answers))),
             (What::Action(site, id), say) => {
                 self.last_answered = Some((tag, site, id));
@@ -141,10 +148,40 @@ impl Translator {
     }
 
     fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        let (conn, tag) = (env.network.connect(self.process, SERVER), self.next_tag());
+        let (conn, tag) = (env.network.connect(self.process, self.server), self.next_tag());
         let inbox = self.inbox.filter(|_| index == 0);
         env.ask(conn, tag, Ask::Hello(inbox));
         self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
+    }
+
+    /// Tries again a little later.
+    fn hang_up(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
+        if let Line::Greeting { conn, .. } | Line::Up(conn) = self.lanes[index].line {
+            env.leave(conn, ConnectionEnd::Said);
+        }
+        self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
+    }
+
+    /// Asks another server from now on, and drops all connections to the one before.
+    pub(crate) fn follow(&mut self, env: &mut Env<Words>, now: Moment, server: StoreId) -> Vec<Heard> {
+        self.server = server;
+        for conn in self.conns() {
+            env.leave(conn, ConnectionEnd::Said);
+        }
+        self.lanes.iter_mut().for_each(|lane| lane.line = Line::Down { again_at: now });
+        self.end(env, |pending| pending.sent_on.is_some(), ErrorKind::Unreachable)
+    }
+
+    /// Runs a release that hands nothing over while the store dwells.
+    pub(crate) fn free(
+        &mut self,
+        env: &mut Env<Words>,
+        now: Moment,
+        site: usize,
+        free: (ActionId, Duration, ReleaseRequest),
+    ) -> Vec<Heard> {
+        let (id, within, request) = free;
+        self.submit(env, now + within, What::Action(site, id), Ask::Free(request)).into_iter().collect()
     }
 
     fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
@@ -238,18 +275,15 @@ impl Backend for Translator {
         for index in 0..self.lanes.len() {
             match self.lanes[index].line {
                 Line::Down { again_at } if again_at <= now => self.greet(env, now, index),
-                Line::Greeting { conn, until, .. } if until <= now => {
-                    env.leave(conn, ConnectionEnd::Said);
-                    self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
-                }
+                Line::Greeting { until, .. } if until <= now => self.hang_up(env, now, index),
                 Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}
             }
         }
         self.end(env, |pending| pending.deadline <= now, ErrorKind::Timeout)
     }
 
-    fn said(&mut self, env: &mut Env<Words>, _: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
-        self.answered(env, conn, tag, say).into_iter().collect()
+    fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
+        self.answered(env, now, conn, tag, say).into_iter().collect()
     }
 
     fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {

@@ -15,14 +15,17 @@ mod words;
 
 use std::time::Duration;
 
+pub(crate) use backend::Translator;
+pub(crate) use invariants::{Tokens, together};
 pub(crate) use listeners::Listeners;
 pub use mistake::Mistake;
 pub(crate) use model::{Model, Order, Stored};
 use stores::One;
+pub(crate) use stores::any_client;
 pub use units::{Inbox, Seat};
 pub(crate) use units::{Millis, micros, millis};
-pub(crate) use words::Outcome;
 pub use words::{Ask, Refused, Say};
+pub(crate) use words::{ConfigEpoch, Outcome, Words};
 
 use crate::diary::Diary;
 use crate::env::Env;

@@ -23,7 +23,15 @@ pub(super) fn reply(say: Say) -> Option<Reply> {
     match say {
         Say::Acquire(result) => Some(Reply::Acquire(result.map_err(|refused| error_of(Operation::Acquire, refused)))),
         Say::Release(result) => Some(Reply::Release(result.map_err(|refused| error_of(Operation::Release, refused)))),
-        Say::Hello | Say::Renew(_) | Say::Fence(_) | Say::Revoke(_) | Say::Latch(_) | Say::Foreign(_) => None,
+        Say::Hello
+        | Say::Renew(_)
+        | Say::Fence(_)
+        | Say::Revoke(_)
+        | Say::Latch(_)
+        | Say::Foreign(_)
+        | Say::Primary(..)
+        | Say::NotPrimary
+        | Say::TooFew => None,
     }
 }
 

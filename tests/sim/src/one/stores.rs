@@ -170,20 +170,26 @@ impl<M: Model> World<One<M>> {
     }
 }
 
+/// A new process: whether it is notified, and its policy.
+pub(crate) fn any_client<M: Model>(env: &mut Env<Words>) -> (ProcessId, Option<Inbox>, Policy) {
+    let id = ProcessId(env.number());
+    let inbox = env.dice.chance(650).then_some(Inbox(id.0));
+    let waiting = if inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue };
+    let ordering = if env.dice.chance(650) { RequestOrder::InOrder } else { RequestOrder::Unordered };
+    let capabilities = Capabilities::new("sim", waiting, Durability::ClockFloor).with_shared_counter();
+    let mut policy = Policy::new(M::can(capabilities.with_ordering(ordering)));
+    if env.dice.chance(500) {
+        policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
+    }
+    (id, inbox, policy)
+}
+
 impl<M: Model> Stores for One<M> {
     type Backend = Translator;
 
     fn begin_process(world: &mut World<Self>) {
         let env = &mut world.env;
-        let id = ProcessId(env.number());
-        let inbox = env.dice.chance(650).then_some(Inbox(id.0));
-        let waiting = if inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue };
-        let ordering = if env.dice.chance(650) { RequestOrder::InOrder } else { RequestOrder::Unordered };
-        let capabilities = Capabilities::new("sim", waiting, Durability::ClockFloor).with_shared_counter();
-        let mut policy = Policy::new(M::can(capabilities.with_ordering(ordering)));
-        if env.dice.chance(500) {
-            policy.chain = u32::try_from(env.dice.from(0, 2)).unwrap_or_default();
-        }
+        let (id, inbox, mut policy) = any_client::<M>(env);
         if world.stores.mistake == Some(Mistake::UnboundedDebt) {
             policy.owed_max = usize::MAX;
         }

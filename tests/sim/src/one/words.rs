@@ -9,6 +9,9 @@ use lock_core::{
 use super::units::{Inbox, Millis, Seat};
 use crate::network::{StoreId, Talk};
 
+/// How often a primary was chosen before this one, by all sentinels' count.
+pub(crate) type ConfigEpoch = u64;
+
 /// There is only one.
 pub(super) const SERVER: StoreId = StoreId(0);
 
@@ -32,6 +35,8 @@ pub enum Ask {
     Renew(Vec<Lease>),
     /// The third verb.
     Release(ReleaseRequest),
+    /// The same, tried again or without a valid hold: while the store dwells, it hands nothing over.
+    Free(ReleaseRequest),
     /// The fourth verb.
     Fence(Lease),
     /// An operator ends the lease that spans a token.
@@ -42,6 +47,8 @@ pub enum Ask {
     ForeignSet(LockName, u64, Millis),
     /// The same: compare and delete.
     ForeignDelete(LockName, u64),
+    /// To a sentinel: which server is the primary?
+    Topology,
 }
 
 /// What the server says.
@@ -63,6 +70,12 @@ pub enum Say {
     Latch(Seen),
     /// To [`Ask::ForeignSet`] and [`Ask::ForeignDelete`]: whether it did.
     Foreign(bool),
+    /// To [`Ask::Topology`].
+    Primary(usize, ConfigEpoch),
+    /// To [`Ask::Hello`], by a replica.
+    NotPrimary,
+    /// To [`Ask::Acquire`] and [`Ask::Renew`]: it was done here, and too few replicas have acknowledged that.
+    TooFew,
 }
 
 /// Why a server refused.

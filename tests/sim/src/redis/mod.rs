@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use crate::one::Mistake;
 use crate::one::{Rest, play_one};
 use crate::run::Report;
-use server::Server;
+pub(crate) use server::{Database, Server};
 
 use crate::diary::Diary;
 

@@ -5,4 +5,5 @@
 mod memory;
 mod quorum;
 mod redis;
+mod replicated;
 mod seeds;

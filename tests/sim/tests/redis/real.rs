@@ -82,7 +82,12 @@ impl<'a> Real<'a> {
             Ask::Release(request) => self.release(request),
             Ask::Fence(lease) => self.fence(lease),
             Ask::Revoke(name, token) => self.revoke(name, *token),
-            Ask::Hello(_) | Ask::Latch(..) | Ask::ForeignSet(..) | Ask::ForeignDelete(..) => {
+            Ask::Hello(_)
+            | Ask::Free(_)
+            | Ask::Topology
+            | Ask::Latch(..)
+            | Ask::ForeignSet(..)
+            | Ask::ForeignDelete(..) => {
                 panic!("a trace asks otherwise: {ask:?}")
             }
         };

@@ -9,5 +9,6 @@ mod tokens;
 pub(super) use arrivals::Arrivals;
 pub(super) use cancelled::check as cancelled;
 pub(super) use store_keeps::check as store_keeps;
-pub(super) use together::{Outsider, check as together};
-pub(super) use tokens::Tokens;
+pub(super) use together::Outsider;
+pub(crate) use together::check as together;
+pub(crate) use tokens::Tokens;

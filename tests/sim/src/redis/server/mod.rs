@@ -38,6 +38,21 @@ impl Server {
         Self { data: Database::default(), run_id: 1, listeners: Listeners::default(), mistake, detail }
     }
 
+    /// The same server as this run of it.
+    pub(crate) fn as_run(self, run_id: RunId) -> Self {
+        Self { run_id, ..self }
+    }
+
+    /// Whether the counter was last verified for this run.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.data.marker == Some(self.run_id)
+    }
+
+    /// As if it had just been verified.
+    pub(crate) fn verified(&mut self) {
+        self.data.marker = Some(self.run_id);
+    }
+
     fn script(&mut self, now: Moment, ask: &Ask) -> Outcome {
         let run_id = self.run_id;
         let (published, granted) = (Vec::new(), Vec::new());
@@ -50,9 +65,10 @@ impl Server {
             }
             Ask::Acquire(claim, seat) => Say::Acquire(script.acquire(claim, *seat)),
             Ask::Renew(leases) => Say::Renew(script.renew(leases)),
-            Ask::Release(request) => Say::Release(Ok(script.release(request))),
+            Ask::Release(request) | Ask::Free(request) => Say::Release(Ok(script.release(request))),
             Ask::Fence(lease) => Say::Fence(script.fence(lease)),
             Ask::Revoke(name, token) => Say::Revoke(script.revoke(name, *token)),
+            Ask::Topology => Say::NotPrimary,
             // The trace has no latches: one is not there.
             Ask::Latch(..) => Say::Latch(Seen { state: None, told: false }),
             Ask::ForeignSet(name, value, life) => Say::Foreign(script.foreign_set(name, *value, *life)),

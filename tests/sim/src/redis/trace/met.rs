@@ -77,6 +77,9 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         | Say::Fence(Fenced::NotHeld)
         | Say::Hello
         | Say::Foreign(_)
-        | Say::Latch(_) => None,
+        | Say::Latch(_)
+        | Say::Primary(..)
+        | Say::NotPrimary
+        | Say::TooFew => None,
     }
 }

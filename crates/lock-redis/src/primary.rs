@@ -1,0 +1,151 @@
+//! Which server is the primary now, as its sentinels say.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use lock_core::{Effect, ErrorKind};
+use redis::{Client, ConnectionInfo};
+
+use crate::address::{Sentinels, at};
+use crate::classify::classify;
+use crate::connect::connecting;
+use crate::failure::Failure;
+use crate::sentinel::{Named, ask};
+use crate::span::Span;
+
+/// Follows one primary for all connections of a client.
+pub(crate) struct Primary {
+    pub(crate) sentinels: Sentinels,
+    /// How the servers are reached, but for the address.
+    server: ConnectionInfo,
+    known: Mutex<Known>,
+    /// How often the primary has moved.
+    moves: AtomicU64,
+    followers: Mutex<Vec<Weak<dyn Follower>>>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The newest that any sentinel has named.
+    named: Option<Named>,
+    /// The sentinel to ask first: the one that answered last.
+    first: usize,
+}
+
+/// Connections that end when the primary moves.
+pub(crate) trait Follower: Send + Sync {
+    /// Another server is the primary now.
+    fn moved(&self);
+}
+
+/// Whether a primary is where it was.
+#[derive(Clone)]
+pub(crate) struct Place {
+    primary: Arc<Primary>,
+    moves: u64,
+}
+
+impl Place {
+    /// Whether no other server has become the primary since.
+    pub(crate) fn is_current(&self) -> bool {
+        self.primary.moves.load(Ordering::Acquire) == self.moves
+    }
+}
+
+impl Primary {
+    pub(crate) fn new(sentinels: Sentinels, server: ConnectionInfo) -> Self {
+        let (known, moves, followers) = (Mutex::default(), AtomicU64::new(0), Mutex::default());
+        Self { sentinels, server, known, moves, followers }
+    }
+
+    /// Tells these connections when the primary moves, for as long as they exist.
+    pub(crate) fn follow(&self, follower: Weak<dyn Follower>) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        followers.retain(|follower| follower.strong_count() > 0);
+        followers.push(follower);
+    }
+
+    /// Asks the sentinels in turn, until one names a primary that is not outdated.
+    pub(crate) fn find(self: &Arc<Self>, span: Span) -> Result<(Client, Place), Failure> {
+        let count = self.sentinels.nodes.len();
+        let mut failures = Vec::new();
+        for (tried, node) in self.in_turn().enumerate() {
+            let left = u32::try_from(count - tried).unwrap_or(u32::MAX);
+            match self.ask(node, span.at_most(span.left() / left)) {
+                Ok(found) => return Ok(found),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        Err(self.none(failures, span))
+    }
+
+    /// Asks one sentinel, and remembers its answer.
+    pub(crate) fn ask(self: &Arc<Self>, node: usize, span: Span) -> Result<(Client, Place), Failure> {
+        let Some(sentinel) = self.sentinels.nodes.get(node) else { return Err(Failure::strange_answer()) };
+        if span.left().is_zero() {
+            return Err(Failure::no_connection("a sentinel", span.within));
+        }
+        let named = ask(sentinel, &self.sentinels.master, span)?;
+        let place = self.learn(node, &named)?;
+        let server = self.server.clone().set_addr(at(&self.server, &named.host, named.port));
+        let client = Client::open(server).map_err(|error| classify(connecting(&named.host, span.within), &error))?;
+        Ok((client, place))
+    }
+
+    /// The sentinels in the order of asking.
+    pub(crate) fn in_turn(&self) -> impl Iterator<Item = usize> + use<> {
+        let (first, count) = (self.known().first, self.sentinels.nodes.len());
+        (0..count).map(move |number| (first + number) % count)
+    }
+
+    /// Remembers what a sentinel said, and tells all connections if the primary has moved.
+    fn learn(self: &Arc<Self>, node: usize, named: &Named) -> Result<Place, Failure> {
+        let mut known = self.known();
+        let last = known.named.as_ref();
+        if let Some(last) = last.filter(|last| named.epoch < last.epoch) {
+            return Err(outdated(named, last));
+        }
+        let has_moved = last.is_some_and(|last| (&last.host, last.port) != (&named.host, named.port));
+        *known = Known { named: Some(named.clone()), first: node };
+        let moves = self.moves.load(Ordering::Relaxed) + u64::from(has_moved);
+        self.moves.store(moves, Ordering::Release);
+        drop(known);
+        if has_moved {
+            self.tell_all();
+        }
+        Ok(Place { primary: Arc::clone(self), moves })
+    }
+
+    fn tell_all(&self) {
+        let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.moved());
+    }
+
+    /// Why no sentinel named a primary: what one of them answered, or that none did.
+    fn none(&self, failures: Vec<Failure>, span: Span) -> Failure {
+        if let Some(answered) = failures.iter().find(|failure| failure.is_an_answer()) {
+            return answered.clone();
+        }
+        let told: Vec<_> = failures.iter().map(Failure::message).collect();
+        if told.is_empty() {
+            return Failure::no_connection("the sentinels", span.within);
+        }
+        let message = format!("no sentinel of \"{}\" answered: {}", self.sentinels.master, told.join(", "));
+        Failure::new(ErrorKind::Unreachable, Effect::None, message)
+            .remedy("check that the sentinels run at these addresses")
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sentinel has missed a fail-over.
+fn outdated(named: &Named, last: &Named) -> Failure {
+    let message = format!(
+        "a sentinel names {}:{} as the primary in epoch {}, but epoch {} was seen",
+        named.host, named.port, named.epoch, last.epoch
+    );
+    Failure::new(ErrorKind::Unavailable, Effect::None, message)
+        .remedy("if the sentinels were set up anew, restart this client; otherwise they catch up by themselves")
+}
