@@ -1,5 +1,7 @@
 //! The first exchange on a new connection: which server it is, and whether it is suitable.
 
+use std::ptr;
+
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
@@ -32,12 +34,12 @@ impl Role {
         role(config.failover())
     }
 
-    /// What a connection most likely needs.
-    fn scripts(self) -> impl Iterator<Item = &'static Script> {
-        let scripts: &'static [&'static Script] = match self {
-            Self::Alone(_) => &script::OWN,
-            Self::Primary(_) => &script::OWN_BY_CLOCK,
-            Self::Node => &script::NODE,
+    /// What a connection most likely needs, if tokens are drawn like this.
+    fn scripts(self, counting: Counting) -> impl Iterator<Item = &'static Script> {
+        let scripts: &'static [&'static Script] = match (self, counting) {
+            (Self::Alone(_), Counting::Stored) => &script::OWN,
+            (Self::Alone(_), Counting::Clock) | (Self::Primary(_), _) => &script::OWN_BY_CLOCK,
+            (Self::Node, _) => &script::NODE,
         };
         scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
     }
@@ -97,9 +99,15 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
 }
 
 /// The scripts to ask for, in groups: a server closes the connection of a client that has not logged in and sends a command
-/// of more than ten words.
+/// of more than ten words. How tokens are drawn is not known yet.
 fn asked_together(role: Role) -> Vec<Vec<&'static Script>> {
-    role.scripts().collect::<Vec<_>>().chunks(8).map(<[_]>::to_vec).collect()
+    let mut scripts: Vec<_> = role.scripts(Counting::Stored).collect();
+    for script in role.scripts(Counting::Clock) {
+        if !scripts.iter().any(|other| ptr::eq(*other, script)) {
+            scripts.push(script);
+        }
+    }
+    scripts.chunks(8).map(<[_]>::to_vec).collect()
 }
 
 /// Asks whether the server's data still has the history that the greeting found.
@@ -118,11 +126,13 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     check(role, server, &info)?;
     let mut server_info = ServerInfo::read(role, server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
-    let mut known: Vec<bool> = Vec::new();
-    for _ in asked_together(role) {
-        known.extend(read::<Vec<bool>>(answer()?)?);
+    let mut unknown: Vec<&Script> = Vec::new();
+    for scripts in asked_together(role) {
+        let known: Vec<bool> = read(answer()?)?;
+        unknown.extend(scripts.into_iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| script));
     }
-    let missing = role.scripts().zip(known).filter(|(_, known)| !known).map(|(script, _)| load(script));
+    let needed = role.scripts(server_info.counting);
+    let missing = needed.filter(|script| unknown.iter().any(|other| ptr::eq(*other, *script))).map(load);
     let verification = match role {
         Role::Alone(_) | Role::Primary(_) => {
             let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };

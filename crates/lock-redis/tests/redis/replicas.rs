@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{AcquireError, AsyncBackend, Backend, Certainty, Claim, Effect, ErrorKind, Queueing};
+use lock_core::{AcquireError, AsyncBackend, Backend, Certainty, Claim, Effect, ErrorKind, Queueing, Released};
 use lock_redis::{RedisConfig, node, nonblocking};
 use test_support::RedisServer;
 use test_support::bounds::{wait_for, within};
@@ -22,9 +22,18 @@ const TTL: Duration = Duration::from_secs(3);
 fn replicated<const COUNT: usize>() -> (RedisServer, [RedisServer; COUNT], String) {
     let (primary, replicas) = (server(), std::array::from_fn(|_| server()));
     replicas.iter().for_each(|replica| replicate(replica, &primary));
-    eventually("all replicas are connected", || info(&primary, "connected_slaves:") == COUNT.to_string());
+    // A replica acknowledges nothing for up to a second after its data has come.
+    eventually("all replicas acknowledge", || acknowledgements(&primary) == COUNT);
     let url = format!("{}?replicas={COUNT}", primary.url());
     (primary, replicas, url)
+}
+
+/// How many replicas acknowledge a write within a moment.
+fn acknowledgements(primary: &RedisServer) -> usize {
+    let mut write_and_wait = redis::pipe();
+    write_and_wait.cmd("SET").arg("written").arg(1).arg("PX").arg(1).ignore().cmd("WAIT").arg(9).arg(20);
+    let [count] = write_and_wait.query(&mut primary.connection()).unwrap();
+    count
 }
 
 /// How often the server ran a command.
@@ -79,6 +88,21 @@ fn without_the_option_nothing_waits_and_with_it_each_write_waits_once() {
             assert_eq!(calls(&primary, "wait"), waits * 2, "{facade}: a release");
         }
     }
+}
+
+#[test]
+fn the_first_requests_keep_their_order() {
+    let (_primary, [_replica], url) = replicated::<1>();
+    let config = RedisConfig::from_url(&url).unwrap();
+    let client = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
+    let (first, second) = (claim("a"), claim("a"));
+    let release = release_of(&first, Certainty::Answered);
+    let (released, next) = client.runtime.block_on(async {
+        granted(client.inner.acquire(&first, SOON).await);
+        tokio::join!(client.inner.release(&release, SOON), client.inner.acquire(&second, SOON))
+    });
+    assert_eq!(released.unwrap(), Released::Released);
+    granted(next);
 }
 
 #[test]
