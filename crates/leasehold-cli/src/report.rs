@@ -1,6 +1,7 @@
 //! Output: results on standard output; messages or JSON on standard error.
 
 mod file;
+mod lines;
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -13,6 +14,7 @@ use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
 use self::file::ReportFile;
+use self::lines::{Failed, Waiting};
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::schedule::Schedule;
@@ -251,28 +253,6 @@ pub(crate) fn report_failure(path: &Path, failure: &Failure) {
     match ReportFile::create(path) {
         Ok(file) => warn_unless(file.fill(&Failed::from(failure))),
         Err(error) => say(WARNING, &error.message),
-    }
-}
-
-/// A store error during a wait that continues.
-#[derive(Debug, Serialize)]
-struct Waiting<'a> {
-    outcome: &'static str,
-    name: &'a str,
-    message: &'a str,
-}
-
-/// A failure without a run.
-#[derive(Debug, Serialize)]
-struct Failed<'a> {
-    outcome: &'static str,
-    exit: u8,
-    message: &'a str,
-}
-
-impl<'a> From<&'a Failure> for Failed<'a> {
-    fn from(failure: &'a Failure) -> Self {
-        Self { outcome: failure.exit.word(), exit: failure.exit.code(), message: &failure.message }
     }
 }
 

@@ -15,6 +15,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
 
 mod absence;
+mod asks;
 mod bench;
 pub mod cases;
 mod changes;

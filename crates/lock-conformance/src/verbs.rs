@@ -1,6 +1,5 @@
 //! The four verbs of an async or a blocking backend, and the claims that cases make.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,12 @@ use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
-    EventSink, Evidence, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing,
-    ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
+use crate::asks::{Ask, Said, release_of, said};
 use crate::on_runtime::{OnRuntime, all};
 
 /// A ttl that no case outlasts.
@@ -58,17 +58,6 @@ pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
     Claim { terms: Terms { mode, ..claim.terms }, width, ..claim }
 }
 
-fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest {
-        name: claim.name.clone(),
-        owner: claim.owner,
-        terms: claim.terms,
-        certainty,
-        keep: None,
-        evidence: Evidence::Nothing,
-    }
-}
-
 /// A claim of another owner to replace what this one was granted, for a longer ttl.
 pub(crate) fn replacing(old: &Claim) -> Claim {
     let new = lasting(LONG * 2, claim(old.name.as_str()));
@@ -82,21 +71,6 @@ pub struct Verbs {
     /// The same backend, if it takes several requests of one task at the same time.
     at_once: Option<Arc<OnRuntime>>,
     within: Duration,
-}
-
-/// One of several requests of a task that does not wait for the answers in between.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Ask<'a> {
-    Acquire(&'a Claim),
-    Release(&'a Claim),
-}
-
-/// The answer to such a request: whether it was granted, or what it released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    Granted,
-    Denied,
-    Released(Released),
 }
 
 /// The answer to a claim that is refused or queued.
@@ -283,23 +257,4 @@ impl Verbs {
     fn view(&self) -> &dyn BlockingInspect {
         self.backend.inspect().expect("the store has a view for operators")
     }
-}
-
-fn said<'a>(
-    backend: &'a dyn AsyncBackend,
-    ask: Ask<'a>,
-    within: Duration,
-) -> Pin<Box<dyn Future<Output = Said> + Send + 'a>> {
-    Box::pin(async move {
-        match ask {
-            Ask::Acquire(claim) => match backend.acquire(claim, within).await.unwrap() {
-                Answer::Granted { .. } => Said::Granted,
-                Answer::Queued { .. } | Answer::Busy { .. } => Said::Denied,
-            },
-            Ask::Release(claim) => {
-                let request = release_of(claim, Certainty::Answered);
-                Said::Released(backend.release(&request, within).await.unwrap())
-            }
-        }
-    })
 }

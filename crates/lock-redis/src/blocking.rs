@@ -1,19 +1,19 @@
 //! Redis for plain threads, over plain sockets.
 
 mod handed_in;
+mod inspect;
 mod source;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, Request, Seen, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    Durability, EventSink, Fenced, FencingToken, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix,
-    Queueing, ReleaseRequest, Released, Renewed,
+    Durability, EventSink, Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing,
+    ReleaseRequest, Released, Renewed,
 };
 
 use crate::acknowledged::Acknowledged;
@@ -23,12 +23,11 @@ use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
 use crate::end_dwell::EndDwell;
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
-use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::renewal::Renewal;
 use crate::server_info::ServerInfo;
 use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
 use crate::target::Target;
-use crate::verbs::Renewal;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
 use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
 
@@ -241,35 +240,6 @@ impl BlockingBackend for Redis {
 
     fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
         Ok(self)
-    }
-}
-
-impl BlockingInspect for Redis {
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.ask(WhoHolds(name), within)
-    }
-
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let span = Span::from_now(within);
-        let failed = |failure: Failure| failure.into_error(Operation::Inspect);
-        let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
-        for _ in 0..SCANS_PER_PAGE {
-            let scan = Scan { query, cursor: page.next.as_ref() };
-            let (keys, next) = self.answer(&scan, span).map_err(failed)?;
-            for keys in keys.chunks(LEASES_PER_SCRIPT) {
-                let seen = self.answer(&Look(keys), span).map_err(failed)?;
-                page.entries.extend(entries(&self.wire, keys, seen));
-            }
-            page.next = next;
-            if page.next.is_none() || !page.entries.is_empty() {
-                break;
-            }
-        }
-        Ok(page)
-    }
-
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.ask(Revocation(name, token), within)
     }
 }
 

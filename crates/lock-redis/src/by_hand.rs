@@ -8,10 +8,10 @@ use lock_core::{Claim, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
 use crate::failover::Failover;
+use crate::renewal::Renewal;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
 use crate::target::Target;
-use crate::verbs::Renewal;
 use crate::wire::{Line, Question, Wire, load};
 
 /// The texts of the scripts that our connections use.

@@ -17,7 +17,7 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `url_parts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `seen`, `look` (questions, answers)
+//! Reading order: `config`, `url_parts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `renewal`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `greeting`, `server_info` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
 //! connections lead) · `runs`, `writes`, `batcher`, `silence`, `live`, `link`,
@@ -54,6 +54,7 @@ pub mod nonblocking;
 mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+mod renewal;
 mod replicas;
 mod runs;
 mod script;

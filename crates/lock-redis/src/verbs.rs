@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{
     Answer, Certainty, Claim, Evidence, Fairness, Fenced, FencingToken, Lease, Mode, Operation, Queueing,
-    ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange,
+    ReleaseRequest, Released, Slots, Terms, TokenRange,
 };
 use redis::Value;
 
@@ -15,7 +15,7 @@ use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
 use crate::seen::Seen;
-use crate::value::{Key, Keys, Stored, limit_of, of_lease, of_owner, of_shared_lease, of_tokens, slots, token};
+use crate::value::{Key, Keys, Stored, limit_of, of_owner, of_tokens, slots, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
@@ -165,54 +165,6 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
             },
         }),
         _ => None,
-    }
-}
-
-/// Renews at most [`LEASES_PER_SCRIPT`](crate::wire::LEASES_PER_SCRIPT) leases.
-pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
-
-impl Renewal<'_> {
-    fn are_exclusive(&self) -> bool {
-        self.0.iter().all(|lease| lease.terms.mode == Mode::Exclusive)
-    }
-}
-
-impl Question for Renewal<'_> {
-    type Answer = Vec<Renewed>;
-
-    fn operation(&self) -> Operation {
-        Operation::Renew
-    }
-
-    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
-        let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
-        let script = if self.are_exclusive() { &script::RENEW } else { &script::RENEW_ANY };
-        let named = |lease: &Lease| {
-            if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
-        };
-        let call = Call::script(script, &keys);
-        Ok(self.0.iter().fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis())))
-    }
-
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
-        let renewed = |lease: &Lease, wanted| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted };
-        if !self.are_exclusive() {
-            let words: Vec<u8> = read(reply)?;
-            let answer = |(word, lease)| if word == 0 { Renewed::NotHeld } else { renewed(lease, word == 2) };
-            let answers: Vec<_> = words.into_iter().zip(self.0).map(answer).collect();
-            return Some(answers).filter(|all| all.len() == self.0.len()).ok_or_else(Failure::strange_answer);
-        }
-        let lost: Vec<usize> = read(reply)?;
-        let mut answers: Vec<_> = self.0.iter().map(|lease| renewed(lease, false)).collect();
-        for number in lost {
-            *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
-                Renewed::NotHeld;
-        }
-        Ok(answers)
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
     }
 }
 

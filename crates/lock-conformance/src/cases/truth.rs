@@ -8,8 +8,9 @@ use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{Event, EventSink, Fenced, FencingToken, Holder, Released, RequestOrder, Waiting};
 
 use crate::absence::keeps_a_queue;
+use crate::asks::{Ask, Said};
 use crate::facade::options;
-use crate::verbs::{Ask, BRIEF, LONG, Said, claim, lasting, waiting_claim};
+use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
 use crate::{Bench, Verbs};
 
 /// Every client of a store says the same, before and after it was used.

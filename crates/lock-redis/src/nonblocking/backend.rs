@@ -13,8 +13,8 @@ use lock_core::{
 use super::Redis;
 use super::source::Source;
 use crate::acknowledged::Acknowledged;
+use crate::renewal::Renewal;
 use crate::span::Span;
-use crate::verbs::Renewal;
 use crate::wire::LEASES_PER_SCRIPT;
 use crate::{ABILITIES, BACKEND, MODES};
 

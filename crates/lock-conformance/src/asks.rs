@@ -1,0 +1,53 @@
+//! Requests of one task that does not wait for the answers in between.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use lock_core::{Answer, AsyncBackend, Certainty, Claim, Evidence, ReleaseRequest, Released};
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ask<'a> {
+    Acquire(&'a Claim),
+    Release(&'a Claim),
+}
+
+/// The answer to such a request: whether it was granted, or what it released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Granted,
+    Denied,
+    Released(Released),
+}
+
+/// The release of what a claim was granted.
+pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
+    ReleaseRequest {
+        name: claim.name.clone(),
+        owner: claim.owner,
+        terms: claim.terms,
+        certainty,
+        keep: None,
+        evidence: Evidence::Nothing,
+    }
+}
+
+/// Asks, and waits for the answer.
+pub(crate) fn said<'a>(
+    backend: &'a dyn AsyncBackend,
+    ask: Ask<'a>,
+    within: Duration,
+) -> Pin<Box<dyn Future<Output = Said> + Send + 'a>> {
+    Box::pin(async move {
+        match ask {
+            Ask::Acquire(claim) => match backend.acquire(claim, within).await.unwrap() {
+                Answer::Granted { .. } => Said::Granted,
+                Answer::Queued { .. } | Answer::Busy { .. } => Said::Denied,
+            },
+            Ask::Release(claim) => {
+                let request = release_of(claim, Certainty::Answered);
+                Said::Released(backend.release(&request, within).await.unwrap())
+            }
+        }
+    })
+}

@@ -1,0 +1,57 @@
+//! The question that renews leases, and the meaning of its answer. No I/O.
+
+use lock_core::{Lease, Mode, Operation, Renewed};
+use redis::Value;
+
+use crate::failure::Failure;
+use crate::script;
+use crate::value::{Keys, of_lease, of_shared_lease};
+use crate::wire::{Call, Line, Question, Retry, read};
+
+/// Renews at most [`LEASES_PER_SCRIPT`](crate::wire::LEASES_PER_SCRIPT) leases.
+pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
+
+impl Renewal<'_> {
+    fn are_exclusive(&self) -> bool {
+        self.0.iter().all(|lease| lease.terms.mode == Mode::Exclusive)
+    }
+}
+
+impl Question for Renewal<'_> {
+    type Answer = Vec<Renewed>;
+
+    fn operation(&self) -> Operation {
+        Operation::Renew
+    }
+
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+        let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
+        let script = if self.are_exclusive() { &script::RENEW } else { &script::RENEW_ANY };
+        let named = |lease: &Lease| {
+            if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
+        };
+        let call = Call::script(script, &keys);
+        Ok(self.0.iter().fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis())))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
+        let renewed = |lease: &Lease, wanted| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted };
+        if !self.are_exclusive() {
+            let words: Vec<u8> = read(reply)?;
+            let answer = |(word, lease)| if word == 0 { Renewed::NotHeld } else { renewed(lease, word == 2) };
+            let answers: Vec<_> = words.into_iter().zip(self.0).map(answer).collect();
+            return Some(answers).filter(|all| all.len() == self.0.len()).ok_or_else(Failure::strange_answer);
+        }
+        let lost: Vec<usize> = read(reply)?;
+        let mut answers: Vec<_> = self.0.iter().map(|lease| renewed(lease, false)).collect();
+        for number in lost {
+            *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
+                Renewed::NotHeld;
+        }
+        Ok(answers)
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
