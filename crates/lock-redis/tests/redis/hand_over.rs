@@ -32,6 +32,10 @@ fn requests(server: &RedisServer, name: &str, free: impl FnOnce(), take_turn: im
 fn a_waiter_that_is_handed_what_it_shares_needs_no_further_request() {
     let server = RedisServer::start();
     let [holds, waits] = [client(&server), client(&server)];
+    // The first wait of a client opens its channel, and then asks again.
+    let first = holds.mutex("first").acquire().unwrap();
+    let turn = || waits.mutex("first").acquire().unwrap().release().unwrap();
+    requests(&server, "first", || first.release().unwrap(), turn);
     let permit = holds.semaphore("permit", 1).acquire().unwrap();
     let turn = || waits.semaphore("permit", 1).acquire().unwrap().release().unwrap();
     assert_eq!(requests(&server, "permit", || permit.release().unwrap(), turn), 2, "a permit");
