@@ -15,6 +15,9 @@ use tempfile::TempDir;
 
 use crate::{Finish, must, signals, temp_dir};
 
+/// What clients keep at each server, whatever they lock.
+const KEPT_BY_CLIENTS: [&str; 4] =
+    ["leasehold:counter", "leasehold:dwell", "leasehold:incarnation", "leasehold:max_ttl"];
 /// How long a server may take to answer. Chosen: even a loaded machine starts one in well under a second.
 const START_WITHIN: Duration = Duration::from_secs(20);
 /// How often to retry on another port, because a free port may be taken before the server binds it.
@@ -199,6 +202,15 @@ impl RedisServer {
     pub fn connection(&self) -> redis::Connection {
         let client = must("read the server's own URL", redis::Client::open(self.url()));
         must("connect to redis-server", client.get_connection_with_timeout(START_WITHIN))
+    }
+
+    /// All keys, sorted, but those that clients keep at each server.
+    #[track_caller]
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.command(&["KEYS", "*"]);
+        keys.retain(|key| !KEPT_BY_CLIENTS.contains(&key.as_str()));
+        keys.sort();
+        keys
     }
 
     /// Runs one command, such as `&["SET", "key", "value"]`, on a new connection.

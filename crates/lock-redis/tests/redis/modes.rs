@@ -65,11 +65,7 @@ fn refused(answer: Result<Answer, BackendError>, kind: ErrorKind, text: &str) {
 
 /// Everything that is stored, but for counters.
 fn everything(server: &RedisServer) -> Vec<(String, Vec<u8>)> {
-    let mut keys: Vec<String> = server.command(&["KEYS", "*"]);
-    let kept = ["leasehold:counter", "leasehold:incarnation", "leasehold:dwell", "leasehold:max_ttl"];
-    keys.retain(|key| !kept.contains(&key.as_str()));
-    keys.sort();
-    let dumps = keys.into_iter().map(|key| (key.clone(), server.command::<Vec<u8>>(&["DUMP", &key])));
+    let dumps = server.keys().into_iter().map(|key| (key.clone(), server.command::<Vec<u8>>(&["DUMP", &key])));
     // What expires meanwhile is nothing.
     dumps.filter(|(_, dump)| !dump.is_empty()).collect()
 }

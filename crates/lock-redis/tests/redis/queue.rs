@@ -35,13 +35,9 @@ fn eventually_waiting(server: &RedisServer, name: &str, count: usize) {
 /// No lock and no queue is left at the store, now or soon.
 pub(crate) fn nothing_is_left(server: &RedisServer) {
     eventually("nothing is left", || {
-        let keys: Vec<String> = server.command(&["KEYS", "*"]);
-        let stays = |key: &str| {
-            ["leasehold:counter", "leasehold:incarnation", "leasehold:dwell", "leasehold:max_ttl"].contains(&key)
-        };
-        // The counter and the tombstones are kept for a while.
+        // The tombstones are kept for a while.
         let passes = |key: &str| key.contains(":t:") || key.ends_with(":n");
-        keys.iter().all(|key| stays(key) || passes(key))
+        server.keys().iter().all(|key| passes(key))
     });
 }
 
