@@ -245,6 +245,21 @@ fn a_dwell_lasts_for_the_longest_ttl_of_any_client_and_is_never_shortened() {
     assert_eq!((left(&server), server.command::<u64>(&["GET", MAX_TTL])), (-2, 90_000));
 }
 
+/// The data is lost under live connections, so none of them announces its longest ttl again.
+#[test]
+fn a_dwell_that_another_client_began_covers_the_ttls_of_those_that_heed_it() {
+    let server = RedisServer::start();
+    let url = format!("{}?failover=dwell&max_ttl=300s", server.url());
+    for ((facade, heeds), (_, other)) in both(&url).into_iter().zip(both(&server.url())) {
+        server.command::<()>(&["FLUSHALL"]);
+        take(&other, "flushed");
+        assert!((60_000..=70_000).contains(&left(&server)), "{facade}");
+        let error = heeds.acquire(&asks(facade), SOON).expect_err("it was not refused");
+        assert!(error.end() > Some(Duration::from_secs(300)), "{facade}: {error}");
+        assert!(left(&server) > 300_000, "{facade}");
+    }
+}
+
 #[test]
 fn a_ttl_that_a_dwell_would_not_cover_is_refused() {
     let server = RedisServer::start();
