@@ -67,7 +67,8 @@ impl SentinelUrl {
         }
         let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
         let nodes: Vec<_> = hosts.split(',').map(|node| address(node, &hidden)).collect::<Result<_, _>>()?;
-        let (master, database) = path.trim_matches('/').split_once('/').unwrap_or((path.trim_matches('/'), ""));
+        let names = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/');
+        let (master, database) = names.split_once('/').unwrap_or((names, ""));
         let login = if login.is_empty() { String::new() } else { format!("{login}@") };
         let servers = format!("{servers}://{login}{SERVERS}/{database}{query}");
         let servers = Url::parse(&servers).map_err(|error| refuse(&hidden, error.to_string(), FORM))?;
@@ -215,6 +216,7 @@ mod tests {
             ("redis+sentinel://h1,h2", "\"redis+sentinel://h1,h2\" is not valid: it does not name the primary; write"),
             ("redis+sentinel://u:sesame@h1", "redis+sentinel://***@h1"),
             ("redis+sentinel://u:sesame@h1/", "it does not name the primary"),
+            ("redis+sentinel://h1//2", "it does not name the primary"),
             ("redis+sentinel:///m", "it names no host"),
             ("redis+sentinel://h1,,h2/m", "it names no host"),
             ("redis+sentinel://u:sesame@h1:x/m", "port"),

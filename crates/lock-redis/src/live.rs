@@ -75,7 +75,7 @@ pub(crate) async fn connect_to(
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
     let silence = Arc::new(Silence::default());
     let client = tuned(client).map_err(failed)?;
-    let (mut connection, subscription) = open(&client, channel, &silence).await.map_err(failed)?;
+    let (mut connection, subscription) = open(&client, place.as_ref(), channel, &silence).await.map_err(failed)?;
     let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
     let Met { server_info, preparation } = meet(role, &server, greeted)?;
     if let Some(preparation) = preparation {
@@ -92,6 +92,7 @@ pub(crate) async fn connect_to(
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
 async fn open(
     client: &Client,
+    place: Option<&Place>,
     channel: Option<&Arc<Channel>>,
     silence: &Arc<Silence>,
 ) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
@@ -104,7 +105,8 @@ async fn open(
         async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
     let Some(channel) = channel.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
     let subscription = channel.subscribing();
-    let telling = config.clone().set_push_sender(on_push(Arc::clone(channel), subscription, Arc::clone(silence)));
+    let on_push = on_push(Arc::clone(channel), subscription, place.cloned(), Arc::clone(silence));
+    let telling = config.clone().set_push_sender(on_push);
     let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
         Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
         outcome => outcome?,
@@ -121,10 +123,13 @@ async fn open(
 fn on_push(
     channel: Arc<Channel>,
     subscription: Subscription,
+    place: Option<Place>,
     silence: Arc<Silence>,
 ) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |told| {
         match (told.kind, told.data.as_slice()) {
+            // A grant of an old primary is worth nothing. Requests that it has not answered keep its connection open.
+            (PushKind::Message, _) if !is_current(place.as_ref()) => {}
             (PushKind::Message, [_channel, Value::BulkString(message)]) => channel.receive(message),
             (PushKind::Disconnection, _) => {
                 silence.end();

@@ -20,7 +20,7 @@ pub(crate) struct Primary {
     server: ConnectionInfo,
     known: Mutex<Known>,
     /// How often the primary has moved.
-    moves: AtomicU64,
+    moves: Arc<AtomicU64>,
     followers: Mutex<Vec<Weak<dyn Follower>>>,
 }
 
@@ -38,23 +38,24 @@ pub(crate) trait Follower: Send + Sync {
     fn moved(&self);
 }
 
-/// Whether a primary is where it was.
+/// Whether a primary is where it was. Does not keep the primary from being forgotten with its client: a connection with
+/// unanswered requests can outlive that.
 #[derive(Clone)]
 pub(crate) struct Place {
-    primary: Arc<Primary>,
     moves: u64,
+    moves_now: Arc<AtomicU64>,
 }
 
 impl Place {
     /// Whether no other server has become the primary since.
     pub(crate) fn is_current(&self) -> bool {
-        self.primary.moves.load(Ordering::Acquire) == self.moves
+        self.moves_now.load(Ordering::Acquire) == self.moves
     }
 }
 
 impl Primary {
     pub(crate) fn new(sentinels: Sentinels, server: ConnectionInfo) -> Self {
-        let (known, moves, followers) = (Mutex::default(), AtomicU64::new(0), Mutex::default());
+        let (known, moves, followers) = (Mutex::default(), Arc::default(), Mutex::default());
         Self { sentinels, server, known, moves, followers }
     }
 
@@ -66,7 +67,7 @@ impl Primary {
     }
 
     /// Asks the sentinels in turn, until one names a primary that is not outdated.
-    pub(crate) fn find(self: &Arc<Self>, span: Span) -> Result<(Client, Place), Failure> {
+    pub(crate) fn find(&self, span: Span) -> Result<(Client, Place), Failure> {
         let count = self.sentinels.nodes.len();
         let mut failures = Vec::new();
         for (tried, node) in self.in_turn().enumerate() {
@@ -80,7 +81,7 @@ impl Primary {
     }
 
     /// Asks one sentinel, and remembers its answer.
-    pub(crate) fn ask(self: &Arc<Self>, node: usize, span: Span) -> Result<(Client, Place), Failure> {
+    pub(crate) fn ask(&self, node: usize, span: Span) -> Result<(Client, Place), Failure> {
         let Some(sentinel) = self.sentinels.nodes.get(node) else { return Err(Failure::strange_answer()) };
         if span.left().is_zero() {
             return Err(Failure::no_connection("a sentinel", span.within));
@@ -99,7 +100,7 @@ impl Primary {
     }
 
     /// Remembers what a sentinel said, and tells all connections if the primary has moved.
-    fn learn(self: &Arc<Self>, node: usize, named: &Named) -> Result<Place, Failure> {
+    fn learn(&self, node: usize, named: &Named) -> Result<Place, Failure> {
         let mut known = self.known();
         let last = known.named.as_ref();
         if let Some(last) = last.filter(|last| named.epoch < last.epoch) {
@@ -113,7 +114,7 @@ impl Primary {
         if has_moved {
             self.tell_all();
         }
-        Ok(Place { primary: Arc::clone(self), moves })
+        Ok(Place { moves, moves_now: Arc::clone(&self.moves) })
     }
 
     fn tell_all(&self) {

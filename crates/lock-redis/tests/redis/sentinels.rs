@@ -1,14 +1,16 @@
 //! A primary that sentinels name and replace.
 
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{BackendError, Certainty, Claim, ErrorKind, Queueing, Renewed};
+use lock_core::{BackendError, Certainty, Claim, ErrorKind, Event, EventSink, Queueing, Renewed};
 use test_support::sentinels::{MASTER, PASSWORDS, server, url_of};
 use test_support::{RedisServer, Sentinel, Trio};
 
 use crate::dwell::dwells;
 use crate::facades::{Facade, on_threads, on_tokio};
-use crate::support::{SOON, both, claim, draw, eventually, hand_over, refusals, release_of, take};
+use crate::support::{BOTH, SOON, both, claim, draw, eventually, hand_over, refusals, release_of, take};
 
 /// Longer than any outage in these tests.
 const TTL: Duration = Duration::from_secs(30);
@@ -141,7 +143,7 @@ fn a_replicated_lock_survives_its_primary_and_a_waiter_gets_it_afterwards() {
     let facades = [on_tokio as fn(&str) -> Facade, on_threads].map(|connect| connect(&trio.url()));
     let [one, other] = &facades;
     let held = [one.acquire("a", TTL), other.acquire("b", TTL)];
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let waiters = [scope.spawn(|| other.acquire("a", TTL)), scope.spawn(|| one.acquire("b", TTL))];
         for server in &trio.servers {
             eventually("locks and places are replicated", || server.command::<u64>(&["EXISTS", "a", "b"]) == 2);
@@ -164,4 +166,79 @@ fn a_replicated_lock_survives_its_primary_and_a_waiter_gets_it_afterwards() {
             waiter.join().unwrap().end().unwrap();
         }
     });
+}
+
+#[test]
+fn a_lock_that_the_old_primary_hands_over_later_is_not_taken() {
+    let trio = Trio::start();
+    let (old, clients) = (trio.primary(), both(&trio.url()));
+    let holder = &BOTH[1].1(&old.url());
+    let told = clients.each_ref().map(|(facade, client)| {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        client.listen(EventSink::new(move |event| heard.lock().unwrap().push(event)));
+        let (held, _) = take(holder, facade);
+        let waiter = Claim { queueing: Queueing::Wanted, ..claim(facade) };
+        client.acquire(&waiter, SOON).unwrap();
+        eventually("the old primary can notify the waiter", || {
+            client.acquire(&waiter, SOON).unwrap();
+            let addresses: Vec<String> = old.command(&["PUBSUB", "CHANNELS", "leasehold:inbox:*"]);
+            addresses.len() == if *facade == "async" { 1 } else { 2 }
+        });
+        client.acquire(&waiter, SOON).unwrap();
+        (told, held)
+    });
+    old.command::<()>(&["CLIENT", "PAUSE", "20000", "WRITE"]);
+    thread::scope(|scope| {
+        for (_, held) in &told {
+            scope.spawn(|| holder.release(&release_of(held, Certainty::Answered), SOON * 3));
+        }
+        thread::sleep(Duration::from_millis(200));
+        // Answers to these are awaited over the connections to the old primary.
+        for (facade, client) in &clients {
+            for number in 0..3 {
+                scope.spawn(move || client.acquire(&claim(&format!("{facade}-{number}")), SOON * 3));
+            }
+        }
+        thread::sleep(Duration::from_millis(200));
+        told.iter().for_each(|(told, _)| told.lock().unwrap().clear());
+        trio.fail_over();
+        for (told, _) in &told {
+            eventually("the client has heard", || told.lock().unwrap().contains(&Event::RecheckAll));
+        }
+        old.command::<()>(&["CLIENT", "UNPAUSE"]);
+    });
+    thread::sleep(Duration::from_millis(200));
+    for ((told, _), (facade, _)) in told.iter().zip(&clients) {
+        let told = told.lock().unwrap();
+        assert!(!told.iter().any(|event| matches!(event, Event::Granted { .. })), "{facade}: {told:?}");
+    }
+}
+
+#[test]
+fn whom_a_cut_off_sentinel_keeps_at_the_old_primary_gets_nothing_there_and_moves_soon() {
+    let trio = Trio::start();
+    let lonely = Sentinel::watching(trio.primary());
+    // It loses its links before the others hear of it.
+    let at = redis::Client::open(format!("redis://:{}@127.0.0.1:{}", PASSWORDS.1, lonely.port())).unwrap();
+    let set = ["SET", MASTER, "auth-pass", "wrong"];
+    redis::cmd("SENTINEL").arg(&set).exec(&mut at.get_connection().unwrap()).unwrap();
+    let ports: Vec<_> = [&lonely].into_iter().chain(&trio.sentinels).map(Sentinel::port).collect();
+    let clients = both(&(url_of(&ports) + "&replicas=1"));
+    for (facade, client) in &clients {
+        eventually("replicas acknowledge", || client.acquire(&claim(&format!("before-{facade}")), SOON).is_ok());
+    }
+    let old = trio.fail_over();
+    eventually("the old primary is alone", || {
+        old.command::<String>(&["INFO", "replication"]).contains("connected_slaves:0")
+    });
+    for (facade, client) in &clients {
+        let (mut name, mut number) = (String::new(), 0);
+        eventually("a lock is granted", || {
+            number += 1;
+            name = format!("after-{facade}-{number}");
+            client.acquire(&claim(&name), SOON / 10).is_ok()
+        });
+        assert_eq!(trio.primary().command::<u64>(&["EXISTS", &name]), 1, "{facade}: granted elsewhere");
+    }
 }
