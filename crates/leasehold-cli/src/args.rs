@@ -98,8 +98,8 @@ pub(crate) struct RunArgs {
     /// such commands go on, those who are passed may wait without end.
     #[arg(long)]
     pub(crate) barging: bool,
-    /// Wait at most this long for the lock, and for an unreachable store [default: forever for the lock, not at all for the
-    /// store]
+    /// Wait at most this long for the lock and for an unreachable store [default: forever, but not at all for a store that is
+    /// unreachable at the start]
     #[arg(short, long, value_name = "DURATION", value_parser = wait)]
     pub(crate) wait: Option<Duration>,
     /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.

@@ -73,7 +73,10 @@ fn too_few_replicas_are_a_store_that_cannot_serve() {
     let refused = leasehold.run(&format!("-n --url {}?replicas=2 a", server.url()), "true");
     let told = text(&refused.stderr);
     assert_eq!(code(refused.status), 69, "{told}");
-    assert!(told.contains("has 0 connected replicas") && told.contains("0 of 2 replicas acknowledged it"), "{told}");
+    assert!(
+        told.contains("has only 0 of the 2 connected replicas") && told.contains("0 of 2 replicas acknowledged it"),
+        "{told}"
+    );
     let free = leasehold.run(&format!("-n --url {} a", server.url()), "true");
     assert_eq!(code(free.status), 0, "the grant was given back: {}", text(&free.stderr));
     let wrong = leasehold.run(&format!("--url {}?replicas=all a", server.url()), "true");

@@ -67,7 +67,8 @@ struct Table {
 }
 
 impl RedisConfig {
-    /// Reads `redis://`, `rediss://`, `redis+unix://` or `unix://`, with `prefix` and `op_timeout` in the query.
+    /// Reads `redis://`, `rediss://`, `redis+unix://`, `unix://`, `redis+sentinel://` or `rediss+sentinel://`. Options are in the
+    /// query: `prefix` is put before all lock names, `op_timeout=500ms` limits each request, and the others are:
     ///
     /// `eviction=allow` silences the warning about a server whose `maxmemory-policy` may drop held locks.
     ///
@@ -76,7 +77,7 @@ impl RedisConfig {
     ///
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
-    /// it is set. The default is `failover=grant`, but `failover=dwell` with sentinels. `docs/guarantees.md` says what either means.
+    /// it is set; give it to all clients alike. The default is `failover=grant`, but `failover=dwell` with sentinels. `docs/guarantees.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -122,7 +123,7 @@ impl RedisConfig {
         let eviction = eviction(own.eviction.as_deref())?;
         let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
         let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
-        let max_ttl = own.max_ttl.as_deref().map(str::parse).transpose()?;
+        let max_ttl = own.max_ttl.as_deref().map(max_ttl).transpose()?;
         let failover =
             Failover::by_default(kind.on_failover).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
         let redis = server.redis_settings().clone().set_protocol(protocol);
@@ -195,6 +196,8 @@ impl fmt::Debug for RedisConfig {
             .field("prefix", &self.prefix())
             .field("op_timeout", &self.op_timeout)
             .field("replicas", &self.replicas)
+            .field("failover", &self.on_failover())
+            .field("max_ttl", &self.max_ttl())
             .finish()
     }
 }
@@ -235,6 +238,10 @@ impl TryFrom<Table> for RedisConfig {
 
 fn twice(shown: &str, what: &str) -> Invalid {
     refuse(shown, format!("{what} is given in the URL and beside it"), "give it once")
+}
+
+fn max_ttl(text: &str) -> Result<Ttl, Invalid> {
+    Ttl::new(parse_duration("max_ttl", text)?)
 }
 
 /// Our own part of a query.
@@ -327,7 +334,7 @@ mod tests {
             ("redis://u:sesame@h/?eviction=no", "write allow"),
             ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
             ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
-            ("redis://u:sesame@h/?max_ttl=soon", "soon"),
+            ("redis://u:sesame@h/?max_ttl=soon", "max_ttl \"soon\" is not valid"),
             ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
             ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
             ("redis://u:sesame@h/-1", "not a number"),

@@ -114,9 +114,9 @@ impl Failover {
     /// Refuses a ttl that a dwell would not cover.
     pub(crate) fn check(self, ttl: Ttl) -> Result<(), Failure> {
         let Some(most) = self.max_ttl().filter(|most| *most < ttl.get()) else { return Ok(()) };
-        let told = format!("a ttl of {ttl} is longer than this deployment allows, which is {most:?}");
+        let told = format!("a ttl of {ttl} is longer than max_ttl, which is {most:?}");
         Err(Failure::new(ErrorKind::Config, Effect::None, told)
-            .remedy("use a shorter ttl: renewal keeps a lease longer than that"))
+            .remedy("use a shorter ttl (renewal keeps a lease for longer), or set a longer max_ttl for all clients"))
     }
 
     /// Refuses what does not work over connections that nobody verifies.

@@ -218,8 +218,8 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
     let unacknowledged = wanted.map(|wanted| {
         let connected = server_info.replicas;
         format!(
-            "{server} has {connected} connected replicas, and the URL asks for {wanted}: it grants no lock until they \
-             are connected"
+            "{server} has only {connected} of the {wanted} connected replicas that the URL asks for: it grants no lock \
+             until the others are connected"
         )
     });
     dropped.into_iter().chain(alone).chain(unacknowledged).collect()

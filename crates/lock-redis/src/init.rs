@@ -37,9 +37,11 @@ pub fn declare_new(config: &RedisConfig) -> Result<Declared, BackendError> {
     loop {
         let page = redis.list(&query, CONNECT_WITHIN)?;
         if let Some(entry) = page.entries.first() {
-            let message =
-                format!("the lock \"{}\" is held or waited for, so this is not new; nothing was changed", entry.name);
-            let remedy = "wait until clients are granted free locks by themselves";
+            let message = format!(
+                "the lock \"{}\" is held or waited for, so the server is not new; nothing was changed",
+                entry.name
+            );
+            let remedy = "wait: free locks are granted again once the longest ttl and ten seconds have passed";
             return Err(BackendError::new(BACKEND, Operation::Connect, ErrorKind::Config, Effect::None, message)
                 .with_remedy(remedy));
         }

@@ -15,6 +15,8 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
+const SCHEMES: &str = "use redis://, rediss://, redis+unix://, unix://, redis+sentinel:// or rediss+sentinel://";
+
 /// Refuses what this build cannot connect to.
 pub(crate) fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
     match url.scheme() {
@@ -24,7 +26,7 @@ pub(crate) fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
             let remedy = "build with the feature \"tls\", or use redis:// on a trusted network";
             return Err(refuse(shown, "this build has no TLS", remedy));
         }
-        _ => return Err(refuse(shown, "its scheme is unknown", "use redis://, rediss://, redis+unix:// or unix://")),
+        _ => return Err(refuse(shown, "its scheme is unknown", SCHEMES)),
     }
     match url.fragment() {
         None => Ok(()),

@@ -7,8 +7,8 @@ use clap::Args;
 pub(crate) struct StoreArgs {
     /// URL of the store; pass a URL that contains a password through the environment instead.
     ///
-    /// For example redis://host, redlock://host,host,host or sqlite:/path/to/file. The default is a file in your state
-    /// directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
+    /// For example redis://host, redis+sentinel://host,host,host/NAME, redlock://host,host,host or sqlite:/path/to/file. The
+    /// default is a file in your state directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
     #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
 }

@@ -267,10 +267,7 @@ fn a_ttl_that_a_dwell_would_not_cover_is_refused() {
         end_dwell(&server);
         let error = client.acquire(&claim(facade), SOON).unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{error}");
-        assert!(
-            error.to_string().contains("a ttl of 30s is longer than this deployment allows, which is 5s"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("a ttl of 30s is longer than max_ttl, which is 5s"), "{error}");
         takes(&client, facade);
     }
     let [(_, unlimited), _] = both(&server.url());
