@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Once};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 
@@ -32,6 +32,11 @@ pub fn resume(pid: u32) {
 pub fn send(pid: u32, signal: Signal) {
     let pid = must("take the process id", i32::try_from(pid));
     must("send a signal", kill(Pid::from_raw(pid), signal));
+}
+
+/// Keeps signals from this thread, so that none interrupts its reads: other threads of the process get them.
+pub fn keep_from_this_thread() {
+    must("block signals", SigSet::all().thread_block());
 }
 
 /// The signals that tests send and rely on.

@@ -33,8 +33,8 @@ mod tests {
     use std::time::Duration;
 
     use lock_core::FencingToken;
-    use test_support::RedisServer;
     use test_support::bounds::wait_for;
+    use test_support::{RedisServer, signals};
 
     use super::super::raw::Fence;
     use super::*;
@@ -103,6 +103,8 @@ mod tests {
     #[test]
     fn redis_keeps_its_promises() {
         let server = RedisServer::start();
+        // Tests of this process end and resume children, and a read with a time limit is not resumed after a signal.
+        signals::keep_from_this_thread();
         all(&Place::Redis(server.url() + "/1?prefix=a&op_timeout=1s"));
         assert!(server.command::<String>(&["INFO", "keyspace"]).contains("db1:"));
     }
