@@ -42,7 +42,8 @@ macro_rules! acquiring {
 
             /// Takes the lock if it is free, and otherwise says who holds it.
             ///
-            /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that [`Busy`] names.
+            /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that
+            /// [`Busy`](lock_core::Busy) names.
             ///
             /// # Errors
             /// As [`try_acquire`](Self::try_acquire).
