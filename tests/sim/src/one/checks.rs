@@ -66,16 +66,6 @@ impl<M: Model> World<One<M>> {
         }
     }
 
-    pub(super) fn check_admitted(&mut self) {
-        let watch = &mut self.env.watch;
-        for hold in watch.take_admitted() {
-            if let Some(epoch) = watch.epoch_of(hold.lease()) {
-                let result = self.stores.tokens.admitted(epoch, &hold);
-                watch.report(Rule::TokensRise, result);
-            }
-        }
-    }
-
     /// A reader joins only if nobody has waited at the store since it came, or a moment ago.
     pub(super) fn check_joined(&mut self) {
         let One { clock, arrivals, .. } = &mut self.stores;

@@ -239,7 +239,7 @@ impl<M: Model> Stores for One<M> {
 
     fn check(world: &mut World<Self>) {
         world.check_holdings();
-        world.check_admitted();
+        world.stores.tokens.check(&mut world.env.watch);
         world.check_joined();
         world.check_idle();
     }

@@ -16,17 +16,6 @@ impl World<Replicated> {
         }
     }
 
-    /// Tokens rise in the order of admission.
-    pub(super) fn check_admitted(&mut self) {
-        let watch = &mut self.env.watch;
-        for hold in watch.take_admitted() {
-            if let Some(epoch) = watch.epoch_of(hold.lease()) {
-                let result = self.stores.tokens.admitted(epoch, &hold);
-                watch.report(Rule::TokensRise, result);
-            }
-        }
-    }
-
     /// A client that was told of a primary has no connection to one that was chosen before it.
     pub(super) fn check_epochs(&mut self) {
         for process in self.processes.values() {

@@ -276,7 +276,7 @@ impl Stores for Replicated {
 
     fn check(world: &mut World<Self>) {
         world.check_holdings();
-        world.check_admitted();
+        world.stores.tokens.check(&mut world.env.watch);
         world.check_epochs();
     }
 }

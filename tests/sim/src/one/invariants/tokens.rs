@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use lock_core::{FencingToken, Hold, LockName, Mode};
 
-use crate::invariants::Epoch;
+use crate::invariants::{Epoch, Rule, Watch};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(BTreeMap<LockName, BTreeMap<Epoch, Admitted>>);
@@ -23,7 +23,16 @@ struct Admitted {
 }
 
 impl Tokens {
-    pub(crate) fn admitted(&mut self, epoch: Epoch, hold: &Hold) -> Result<(), String> {
+    /// Checks the holds that were handed out since the last time.
+    pub(crate) fn check(&mut self, watch: &mut Watch) {
+        for hold in watch.take_admitted() {
+            if let Some(epoch) = watch.epoch_of(hold.lease()) {
+                watch.report(Rule::TokensRise, self.admitted(epoch, &hold));
+            }
+        }
+    }
+
+    fn admitted(&mut self, epoch: Epoch, hold: &Hold) -> Result<(), String> {
         let token = hold.token();
         let admitted = self.0.entry(hold.lease().name.clone()).or_default();
         if let Some((_, before)) = admitted.range(..epoch).next_back() {
