@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use lock_core::{Answer, AsyncBackend, Certainty, Claim, Evidence, ReleaseRequest, Released};
+use lock_core::{Answer, AsyncBackend, Certainty, Claim, Released};
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
@@ -20,18 +20,6 @@ pub(crate) enum Said {
     Released(Released),
 }
 
-/// The release of what a claim was granted.
-pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest {
-        name: claim.name.clone(),
-        owner: claim.owner,
-        terms: claim.terms,
-        certainty,
-        keep: None,
-        evidence: Evidence::Nothing,
-    }
-}
-
 /// Asks, and waits for the answer.
 pub(crate) fn said<'a>(
     backend: &'a dyn AsyncBackend,
@@ -45,7 +33,7 @@ pub(crate) fn said<'a>(
                 Answer::Queued { .. } | Answer::Busy { .. } => Said::Denied,
             },
             Ask::Release(claim) => {
-                let request = release_of(claim, Certainty::Answered);
+                let request = claim.release(Certainty::Answered);
                 Said::Released(backend.release(&request, within).await.unwrap())
             }
         }

@@ -13,7 +13,7 @@ use lock_core::{
 };
 use tokio::runtime::Handle;
 
-use crate::asks::{Ask, Said, release_of, said};
+use crate::asks::{Ask, Said, said};
 use crate::on_runtime::{OnRuntime, all};
 
 /// A ttl that no case outlasts.
@@ -119,7 +119,7 @@ impl Verbs {
     }
 
     pub(crate) fn try_release(&self, claim: &Claim, certainty: Certainty) -> Result<Released, BackendError> {
-        self.backend.release(&release_of(claim, certainty), self.within)
+        self.backend.release(&claim.release(certainty), self.within)
     }
 
     pub(crate) fn try_fence(&self, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -199,7 +199,7 @@ impl Verbs {
     /// Releases a lock that is to become free only after this time.
     #[track_caller]
     pub(crate) fn keep(&self, claim: &Claim, keep: Duration) -> Released {
-        let request = ReleaseRequest { keep: Some(keep), ..release_of(claim, Certainty::Answered) };
+        let request = ReleaseRequest { keep: Some(keep), ..claim.release(Certainty::Answered) };
         self.backend.release(&request, self.within).unwrap()
     }
 

@@ -13,7 +13,8 @@ use crate::{BackendError, FencingToken, Lease, LockName, Moment};
 pub enum LossReason {
     /// Its validity ended before the store confirmed a renewal; with the last error, if there was one.
     Expired(Option<BackendError>),
-    /// The store says that the lease no longer exists: it expired there, was revoked, or the store lost it.
+    /// The store says that the lease no longer exists, although it should have lasted longer: an operator ended it, as `leasehold
+    /// break` does, or the store lost it.
     NotHeld,
     /// It lasted for as long as `max_hold` allows, or `at_most` of a job.
     MaxHold,
@@ -27,7 +28,7 @@ impl fmt::Display for LossReason {
             Self::Expired(None) => f.write_str("its lease ended before a renewal was confirmed"),
             Self::Expired(Some(error)) => write!(f, "its lease ended before a renewal was confirmed ({error})"),
             Self::NotHeld => {
-                f.write_str("the store no longer knows the lease: it expired there, was revoked, or the store lost it")
+                f.write_str("the store no longer has the lease: an operator ended it early, or the store lost it")
             }
             Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows; of a job, `at_most`"),
             Self::Closed => f.write_str("the client was closed"),
@@ -159,6 +160,13 @@ impl Hold {
     /// Notes that the guard has ended the hold.
     pub(crate) fn give_up(&self) {
         self.given_up.store(true, Ordering::Release);
+    }
+
+    /// The station knows the hold no more, so it is lost, unless it was given up or goes on under another lease.
+    pub(crate) fn let_go(&self) {
+        if !self.is_given_up() && self.next.get().is_none() {
+            self.lose(LossReason::Closed);
+        }
     }
 
     /// What the turn has come to: this hold, unless its lease was replaced.

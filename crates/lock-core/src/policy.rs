@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Capabilities, Ttl};
+use crate::{Capabilities, Invalid, Ttl};
 
 /// The longest time that one request to the store may take by default.
 const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
@@ -56,6 +56,18 @@ impl Policy {
     /// The defaults for a store.
     pub fn new(store: Capabilities) -> Self {
         Self { op_timeout: None, chain: CHAIN_DEFAULT, store, owed_max: OWED_MAX }
+    }
+
+    /// Refuses an operation timeout that no request could meet.
+    ///
+    /// # Errors
+    /// `Invalid` for zero.
+    pub fn check_op_timeout(op_timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
+        if op_timeout != Some(Duration::ZERO) {
+            return Ok(op_timeout);
+        }
+        let (problem, remedy) = ("it is shorter than any request takes", "use a longer time, such as 500ms");
+        Err(Invalid::new("op_timeout", "0s", problem, remedy))
     }
 
     /// How long one request for a lease of this ttl may take.

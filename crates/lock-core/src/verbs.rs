@@ -20,6 +20,7 @@ pub enum Queueing {
 
 /// Whether a claim respects those who wait before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
     /// It is granted after all who wait before it.
@@ -42,8 +43,7 @@ pub struct Claim {
     pub owner: Owner,
     /// What kind of lease.
     pub terms: Terms,
-    /// How many tokens to draw: of a claim for permits, one for each. A claim that repeats one that was granted names the
-    /// width of that grant.
+    /// How many tokens to draw: of a claim for permits, one for each. A repeated claim names the width of its grant.
     pub width: Width,
     /// The highest token that this client had had when it first asked as this owner, for this name, or for any name if
     /// all names share a counter. The token of a grant must be above it.
@@ -52,8 +52,7 @@ pub struct Claim {
     pub note: Note,
     /// Whether to take a place in the queue.
     pub queueing: Queueing,
-    /// Grant this and end that lease of the same client in one step, past the queue. Only where the store's capabilities say
-    /// [`Ability::Replace`](crate::Ability::Replace).
+    /// Grant this and end that lease of the same client in one step, past the queue. See [`Ability::Replace`](crate::Ability).
     ///
     /// - An exclusive lease is replaced by an exclusive one, or by a shared one.
     /// - A shared lease is replaced by a shared one; or by an exclusive one if no other lease holds the lock. Otherwise the
@@ -61,10 +60,9 @@ pub struct Claim {
     /// - Permits are replaced by as many or fewer permits of the same limit, which keep the first of the slots.
     ///
     /// Anything else is refused as a violation of the protocol. What is no longer held is handed over. The old owner has
-    /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. Where it does
-    /// not hold the lock, nothing is granted, and the error is [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld); but if this
-    /// owner does, it was granted before. So of several claims that replace one lease, only one is granted: that is how a
-    /// [`Ticket`](crate::Ticket) is adopted at most once.
+    /// nothing from then on: the store refuses what arrives late of it, as after a release of unknown certainty. If it does not
+    /// hold the lock, the error is [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld), unless this claim was granted before. So
+    /// of several claims that replace one lease, only one is granted: a [`Ticket`](crate::Ticket) is adopted at most once.
     pub replaces: Option<Owner>,
     /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
     pub fairness: Fairness,
@@ -75,6 +73,12 @@ impl Claim {
     #[must_use]
     pub fn in_mode(&self, mode: Mode) -> Self {
         Self { terms: Terms { mode, ..self.terms }, ..self.clone() }
+    }
+
+    /// A request to give up whatever this claim has led to, of which nothing more is known.
+    pub fn release(&self, certainty: Certainty) -> ReleaseRequest {
+        let Self { name, owner, terms, .. } = self.clone();
+        ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing }
     }
 
     /// The lease that grants these tokens to this claim, without slots.

@@ -144,8 +144,9 @@ pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token
 
 /// What a turn holds.
 pub(crate) fn hold(site: &Site<Recorder>, turn: u64) -> Arc<Hold> {
-    let turns = site.lock().waiters.turns.open();
-    turns.into_iter().find(|(id, _)| *id == TurnId(turn)).and_then(|(_, hold)| hold).expect("it does not hold")
+    let verdict = site.lock().waiters.turns.poll_verdict(TurnId(turn));
+    let Poll::Ready(Some(Ok(hold))) = verdict else { panic!("it was not admitted: {verdict:?}") };
+    hold
 }
 
 /// Why a turn was refused.

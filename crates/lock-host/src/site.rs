@@ -220,10 +220,10 @@ impl<D: Driver> Site<D> {
 
     /// Tells all waiters and holders that the station has ended.
     fn break_off(&self, inner: &mut Inner<D::Waiters>) {
-        for (turn, hold) in inner.waiters.turns().open() {
-            if let Some(hold) = hold {
-                hold.lose(LossReason::Closed);
-                self.ports.renewals.forget(hold.lease().owner);
+        inner.station.drop_turns();
+        for (turn, owner) in inner.waiters.turns().open() {
+            if let Some(owner) = owner {
+                self.ports.renewals.forget(owner);
                 if let Some(diary) = &mut inner.diary {
                     diary.lost(turn, &LossReason::Closed);
                 }

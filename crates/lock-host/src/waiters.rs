@@ -47,11 +47,12 @@ enum Part {
     Waits,
     /// It holds, and has not heard of this hold.
     Admitted(Arc<Hold>),
-    Holds(Arc<Hold>),
+    /// It holds under the lease of this owner.
+    Holds(Owner),
     /// It holds as before, and has not heard why.
-    Unchanged(Box<(Arc<Hold>, Refusal)>),
+    Unchanged(Box<(Owner, Refusal)>),
     /// It holds until the store has answered. Its guard is gone, so that nobody will hear of the end.
-    Abandoned(Arc<Hold>),
+    Abandoned(Owner),
     /// It has not heard of the end.
     Ended(Result<Released, BackendError>),
     Refused(Box<Refused>),
@@ -72,8 +73,8 @@ impl<W: Wake + Default> Turns<W> {
     }
 
     /// A turn holds without having waited.
-    pub(crate) fn hold(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Holds(hold) });
+    pub(crate) fn hold(&mut self, turn: TurnId, owner: Owner) {
+        self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Holds(owner) });
     }
 
     /// A request is to be run. A turn that is refused later gets what the last claim leaves; to be called only where
@@ -102,12 +103,12 @@ impl<W: Wake + Default> Turns<W> {
     /// The holder goes on under another hold, or as before.
     pub(crate) fn replaced(&mut self, turn: TurnId, result: Verdict) {
         self.tell(turn, |part| match (part, result) {
-            (Part::Abandoned(_), Ok(hold)) => Part::Abandoned(hold),
+            (Part::Abandoned(_), Ok(hold)) => Part::Abandoned(hold.lease().owner),
             (abandoned @ Part::Abandoned(_), Err(_)) => abandoned,
             (_, Ok(hold)) => Part::Admitted(hold),
-            (part, Err(refusal)) => match part.into_hold() {
-                Ok(hold) => Part::Unchanged(Box::new((hold, refusal))),
-                Err(part) => part,
+            (part, Err(refusal)) => match part.owner() {
+                Some(owner) => Part::Unchanged(Box::new((owner, refusal))),
+                None => part,
             },
         });
     }
@@ -139,13 +140,13 @@ impl<W: Wake + Default> Turns<W> {
             && let Some(entry) = self.by_turn.get_mut(turn)
         {
             let part = mem::replace(&mut entry.part, Part::Waits);
-            entry.part = part.into_hold().map_or_else(|part| part, Part::Abandoned);
+            entry.part = part.owner().map_or(part, Part::Abandoned);
         }
     }
 
     /// Whether a turn still waits or holds.
     pub(crate) fn is_open(&self, turn: TurnId) -> bool {
-        self.by_turn.get(turn).is_some_and(|entry| matches!(entry.part, Part::Waits) || entry.part.hold().is_some())
+        self.by_turn.get(turn).is_some_and(|entry| matches!(entry.part, Part::Waits) || entry.part.owner().is_some())
     }
 
     /// The verdict on a turn, once it was told; `None` if the turn ends without one.
@@ -153,12 +154,12 @@ impl<W: Wake + Default> Turns<W> {
         let Some(entry) = self.by_turn.get_mut(turn) else { return Poll::Ready(None) };
         match mem::replace(&mut entry.part, Part::Waits) {
             Part::Admitted(hold) => {
-                entry.part = Part::Holds(Arc::clone(&hold));
+                entry.part = Part::Holds(hold.lease().owner);
                 Poll::Ready(Some(Ok(hold)))
             }
             Part::Unchanged(told) => {
-                let (hold, refusal) = *told;
-                entry.part = Part::Holds(hold);
+                let (owner, refusal) = *told;
+                entry.part = Part::Holds(owner);
                 Poll::Ready(Some(Err(refusal)))
             }
             Part::Refused(mut told) => {
@@ -180,7 +181,7 @@ impl<W: Wake + Default> Turns<W> {
     /// The end of a turn that leaves, once it was told. Then it is not among these turns any more.
     pub fn poll_end(&mut self, turn: TurnId) -> Poll<End> {
         let Some(entry) = self.by_turn.get(turn) else { return Poll::Ready(None) };
-        if entry.part.hold().is_some() {
+        if entry.part.owner().is_some() {
             return Poll::Pending;
         }
         let ended = self.by_turn.remove(turn);
@@ -207,10 +208,10 @@ impl<W: Wake + Default> Turns<W> {
         these.map(|(turn, entry)| (turn, &entry.waiter))
     }
 
-    /// All turns that wait or hold, with the holds of those that were admitted.
-    pub(crate) fn open(&self) -> Vec<(TurnId, Option<Arc<Hold>>)> {
+    /// All turns that wait or hold, with the owners of the leases of those that were admitted.
+    pub(crate) fn open(&self) -> Vec<(TurnId, Option<Owner>)> {
         let these = self.by_turn.iter().filter(|(turn, _)| self.is_open(*turn));
-        these.map(|(turn, entry)| (turn, entry.part.hold().cloned())).collect()
+        these.map(|(turn, entry)| (turn, entry.part.owner())).collect()
     }
 
     /// How many turns there are.
@@ -231,22 +232,19 @@ impl<W> Default for Turns<W> {
 }
 
 impl Part {
-    /// What a turn of this part holds.
-    fn hold(&self) -> Option<&Arc<Hold>> {
+    /// The owner of the lease that a turn of this part holds under.
+    fn owner(&self) -> Option<Owner> {
         match self {
-            Self::Admitted(hold) | Self::Holds(hold) | Self::Abandoned(hold) => Some(hold),
-            Self::Unchanged(told) => Some(&told.0),
+            Self::Admitted(hold) => Some(hold.lease().owner),
+            Self::Holds(owner) | Self::Abandoned(owner) => Some(*owner),
+            Self::Unchanged(told) => Some(told.0),
             Self::Waits | Self::Ended(_) | Self::Refused(_) => None,
         }
     }
 
-    fn into_hold(self) -> Result<Arc<Hold>, Self> {
-        self.hold().cloned().ok_or(self)
-    }
-
     /// Whether this part leads to the request. What others leave behind is nothing to a turn.
     fn wants(&self, request: &Request) -> bool {
-        let owner = self.hold().map(|hold| hold.lease().owner);
+        let owner = self.owner();
         match (self, request) {
             (Self::Waits, Request::Acquire(_)) => true,
             (Self::Waits, Request::Release(_)) => false,

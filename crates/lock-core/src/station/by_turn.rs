@@ -65,11 +65,11 @@ impl<T> ByTurn<T> {
         match self {
             Self::One(one) => one.take_if(|(one, _)| *one == turn).map(|(_, value)| value),
             Self::Many(many) => {
-                let value = many.remove(turn)?;
+                let value = many.remove(turn);
                 if many.slots.is_empty() {
                     *self = Self::default();
                 }
-                Some(value)
+                value
             }
         }
     }
@@ -128,18 +128,18 @@ impl<T> Slots<T> {
     }
 
     fn find(&self, turn: TurnId) -> Option<usize> {
-        self.slots.binary_search_by_key(&turn, |(other, _)| *other).ok()
+        // A reader that comes and goes while others read is the last one.
+        match self.slots.back() {
+            Some((last, _)) if *last == turn => Some(self.slots.len() - 1),
+            _ => self.slots.binary_search_by_key(&turn, |(other, _)| *other).ok(),
+        }
     }
 
+    /// The value is passed on as it is: to take it out of its option and put it into another would copy it again.
     fn remove(&mut self, turn: TurnId) -> Option<T> {
-        let value = if self.slots.back().is_some_and(|(last, _)| *last == turn) {
-            self.slots.pop_back()?.1
-        } else {
-            let index = self.find(turn)?;
-            let value = self.slots.get_mut(index)?.1.take()?;
-            self.gaps += 1;
-            Some(value)
-        };
+        let index = self.find(turn)?;
+        let value = self.slots.get_mut(index)?.1.take();
+        self.gaps += usize::from(value.is_some());
         self.close_gaps();
         value
     }

@@ -63,6 +63,7 @@ pub enum Patience {
 ///
 /// A waiter that does not wait gets the error of the first request, whatever is set here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnUnavailable {
     /// It gets the error of the store once requests have failed for an operation timeout, which is a second for most leases. So a

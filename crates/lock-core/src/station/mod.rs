@@ -184,6 +184,11 @@ impl Station {
         output
     }
 
+    /// Drops all turns, whose holds are lost by that. For a station that has panicked, whatever its state is.
+    pub fn drop_turns(&mut self) {
+        self.tenures = Few::default();
+    }
+
     fn on_join(&mut self, now: Moment, join: Join) {
         if self.closed {
             return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));

@@ -12,7 +12,6 @@ use super::progress::Progress;
 use super::quest::Grant;
 use super::replacement::Replacement;
 use super::tenure::Tenure;
-use super::turns::Turn;
 use crate::policy::pace;
 use crate::{
     Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Fairness, Invalid, LossReason,
@@ -146,7 +145,7 @@ impl Station {
     fn go_on_under(&mut self, now: Moment, grant: Grant, replacement: &Replacement) {
         let is_old = |tenure: &Tenure| tenure.lease.owner == replacement.replaces;
         let Some(mut old) = self.tenures.take(is_old) else { return };
-        let Some((id, Turn { hold: before, note })) = old.take_first() else { return };
+        let Some((id, before)) = old.take_first() else { return };
         let certainty = match replacement.unanswered_until {
             Some(_) => Certainty::Unknown,
             None => Certainty::Answered,
@@ -160,8 +159,8 @@ impl Station {
         }
         let mut tenure = self.keep(grant, certainty);
         (tenure.passes, tenure.adopted) = (old.passes, old.adopted);
-        let hold = tenure.begin(now, id, token, note, before.hold_until);
-        before.go_on_as(Arc::clone(&hold));
+        let hold = tenure.begin(now, id, token, before.note.clone(), before.hold.hold_until);
+        before.hold.go_on_as(Arc::clone(&hold));
         self.raise_floor(&tenure.lease, token);
         self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
         self.tenures.push(tenure);

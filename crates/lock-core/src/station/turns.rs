@@ -9,11 +9,17 @@ use super::by_turn::ByTurn;
 use super::io::TurnId;
 use crate::{Hold, Moment, Note};
 
-/// One guard's hold under a lease.
+/// One guard's hold under a lease. Nobody renews or ends the hold of a turn that is dropped, so that is lost unless it has ended.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) hold: Arc<Hold>,
     pub(super) note: Note,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.hold.let_go();
+    }
 }
 
 /// Who holds under a lease: one turn, where the mode is exclusive. However many there are, a turn begins and ends without a
@@ -35,11 +41,13 @@ impl Turns {
     }
 
     pub(super) fn take(&mut self, id: TurnId) -> Option<Turn> {
-        let turn = self.by_turn.remove(id)?;
-        if let (Some(end), Some(ends)) = (turn.hold.hold_until, &mut self.ends) {
+        let turn = self.by_turn.remove(id);
+        if let (Some(ends), Some(turn)) = (&mut self.ends, &turn)
+            && let Some(end) = turn.hold.hold_until
+        {
             ends.remove(&(end, id));
         }
-        Some(turn)
+        turn
     }
 
     pub(super) fn has(&self, id: TurnId) -> bool {

@@ -16,7 +16,7 @@ impl<D: Driver> Site<D> {
         let mut inner = self.lock();
         let turn = inner.next_turn();
         let hold = inner.at_once(|station| station.join_at_once(self.ports.clock.now(), turn, note))?;
-        inner.waiters.turns().hold(turn, Arc::clone(&hold));
+        inner.waiters.turns().hold(turn, hold.lease().owner);
         Some((turn, hold))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Evidence, Fairness, LockName, Moment, Note, Operation,
-    Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockName, Moment, Note, Operation, Owner,
+    Queueing, Released, Terms, Ttl, Width,
 };
 
 use lock_host::{Clock, HostClock, ManualClock};
@@ -129,17 +129,6 @@ fn claim(name: &str, owner: u8) -> Claim {
     }
 }
 
-fn release(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest {
-        name: claim.name.clone(),
-        owner: claim.owner,
-        terms: claim.terms,
-        certainty,
-        keep: None,
-        evidence: Evidence::Nothing,
-    }
-}
-
 fn token(answer: &Answers<Answer>) -> u64 {
     match answer.try_recv().unwrap().unwrap() {
         Answer::Granted { lease, .. } => lease.tokens.low().get(),
@@ -183,7 +172,7 @@ fn one_that_is_held_and_one_that_was_given_up_are_refused_and_the_others_are_gra
     let mut rig = Rig::new();
     let (held, given_up) = (claim("held", 1), claim("given-up", 2));
     rig.ask(held);
-    rig.ask(release(&given_up, Certainty::Unknown));
+    rig.ask(given_up.release(Certainty::Unknown));
     rig.serve();
 
     let before = rig.ask(claim("a", 3));
@@ -267,7 +256,7 @@ fn requests_for_one_name_take_effect_in_their_order() {
     let (one, two) = (claim("a", 1), claim("a", 2));
     let first = rig.ask(one.clone());
     let refused = rig.ask(two.clone());
-    let released = rig.ask(release(&one, Certainty::Answered));
+    let released = rig.ask(one.release(Certainty::Answered));
     let second = rig.ask(two.clone());
     assert_eq!(rig.serve(), 1);
     assert!(token(&first) < token(&second));
@@ -275,7 +264,7 @@ fn requests_for_one_name_take_effect_in_their_order() {
     assert_eq!(released.try_recv().unwrap().unwrap(), Released::Released);
 
     let name: LockName = "a".parse().unwrap();
-    let (held, _, free) = (rig.ask(name.clone()), rig.ask(release(&two, Certainty::Answered)), rig.ask(name));
+    let (held, _, free) = (rig.ask(name.clone()), rig.ask(two.release(Certainty::Answered)), rig.ask(name));
     rig.serve();
     assert!(held.try_recv().unwrap().unwrap().is_some() && free.try_recv().unwrap().unwrap().is_none());
 }

@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 use std::time::Instant;
 
-use lock_core::{Certainty, Evidence, Fairness, Note, Queueing, ReleaseRequest, Terms, Ttl, Width};
+use lock_core::{Certainty, Fairness, Note, Queueing, Terms, Ttl, Width};
 use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
@@ -45,7 +45,7 @@ impl Client {
     }
 
     fn leave(&self, claim: &Claim) {
-        self.line.ask(release(claim), HostClock.now() + WITHIN).unwrap();
+        self.line.ask(claim.release(Certainty::Answered), HostClock.now() + WITHIN).unwrap();
     }
 
     fn looks(&self) -> u64 {
@@ -75,11 +75,6 @@ fn claim() -> Claim {
     }
 }
 
-fn release(claim: &Claim) -> ReleaseRequest {
-    let Claim { name, owner, terms, .. } = claim.clone();
-    ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing }
-}
-
 #[test]
 fn nobody_watches_for_a_waiter_that_left_in_the_transaction_of_its_claim() {
     let directory = tempfile::tempdir().unwrap();
@@ -89,7 +84,9 @@ fn nobody_watches_for_a_waiter_that_left_in_the_transaction_of_its_claim() {
     let (lead, _leads) = mpsc::channel();
     let asks = Box::new(Asked::new(waiter.clone(), deadline, drop));
     let serving = client.line.join(asks, lead.clone()).unwrap();
-    assert!(client.line.join(Box::new(Asked::new(release(&waiter), deadline, drop)), lead).is_none());
+    assert!(
+        client.line.join(Box::new(Asked::new(waiter.release(Certainty::Answered), deadline, drop)), lead).is_none()
+    );
     serving.serve();
     assert_eq!(client.watcher.0.lock().waiters.len(), 0);
 }

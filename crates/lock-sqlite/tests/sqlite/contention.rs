@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, BlockingBackend, Claim, Effect, ErrorKind, Holder, Lease, Released, Terms};
+use lock_core::{
+    Answer, AsyncBackend, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Holder, Lease, Released, Terms,
+};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::bounds::status_of;
 
-use crate::rig::{
-    Ask, Rig, WITHIN, busy, claim, granted, impatient, low, permits, position, reader, release_of, secs, ttl,
-};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, permits, position, reader, secs, ttl};
 
 /// Asks until it is this claim's turn.
 fn wait_for(client: &Sqlite, claim: &Claim) -> Lease {
@@ -328,7 +328,7 @@ fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
     for _ in 0..20 {
         let (first, second, third) = (claim("a"), claim("a"), claim("a"));
         let (a, part, b, c) = runtime.block_on(async {
-            let leaving = release_of(&first);
+            let leaving = first.release(Certainty::Answered);
             tokio::join!(
                 client.acquire(&first, WITHIN),
                 client.release(&leaving, WITHIN),
@@ -341,7 +341,7 @@ fn async_requests_take_effect_in_the_order_in_which_they_were_handed_over() {
         granted(b.unwrap());
         assert_eq!(position(c.unwrap()), 1);
         for claim in [third, second] {
-            runtime.block_on(client.release(&release_of(&claim), WITHIN)).unwrap();
+            runtime.block_on(client.release(&claim.release(Certainty::Answered), WITHIN)).unwrap();
         }
     }
 }

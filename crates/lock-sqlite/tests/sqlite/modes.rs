@@ -2,13 +2,11 @@
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Event, Fenced, Holder, Queueing, ReleaseRequest,
-    Released, Renewed,
+    Answer, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Event, Fenced, Holder, Queueing, Released, Renewed,
 };
 
 use crate::rig::{
-    Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, permits, position, reader, release_of,
-    secs,
+    Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, permits, position, reader, secs,
 };
 use crate::watching::ear;
 
@@ -280,7 +278,7 @@ fn a_late_claim_of_a_reader_that_was_given_up_is_refused() {
     let client = rig.client();
     let (one, two) = (reader("a"), reader("a"));
     granted(client.ask(&two));
-    let unsure = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&one) };
+    let unsure = one.release(Certainty::Unknown);
     assert_eq!(client.release(&unsure, WITHIN).unwrap(), Released::NotHeld);
     assert_eq!(client.refusal(&one).kind(), ErrorKind::Protocol);
     assert_eq!(client.part(&two), Released::Released);

@@ -1,13 +1,12 @@
 //! A file that was made by the first version of this layout, and a program of that version beside this one. What such a
 //! program does is repeated here by its own statements.
 
-use lock_core::{BlockingBackend, Claim, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed};
+use lock_core::{BlockingBackend, Certainty, Claim, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed};
 use lock_host::{Clock, ManualClock};
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use crate::rig::{
-    Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, permits, position, reader, release_of,
-    secs,
+    Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, permits, position, reader, secs,
 };
 use crate::watching::ear;
 
@@ -218,7 +217,7 @@ fn an_older_program_has_to_wait_while_a_lock_is_kept() {
     let client = rig.client();
     let mine = claim("a");
     let lease = granted(client.ask(&mine));
-    let keep = |time| ReleaseRequest { keep: Some(time), ..release_of(&mine) };
+    let keep = |time| ReleaseRequest { keep: Some(time), ..mine.release(Certainty::Answered) };
     assert_eq!(client.release(&keep(secs(60)), WITHIN).unwrap(), Released::Released);
     assert_eq!((older.hold(), is_renewed(&client, &lease)), (Some(mine.owner.kept()), false));
     let old = claim("a");
@@ -243,7 +242,7 @@ fn holds_that_an_older_program_has_ended_never_come_back() {
     assert!(!is_renewed(&client, &lease));
     granted(client.ask(&next));
     assert!(!is_renewed(&client, &lease));
-    assert_eq!(client.release(&release_of(&lost), WITHIN).unwrap(), Released::NotHeld);
+    assert_eq!(client.release(&lost.release(Certainty::Answered), WITHIN).unwrap(), Released::NotHeld);
     client.part(&next);
     granted(client.ask(&impatient("a")));
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Revoked};
 use lock_core::limit::{self, Act};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fairness, Fenced, FencingToken,
-    Holder, Lease, Limit, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, Fenced, FencingToken, Holder, Lease,
+    Limit, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
 };
 use lock_host::Clock;
 use lock_memory::store::{ClientId, Store};
@@ -202,8 +202,7 @@ impl Both {
     }
 
     fn release(&self, who: Who) -> ReleaseRequest {
-        let Claim { name, owner, terms, .. } = self.claim(who);
-        ReleaseRequest { name, owner, terms, certainty: Certainty::Answered, keep: None, evidence: Evidence::Nothing }
+        self.claim(who).release(Certainty::Answered)
     }
 }
 

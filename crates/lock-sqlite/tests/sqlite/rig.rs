@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Evidence, Fairness, Lease, Mode, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Queueing, Released, Renewed, Terms,
+    Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -111,17 +111,6 @@ pub(crate) fn at_once(claim: Claim) -> Claim {
     Claim { queueing: Queueing::Unwanted, ..claim }
 }
 
-pub(crate) fn release_of(claim: &Claim) -> ReleaseRequest {
-    ReleaseRequest {
-        name: claim.name.clone(),
-        owner: claim.owner,
-        terms: claim.terms,
-        certainty: Certainty::Answered,
-        keep: None,
-        evidence: Evidence::Nothing,
-    }
-}
-
 /// The verbs with what the tests do not care about left out.
 pub(crate) trait Ask {
     fn ask(&self, claim: &Claim) -> Answer;
@@ -136,7 +125,7 @@ impl Ask for blocking::Sqlite {
     }
 
     fn part(&self, claim: &Claim) -> Released {
-        self.release(&release_of(claim), WITHIN).unwrap()
+        self.release(&claim.release(Certainty::Answered), WITHIN).unwrap()
     }
 
     fn extend(&self, lease: &Lease) -> Renewed {

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, BlockingBackend, Certainty, Claim, ReleaseRequest, Renewed, Terms};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, Renewed, Terms};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::Finish;
 
 use crate::elsewhere::{PATH, is_permitted, outcome, tell, unshared};
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, secs, ttl};
 
 #[test]
 fn only_the_clock_of_the_leases_ends_them() {
@@ -32,7 +32,7 @@ fn a_reboot_frees_everything_but_the_tokens() {
     let lease = granted(before.ask(&holder));
     position(before.ask(&claim("a")));
     let ghost = claim("b");
-    before.release(&ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&ghost) }, WITHIN).unwrap();
+    before.release(&ghost.release(Certainty::Unknown), WITHIN).unwrap();
     drop(before);
 
     let after = Sqlite::open_with(&rig.config(), rig.timing().with_boot("another boot")).unwrap();

@@ -1,12 +1,12 @@
 //! Acquire, renew, release and fence, with time standing still unless it is moved.
 
 use lock_core::{
-    BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, TokenRange, Width,
+    BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, FencingToken, Lease, Queueing, Released, Renewed,
+    Terms, TokenRange, Width,
 };
 use lock_host::new_owner;
 
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, release_of, secs, ttl};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, low, position, secs, ttl};
 
 #[test]
 fn one_owner_at_a_time_and_asking_again_changes_nothing_but_the_time() {
@@ -156,7 +156,7 @@ fn a_claim_that_was_given_up_is_refused_when_it_arrives_late() {
     let rig = Rig::new();
     let client = rig.client();
     let ghost = Claim { terms: Terms::exclusive(ttl("1s")), ..claim("a") };
-    let given_up = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&ghost) };
+    let given_up = ghost.release(Certainty::Unknown);
     assert_eq!(client.release(&given_up, WITHIN).unwrap(), Released::NotHeld);
     let error = client.refusal(&ghost);
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::None));
@@ -254,7 +254,7 @@ fn expired_rows_are_deleted_by_later_requests() {
         let job = Claim { terms: Terms::exclusive(ttl("1s")), ..claim(&format!("job:{number:03}")) };
         granted(client.ask(&job));
         position(client.ask(&Claim { owner: new_owner().unwrap(), ..job.clone() }));
-        let given_up = ReleaseRequest { certainty: Certainty::Unknown, ..release_of(&claim("other")) };
+        let given_up = claim("other").release(Certainty::Unknown);
         client.release(&given_up, WITHIN).unwrap();
     }
     assert_eq!(["locks", "queue", "tombstones"].map(|table| rig.rows(table)), [60, 60, 60]);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lock_conformance::Harness;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Evidence, Fenced, Holder, Lease,
-    Operation, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, Holder, Lease, Operation,
+    Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl,
 };
 
 use super::cover::{Breakage, Events, Stores, WITHIN};
@@ -305,18 +305,7 @@ impl Breakage for KeepsNoPlaces {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         let answer = store.acquire(claim, WITHIN)?;
         if matches!(answer, Answer::Queued { .. }) {
-            let Claim { name, owner, terms, .. } = claim.clone();
-            store.release(
-                &ReleaseRequest {
-                    name,
-                    owner,
-                    terms,
-                    certainty: Certainty::Answered,
-                    keep: None,
-                    evidence: Evidence::Nothing,
-                },
-                WITHIN,
-            )?;
+            store.release(&claim.release(Certainty::Answered), WITHIN)?;
         }
         Ok(answer)
     }

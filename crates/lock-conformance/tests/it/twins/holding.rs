@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Evidence, Fairness, Fenced, Holder, Lease, Queueing,
-    ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest,
+    Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 
 use super::cover::{Breakage, WITHIN, regrant};
@@ -245,18 +245,7 @@ pub(crate) struct DrawsAnew;
 
 impl Breakage for DrawsAnew {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let Claim { name, owner, terms, .. } = claim.clone();
-        store.release(
-            &ReleaseRequest {
-                name,
-                owner,
-                terms,
-                certainty: Certainty::Answered,
-                keep: None,
-                evidence: Evidence::Nothing,
-            },
-            WITHIN,
-        )?;
+        store.release(&claim.release(Certainty::Answered), WITHIN)?;
         store.acquire(claim, WITHIN)
     }
 }

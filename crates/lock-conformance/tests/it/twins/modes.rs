@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, ErrorKind, Event, EventSink, Evidence,
-    Fenced, Lease, LockName, Mode, ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
+    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, ErrorKind, Event, EventSink, Fenced,
+    Lease, LockName, Mode, ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
 };
 
 use super::cover::{Breakage, Events, Stores, WITHIN, regrant};
@@ -106,8 +106,7 @@ pub(super) fn in_terms_of(claim: &Claim, answer: Answer) -> Answer {
 }
 
 fn release(store: &dyn BlockingBackend, claim: &Claim, owner: lock_core::Owner) -> Result<Released, BackendError> {
-    let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Answered);
-    store.release(&ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing }, WITHIN)
+    store.release(&ReleaseRequest { owner, ..claim.release(Certainty::Answered) }, WITHIN)
 }
 
 #[derive(Default)]

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Evidence, Lease, Owner, ReleaseRequest, Renewed,
-};
+use lock_core::{Answer, BackendError, BlockingBackend, Certainty, Claim, Lease, Owner, ReleaseRequest, Renewed};
 
 use super::cover::{Breakage, WITHIN};
 use super::twins;
@@ -32,11 +30,7 @@ pub(super) struct InTwoSteps;
 impl Breakage for InTwoSteps {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
         if let Some(owner) = claim.replaces {
-            let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
-            store.release(
-                &ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing },
-                WITHIN,
-            )?;
+            store.release(&ReleaseRequest { owner, ..claim.release(Certainty::Unknown) }, WITHIN)?;
         }
         store.acquire(&Claim { replaces: None, ..claim.clone() }, WITHIN)
     }

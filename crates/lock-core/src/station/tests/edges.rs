@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order};
-use crate::{Answer, Effect, ErrorKind, Event, Lease, Patience, Policy, Released, RequestOrder, Waiting};
+use crate::{Answer, Effect, ErrorKind, Event, Lease, LossReason, Patience, Policy, Released, RequestOrder, Waiting};
 
 fn unordered() -> Policy {
     let mut policy = told_in_order();
@@ -167,4 +167,23 @@ fn neither_a_local_turn_nor_a_stale_grant_counts_as_an_attempt() {
     assert_eq!(rig.grant(7, 7), none());
     rig.wake();
     assert_eq!(rig.grant(7, 7)[1], "admit 1: token 7, valid for 29698ms");
+}
+
+/// Whatever a panic has left of the station.
+#[test]
+fn the_hold_of_a_turn_that_the_station_drops_is_lost_unless_it_has_ended() {
+    let kept = |drive: fn(&mut Rig)| {
+        let mut rig = holding(told_in_order(), 7, 8, 0);
+        let hold = rig.hold();
+        drive(&mut rig);
+        rig.station.drop_turns();
+        (hold.lost().map(|lost| lost.reason), hold.latest().lost().is_some())
+    };
+    assert_eq!(kept(|_| {}), (Some(LossReason::Closed), true));
+    assert_eq!(kept(|rig| _ = rig.leave(1)), (None, false));
+    let replace = |rig: &mut Rig| {
+        rig.replace(1, "60s");
+        rig.grant(9, 9);
+    };
+    assert_eq!(kept(replace), (None, true), "it went on under another one, which is lost");
 }
