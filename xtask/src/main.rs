@@ -8,6 +8,7 @@ mod drivers;
 mod model;
 mod mutants;
 mod package;
+mod schema;
 mod services;
 mod sim;
 mod step;
@@ -27,6 +28,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
+  schema   write the JSON schema of configurations, docs/configuration.schema.json
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Some("chaos") => chaos::run(&arguments),
         Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
+        Some("schema") => schema::run(),
         Some("package") => package::run(&arguments),
         Some("ci") => ci::run(),
         Some("tidy") => tidy::run(),

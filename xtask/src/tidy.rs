@@ -52,7 +52,8 @@ const EDGES: [(&str, &[&str]); 14] = [
 const NOT_IN_CORE: [&str; 4] = ["Instant::now", "SystemTime", "thread::", ".await"];
 
 /// Client libraries of which there must be one version, because types of two versions do not fit together.
-const ONE_VERSION: [&str; 9] = ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "rustls", "tracing", "http"];
+const ONE_VERSION: [&str; 10] =
+    ["redis", "r2d2", "deadpool", "tokio", "rusqlite", "serde", "schemars", "rustls", "tracing", "http"];
 
 /// Checks the rules.
 pub(crate) fn run() -> Result<()> {

@@ -6,6 +6,11 @@
 #![allow(clippy::panic, reason = "a part of a test that cannot be set up fails the test")]
 
 pub mod bounds;
+mod bus;
+mod certificates;
+mod cluster;
+mod cluster_node;
+mod detour;
 mod proxy;
 mod redis_server;
 pub mod sentinels;
@@ -13,6 +18,10 @@ pub mod signals;
 mod temp;
 
 pub use bounds::Finish;
+pub use bus::Bus;
+pub use certificates::Certificates;
+pub use cluster::{Cluster, Migration};
+pub use detour::Detour;
 pub use proxy::{AfterDrop, Fault, Proxy};
 pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use sentinels::{Sentinel, Trio};

@@ -1,7 +1,7 @@
 //! A TCP proxy on loopback that breaks connections on command.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -34,6 +34,8 @@ pub enum Fault {
     CutOneReply,
     /// New connections are accepted and closed at once; existing ones continue.
     Refuse,
+    /// The same for new connections from this address only.
+    RefuseFrom(Ipv4Addr),
     /// All bytes arrive this much later.
     Delay(Duration),
 }
@@ -41,7 +43,7 @@ pub enum Fault {
 /// A proxy in front of a server on 127.0.0.1. Dropping it cuts everything.
 #[derive(Debug)]
 pub struct Proxy {
-    port: u16,
+    address: SocketAddr,
     shared: Arc<Shared>,
 }
 
@@ -81,19 +83,28 @@ enum Pumped {
 impl Proxy {
     /// Starts a proxy in front of a server's port.
     pub fn start(server: u16) -> Self {
-        let listener = must("bind the proxy", TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
-        let port = must("look at the proxy's port", listener.local_addr()).port();
+        Self::bind(Ipv4Addr::LOCALHOST, 0, server)
+    }
+
+    /// Starts a proxy with the port of its server, on this address of the loopback network.
+    pub fn with_port_of(server: u16, host: Ipv4Addr) -> Self {
+        Self::bind(host, server, server)
+    }
+
+    fn bind(host: Ipv4Addr, port: u16, server: u16) -> Self {
+        let listener = must("bind the proxy", TcpListener::bind((host, port)));
+        let address = must("look at the proxy's address", listener.local_addr());
         let state = Mutex::new(State { fault: Fault::None, connections: Vec::new(), closing: Closing::No });
         let shared =
             Arc::new(Shared { state, changed: Condvar::new(), fired: AtomicU64::new(0), server: server.into() });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &accepting));
-        Self { port, shared }
+        Self { address, shared }
     }
 
-    /// The port on 127.0.0.1 for clients.
+    /// The port for clients.
     pub fn port(&self) -> u16 {
-        self.port
+        self.address.port()
     }
 
     /// Routes new connections to another server's port; existing ones stay.
@@ -136,7 +147,7 @@ impl Drop for Proxy {
         self.shared.changed.notify_all();
         self.cut();
         // Wakes the accepting thread, so that it sees that it is over.
-        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok();
+        TcpStream::connect(self.address).ok();
     }
 }
 
@@ -181,11 +192,19 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let fault = state.fault;
         drop(state);
-        if fault == Fault::Refuse {
+        if refuses(fault, &client) {
             shared.count();
         } else if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.server.load(Ordering::SeqCst))) {
             join(shared, client, server);
         }
+    }
+}
+
+fn refuses(fault: Fault, client: &TcpStream) -> bool {
+    match fault {
+        Fault::Refuse => true,
+        Fault::RefuseFrom(host) => client.peer_addr().is_ok_and(|peer| peer.ip() == IpAddr::V4(host)),
+        Fault::None | Fault::Hold | Fault::DropReplies(_) | Fault::CutOneReply | Fault::Delay(_) => false,
     }
 }
 
@@ -239,7 +258,15 @@ fn pass(shared: &Shared, piece: &[u8], to: &mut TcpStream, direction: Direction)
             shared.count();
             return Pumped::End;
         }
-        (Fault::None | Fault::Hold | Fault::Refuse | Fault::DropReplies(_) | Fault::CutOneReply, _) => {}
+        (
+            Fault::None
+            | Fault::Hold
+            | Fault::Refuse
+            | Fault::RefuseFrom(_)
+            | Fault::DropReplies(_)
+            | Fault::CutOneReply,
+            _,
+        ) => {}
     }
     if to.write_all(piece).is_ok() { Pumped::On } else { Pumped::End }
 }

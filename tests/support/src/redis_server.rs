@@ -1,6 +1,7 @@
 //! A real redis-server on its own loopback port.
 
-use std::ffi::OsStr;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -32,6 +33,7 @@ pub struct RedisOptions {
     password: Option<String>,
     arguments: Vec<String>,
     version: RedisVersion,
+    clustered: bool,
 }
 
 /// Which server to start.
@@ -42,20 +44,25 @@ pub enum RedisVersion {
     Installed,
     /// Redis 6.2, the oldest supported version.
     Oldest,
+    /// Valkey 9.1.
+    Valkey,
 }
 
 impl RedisVersion {
-    fn program(self) -> &'static str {
+    fn program(self) -> OsString {
         match self {
-            Self::Installed => "redis-server",
-            Self::Oldest => OLDEST,
+            Self::Installed => installed(),
+            Self::Oldest => OLDEST.into(),
+            Self::Valkey => VALKEY.into(),
         }
     }
 
     fn how_to_get_it(self) -> &'static str {
         match self {
-            Self::Installed => "install it with: apt-get install redis-server",
-            Self::Oldest => "get it with: cargo xtask servers",
+            Self::Installed => {
+                "install it with: apt-get install redis-server, or name another in LEASEHOLD_REDIS_SERVER"
+            }
+            Self::Oldest | Self::Valkey => "get it with: cargo xtask servers",
         }
     }
 }
@@ -80,6 +87,12 @@ impl RedisOptions {
         self
     }
 
+    /// Makes the server a node of a cluster, which is not one yet.
+    #[must_use]
+    pub(crate) fn clustered(self) -> Self {
+        Self { clustered: true, ..self }
+    }
+
     /// Adds arguments to the server's command line, such as `--maxmemory 2mb`.
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
@@ -94,6 +107,8 @@ pub struct RedisServer {
     process: Child,
     directory: TempDir,
     port: u16,
+    /// Where the other nodes of its cluster reach it, if it has a cluster.
+    bus: u16,
     options: RedisOptions,
 }
 
@@ -111,9 +126,9 @@ impl RedisServer {
     pub fn start_with(options: RedisOptions) -> Self {
         for _ in 0..START_TRIES {
             let directory = temp_dir();
-            let port = free_port();
-            let process = spawn(directory.path(), port, &options);
-            let mut server = Self { process, directory, port, options: options.clone() };
+            let (port, bus) = (free_port(), free_port());
+            let process = spawn(directory.path(), port, bus, &options);
+            let mut server = Self { process, directory, port, bus, options: options.clone() };
             if server.answers() {
                 return server;
             }
@@ -124,6 +139,11 @@ impl RedisServer {
     /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port for the other nodes of its cluster.
+    pub(crate) fn bus(&self) -> u16 {
+        self.bus
     }
 
     /// The URL of the server, with its password.
@@ -142,6 +162,11 @@ impl RedisServer {
     /// The server's process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Whether its process runs.
+    pub fn is_running(&mut self) -> bool {
+        must("look at redis-server", self.process.try_wait()).is_none()
     }
 
     /// Kills the server (`SIGKILL`) and waits until it is gone.
@@ -220,7 +245,7 @@ impl RedisServer {
 
     fn restart(&mut self) {
         for _ in 0..START_TRIES {
-            self.process = spawn(self.directory.path(), self.port, &self.options);
+            self.process = spawn(self.directory.path(), self.port, self.bus, &self.options);
             if self.answers() {
                 return;
             }
@@ -265,13 +290,15 @@ impl Drop for RedisServer {
 }
 
 const LOG: &str = "redis.log";
-/// Where `cargo xtask test` puts the oldest server.
+/// Where `cargo xtask test` puts the oldest server ...
 const OLDEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/redis-6.2/redis-server");
+/// ... and Valkey.
+const VALKEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/valkey-9.1/valkey-server");
 
-fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
+fn spawn(directory: &Path, port: u16, bus: u16, options: &RedisOptions) -> Child {
     let log = must("make the log of redis-server", File::create(directory.join(LOG)));
     let program = options.version.program();
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program);
     command
         .current_dir(directory)
         .args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"])
@@ -283,13 +310,21 @@ fn spawn(directory: &Path, port: u16, options: &RedisOptions) -> Child {
     if let Some(password) = &options.password {
         command.args(["--requirepass", password]);
     }
+    if options.clustered {
+        command.args(["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()]);
+    }
     match command.spawn() {
         Ok(process) => process,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            panic!("there is no {program}; {}", options.version.how_to_get_it())
+            panic!("there is no {}; {}", program.display(), options.version.how_to_get_it())
         }
         Err(error) => panic!("start redis-server: {error}"),
     }
+}
+
+/// The server that tests start unless they ask for another one.
+pub(crate) fn installed() -> OsString {
+    env::var_os("LEASEHOLD_REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }
 
 /// A port outside the range of outgoing connections, so it is still free when a killed server restarts.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::bounds::wait_for;
-use crate::redis_server::free_port;
-use crate::{RedisOptions, RedisServer, must, signals, temp_dir};
+use crate::redis_server::{free_port, installed};
+use crate::{Certificates, Proxy, RedisOptions, RedisServer, must, signals, temp_dir};
 
 /// The name of the primary.
 pub const MASTER: &str = "mymaster";
@@ -41,12 +41,24 @@ impl Trio {
     /// Starts all of them, and waits until they know each other.
     pub fn start() -> Self {
         let primary = server(&[]);
-        let port = primary.port().to_string();
-        let replica = || server(&["--replicaof", "127.0.0.1", &port]);
+        let port = primary.port();
+        Self::around(primary, port)
+    }
+
+    /// The same, with a proxy between the first primary and all others. Who is to stay with it has to know its own port.
+    pub fn start_apart() -> (Self, Proxy) {
+        let primary = server(&[]);
+        let link = Proxy::start(primary.port());
+        (Self::around(primary, link.port()), link)
+    }
+
+    /// Everybody else reaches the primary at this port.
+    fn around(primary: RedisServer, port: u16) -> Self {
+        let replica = || server(&["--replicaof", "127.0.0.1", &port.to_string()]);
         let servers = vec![primary, replica(), replica()];
         let followed = |server: &RedisServer| info(server).contains("master_link_status:up").then_some(());
         servers.iter().skip(1).for_each(|replica| wait_for("a replica follows", || followed(replica)));
-        let sentinels: Vec<_> = (0..3).map(|_| Sentinel::watching(&servers[0])).collect();
+        let sentinels: Vec<_> = (0..3).map(|_| Sentinel::start(port, PASSWORDS.0, &[])).collect();
         for sentinel in &sentinels {
             wait_for("the sentinel knows the others", || sentinel.knows("num-other-sentinels", "2").then_some(()));
             wait_for("the sentinel knows the replicas", || sentinel.knows("num-slaves", "2").then_some(()));
@@ -80,6 +92,30 @@ impl Trio {
         old
     }
 
+    /// Ends the replication, and keeps it from beginning again: a replica has what it has.
+    pub fn part_replicas(&self) {
+        for replica in &self.servers[1..] {
+            replica.command::<()>(&["CONFIG", "SET", "masterauth", "wrong"]);
+        }
+        self.servers[0].command::<()>(&["CLIENT", "KILL", "TYPE", "replica"]);
+        wait_for("the primary is alone", || info(&self.servers[0]).contains("connected_slaves:0").then_some(()));
+    }
+
+    /// Makes all servers replicas of the present primary: also one that is down, which is started again.
+    pub fn rejoin(&mut self) {
+        let port = self.primary().port();
+        for server in &mut self.servers {
+            if !server.is_running() {
+                server.restart_with_data();
+            }
+            // The primary may be a replica again: the sentinels take a server that is slow for one that is down.
+            server.command::<()>(&["CONFIG", "SET", "masterauth", PASSWORDS.0]);
+            if server.port() != port {
+                server.command::<()>(&["REPLICAOF", "127.0.0.1", &port.to_string()]);
+            }
+        }
+    }
+
     /// Kills the primary, and returns its port.
     pub fn kill_primary(&mut self) -> u16 {
         let port = self.primary().port();
@@ -98,8 +134,23 @@ impl Trio {
 impl Sentinel {
     /// Starts a sentinel that names this server, and waits until it answers.
     pub fn watching(server: &RedisServer) -> Self {
+        Self::start(server.port(), PASSWORDS.0, &[])
+    }
+
+    /// The same, but it reaches no server and no other sentinel: it names this server whatever happens.
+    pub fn cut_off(server: &RedisServer) -> Self {
+        Self::start(server.port(), "wrong", &[])
+    }
+
+    /// Starts a sentinel that names the server at this port, to which it connects with TLS. Returns its port for TLS as well.
+    pub fn with_tls(primary: u16, certificates: &Certificates) -> (Self, u16) {
+        let port = free_port();
+        (Self::start(primary, PASSWORDS.0, &certificates.arguments(port)), port)
+    }
+
+    fn start(primary: u16, password: &str, arguments: &[String]) -> Self {
         let (directory, port) = (temp_dir(), free_port());
-        let process = spawn(directory.path(), port, server.port());
+        let process = spawn(directory.path(), port, primary, password, arguments);
         let sentinel = Self { process, port, _directory: directory };
         wait_for("the sentinel answers", || sentinel.primary());
         sentinel
@@ -160,16 +211,23 @@ pub fn server(arguments: &[&str]) -> RedisServer {
     RedisServer::start_with(options.arguments(&["--masterauth", PASSWORDS.0, "--repl-diskless-sync-delay", "0"]))
 }
 
+/// The same with certificates. Returns its port for TLS as well.
+pub fn server_with_tls(certificates: &Certificates) -> (RedisServer, u16) {
+    let port = free_port();
+    let arguments = certificates.arguments(port);
+    (server(&arguments.iter().map(String::as_str).collect::<Vec<_>>()), port)
+}
+
 fn info(server: &RedisServer) -> String {
     server.command(&["INFO", "replication"])
 }
 
-fn spawn(directory: &Path, port: u16, primary: u16) -> Child {
-    let (servers, sentinels) = PASSWORDS;
+fn spawn(directory: &Path, port: u16, primary: u16, password: &str, arguments: &[String]) -> Child {
+    let sentinels = PASSWORDS.1;
     let down_after = DOWN_AFTER.as_millis();
     let text = format!(
         "port {port}\nbind 127.0.0.1\ndir {}\nrequirepass {sentinels}\nsentinel sentinel-pass {sentinels}\n\
-         sentinel monitor {MASTER} 127.0.0.1 {primary} 2\nsentinel auth-pass {MASTER} {servers}\n\
+         sentinel monitor {MASTER} 127.0.0.1 {primary} 2\nsentinel auth-pass {MASTER} {password}\n\
          sentinel down-after-milliseconds {MASTER} {down_after}\nsentinel failover-timeout {MASTER} 2000\n\
          sentinel parallel-syncs {MASTER} 2\n",
         directory.display()
@@ -177,8 +235,8 @@ fn spawn(directory: &Path, port: u16, primary: u16) -> Child {
     let file = directory.join("sentinel.conf");
     must("write the configuration of a sentinel", fs::write(&file, text));
     let log = must("make the log of a sentinel", File::create(directory.join("sentinel.log")));
-    let mut command = Command::new("redis-server");
-    command.arg(&file).arg("--sentinel").stdin(Stdio::null());
+    let mut command = Command::new(installed());
+    command.arg(&file).arg("--sentinel").args(arguments).stdin(Stdio::null());
     command.stdout(must("share the log of a sentinel", log.try_clone())).stderr(log);
     must("start a sentinel", command.spawn())
 }
