@@ -67,6 +67,10 @@ fn open(config: &BackendConfig) -> Result<Arc<dyn BlockingBackend>, ConnectError
         #[cfg(feature = "sqlite")]
         BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::blocking::Sqlite::open(config)?)),
         #[cfg(feature = "redis")]
+        BackendConfig::Redis(ref config) if config.is_cluster() => {
+            Ok(Arc::new(lock_redis::cluster::blocking::Cluster::connect(config)?))
+        }
+        #[cfg(feature = "redis")]
         BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::blocking::Redis::connect(config)?)),
         #[cfg(feature = "redlock")]
         BackendConfig::Redlock(ref config) => Ok(Arc::new(crate::redlock::blocking::connect(config)?.0)),

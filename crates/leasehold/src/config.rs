@@ -33,7 +33,7 @@ pub enum BackendConfig {
     /// A file shared by the processes of one machine.
     #[cfg(feature = "sqlite")]
     Sqlite(lock_sqlite::SqliteConfig),
-    /// One Redis, or the primary that sentinels name.
+    /// One Redis, the primary that sentinels name, or a cluster.
     #[cfg(feature = "redis")]
     Redis(Box<lock_redis::RedisConfig>),
     /// A quorum of independent Redis servers.
@@ -43,8 +43,13 @@ pub enum BackendConfig {
 
 /// The form of a table.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "BackendTable", description = "The name of the backend, and its fields.")
+)]
 #[serde(tag = "backend", rename_all = "kebab-case")]
-enum Table {
+pub(crate) enum Table {
     #[cfg(feature = "memory")]
     Memory(lock_memory::MemoryConfig),
     #[cfg(feature = "sqlite")]
@@ -55,6 +60,7 @@ enum Table {
     Redlock(lock_redlock::RedlockConfig),
     /// Not kept, because it may be a URL with a password in the wrong field.
     #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
 
@@ -110,15 +116,15 @@ fn unknown_backend() -> String {
     format!("field `backend`: expected one of {all}; to use {left_out}, build with the feature of the same name")
 }
 
-type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
+pub(crate) type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
 
 /// A known kind of URL, whether or not this build supports it.
-struct Scheme {
-    name: &'static str,
+pub(crate) struct Scheme {
+    pub(crate) name: &'static str,
     feature: &'static str,
     /// The shortest way to write it.
     form: &'static str,
-    parse: Option<Parse>,
+    pub(crate) parse: Option<Parse>,
 }
 
 #[cfg(feature = "memory")]
@@ -141,14 +147,23 @@ const REDLOCK: Option<Parse> = Some(|url| lock_redlock::RedlockConfig::from_url(
 #[cfg(not(feature = "redlock"))]
 const REDLOCK: Option<Parse> = None;
 
-const SCHEMES: [Scheme; 9] = [
+pub(crate) const SCHEMES: [Scheme; 18] = [
     Scheme { name: "sqlite", feature: "sqlite", form: "sqlite:PATH", parse: SQLITE },
     Scheme { name: "redis", feature: "redis", form: "redis://HOST", parse: REDIS },
     Scheme { name: "rediss", feature: "tls", form: "rediss://HOST", parse: REDIS },
     Scheme { name: "redis+sentinel", feature: "redis", form: "redis+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
     Scheme { name: "rediss+sentinel", feature: "tls", form: "rediss+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
+    Scheme { name: "redis+cluster", feature: "redis", form: "redis+cluster://HOST,HOST", parse: REDIS },
+    Scheme { name: "rediss+cluster", feature: "tls", form: "rediss+cluster://HOST,HOST", parse: REDIS },
     Scheme { name: "redis+unix", feature: "redis", form: "redis+unix:///PATH", parse: REDIS },
     Scheme { name: "unix", feature: "redis", form: "unix:///PATH", parse: REDIS },
+    Scheme { name: "valkey", feature: "redis", form: "valkey://HOST", parse: REDIS },
+    Scheme { name: "valkeys", feature: "tls", form: "valkeys://HOST", parse: REDIS },
+    Scheme { name: "valkey+sentinel", feature: "redis", form: "valkey+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
+    Scheme { name: "valkeys+sentinel", feature: "tls", form: "valkeys+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
+    Scheme { name: "valkey+cluster", feature: "redis", form: "valkey+cluster://HOST,HOST", parse: REDIS },
+    Scheme { name: "valkeys+cluster", feature: "tls", form: "valkeys+cluster://HOST,HOST", parse: REDIS },
+    Scheme { name: "valkey+unix", feature: "redis", form: "valkey+unix:///PATH", parse: REDIS },
     Scheme { name: "redlock", feature: "redlock", form: "redlock://HOST,HOST,HOST", parse: REDLOCK },
     Scheme { name: "memory", feature: "memory", form: "memory:", parse: MEMORY },
 ];
@@ -160,9 +175,9 @@ const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
 const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
-    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `redis+unix://...`,
-    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redlock://...`, `memory:NAME` (one store per name in this process) or `memory:`
-    /// (a new store for each client).
+    /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `valkey://...`, `valkeys://...`, `redis+unix://...`,
+    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redis+cluster://...`, `rediss+cluster://...`, `redlock://...`, `memory:NAME` (one
+    /// store per name in this process) or `memory:` (a new store for each client).
     ///
     /// # Errors
     /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the

@@ -57,6 +57,7 @@
 //! | `sqlite:PATH` | all processes run on one machine | `sqlite` |
 //! | `redis://HOST` | they run on several machines; also beside redis-py, redsync and rslock on the same key | `redis` |
 //! | `redis+sentinel://HOST,HOST,HOST/NAME` | sentinels replace the primary of that name when it fails | `redis` |
+//! | `redis+cluster://HOST,HOST` | your Redis is a cluster, or one server is too small for your locks | `redis` |
 //! | `redlock://HOST,HOST,HOST` | locks must be available while a Redis server is away | `redlock` |
 //! | `memory:NAME` | in tests: all clients of this process with the same `NAME` exclude each other | `memory` |
 //!
@@ -238,7 +239,7 @@
 //! # Configuration
 //!
 //! [`BackendConfig`] selects the store, [`LockOptions`] how to hold a lock. Both implement serde's `Deserialize`, and refuse
-//! invalid values and fields that they do not know:
+//! invalid values and fields that they do not know. `docs/configuration.md` has all fields, and a JSON schema for editors:
 //!
 //! ```toml
 //! store = "redis://db1?prefix=shop" # or { backend = "redis", url = "redis://db1", prefix = "shop" }
@@ -270,7 +271,7 @@
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
-//! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events. `full` enables everything.
+//! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events. `schema` makes JSON schemas of configurations. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
 
@@ -292,6 +293,8 @@ mod nonblocking;
 pub mod observe;
 #[cfg(feature = "redlock")]
 pub mod redlock;
+#[cfg(feature = "schema")]
+mod schema;
 
 pub use config::BackendConfig;
 pub use connect::ConnectError;

@@ -64,6 +64,10 @@ async fn open(config: &BackendConfig) -> Result<Arc<dyn AsyncBackend>, ConnectEr
         #[cfg(feature = "sqlite")]
         BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::nonblocking::Sqlite::open(config)?)),
         #[cfg(feature = "redis")]
+        BackendConfig::Redis(ref config) if config.is_cluster() => {
+            Ok(Arc::new(lock_redis::cluster::nonblocking::Cluster::connect(config).await?))
+        }
+        #[cfg(feature = "redis")]
         BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::nonblocking::Redis::connect(config).await?)),
         #[cfg(feature = "redlock")]
         BackendConfig::Redlock(ref config) => Ok(Arc::new(crate::redlock::nonblocking::connect(config).await?.0)),

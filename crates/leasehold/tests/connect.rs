@@ -6,9 +6,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use leasehold::blocking::Kit as _;
 use leasehold::redlock::{Purpose, RedlockConfig};
-use leasehold::{BackendConfig, ConnectError, ErrorKind};
-use test_support::RedisServer;
+use leasehold::{BackendConfig, ConnectError, ErrorKind, Kit as _};
+use test_support::{Cluster, RedisServer};
 
 #[tokio::test]
 async fn both_faces_meet_at_one_store() {
@@ -68,6 +69,49 @@ async fn both_faces_meet_at_a_quorum() {
     ] {
         assert!(matches!(&error, ConnectError::Backend(error) if error.kind() == ErrorKind::Unreachable), "{error}");
         assert!(error.to_string().contains("127.0.0.1:"), "it names a node: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_faces_meet_at_a_cluster() {
+    let cluster = Cluster::of_one();
+    let (tokio, plain) =
+        (leasehold::connect(&cluster.url()).await.unwrap(), leasehold::blocking::connect(&cluster.url()));
+    let plain = plain.unwrap();
+    // In three hash slots.
+    let all = [tokio.mutex("a"), tokio.mutex("b"), tokio.mutex("c")];
+    let guard = leasehold::all(all).wait(WITHIN).acquire().await.unwrap();
+    for name in ["a", "b", "c"] {
+        assert!(plain.mutex(name).try_acquire().unwrap().is_none(), "{name}");
+    }
+    guard.release().await.unwrap();
+    let guard = plain.mutex("a").wait(WITHIN).acquire().unwrap();
+    assert!(tokio.mutex("a").try_acquire().await.unwrap().is_none());
+    guard.release().unwrap();
+}
+
+/// Two clients want the same locks, which are at three primaries, in another order each.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_locks_in_different_hash_slots_are_acquired_as_one() {
+    let cluster = Cluster::start();
+    let tokio = leasehold::connect(&cluster.url()).await.unwrap();
+    let plain = leasehold::blocking::connect(&cluster.url()).unwrap();
+    let [a, b, c] = [0, 1, 2].map(|server| cluster.name_at(server, "part"));
+    let (upwards, downwards) = ([a.clone(), b.clone(), c.clone()], [c, b.clone(), a]);
+    let guard = tokio.all(upwards.clone()).wait(WITHIN).acquire().await.unwrap();
+    assert!(plain.mutex(&b).try_acquire().unwrap().is_none());
+    assert!(plain.all(downwards.clone()).try_acquire().unwrap().is_none());
+    guard.release().await.unwrap();
+    let competitor = std::thread::spawn(move || {
+        (0..20).for_each(|_| plain.all(downwards.clone()).wait(WITHIN).acquire().unwrap().release().unwrap());
+        plain
+    });
+    for _ in 0..20 {
+        tokio.all(upwards.clone()).wait(WITHIN).acquire().await.unwrap().release().await.unwrap();
+    }
+    let plain = tokio::task::spawn_blocking(|| competitor.join().unwrap()).await.unwrap();
+    for name in upwards {
+        assert!(plain.mutex(&name).try_acquire().unwrap().is_some(), "{name} is still held");
     }
 }
 

@@ -34,6 +34,8 @@ mod outcome;
 mod owner;
 mod policy;
 mod prefix;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod slots;
 pub mod station;
 mod terms;

@@ -97,6 +97,8 @@ macro_rules! each_option_setter {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(description = "How a lock is requested and held."))]
 #[serde(default, deny_unknown_fields)]
 #[must_use = "options do nothing until a lock is acquired with them"]
 #[non_exhaustive]
@@ -104,11 +106,13 @@ pub struct LockOptions {
     /// How long the store keeps the lease when nobody renews it. The default is 30 s. The client renews the lease
     /// whatever the ttl is.
     pub ttl: Ttl,
-    /// How long to wait for the lock; `None` for as long as it takes.
+    /// How long to wait for the lock; if not set, for as long as it takes.
     #[serde(with = "human_duration::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::HumanDuration>"))]
     pub wait: Option<Duration>,
-    /// How often an acquire asks the store, at most; `None` for as often as the wait takes.
+    /// How often an acquire asks the store, at most; if not set, as often as the wait takes.
     #[serde(deserialize_with = "read_attempts")]
+    #[cfg_attr(feature = "schema", schemars(extend("maximum" = u32::MAX)))]
     pub attempts: Option<NonZeroU32>,
     /// What to do while the store is away: `fail`, which is the default, or `wait`.
     pub on_unavailable: OnUnavailable,
@@ -116,9 +120,11 @@ pub struct LockOptions {
     pub fairness: Fairness,
     /// Why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
     #[serde(deserialize_with = "read_why")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 200), extend("pattern" = r"^[^\u0000-\u001f\u007f-\u009f]*$")))]
     pub why: String,
-    /// How long the lock is held at most, renewals included: a millisecond or more; `None` for no limit.
+    /// How long the lock is held at most, renewals included: a millisecond or more; if not set, there is no limit.
     #[serde(serialize_with = "human_duration::option::serialize", deserialize_with = "read_max_hold")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
     pub max_hold: Option<Duration>,
     /// The first change that failed. Boxed, because there usually is none.
     #[serde(skip)]

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// `memory:` is a new store for every client; `memory:NAME` is the one store with that name in this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(description = "A store in this process, for tests."))]
 #[serde(deny_unknown_fields)]
 pub struct MemoryConfig {
-    /// The name of the store, shared with all clients of this process that use the name.
+    /// The name of the store, shared with all clients of this process that use the name. Without it, each client has its own.
     #[serde(default)]
     pub name: Option<StoreName>,
 }
@@ -39,6 +41,8 @@ fn not_a_memory_url(scheme: &str) -> Invalid {
 
 /// The name of a store in this process: 1 to 100 ASCII letters, digits, `-`, `_` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,100}$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct StoreName(String);
 

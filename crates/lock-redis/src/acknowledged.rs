@@ -1,15 +1,47 @@
-//! Claims and renewals that count only once replicas have acknowledged them. No I/O.
+//! Claims and renewals that count only once replicas have acknowledged them, or once they are on disk. No I/O.
 //!
 //! A grant that too few replicas have is an error whose outcome is unknown, so the machine gives it back, or asks again under the
 //! same owner. A refusal needs no acknowledgement: it gives nothing that a promoted replica could give to somebody else.
+
+use std::time::Duration;
 
 use lock_core::{Answer, Operation, Renewed};
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::replicas::{Wait, without_wait};
+use crate::replicas::{Copies, Wait, without_wait};
 use crate::span::Span;
 use crate::wire::{Call, Line, Question, Retry, Wire};
+
+/// Whether the server can wait until what it wrote is on disk.
+pub(crate) struct DiskCheck(pub(crate) Copies);
+
+impl DiskCheck {
+    /// What to check on connecting, if grants have to be on disk.
+    pub(crate) fn of(copies: Option<Copies>) -> Option<Self> {
+        copies.filter(|copies| copies.fsync().is_some()).map(Self)
+    }
+}
+
+impl Question for DiskCheck {
+    type Answer = ();
+
+    fn operation(&self) -> Operation {
+        Operation::Connect
+    }
+
+    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
+        Ok(Call::plain(self.0.command(Duration::from_millis(1))))
+    }
+
+    fn read(&self, _line: Line<'_>, _reply: Value) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
 
 /// A question whose answer counts once enough replicas have acknowledged it, if the client's URL says so.
 pub(crate) struct Acknowledged<Q> {
@@ -37,7 +69,7 @@ impl Giving for Vec<Renewed> {
 impl<Q> Acknowledged<Q> {
     /// A question with this much time for both: the server's answer, and the replicas' acknowledgements.
     pub(crate) fn new(question: Q, wire: &Wire, span: Span) -> Self {
-        let wait = wire.replicas.map(|replicas| Wait { replicas, until: span.until });
+        let wait = wire.copies.map(|copies| Wait { copies, until: span.until });
         Self { question, wait }
     }
 }
@@ -57,16 +89,13 @@ where
     }
 
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Q::Answer, Failure> {
-        let Some(Wait { replicas, .. }) = self.wait else { return self.question.read(line, reply) };
-        let (own, acknowledged) = without_wait(&line.wire.server, reply)?;
+        let Some(Wait { copies, .. }) = self.wait else { return self.question.read(line, reply) };
+        let (own, had) = without_wait(&line.wire.server, reply)?;
         let answer = self.question.read(line, own)?;
         if !answer.gives() {
             return Ok(answer);
         }
-        let acknowledged = acknowledged?;
-        if acknowledged < u64::from(replicas.get()) {
-            return Err(Failure::too_few_replicas(acknowledged, replicas.get(), line.server_info.replicas));
-        }
+        copies.check(had?, line.server_info.replicas)?;
         Ok(answer)
     }
 

@@ -1,17 +1,18 @@
 //! Where the sentinels are that name a primary: a URL, or a table of a configuration file.
 
 use lock_core::Invalid;
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use redis::{ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use serde::Deserialize;
 use url::Url;
 
+use crate::hosts::{Form, Hosts, at, listed, log_in};
 use crate::url_parts::refuse;
 
-/// The port of a sentinel whose address names none.
-const PORT: u16 = 26379;
-/// Stands for the primary in the URL of the servers.
-const SERVERS: &str = "primary";
-const FORM: &str = "write redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB, with the name of the primary";
+const FORM: Form = Form {
+    remedy: "write redis+sentinel://HOST:PORT,HOST:PORT,HOST:PORT/NAME/DB, with the name of the primary",
+    node: "a sentinel",
+    port: 26379,
+};
 
 /// The sentinels of a deployment.
 #[derive(Clone)]
@@ -34,16 +35,28 @@ pub(crate) struct SentinelUrl {
 
 /// Sentinels in a configuration file.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SentinelTable {
+    /// The sentinels, each as HOST or HOST:PORT.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), inner(regex(pattern = "^[^@?#/]+$"))))]
     nodes: Vec<String>,
+    /// The name under which the sentinels know the primary.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[A-Za-z0-9._-]+$")))]
     master: String,
+    /// The number of the database.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("maximum" = u32::MAX)))]
     database: u32,
+    /// The user at the servers.
     username: Option<String>,
+    /// The password of the servers.
     password: Option<String>,
+    /// The user at the sentinels.
     sentinel_username: Option<String>,
+    /// The password of the sentinels.
     sentinel_password: Option<String>,
+    /// Whether to use TLS, for the servers and the sentinels.
     #[serde(default)]
     ssl: bool,
 }
@@ -58,26 +71,14 @@ impl SentinelUrl {
     }
 
     fn taken_apart(scheme: &str, servers: &str, rest: &str) -> Result<Self, Invalid> {
-        let hidden = format!("{scheme}://...");
-        let (place, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
-        let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
-        // It may be the rest of a password.
-        if path.contains('@') {
-            return Err(refuse(&hidden, "it has an @ after the hosts", "write / and @ in a password as %2F and %40"));
-        }
-        let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let nodes: Vec<_> = hosts.split(',').map(|node| address(node, &hidden)).collect::<Result<_, _>>()?;
-        let names = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/');
+        let all = Hosts::of(scheme, rest, &FORM)?;
+        let nodes = all.nodes()?;
+        let names = all.path.strip_prefix('/').unwrap_or(all.path).trim_end_matches('/');
         let (master, database) = names.split_once('/').unwrap_or((names, ""));
-        let login = if login.is_empty() { String::new() } else { format!("{login}@") };
-        let servers = format!("{servers}://{login}{SERVERS}/{database}{query}");
-        let servers = Url::parse(&servers).map_err(|error| refuse(&hidden, error.to_string(), FORM))?;
-        let login = if login.is_empty() { "" } else { "***@" };
-        // Without a login, what is in front of a ? may be the beginning of one.
-        let shown = if query.contains('@') { hidden } else { format!("{scheme}://{login}{hosts}{path}") };
+        let (servers, shown) = (all.server(servers, database)?, all.shown());
         check_master(master, &shown)?;
         if !database.is_empty() && database.parse::<u32>().is_err() {
-            return Err(refuse(&shown, "its database is not a number", FORM));
+            return Err(refuse(&shown, "its database is not a number", FORM.remedy));
         }
         Ok(Self { servers, shown, nodes, master: master.to_owned() })
     }
@@ -101,7 +102,7 @@ impl SentinelUrl {
             Ok(info.set_redis_settings(login.clone()))
         };
         let nodes: Result<_, redis::RedisError> = self.nodes.into_iter().map(reached).collect();
-        let nodes = nodes.map_err(|_| refuse(&self.shown, "an address is not usable", FORM))?;
+        let nodes = nodes.map_err(|_| refuse(&self.shown, "an address is not usable", FORM.remedy))?;
         Ok(Sentinels { nodes, master: self.master })
     }
 }
@@ -111,48 +112,20 @@ impl SentinelTable {
     pub(crate) fn into_url(self) -> Result<(SentinelUrl, Option<String>, Option<String>), Invalid> {
         let servers = if self.ssl { "rediss" } else { "redis" };
         let scheme = format!("{servers}+sentinel");
-        let place = format!("{}/{}/{}", self.nodes.join(","), self.master, self.database);
-        if place.contains(['@', '?', '#']) {
-            let remedy = "write HOST:PORT for each node; user and password have fields of their own";
-            return Err(refuse(&format!("{scheme}://..."), "a node or the master contains @, ? or #", remedy));
-        }
+        let place = listed(&scheme, &self.nodes, &format!("/{}/{}", self.master, self.database))?;
         let mut url = SentinelUrl::taken_apart(&scheme, servers, &place)?;
-        let login = url.servers.set_username(self.username.as_deref().unwrap_or_default());
-        let login = login.and_then(|()| url.servers.set_password(self.password.as_deref()));
-        login.map_err(|()| refuse(&url.shown, "user and password cannot be used", FORM))?;
+        log_in(&mut url.servers, &url.shown, self.username.as_deref(), self.password.as_deref())?;
         Ok((url, self.sentinel_username, self.sentinel_password))
     }
-}
-
-/// The address of a host, with TLS if the other server is reached with TLS.
-pub(crate) fn at(server: &ConnectionInfo, host: &str, port: u16) -> ConnectionAddr {
-    let host = host.to_owned();
-    match server.addr() {
-        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
-        }
-        ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => ConnectionAddr::Tcp(host, port),
-    }
-}
-
-/// Reads `HOST` or `HOST:PORT`.
-fn address(node: &str, hidden: &str) -> Result<(String, u16), Invalid> {
-    let parsed = Url::parse(&format!("redis://{node}"));
-    let parsed =
-        parsed.map_err(|error| refuse(hidden, format!("the address of a sentinel is not valid: {error}"), FORM))?;
-    let host = parsed.host_str().filter(|host| !host.is_empty());
-    let host = host.ok_or_else(|| refuse(hidden, "it names no host", FORM))?;
-    let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    Ok((host, parsed.port().unwrap_or(PORT)))
 }
 
 /// Sentinels accept no other names, and so none of them needs an escape.
 fn check_master(master: &str, shown: &str) -> Result<(), Invalid> {
     if master.is_empty() {
-        return Err(refuse(shown, "it does not name the primary", FORM));
+        return Err(refuse(shown, "it does not name the primary", FORM.remedy));
     }
     if !master.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
-        return Err(refuse(shown, "the name of the primary has characters that sentinels do not accept", FORM));
+        return Err(refuse(shown, "the name of the primary has characters that sentinels do not accept", FORM.remedy));
     }
     Ok(())
 }
@@ -161,9 +134,19 @@ fn check_master(master: &str, shown: &str) -> Result<(), Invalid> {
 mod tests {
     use std::time::Duration;
 
+    use redis::ConnectionAddr;
+
     use crate::RedisConfig;
+    use crate::deployment::Deployment;
 
     use super::*;
+
+    const PORT: u16 = FORM.port;
+
+    fn sentinels(config: &RedisConfig) -> &Sentinels {
+        let Deployment::Sentinels(sentinels) = config.deployment() else { panic!("{config:?}") };
+        sentinels
+    }
 
     fn refusal(url: &str) -> String {
         RedisConfig::from_url(url).map(|config| config.shown_url().to_owned()).unwrap_err().to_string()
@@ -175,7 +158,7 @@ mod tests {
             "redis+sentinel://app:se%23same@h1:7000,[::1],H3/orders/2?sentinel_username=s&sentinel_password=g%40&prefix=p&op_timeout=1s",
         )
         .unwrap();
-        let (sentinels, server) = (config.sentinels().unwrap(), config.server().redis_settings());
+        let (sentinels, server) = (sentinels(&config), config.server().redis_settings());
         let addresses: Vec<_> = sentinels.nodes.iter().map(|node| node.addr().clone()).collect();
         let tcp = |host: &str, port| ConnectionAddr::Tcp(host.into(), port);
         assert_eq!(addresses, [tcp("h1", 7000), tcp("::1", PORT), tcp("h3", PORT)]);
@@ -206,7 +189,7 @@ mod tests {
         assert!(refused.contains("fields of their own") && !refused.contains("sesame"), "{refused}");
         for bad in [r#"{"prefix":"p"}"#, r#"{"url":"redis://h","sentinel":{"nodes":["h"],"master":"m"}}"#] {
             let refused = serde_json::from_str::<RedisConfig>(bad).unwrap_err().to_string();
-            assert!(refused.contains("exactly one of url and sentinel"), "{refused}");
+            assert!(refused.contains("exactly one of url, sentinel and cluster"), "{refused}");
         }
     }
 

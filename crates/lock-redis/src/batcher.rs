@@ -12,7 +12,7 @@ use redis::{Cmd, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 
-use crate::wire::Call;
+use crate::wire::{Call, Ownership};
 use crate::writes::{Request, Size, Write, writes};
 
 /// How many requests are sent in one write at most, since the first of them waits for the answer to the last. With several
@@ -61,10 +61,13 @@ impl Batcher {
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let (under_way, others) = UnderWay::begin(&self.under_way);
         // Nothing can be overtaken, and there is nothing to send together with.
-        let asked = if others == 0 && call.wait.is_none() {
+        let asked = if call.ownership == Ownership::Moving {
+            // Boxed: most requests do not need this space.
+            Either::Right(Either::Left(self.asking(call).boxed()))
+        } else if others == 0 && call.wait.is_none() {
             Either::Left(self.alone(call.command))
         } else {
-            Either::Right(self.queued(call))
+            Either::Right(Either::Right(self.queued(call)))
         };
         asked.map(move |reply| {
             drop(under_way);
@@ -76,6 +79,15 @@ impl Batcher {
         let mut connection = self.connection.clone();
         // A task that has used up its time slice would otherwise lose its place here to later requests.
         async move { unconstrained(connection.req_packed_command(&command)).await }
+    }
+
+    /// In one write with what has to come right before it.
+    fn asking(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
+        let mut connection = self.connection.clone();
+        async move {
+            let all = call.pipeline();
+            call.reply_of(connection.req_packed_commands(&all, 0, all.len()).await?)
+        }
     }
 
     fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {

@@ -1,36 +1,33 @@
 //! Redis for plain threads, over plain sockets.
 
+mod backend;
 mod handed_in;
 mod inspect;
+mod listening;
 mod source;
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::latch::{Act, Request, Seen, Watching};
-use lock_core::limit::{self, Usage};
-use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    Durability, EventSink, Fenced, Invalid, Isolation, Lease, Location, LockName, Operation, Prefix, Queueing,
-    ReleaseRequest, Released, Renewed,
-};
+use lock_core::{BackendError, Invalid, Operation, Prefix};
 
-use crate::acknowledged::Acknowledged;
+use crate::RedisConfig;
+use crate::acknowledged::DiskCheck;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
-use crate::end_dwell::EndDwell;
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
-use crate::renewal::Renewal;
 use crate::server_info::ServerInfo;
 use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
 use crate::target::Target;
-use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, load};
-use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
+use crate::verification;
+use crate::wire::{Call, Line, Question, Retry, Wire, load};
 
+pub(crate) use self::listening::Listening;
 use self::source::Source;
 
 #[cfg(feature = "r2d2")]
@@ -43,6 +40,11 @@ pub use self::handed_in::{Pool, SocketTimeouts};
 /// for a minute is closed. A pool that is passed in is shared: the keeper's renewals go through it, too; every grant also reads the
 /// server's clock, since such a pool does not show when it has reconnected; and its connections keep the socket
 /// timeouts of their last use here. Its waiters poll; they are notified if the pool comes with a URL (`Redis::pooled`).
+///
+/// A signal that a handler takes while a thread waits for an answer counts as a broken connection, also with `SA_RESTART`: the system
+/// does not resume reads that have a time limit, and the client library does not repeat them. Renewals and releases are sent
+/// again, and waiters ask again, but `try_acquire` fails with an unknown outcome. So block signals in threads that use locks, and
+/// handle them in another one.
 pub struct Redis {
     wire: Wire,
     source: Source,
@@ -60,7 +62,8 @@ impl Redis {
     pub fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (stack, warnings) = Self::stack(config, Target::of(config))?;
         let redis = Self::own(stack).prefixed(config.own_prefix());
-        Ok(Self { wire: redis.wire.with_replicas(config.replicas()), warnings, ..redis })
+        redis.check_disk(config).map_err(|failure| failure.into_error(Operation::Connect))?;
+        Ok(Self { wire: redis.wire.with_copies(config.copies()), warnings, ..redis })
     }
 
     fn stack(config: &RedisConfig, target: Result<Target, Failure>) -> Result<(Stack, Vec<String>), BackendError> {
@@ -100,6 +103,21 @@ impl Redis {
         Self::own(Stack::new(target, Role::Node)).prefixed(prefix)
     }
 
+    /// A primary of a cluster. Nothing is connected yet.
+    pub(crate) fn shard(target: Target, config: &RedisConfig, channel: Option<Arc<Channel>>) -> Self {
+        let wire = Wire::own(&target, channel.clone()).clustered().with_prefix(config.own_prefix());
+        let source = Source::Own(Box::new(Stack::new(target, Role::of(config)).with_listener(channel)));
+        Self { wire: wire.with_copies(config.copies()), source, warnings: Vec::new() }
+    }
+
+    /// Connects, if there is no connection yet, and returns warnings about the server.
+    pub(crate) fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
+        let Some(stack) = self.source.stack() else { return Ok(Vec::new()) };
+        let warnings = warnings(config, &*stack.greet(Span::from_now(CONNECT_WITHIN))?);
+        self.check_disk(config)?;
+        Ok(warnings)
+    }
+
     /// Somebody waits, and wants to be notified when to ask again.
     pub(crate) fn listen_in_time(&self) {
         if let Some(stack) = self.source.stack() {
@@ -112,12 +130,18 @@ impl Redis {
         Self { wire: self.wire.without_inbox(), source: self.source.another(), warnings: Vec::new() }
     }
 
-    /// Free locks are granted from now on. Returns for how long they would not have been.
-    pub(crate) fn end_dwell(&self, within: Duration) -> Result<Option<Duration>, BackendError> {
-        self.ask(EndDwell, within)
+    /// How its waiters are notified.
+    pub(crate) fn listening(&self, span: Span) -> Listening<'_> {
+        Listening { stack: self.source.stack(), span }
     }
 
-    fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
+    /// Refuses a server that cannot wait for its disk, if it has to.
+    fn check_disk(&self, config: &RedisConfig) -> Result<(), Failure> {
+        let check = DiskCheck::of(config.copies());
+        check.map_or(Ok(()), |check| self.answer(&check, Span::from_now(CONNECT_WITHIN)))
+    }
+
+    pub(crate) fn ask<Q: Question>(&self, question: Q, within: Duration) -> Result<Q::Answer, BackendError> {
         let answer = self.answer(&question, Span::from_now(within));
         answer.map_err(|failure| failure.into_error(question.operation()))
     }
@@ -125,7 +149,41 @@ impl Redis {
     /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
     /// another connection if the first one broke.
     pub(crate) fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        match (self.answer_once(question, span, None), question.retry()) {
+        self.repeat(question, span, self.answer_once(question, span, None))
+    }
+
+    /// Asks each of these for itself, in one write if a connection is free. None of them depends on a counter.
+    pub(crate) fn answer_each<Q: Question>(&self, questions: &[Q], span: Span) -> Vec<Result<Q::Answer, Failure>> {
+        let calls = |server_info: &ServerInfo| {
+            let line = Line { wire: &self.wire, server_info, first: None };
+            questions.iter().map(|question| question.call(line)).collect()
+        };
+        let heard = match self.source.stack().filter(|_| questions.len() > 1) {
+            Some(stack) => stack.ask_each(&calls, span),
+            None => None,
+        };
+        match heard {
+            None => questions.iter().map(|question| self.answer(question, span)).collect(),
+            Some(Err(failure)) => questions.iter().map(|_| Err(failure.clone())).collect(),
+            Some(Ok(heard)) => {
+                let both = questions.iter().zip(heard);
+                both.map(|(question, heard)| match heard.reply {
+                    Err(error) if has_forgotten_the_script(&error) => self.answer(question, span),
+                    _ => self.repeat(question, span, self.read(question, span, heard, None)),
+                })
+                .collect()
+            }
+        }
+    }
+
+    /// Asks once more if that is safe and the connection broke.
+    fn repeat<Q: Question>(
+        &self,
+        question: &Q,
+        span: Span,
+        first: Result<Q::Answer, Failure>,
+    ) -> Result<Q::Answer, Failure> {
+        match (first, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
                 self.answer_once(question, span, Some(&failure)).map_err(Failure::after_a_part)
             }
@@ -139,16 +197,30 @@ impl Redis {
         span: Span,
         first: Option<&Failure>,
     ) -> Result<Q::Answer, Failure> {
-        let Heard { reply, server_info } = self.evaluate(question, span, first)?;
+        self.read(question, span, self.evaluate(question, span, first)?, first)
+    }
+
+    fn read<Q: Question>(
+        &self,
+        question: &Q,
+        span: Span,
+        Heard { reply, server_info }: Heard,
+        first: Option<&Failure>,
+    ) -> Result<Q::Answer, Failure> {
         let broke = |error| classify(self.wire.asked(span.within), &error).at(|| server_info.incarnation());
-        question.read(Line { wire: &self.wire, server_info: &server_info, first }, reply.map_err(broke)?)
+        let line = Line { wire: &self.wire, server_info: &server_info, first };
+        let answer = reply.map_err(broke).and_then(|reply| question.read(line, reply));
+        if let Some(stack) = self.source.stack() {
+            stack.target().check(answer.as_ref().err());
+        }
+        answer
     }
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again.
     fn evaluate<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
         let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
-        let heard = ask(&call)?;
+        let heard = verified(&call, &ask)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {
             return Ok(heard);
         }
@@ -157,113 +229,27 @@ impl Redis {
         if loaded.reply.is_err() {
             return Ok(loaded);
         }
-        ask(&call)
+        verified(&call, &ask)
     }
 }
 
-impl Backend for Redis {
-    fn capabilities(&self) -> Capabilities {
-        let redis = Capabilities::new(BACKEND, self.wire.waiting(), Durability::ClockFloor);
-        let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
-        match &self.source {
-            Source::Own(_) => redis.with_isolation(Isolation::Isolated),
-            #[cfg(feature = "r2d2")]
-            Source::Pool(_) => redis,
-            #[cfg(feature = "r2d2")]
-            Source::PoolAndStack(..) => redis.with_isolation(Isolation::Isolated),
-        }
-    }
-
-    fn listen(&self, sink: EventSink) {
-        self.wire.listen(sink);
-    }
-
-    fn locate(&self, name: &LockName) -> Option<Location> {
-        self.wire.locate(name)
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.warnings.clone()
-    }
-}
-
-impl BlockingBackend for Redis {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        Arc::new(self.another())
-    }
-
-    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        let span = Span::from_now(within);
-        let failed = |failure: Failure| failure.into_error(Operation::Acquire);
-        if let (Some(stack), Queueing::Wanted) = (self.source.stack(), claim.queueing)
-            && stack.hears_nothing()
-        {
-            // A claim that takes a place should be notified of its turn. A claim that takes none needs no notification.
-            let at_once = Claim { queueing: Queueing::Unwanted, ..claim.clone() };
-            let answer = self.answer(&Acknowledged::new(&at_once, &self.wire, span), span).map_err(failed)?;
-            if !matches!(answer, Answer::Busy { .. }) {
-                return Ok(answer);
-            }
-            stack.listen(span);
-        }
-        self.answer(&Acknowledged::new(claim, &self.wire, span), span).map_err(failed)
-    }
-
-    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let span = Span::from_now(within);
-        let mut answers = Vec::with_capacity(leases.len());
-        for batch in leases.chunks(LEASES_PER_SCRIPT) {
-            match self.answer(&Acknowledged::new(Renewal(batch), &self.wire, span), span) {
-                Ok(renewed) => answers.extend(renewed),
-                Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),
-                Err(failure) => return Err(failure.after_a_part().into_error(Operation::Renew)),
+/// Asks, and before that has the counter of the hash slot verified at the server that answers, if it depends on that.
+fn verified(call: &Asks<'_>, ask: &dyn Fn(&Asks<'_>) -> Result<Heard, Failure>) -> Result<Heard, Failure> {
+    let unverified = Cell::new(None);
+    let next = |server_info: &ServerInfo| {
+        let call = call(server_info)?;
+        unverified.set(server_info.unverified(call.slot));
+        Ok(unverified.get().map_or(call, |slot| verification::of_slot(server_info, slot)))
+    };
+    loop {
+        let heard = ask(&next)?;
+        match unverified.get() {
+            Some(slot) if heard.reply.is_ok() => heard.server_info.verified(slot),
+            Some(_) | None => {
+                heard.server_info.judge(&heard.reply);
+                return Ok(heard);
             }
         }
-        Ok(answers)
-    }
-
-    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(request, within)
-    }
-
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.ask(lease, within)
-    }
-
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-impl BlockingLatch for Redis {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        let span = Span::from_now(within);
-        let failed = |failure: Failure| failure.into_error(Operation::Latch);
-        if let (Some(stack), Act::Look { watching: Watching::Wanted }) = (self.source.stack(), &request.act)
-            && stack.hears_nothing()
-        {
-            // A wait should be notified of its end. One that ends at once needs no notification.
-            let seen = self.answer(&request, span).map_err(failed)?;
-            if seen.state.is_some_and(|state| state.is_complete()) {
-                return Ok(seen);
-            }
-            stack.listen(span);
-        }
-        self.answer(&request, span).map_err(failed)
-    }
-}
-
-impl BlockingLimit for Redis {
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        Self::ask(self, request, within)
     }
 }
 

@@ -47,6 +47,7 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     replicas: 0,
     counting: Counting::Stored,
     failover: Failover::UNHEEDED,
+    slots: None,
 };
 
 /// Makes the commands for one server.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use lock_core::{Effect, ErrorKind};
 use redis::{ErrorKind as RedisKind, RedisError};
 
+use crate::cluster::Redirect;
 use crate::failure::{Failure, MISSING, SEE_THERE, Scene, Stage};
 
 /// What servers call the script in which an error occurred.
@@ -13,14 +14,16 @@ const SCRIPT: &str = "@user_script";
 /// How much of a server's error is repeated to the user.
 const TOLD_CHARS_MAX: usize = 200;
 
-/// What to use instead of a cluster.
-pub(crate) const STANDALONE: &str =
-    "give the URL of a standalone server, redis://HOST:PORT, or of several for redlock://";
+/// How to use a cluster.
+pub(crate) const CLUSTER: &str = "use redis+cluster://HOST:PORT,HOST:PORT";
+/// What to do if a cluster does not work.
+pub(crate) const CHECK_CLUSTER: &str = "check the cluster with: redis-cli --cluster check HOST:PORT";
 const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
                       +hgetall +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
-                      +select for a database other than 0, +wait with replicas=N, and +lpos for a node of a quorum";
+                      +select for a database other than 0, +wait with replicas=N, +waitaof with fsync=wait, \
+                      +cluster|slots +asking for a cluster, and +lpos for a node of a quorum";
 
 /// Says what an error of the client library means.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library's kinds grow; a new one counts as unexpected")]
@@ -93,7 +96,10 @@ pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "MISCONF" => unavailable(told).remedy("free disk space, or check the server's log"),
         // It began to run again, or became a replica: another server may be the primary.
         "LOADING" | "MASTERDOWN" => unavailable(told).dropping(),
-        "BUSY" | "UNBLOCKED" | "NOREPLICAS" | "CLUSTERDOWN" | "TRYAGAIN" => unavailable(told),
+        "BUSY" | "UNBLOCKED" | "NOREPLICAS" => unavailable(told),
+        "CLUSTERDOWN" => unavailable(told).remedy(CHECK_CLUSTER).redirected(Redirect::read(code, details)),
+        // Until then, some of a lock's keys are at one server, and some at another.
+        "TRYAGAIN" => unavailable(told).remedy("wait until the hash slot has moved"),
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
         "NOAUTH" => denied(told, Effect::None)
             .remedy("put user and password in the URL, as in redis://USER:PASSWORD@HOST")
@@ -102,7 +108,7 @@ pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "DENIED" => denied(told, Effect::None),
         // An error that a script raised, rather than returned, names the script: then one of our own keys is damaged.
         "WRONGTYPE" if !in_script => Failure::other_kind(),
-        "MOVED" | "ASK" | "CROSSSLOT" => cluster(),
+        "MOVED" | "ASK" | "CROSSSLOT" => cluster().redirected(Redirect::read(code, details)),
         "OTHERMODE" => refused("this owner holds the lock in another mode").remedy("ask as another owner"),
         "NOTHELD" => Failure::new(ErrorKind::NotHeld, Effect::None, "the lease to replace is not held")
             .remedy("acquire the lock again"),
@@ -126,14 +132,30 @@ fn wrong_password(scene: Scene<'_>) -> Failure {
 
 /// What an error reply without a code of its own means.
 fn general(stage: Stage, told: String) -> Failure {
+    if told.contains("unknown command") && told.contains("WAITAOF") {
+        return Failure::new(
+            ErrorKind::Unsupported,
+            Effect::None,
+            "fsync=wait needs a server that can wait for its disk",
+        )
+        .remedy("use Redis 7.2 or later, or Valkey, or remove fsync from the URL");
+    }
+    if told.contains("WAITAOF") && told.contains("appendonly is disabled") {
+        return Failure::new(
+            ErrorKind::Config,
+            Effect::None,
+            "fsync=wait needs a server that keeps its data in an append-only file",
+        )
+        .remedy("set appendonly to yes at the server, or remove fsync from the URL");
+    }
     if told.contains("unknown command") {
         return Failure::new(ErrorKind::Unsupported, Effect::None, told).remedy(MISSING);
     }
     if told.contains("Unknown Redis command") {
         return Failure::new(ErrorKind::Unsupported, effect_at(stage), told).remedy(MISSING);
     }
-    // Redis 7.0 does not say which command it denies to a script.
-    if told.contains("can't run this command") {
+    // Denied to a script: Redis 7.0 does not say which command it is; later versions and Valkey do.
+    if told.contains("can't run this command") || told.contains("ACL failure in script") {
         return denied(told, effect_at(stage)).remedy(RIGHTS);
     }
     if told.contains("max number of clients") {
@@ -210,7 +232,7 @@ fn not_redis(scene: Scene<'_>) -> Failure {
 }
 
 fn cluster() -> Failure {
-    Failure::unsupported("this server belongs to a cluster").remedy(STANDALONE)
+    Failure::unsupported("this server belongs to a cluster").remedy(CLUSTER)
 }
 
 fn denied(message: impl Into<Cow<'static, str>>, effect: Effect) -> Failure {
@@ -334,6 +356,11 @@ mod tests {
             ),
             (
                 in_6_2(&passed_on("The user executing the script can't run this command or subcommand")),
+                ErrorKind::Denied,
+            ),
+            (
+                "ERR ACL failure in script: User app has no permissions to run the 'set' command script: on @user_script:8."
+                    .into(),
                 ErrorKind::Denied,
             ),
             (

@@ -5,9 +5,13 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, Connection, ConnectionAddr, ErrorKind, ProtocolVersion, RedisError, RedisResult, ServerErrorKind};
+use redis::{
+    Client, Connection, ConnectionAddr, ConnectionInfo, ErrorKind, ProtocolVersion, RedisError, RedisResult,
+    ServerErrorKind,
+};
 
 use crate::failure::{Failure, Scene, Stage};
+use crate::span::Span;
 
 /// How long a new connection may take, including the greeting.
 ///
@@ -98,6 +102,15 @@ pub(crate) fn bound(connection: &Connection, patience: Duration) -> RedisResult<
     let patience = patience.max(SOCKET_TIMEOUT_MIN);
     connection.set_read_timeout(Some(patience))?;
     connection.set_write_timeout(Some(patience))
+}
+
+/// Opens a connection for a question or a subscription, and bounds its waits.
+pub(crate) fn for_one_question(server: &ConnectionInfo, span: Span) -> RedisResult<Connection> {
+    let client = speaking(&tuned(&Client::open(server.clone())?)?, ProtocolVersion::RESP2)?;
+    // Connecting may wait twice: for the answers to the two commands in which the library describes itself.
+    let connection = client.get_connection_with_timeout(span.left() / 2)?;
+    bound(&connection, span.left())?;
+    Ok(connection)
 }
 
 /// Distinguishes TLS where plain was expected, and the reverse, from a server that is not there: a plain Redis waits

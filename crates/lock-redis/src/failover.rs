@@ -7,7 +7,7 @@ use lock_core::{Effect, ErrorKind, Invalid, Ttl};
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::value::Key;
+use crate::keys::{Key, Scope};
 
 /// The longest ttl that is assumed where a client sets none.
 const MAX_TTL: Duration = Duration::from_secs(60);
@@ -23,6 +23,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 ///
 /// A server may have forgotten leases if it was promoted, was restarted, or lost its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum OnFailover {
@@ -104,17 +105,19 @@ impl Failover {
     }
 
     /// The key that keeps scripts from granting a free lock while it is there.
-    pub(crate) fn key(self) -> Key<'static> {
+    pub(crate) fn key(self, scope: Scope) -> Key<'static> {
         match self.on() {
-            OnFailover::Grant => Key::NoDwell,
-            OnFailover::Dwell => Key::Dwell,
+            OnFailover::Grant => Key::NoDwell(scope),
+            OnFailover::Dwell => Key::Dwell(scope),
         }
     }
 
     /// Refuses a ttl that a dwell would not cover.
     pub(crate) fn check(self, ttl: Ttl) -> Result<(), Failure> {
-        let Some(most) = self.max_ttl().filter(|most| *most < ttl.get()) else { return Ok(()) };
-        let told = format!("a ttl of {ttl} is longer than max_ttl, which is {most:?}");
+        let Some(most) = self.max_ttl().and_then(|most| Ttl::new(most).ok()).filter(|most| *most < ttl) else {
+            return Ok(());
+        };
+        let told = format!("a ttl of {ttl} is longer than max_ttl, which is {most}");
         Err(Failure::new(ErrorKind::Config, Effect::None, told)
             .remedy("use a shorter ttl (renewal keeps a lease for longer), or set a longer max_ttl for all clients"))
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Limit, Mode, Operation, to_the_millisecond};
 
 use crate::BACKEND;
+use crate::cluster::Redirect;
 
 /// What to do if no server answers.
 pub(crate) const SEE_THERE: &str = "check that the server runs at this address";
@@ -56,12 +57,14 @@ pub(crate) struct Failure {
     broke_at: Option<String>,
     /// What the name is in use as, and what was asked for, if these do not suit each other.
     other_use: Option<BackendError>,
+    /// What a server of a cluster said instead of running the request.
+    redirect: Option<Box<Redirect>>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<Cow<'static, str>>) -> Self {
-        let (lasts, remedy, broke_at, other_use) = (None, None, None, None);
-        Self { kind, effect, message: message.into(), lasts, remedy, fate: Fate::Keep, broke_at, other_use }
+        let (lasts, remedy, fate, broke_at, other_use, redirect) = (None, None, Fate::Keep, None, None, None);
+        Self { kind, effect, message: message.into(), lasts, remedy, fate, broke_at, other_use, redirect }
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -135,7 +138,7 @@ impl Failure {
         let lasts = left.map(|left| Duration::from_secs(left.as_secs() + 1));
         let failure = Self::new(ErrorKind::Unavailable, Effect::None, message);
         Self { lasts, ..failure }
-            .remedy("wait; only if this deployment has never granted a lock, run: leasehold redis init URL")
+            .remedy("wait; only if this deployment has never granted a lock, run `leasehold redis init` with the URL of this client")
     }
 
     /// The server's answer is none that our scripts give.
@@ -151,6 +154,13 @@ impl Failure {
         }
         Self::new(ErrorKind::Unavailable, Effect::Unknown, message)
             .remedy("check that enough replicas run and follow this server, or lower replicas in the URL")
+    }
+
+    /// The server has granted or renewed a lease, and has not written that to its disk in time.
+    pub(crate) fn not_on_disk() -> Self {
+        let message = "the server had not written it to disk in time";
+        Self::new(ErrorKind::Unavailable, Effect::Unknown, message)
+            .remedy("set appendfsync to always at the server, or give each request more time: op_timeout=3s in the URL, and a ttl of 9 s or more")
     }
 
     /// The server does not report a field that has to be known.
@@ -196,6 +206,26 @@ impl Failure {
         self
     }
 
+    /// A server of a cluster does not serve the request, and may say which one does.
+    pub(crate) fn redirected(self, redirect: Option<Redirect>) -> Self {
+        Self { redirect: redirect.map(Box::new), ..self }
+    }
+
+    /// What a server of a cluster said instead of running the request.
+    pub(crate) fn redirect(&self) -> Option<&Redirect> {
+        self.redirect.as_deref()
+    }
+
+    pub(crate) fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Whether nothing happened, because the server is not there or no primary. Another one may be the primary by now.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        let is_no_primary = self.kind == ErrorKind::Unavailable && self.fate == Fate::Drop;
+        self.effect == Effect::None && (self.kind == ErrorKind::Unreachable || is_no_primary)
+    }
+
     /// What failed, without the remedy.
     pub(crate) fn message(&self) -> &str {
         &self.message
@@ -204,6 +234,12 @@ impl Failure {
     /// Whether connecting may succeed a moment later, or at another server.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Unavailable)
+    }
+
+    /// Whether a server fails like that if another one has taken its place. One that may have forgotten leases does not: it knows
+    /// that it is new.
+    pub(crate) fn may_be_of_an_old_primary(&self) -> bool {
+        self.may_pass() && self.lasts.is_none()
     }
 
     pub(crate) fn fate(&self) -> Fate {

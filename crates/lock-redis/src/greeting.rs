@@ -1,20 +1,24 @@
 //! The first exchange on a new connection: which server it is, and whether it is suitable.
 
 use std::ptr;
+use std::sync::Arc;
 
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
 use crate::RedisConfig;
-use crate::classify::{STANDALONE, classify};
+use crate::classify::{CLUSTER, classify};
 use crate::connect::{CONNECT_WITHIN, connecting};
-use crate::failover::{Failover, GRACE};
+use crate::deployment::Deployment;
+use crate::failover::Failover;
 use crate::failure::Failure;
+use crate::keys::{Key, Scope};
+use crate::replicas::Copies;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Membership, ServerInfo};
 use crate::url_parts::Eviction;
-use crate::value::{COUNTER, DWELL, INCARNATION, LONGEST, NODE};
-use crate::wire::{load, read, to_millis};
+use crate::verification::{self, Found, Promoted};
+use crate::wire::{load, read};
 
 /// The role of a server for this client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub(crate) enum Role {
     Alone(Failover),
     /// The same, but sentinels name it, and another server may take its place at any time.
     Primary(Failover),
+    /// A primary of a cluster, whose hash slots are verified one by one.
+    Shard(Failover),
     /// A node of a quorum: each of its requests says which run it is meant for.
     Node,
 }
@@ -30,7 +36,11 @@ pub(crate) enum Role {
 impl Role {
     /// The role of the only server of a client.
     pub(crate) fn of(config: &RedisConfig) -> Self {
-        let role = if config.sentinels().is_some() { Self::Primary } else { Self::Alone };
+        let role = match config.deployment() {
+            Deployment::OneServer => Self::Alone,
+            Deployment::Sentinels(_) => Self::Primary,
+            Deployment::Cluster(_) => Self::Shard,
+        };
         role(config.failover())
     }
 
@@ -38,7 +48,7 @@ impl Role {
     fn scripts(self, counting: Counting) -> impl Iterator<Item = &'static Script> {
         let scripts: &'static [&'static Script] = match (self, counting) {
             (Self::Alone(_), Counting::Stored) => &script::OWN,
-            (Self::Alone(_), Counting::Clock) | (Self::Primary(_), _) => &script::OWN_BY_CLOCK,
+            (Self::Alone(_), Counting::Clock) | (Self::Primary(_) | Self::Shard(_), _) => &script::OWN_BY_CLOCK,
             (Self::Node, _) => &script::NODE,
         };
         scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
@@ -54,14 +64,15 @@ impl ServerInfo {
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
         let replicas = field(info, "connected_slaves:").and_then(|digits| digits.parse().ok());
-        let alone = !matches!(role, Role::Primary(_)) && replicas == Some(0) && !replid.is_empty();
+        let alone = !matches!(role, Role::Primary(_) | Role::Shard(_)) && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
         let failover = match role {
-            Role::Alone(failover) | Role::Primary(failover) => failover,
+            Role::Alone(failover) | Role::Primary(failover) | Role::Shard(failover) => failover,
             Role::Node => Failover::UNHEEDED,
         };
-        Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting, failover })
+        let slots = matches!(role, Role::Shard(_)).then(Arc::default);
+        Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting, failover, slots })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -88,10 +99,10 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
         greeting.cmd("SCRIPT").arg("EXISTS");
         scripts.iter().for_each(|script| _ = greeting.arg(script.hash()));
     }
-    if role != Role::Node {
-        greeting.cmd("GET").arg(INCARNATION);
-        greeting.cmd("GET").arg(LONGEST);
-        greeting.cmd("EXISTS").arg(NODE);
+    if matches!(role, Role::Alone(_) | Role::Primary(_)) {
+        greeting.cmd("GET").arg(Key::Incarnation(Scope::Database));
+        greeting.cmd("GET").arg(Key::Longest(Scope::Database));
+        greeting.cmd("EXISTS").arg(Key::Node);
     }
     // A server of a cluster refuses the last one, and is recognized by what it reports about itself.
     greeting.ignore_errors();
@@ -136,46 +147,30 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let verification = match role {
         Role::Alone(_) | Role::Primary(_) => {
             let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };
-            let verification = verification(&server_info, &info, found);
+            let verification = verification::of_server(&server_info, promoted(&info), found);
             // It is needed only for a warning, so a client that may not ask goes without.
             if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
                 server_info.membership = Membership::InQuorum;
             }
             verification
         }
-        Role::Node => None,
+        Role::Shard(_) | Role::Node => None,
     };
     let mut preparation = redis::pipe();
     missing.chain(verification).for_each(|command| _ = preparation.add_command(command));
     Ok(Met { server_info, preparation: (!preparation.is_empty()).then_some(preparation) })
 }
 
-/// What earlier clients wrote.
-struct Found {
-    /// The incarnation that was verified last.
-    verified: Option<String>,
-    /// The longest ttl that any of them uses, in milliseconds.
-    longest: Option<u64>,
-}
-
-/// Verifies the counter against the server that was greeted, and announces the longest ttl, unless that was done before.
-fn verification(server_info: &ServerInfo, info: &str, found: Found) -> Option<Cmd> {
-    let (incarnation, longest) = (server_info.incarnation(), to_millis(server_info.failover.longest()));
-    if found.verified.as_ref() == Some(&incarnation) && found.longest >= Some(longest) {
-        return None;
-    }
-    // A promotion leaves the name of the history before it as the second one.
+/// Whether the server's data may be that of another one.
+fn promoted(info: &str) -> Promoted {
     let is_unpromoted = field(info, "master_replid2:").is_some_and(|name| name.bytes().all(|digit| digit == b'0'));
-    let mut verify = redis::cmd("EVAL");
-    verify.arg(script::VERIFY.text()).arg(4).arg(COUNTER).arg(INCARNATION).arg(DWELL).arg(LONGEST);
-    verify.arg(incarnation).arg(found.verified.unwrap_or_default());
-    verify.arg(if is_unpromoted { "unpromoted" } else { "promoted" }).arg(longest).arg(to_millis(GRACE));
-    Some(verify)
+    if is_unpromoted { Promoted::Never } else { Promoted::Perhaps }
 }
 
 /// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
 fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
-    if field(info, "redis_mode:") == Some("sentinel") {
+    // The second one is what Valkey says.
+    if ["redis_mode:", "server_mode:"].iter().any(|name| field(info, name) == Some("sentinel")) {
         let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} is a sentinel"));
         return Err(failure.remedy("use redis+sentinel://HOST:PORT/NAME, with the name of the primary"));
     }
@@ -184,18 +179,23 @@ fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
             // It may be a primary again soon.
             Role::Alone(_) => (ErrorKind::Unavailable, "connect to the primary"),
             Role::Primary(_) => (ErrorKind::Unavailable, "wait until the sentinels name another primary"),
+            Role::Shard(_) => (ErrorKind::Unavailable, "wait until the cluster has another primary"),
             Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy));
     }
-    if field(info, "cluster_enabled:") == Some("1") {
-        let (kind, remedy) = match role {
-            Role::Alone(_) | Role::Primary(_) => (ErrorKind::Unsupported, STANDALONE),
-            Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
-        };
-        return Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy));
-    }
-    Ok(())
+    let in_cluster = field(info, "cluster_enabled:") == Some("1");
+    let (kind, remedy) = match role {
+        Role::Shard(_) if in_cluster => return Ok(()),
+        Role::Shard(_) => {
+            let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} belongs to no cluster"));
+            return Err(failure.remedy("use redis://HOST:PORT"));
+        }
+        _ if !in_cluster => return Ok(()),
+        Role::Alone(_) | Role::Primary(_) => (ErrorKind::Unsupported, CLUSTER),
+        Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
+    };
+    Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy))
 }
 
 /// Warnings for operators about a server that was greeted.
@@ -214,7 +214,7 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
              use the redlock:// URL"
         )
     });
-    let wanted = config.replicas().filter(|wanted| server_info.replicas < u32::from(wanted.get()));
+    let wanted = config.copies().map(Copies::replicas).filter(|wanted| server_info.replicas < u32::from(*wanted));
     let unacknowledged = wanted.map(|wanted| {
         let connected = server_info.replicas;
         format!(
@@ -273,8 +273,15 @@ mod tests {
         for (role, was, is, kind, told) in [
             (ALONE, "role:master", "role:slave", ErrorKind::Unavailable, "redis://h is a replica; connect to the"),
             (Role::Node, "role:master", "role:slave", ErrorKind::Config, "redis://h is a replica; list a primary"),
-            (ALONE, "enabled:0", "enabled:1", ErrorKind::Unsupported, "belongs to a cluster; give the URL of a stand"),
+            (ALONE, "enabled:0", "enabled:1", ErrorKind::Unsupported, "belongs to a cluster; use redis+cluster://"),
             (Role::Node, "enabled:0", "enabled:1", ErrorKind::Config, "redis://h belongs to a cluster; use standalone"),
+            (
+                ALONE,
+                "run_id",
+                "server_mode:sentinel\r\nrun_id",
+                ErrorKind::Config,
+                "redis://h is a sentinel; use redis+s",
+            ),
             (ALONE, "run_id", "id", ErrorKind::Unsupported, "redis://h reports no run_id in its INFO; use Redis"),
         ] {
             let error = met_as(role, was, is).unwrap_err().into_error(Operation::Inspect);

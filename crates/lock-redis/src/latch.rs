@@ -7,7 +7,6 @@ use redis::Value;
 use crate::channel::Channel;
 use crate::failure::Failure;
 use crate::script;
-use crate::value::Keys;
 use crate::wire::{Call, Line, Question, Retry, Wire, read};
 
 impl Question for &Request {
@@ -18,7 +17,7 @@ impl Question for &Request {
     }
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
-        let keys = Keys::of(&wire.prefix, &self.name);
+        let keys = wire.keys(&self.name);
         let call = |act: &str| Call::script(&script::LATCH, &keys.latch()).arg(act).arg(keys.to_string());
         Ok(match &self.act {
             Act::Arrive { id, call: number, ttl } => {

@@ -1,4 +1,4 @@
-//! The backend for one standalone Redis, 6.2 or later, or Valkey, and for a primary that sentinels name.
+//! The backend for one standalone Redis, 6.2 or later, or Valkey, for a primary that sentinels name, and for a cluster.
 //!
 //! **Wire.** The key is the lock's name as given (or `PREFIX:NAME`), its value is
 //! `lh1:<owner, 32 hex digits>:<low token>:<high token>:<note>`, and its expiry is the lease's: redis-py, redsync,
@@ -8,7 +8,7 @@
 //! more keys say who they are. Our own keys begin with `leasehold:` and are the same
 //! under every prefix.
 //!
-//! **Tokens** come from one counter for each database, raised to the server's clock in microseconds when it is missing,
+//! **Tokens** come from one counter for each database (or hash slot of a cluster), raised to the server's clock in microseconds when it is missing,
 //! whenever the server or the history of its data is not the one for which it was last verified, and in every draw
 //! while the server has replicas. They rise across restarts, losses of data and promotions as long as the server's
 //! clock is not set back by more than the outage; the floor of each claim catches the remaining cases.
@@ -17,12 +17,12 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `url_parts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `value`, `wire`, `verbs`, `renewal`, `seen`, `look` (questions, answers)
+//! Reading order: `config`, `url_parts`, `hosts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `hash_slot`, `keys`, `value`, `wire`, `verbs`, `renewal`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
-//! `connect`, `greeting`, `server_info` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
+//! `connect`, `verified`, `server_info`, `verification`, `greeting` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
 //! connections lead) · `runs`, `writes`, `batcher`, `silence`, `live`, `link`,
 //! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
-//! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum).
+//! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum) · `cluster`.
 
 mod acknowledged;
 mod address;
@@ -33,13 +33,19 @@ pub mod blocking;
 pub mod by_hand;
 mod channel;
 mod classify;
+pub mod cluster;
 mod config;
 mod connect;
+mod deployment;
 mod end_dwell;
+mod examine;
 mod failover;
 mod failure;
 mod greeting;
+mod hash_slot;
+mod hosts;
 mod init;
+mod keys;
 mod latch;
 mod limit;
 #[cfg(feature = "async")]
@@ -54,6 +60,7 @@ pub mod nonblocking;
 mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
+mod query;
 mod renewal;
 mod replicas;
 mod runs;
@@ -72,12 +79,15 @@ mod target;
 mod url_parts;
 mod value;
 mod verbs;
+mod verification;
+mod verified;
 mod watch;
 mod wire;
 #[cfg(feature = "async")]
 mod writes;
 
 pub use config::RedisConfig;
+pub use examine::{Examination, Exposure, Persistence, examine};
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
 

@@ -6,7 +6,7 @@ use redis::Value;
 
 use crate::failure::Failure;
 use crate::script;
-use crate::value::{Key, Keys, mode_of};
+use crate::value::mode_of;
 use crate::wire::{Call, Line, Question, Retry, read, to_millis};
 
 impl Question for &Request {
@@ -17,13 +17,15 @@ impl Question for &Request {
     }
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
-        let keys = Keys::of(&wire.prefix, &self.name);
-        let keys = [Key::Counter, server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters(), keys.limits()];
+        let keys = wire.keys(&self.name);
+        let scope = keys.scope();
+        let dwell = server_info.failover.key(scope);
+        let keys = [keys.counter(), dwell, keys.lock(), keys.queue(), keys.waiters(), keys.limits()];
         let (act, limit) = match self.act {
             Act::Set(limit) => ("set", limit),
             Act::Look => ("look", self.known),
         };
-        let call = Call::script(script::LIMIT.counting(server_info.counting), &keys).arg(act);
+        let call = Call::counting(script::LIMIT.counting(server_info.counting), scope, &keys).arg(act);
         Ok(call.arg(self.known.get()).arg(limit.get()).arg(to_millis(Record::KEPT_FOR)))
     }
 

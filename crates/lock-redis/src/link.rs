@@ -20,7 +20,7 @@ use crate::live::{Live, connect_to};
 use crate::primary::Follower;
 use crate::silence::Patience;
 use crate::span::Span;
-use crate::target::{PAUSE, Route, Target};
+use crate::target::{PAUSE, Route, Target, Why};
 
 /// A connection to one server, made when first needed and again whenever it has broken.
 pub(crate) struct Link {
@@ -147,9 +147,7 @@ impl Link {
         let (target, role, channel, state) =
             (self.target.clone(), self.role, self.channel.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            let outcome = timeout(CONNECT_WITHIN, connect(&target, role, channel.as_ref())).await;
-            let outcome = outcome.unwrap_or_else(|_| Err(Failure::no_connection(&target.shown(), CONNECT_WITHIN)));
-            let outcome = outcome.map(Arc::new);
+            let outcome = connect(&target, role, channel.as_ref()).await.map(Arc::new);
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(Arc::clone(live)));
             // Waiters that are told to ask again find the connection in place.
             if let (Ok(live), Some(channel)) = (&outcome, &channel)
@@ -193,11 +191,21 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// need a moment for a fail-over.
 async fn connect(target: &Target, role: Role, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
     let span = Span::from_now(CONNECT_WITHIN);
+    let mut why = Why::within(span);
     loop {
-        match connect_once(target, role, channel, span).await {
-            Err(failure) if target.may_try_again(&failure) && span.left() > PAUSE => sleep(PAUSE).await,
+        let left = span.left();
+        let Ok(outcome) = timeout(left, connect_once(target, role, channel, span)).await else {
+            return Err(why.failure(&target.shown(), span));
+        };
+        target.check(outcome.as_ref().err());
+        match outcome {
+            Err(failure) if target.may_try_again(&failure) => why.told(left, failure),
             outcome => return outcome,
         }
+        if span.left() <= PAUSE {
+            return Err(why.failure(&target.shown(), span));
+        }
+        sleep(PAUSE).await;
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) async fn connect_to(
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
     let together = match role {
-        Role::Alone(_) | Role::Primary(_) => TOGETHER_MAX,
+        Role::Alone(_) | Role::Primary(_) | Role::Shard(_) => TOGETHER_MAX,
         Role::Node => TOGETHER_AT_NODES_MAX,
     };
     let (batcher, place) = (Batcher::new(connection, together), place.clone());

@@ -5,9 +5,10 @@ use lock_core::{FencingToken, LockName, Operation};
 use redis::{ToRedisArgs, Value};
 
 use crate::failure::Failure;
+use crate::keys::{Keys, name_of, scan_pattern};
 use crate::script;
 use crate::seen::{Seen, SeenLock, SeenShared};
-use crate::value::{Key, Keys, Stored, name_of, scan_pattern, waiters_beside};
+use crate::value::Stored;
 use crate::wire::{Call, Line, Question, Wire, read};
 
 /// How many keys one `SCAN` looks at, at least and at most.
@@ -16,8 +17,8 @@ const SCAN_COUNT: (u32, u32) = (10, 1000);
 /// How many steps through the keys one page takes at most while it is empty.
 pub(crate) const SCANS_PER_PAGE: u32 = 20;
 
-/// Looks at keys, as they are in Redis.
-pub(crate) struct Look<'a>(pub(crate) &'a [Vec<u8>]);
+/// Looks at locks.
+pub(crate) struct Look<'a>(pub(crate) &'a [LockName]);
 
 impl Question for Look<'_> {
     type Answer = Vec<Seen>;
@@ -26,9 +27,10 @@ impl Question for Look<'_> {
         Operation::Inspect
     }
 
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
-        let waiters: Vec<_> = self.0.iter().map(|key| waiters_beside(key)).collect();
-        Ok(look_at(&[self.0, &waiters].concat()))
+    fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
+        let keys = self.0.iter().map(|name| wire.keys(name));
+        let (locks, waiters) = (keys.clone().map(Keys::lock), keys.map(Keys::waiters));
+        Ok(look_at(&locks.chain(waiters).collect::<Vec<_>>()))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Seen>, Failure> {
@@ -47,13 +49,13 @@ fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
 
 /// Looks at one lock.
 fn look_at_one(wire: &Wire, name: &LockName) -> Call {
-    let keys = Keys::of(&wire.prefix, name);
+    let keys = wire.keys(name);
     look_at(&[keys.lock(), keys.waiters()])
 }
 
 /// Looks at one lock, without its waiters.
 pub(crate) fn look_at_holder(wire: &Wire, name: &LockName) -> Call {
-    look_at(&[Keys::of(&wire.prefix, name).lock()])
+    look_at(&[wire.keys(name).lock()])
 }
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {
@@ -91,7 +93,7 @@ pub(crate) struct Scan<'a> {
 }
 
 impl Question for Scan<'_> {
-    type Answer = (Vec<Vec<u8>>, Option<Cursor>);
+    type Answer = (Vec<LockName>, Option<Cursor>);
 
     fn operation(&self) -> Operation {
         Operation::Inspect
@@ -110,23 +112,22 @@ impl Question for Scan<'_> {
 
     fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<Self::Answer, Failure> {
         let (next, keys): (String, Vec<Vec<u8>>) = read(reply)?;
-        let matches = |key: &Vec<u8>| {
-            name_of(&wire.prefix, key).is_some_and(|name| glob_matches(&self.query.pattern, name.as_str()))
-        };
-        Ok((keys.into_iter().filter(matches).collect(), (next != "0").then_some(Cursor(next))))
+        let names = keys.iter().filter_map(|key| name_of(&wire.prefix, key));
+        let matching = names.filter(|name| glob_matches(&self.query.pattern, name.as_str()));
+        Ok((matching.collect(), (next != "0").then_some(Cursor(next))))
     }
 }
 
 /// The locks among the keys that were looked at: ours, and those of other libraries for which somebody waits here.
 /// Whether any other string is a lock cannot be told.
-pub(crate) fn entries(wire: &Wire, keys: &[Vec<u8>], seen: Vec<Seen>) -> Vec<Entry> {
-    let listed = |(key, seen): (&Vec<u8>, Seen)| match seen {
+pub(crate) fn entries(names: &[LockName], seen: Vec<Seen>) -> Vec<Entry> {
+    let listed = |(name, seen): (&LockName, Seen)| match seen {
         Seen::Value(lock) if lock.waiters > 0 || lock.shared.is_some() || Stored::read(&lock.value).is_some() => {
-            Some(entry(name_of(&wire.prefix, key)?, lock))
+            Some(entry(name.clone(), lock))
         }
         Seen::Value(_) | Seen::Nothing | Seen::OtherKind => None,
     };
-    keys.iter().zip(seen).filter_map(listed).collect()
+    names.iter().zip(seen).filter_map(listed).collect()
 }
 
 fn entry(name: LockName, lock: SeenLock) -> Entry {
@@ -158,9 +159,10 @@ impl Question for Revocation<'_> {
     }
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
-        let keys = Keys::of(&wire.prefix, self.0);
-        let keys = [Key::Counter, server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters()];
-        Ok(Call::script(script::REVOKE.counting(server_info.counting), &keys).arg(self.1.get()))
+        let keys = wire.keys(self.0);
+        let scope = keys.scope();
+        let keys = [keys.counter(), server_info.failover.key(scope), keys.lock(), keys.queue(), keys.waiters()];
+        Ok(Call::counting(script::REVOKE.counting(server_info.counting), scope, &keys).arg(self.1.get()))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Revoked, Failure> {

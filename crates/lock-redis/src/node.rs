@@ -26,12 +26,19 @@ use crate::target::Target;
 /// Where a node is. Nothing is connected yet.
 fn open(config: &RedisConfig, address: &str) -> Result<Target, BackendError> {
     let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
-    if config.replicas().is_some() {
-        let message = "its URL has the option replicas, which is for a server that has replicas";
-        let failure = Failure::new(ErrorKind::Config, Effect::None, message);
-        return Err(refused(
-            failure.remedy("remove it: the nodes of a quorum stand in for each other, and have no replicas"),
-        ));
+    if let Some(copies) = config.copies() {
+        let (message, remedy) = if copies.replicas() > 0 {
+            (
+                "its URL has the option replicas, which is for a server that has replicas",
+                "remove it: the nodes of a quorum stand in for each other, and have no replicas",
+            )
+        } else {
+            (
+                "its URL has the option fsync, which is for a server on its own",
+                "remove it: a node that was restarted does not vote until what it may have forgotten is over",
+            )
+        };
+        return Err(refused(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy)));
     }
     Target::of_one_server(config).map_err(refused)
 }

@@ -17,14 +17,17 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
 use crate::RedisConfig;
+use crate::acknowledged::DiskCheck;
 use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{explain, has_forgotten_the_script};
+use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
+use crate::hash_slot::HashSlot;
 use crate::link::Link;
 use crate::span::Span;
 use crate::target::Target;
+use crate::verification;
 use crate::wire::{Call, Line, Question, Retry, Wire, load};
 
 use self::source::{Handle, Source};
@@ -56,7 +59,15 @@ impl Redis {
     /// Can be dropped at any point.
     pub async fn connect(config: &RedisConfig) -> Result<Self, BackendError> {
         let (wire, link, warnings) = Self::link(config, Target::of(config)).await?;
-        Ok(Self { wire, source: Source::Own(link), warnings })
+        let redis = Self { wire, source: Source::Own(link), warnings };
+        redis.check_disk(config).await.map_err(|failure| failure.into_error(Operation::Connect))?;
+        Ok(redis)
+    }
+
+    /// Refuses a server that cannot wait for its disk, if it has to.
+    async fn check_disk(&self, config: &RedisConfig) -> Result<(), Failure> {
+        let Some(check) = DiskCheck::of(config.copies()) else { return Ok(()) };
+        self.answer(&check, Span::from_now(CONNECT_WITHIN)).await
     }
 
     async fn link(
@@ -78,7 +89,7 @@ impl Redis {
         };
         // If the server cannot push messages, waiters are not notified.
         let channel = channel.filter(|channel| channel.is_open());
-        let wire = Wire::own(link.target(), channel).with_prefix(config.own_prefix()).with_replicas(config.replicas());
+        let wire = Wire::own(link.target(), channel).with_prefix(config.own_prefix()).with_copies(config.copies());
         Ok((wire, link, warnings))
     }
 
@@ -96,6 +107,26 @@ impl Redis {
         let channel = Channel::new();
         let wire = Wire::own(&target, channel.clone()).with_prefix(prefix);
         Self { wire, source: Source::Own(Link::new(target, Role::Node, channel)), warnings: Vec::new() }
+    }
+
+    /// A primary of a cluster. Nothing is connected yet.
+    pub(crate) fn shard(target: Target, config: &RedisConfig, channel: Option<Arc<Channel>>) -> Self {
+        let wire = Wire::own(&target, channel.clone()).clustered().with_prefix(config.own_prefix());
+        let source = Source::Own(Link::new(target, Role::of(config), channel));
+        Self { wire: wire.with_copies(config.copies()), source, warnings: Vec::new() }
+    }
+
+    /// Connects, if there is no connection yet, and returns warnings about the server.
+    pub(crate) async fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
+        let Some(link) = self.source.link() else { return Ok(Vec::new()) };
+        let warnings = warnings(config, link.live().await?.server_info());
+        self.check_disk(config).await?;
+        Ok(warnings)
+    }
+
+    /// Whether its waiters are notified.
+    pub(crate) fn hears(&self) -> bool {
+        self.wire.channel.as_ref().is_some_and(|channel| channel.is_open())
     }
 
     /// The same Redis over a connection of its own, or over what was passed in.
@@ -188,7 +219,11 @@ impl Redis {
         };
         let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
         self.source.give_back(handle, within, answer.as_ref().err());
-        answer?
+        let answer = answer.and_then(|read| read);
+        if let Some(link) = self.source.link() {
+            link.target().check(answer.as_ref().err());
+        }
+        answer
     }
 
     /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
@@ -199,8 +234,15 @@ impl Redis {
         first: Option<&Failure>,
     ) -> Result<RedisResult<Value>, Failure> {
         let call = question.call(Line { first, ..self.line(handle) })?;
-        let script = call.script;
+        let (script, slot) = (call.script, call.slot);
+        if let Some(slot) = handle.server_info().unverified(slot)
+            // Boxed: most requests do not need this space.
+            && let Err(error) = Box::pin(verify(handle, slot)).await
+        {
+            return Ok(Err(error));
+        }
         let outcome = handle.ask(call).await;
+        handle.server_info().judge(&outcome);
         let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
             return Ok(outcome);
         };
@@ -216,6 +258,14 @@ impl Redis {
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
         Line { wire: &self.wire, server_info: handle.server_info(), first: None }
     }
+}
+
+/// Verifies the counter of a hash slot, on the connection that is about to depend on it.
+async fn verify(handle: &mut Handle, slot: HashSlot) -> RedisResult<()> {
+    let verification = verification::of_slot(handle.server_info(), slot);
+    let reply = handle.ask(verification).await;
+    handle.server_info().judge(&reply);
+    reply.map(|_| handle.server_info().verified(slot))
 }
 
 impl fmt::Debug for Redis {

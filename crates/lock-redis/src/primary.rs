@@ -1,15 +1,16 @@
 //! Which server is the primary now, as its sentinels say.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lock_core::{Effect, ErrorKind};
 use redis::{Client, ConnectionInfo};
 
-use crate::address::{Sentinels, at};
+use crate::address::Sentinels;
 use crate::classify::classify;
 use crate::connect::connecting;
 use crate::failure::Failure;
+use crate::hosts::at;
 use crate::sentinel::{Named, ask};
 use crate::span::Span;
 
@@ -22,6 +23,8 @@ pub(crate) struct Primary {
     /// How often the primary has moved.
     moves: Arc<AtomicU64>,
     followers: Mutex<Vec<Weak<dyn Follower>>>,
+    /// Whether all sentinels are being asked.
+    asking_all: AtomicBool,
 }
 
 #[derive(Default)]
@@ -56,7 +59,7 @@ impl Place {
 impl Primary {
     pub(crate) fn new(sentinels: Sentinels, server: ConnectionInfo) -> Self {
         let (known, moves, followers) = (Mutex::default(), Arc::default(), Mutex::default());
-        Self { sentinels, server, known, moves, followers }
+        Self { sentinels, server, known, moves, followers, asking_all: AtomicBool::new(false) }
     }
 
     /// Tells these connections when the primary moves, for as long as they exist.
@@ -78,6 +81,24 @@ impl Primary {
             }
         }
         Err(self.none(failures, span))
+    }
+
+    /// Begins to ask all sentinels, unless somebody does that already.
+    pub(crate) fn begin_asking_all(&self) -> bool {
+        !self.asking_all.swap(true, Ordering::AcqRel)
+    }
+
+    /// Asks all sentinels, the one that answered last at the end: it may have missed a fail-over.
+    pub(crate) fn ask_all(&self, span: Span) {
+        let mut nodes: Vec<_> = (1..).zip(self.in_turn()).collect();
+        while let Some((left, node)) = nodes.pop() {
+            _ = self.ask(node, span.at_most(span.left() / left));
+        }
+    }
+
+    /// Others may begin again.
+    pub(crate) fn end_asking_all(&self) {
+        self.asking_all.store(false, Ordering::Release);
     }
 
     /// Asks one sentinel, and remembers its answer.
@@ -106,7 +127,7 @@ impl Primary {
         if let Some(last) = last.filter(|last| named.epoch < last.epoch) {
             return Err(outdated(named, last));
         }
-        let has_moved = last.is_some_and(|last| (&last.host, last.port) != (&named.host, named.port));
+        let has_moved = last.is_some_and(|last| named.has_moved_since(last));
         *known = Known { named: Some(named.clone()), first: node };
         let moves = self.moves.load(Ordering::Relaxed) + u64::from(has_moved);
         self.moves.store(moves, Ordering::Release);
@@ -133,7 +154,7 @@ impl Primary {
         }
         let message = format!("no sentinel of \"{}\" answered: {}", self.sentinels.master, told.join(", "));
         Failure::new(ErrorKind::Unreachable, Effect::None, message)
-            .remedy("check that the sentinels run at these addresses")
+            .remedy("check that the sentinels run at these addresses, and use rediss+sentinel:// if, and only if, they speak TLS")
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -149,4 +170,82 @@ fn outdated(named: &Named, last: &Named) -> Failure {
     );
     Failure::new(ErrorKind::Unavailable, Effect::None, message)
         .remedy("if the sentinels were set up anew, restart this client; otherwise they catch up by themselves")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use test_support::Sentinel;
+    use test_support::bounds::wait_for;
+    use test_support::sentinels::{MASTER, PASSWORDS, server, url_of};
+
+    use super::*;
+    use crate::RedisConfig;
+    use crate::deployment::Deployment;
+
+    /// Has a sentinel name the server at another address.
+    fn monitor(sentinel: &Sentinel, host: &str, port: u16) {
+        let url = format!("redis://:{}@127.0.0.1:{}", PASSWORDS.1, sentinel.port());
+        let mut connection = Client::open(url).unwrap().get_connection().unwrap();
+        let port = port.to_string();
+        for words in [
+            &["REMOVE", MASTER][..],
+            &["MONITOR", MASTER, host, &port, "2"],
+            &["SET", MASTER, "auth-pass", PASSWORDS.0],
+        ] {
+            redis::cmd("SENTINEL").arg(words).exec(&mut connection).unwrap();
+        }
+        wait_for("the sentinel has asked the server who it is", || {
+            let about = redis::cmd("SENTINEL").arg("MASTER").arg(MASTER).query::<Vec<String>>(&mut connection).unwrap();
+            about.chunks(2).any(|pair| pair[0] == "runid" && !pair[1].is_empty()).then_some(())
+        });
+    }
+
+    #[test]
+    fn a_server_with_two_addresses_does_not_move_between_them() {
+        let (here, elsewhere) = (server(&["--bind", "127.0.0.1", "127.0.0.2"]), server(&[]));
+        let sentinels = [Sentinel::watching(&here), Sentinel::watching(&here)];
+        monitor(&sentinels[0], "127.0.0.1", here.port());
+        monitor(&sentinels[1], "127.0.0.2", here.port());
+        let config = RedisConfig::from_url(&url_of(&sentinels.each_ref().map(Sentinel::port))).unwrap();
+        let Deployment::Sentinels(named) = config.deployment() else { panic!("{config:?}") };
+        let primary = Primary::new(named.clone(), config.server().clone());
+        let ask = |node| {
+            primary.ask(node, Span::from_now(Duration::from_secs(5))).map_err(|failure| failure.message().to_owned())
+        };
+        let (_, place) = ask(0).unwrap();
+        let (client, alias) = ask(1).unwrap();
+        assert!(client.get_connection_info().addr().to_string().starts_with("127.0.0.2"));
+        assert!(place.is_current() && alias.is_current(), "it is the same server");
+        // An operator has named another one, without a fail-over.
+        monitor(&sentinels[0], "127.0.0.1", elsewhere.port());
+        let (_, moved) = ask(0).unwrap();
+        assert!(!place.is_current() && !alias.is_current() && moved.is_current());
+    }
+
+    #[test]
+    fn a_primary_has_moved_with_the_epoch_or_to_another_run() {
+        let named = |epoch, run_id: &str, host: &str| Named {
+            epoch,
+            run_id: (!run_id.is_empty()).then(|| run_id.to_owned()),
+            host: host.to_owned(),
+            port: 6379,
+        };
+        let last = named(3, "ab", "one");
+        for (now, has_moved) in [
+            (named(3, "ab", "one"), false),
+            (named(3, "ab", "two"), false),
+            // It was restarted, or the sentinel does not know it yet.
+            (named(3, "cd", "one"), false),
+            (named(3, "", "one"), false),
+            (named(3, "cd", "two"), true),
+            (named(3, "", "two"), true),
+            (named(4, "ab", "two"), true),
+            // It was replaced, and has replaced that server again.
+            (named(4, "ab", "one"), true),
+        ] {
+            assert_eq!(now.has_moved_since(&last), has_moved, "{now:?}");
+        }
+    }
 }

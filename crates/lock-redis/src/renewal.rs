@@ -4,11 +4,12 @@ use lock_core::{Lease, Mode, Operation, Renewed};
 use redis::Value;
 
 use crate::failure::Failure;
+use crate::keys::Keys;
 use crate::script;
-use crate::value::{Keys, of_lease, of_shared_lease};
+use crate::value::{of_lease, of_shared_lease};
 use crate::wire::{Call, Line, Question, Retry, read};
 
-/// Renews at most [`LEASES_PER_SCRIPT`](crate::wire::LEASES_PER_SCRIPT) leases.
+/// Renews a few leases: [`Wire::locks_per_script`](crate::wire::Wire::locks_per_script) at most.
 pub(crate) struct Renewal<'a>(pub(crate) &'a [Lease]);
 
 impl Renewal<'_> {
@@ -25,12 +26,18 @@ impl Question for Renewal<'_> {
     }
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
-        let keys: Vec<_> = self.0.iter().map(|lease| Keys::of(&wire.prefix, &lease.name).lock()).collect();
-        let script = if self.are_exclusive() { &script::RENEW } else { &script::RENEW_ANY };
+        let keys = self.0.iter().map(|lease| wire.keys(&lease.name));
+        let mut of_locks: Vec<_> = keys.clone().map(Keys::lock).collect();
+        let script = if self.are_exclusive() {
+            &script::RENEW
+        } else {
+            of_locks.extend(keys.map(Keys::waiters));
+            &script::RENEW_ANY
+        };
         let named = |lease: &Lease| {
             if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
         };
-        let call = Call::script(script, &keys);
+        let call = Call::script(script, &of_locks);
         Ok(self.0.iter().fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis())))
     }
 

@@ -1,6 +1,6 @@
-//! How many replicas must have a lease before it counts (`?replicas=N`), and the command that waits for them. No I/O.
+//! How many replicas must have a lease before it counts (`?replicas=N`), whether it must be on disk (`?fsync=wait`), and the
+//! command that waits for both. No I/O.
 
-use std::fmt;
 use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ const WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// How many replicas have to acknowledge each grant and each renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Replicas(NonZeroU16);
 
 impl Replicas {
@@ -30,30 +31,108 @@ impl Replicas {
         let number = text.parse().map_err(|_| Invalid::new("replicas", text, "it is not a number from 1", remedy));
         number.map(Self)
     }
+}
 
-    pub(crate) fn get(self) -> u16 {
-        self.0.get()
+/// What a grant or a renewal waits for besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Fsync {
+    /// Until it is on disk.
+    Wait,
+}
+
+impl Fsync {
+    /// Reads the option of a URL.
+    pub(crate) fn parse(text: &str) -> Result<Self, Invalid> {
+        let remedy = "write wait, or omit the option";
+        if text == "wait" {
+            Ok(Self::Wait)
+        } else {
+            Err(Invalid::new("fsync", text, "there is no such choice", remedy))
+        }
     }
 }
 
-impl fmt::Display for Replicas {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+/// Who must have a lease before it counts: the server's disk and those of so many replicas, or so many replicas in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copies {
+    replicas: u16,
+    fsync: Option<Fsync>,
+}
+
+impl Copies {
+    /// What is configured, if anything is.
+    pub(crate) fn of(replicas: Option<Replicas>, fsync: Option<Fsync>) -> Option<Self> {
+        let copies = Self { replicas: replicas.map_or(0, |replicas| replicas.0.get()), fsync };
+        (replicas.is_some() || fsync.is_some()).then_some(copies)
+    }
+
+    /// How many replicas.
+    pub(crate) fn replicas(self) -> u16 {
+        self.replicas
+    }
+
+    /// Whether they must have it on disk.
+    pub(crate) fn fsync(self) -> Option<Fsync> {
+        self.fsync
+    }
+
+    /// The command that waits for them.
+    pub(crate) fn command(self, limit: Duration) -> Cmd {
+        let mut command = redis::cmd(if self.fsync.is_some() { "WAITAOF" } else { "WAIT" });
+        if self.fsync.is_some() {
+            command.arg(1);
+        }
+        command.arg(self.replicas).arg(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        command
+    }
+
+    /// Refuses what too few have, at a server to which so many replicas were connected.
+    pub(crate) fn check(self, had: Had, connected: u32) -> Result<(), Failure> {
+        let Had { own_disk, replicas } = had;
+        if self.fsync.is_some() && !own_disk {
+            return Err(Failure::not_on_disk());
+        }
+        if replicas < u64::from(self.replicas) {
+            return Err(Failure::too_few_replicas(replicas, self.replicas, connected));
+        }
+        Ok(())
     }
 }
 
-/// The wait for replicas at the end of a write. It covers everything that was written over the connection before.
+/// Who had it when the wait was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Had {
+    own_disk: bool,
+    replicas: u64,
+}
+
+impl Had {
+    /// Reads the reply to `WAIT`, which knows nothing of disks, or to `WAITAOF`.
+    fn read(reply: Value) -> Result<Self, Failure> {
+        let strange = |_| Failure::strange_answer();
+        if let Value::Array(_) = reply {
+            let (own, replicas): (u64, u64) = from_redis_value(reply).map_err(strange)?;
+            return Ok(Self { own_disk: own > 0, replicas });
+        }
+        Ok(Self { own_disk: false, replicas: from_redis_value(reply).map_err(strange)? })
+    }
+}
+
+/// The wait at the end of a write, for replicas or disks. It covers everything that was written over the connection before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
-    pub(crate) replicas: Replicas,
+    pub(crate) copies: Copies,
     /// When the time of the request is over.
     pub(crate) until: Instant,
 }
 
 impl Wait {
-    /// One wait for several requests: it ends in time for the one that has the least time left.
+    /// One wait for several requests: as long as that of the one that has the most time left. Who has less gives up alone, and takes
+    /// no time from the others.
     pub(crate) fn for_all(waits: impl Iterator<Item = Self>) -> Option<Self> {
-        waits.min_by_key(|wait| wait.until)
+        waits.max_by_key(|wait| wait.until)
     }
 
     /// The command, which has to be sent at once, since it names the time that is left.
@@ -61,9 +140,7 @@ impl Wait {
         let left = self.until.saturating_duration_since(Instant::now());
         let part = left / PART;
         let limit = (left - part).saturating_sub(LATENESS).max(part).max(WAIT_MIN);
-        let mut command = redis::cmd("WAIT");
-        command.arg(self.replicas.get()).arg(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-        command
+        self.copies.command(limit)
     }
 }
 
@@ -78,16 +155,12 @@ pub(crate) fn with_wait(own: RedisResult<Value>, waited: &RedisResult<Value>) ->
     Ok(Value::Array(vec![own, waited]))
 }
 
-/// Takes such a reply apart: its own part, and how many replicas acknowledged it, or why that is not known.
-pub(crate) fn without_wait(server: &str, reply: Value) -> Result<(Value, Result<u64, Failure>), Failure> {
+/// Takes such a reply apart: its own part, and who had it, or why that is not known.
+pub(crate) fn without_wait(server: &str, reply: Value) -> Result<(Value, Result<Had, Failure>), Failure> {
     let both: Vec<Value> = from_redis_value(reply).map_err(|_| Failure::strange_answer())?;
     let [own, waited] = <[Value; 2]>::try_from(both).map_err(|_| Failure::strange_answer())?;
-    let acknowledged = if let Value::SimpleString(told) = &waited {
-        Err(refused(server, told))
-    } else {
-        from_redis_value(waited).map_err(|_| Failure::strange_answer())
-    };
-    Ok((own, acknowledged))
+    let had = if let Value::SimpleString(told) = &waited { Err(refused(server, told)) } else { Had::read(waited) };
+    Ok((own, had))
 }
 
 /// The server refused to wait, after it had served the request.
@@ -104,8 +177,12 @@ mod tests {
 
     use super::*;
 
+    fn copies(replicas: &str, fsync: Option<Fsync>) -> Copies {
+        Copies::of(Some(Replicas::parse(replicas).unwrap()), fsync).unwrap()
+    }
+
     fn wait(left: Duration) -> Wait {
-        Wait { replicas: Replicas::parse("2").unwrap(), until: Instant::now() + left }
+        Wait { copies: copies("2", None), until: Instant::now() + left }
     }
 
     fn limit(wait: Wait) -> u64 {
@@ -115,10 +192,10 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_in_time_for_the_request_that_has_the_least_left() {
+    fn a_wait_leaves_a_part_of_the_time_of_the_request_that_has_the_most() {
         let waits = [5000, 1000, 3000].map(|millis| wait(Duration::from_millis(millis)));
         let limit_of_all = limit(Wait::for_all(waits.into_iter()).unwrap());
-        assert!((400..=650).contains(&limit_of_all), "{limit_of_all}");
+        assert!((2000..=3650).contains(&limit_of_all), "{limit_of_all}");
         assert_eq!(limit(wait(Duration::ZERO)), 1, "it would wait forever");
         assert!(Wait::for_all(std::iter::empty()).is_none());
     }
@@ -143,8 +220,43 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_on_disk_does_not_count() {
+        let command = |copies: Copies| {
+            let packed = copies.command(Duration::from_millis(650)).get_packed_command();
+            String::from_utf8(packed).unwrap().split("\r\n").skip(2).step_by(2).collect::<Vec<_>>().join(" ")
+        };
+        let alone = Copies::of(None, Some(Fsync::Wait)).unwrap();
+        let both = copies("2", Some(Fsync::Wait));
+        assert_eq!(command(copies("2", None)), "WAIT 2 650");
+        assert_eq!((command(alone), command(both)), ("WAITAOF 1 0 650".to_owned(), "WAITAOF 1 2 650".to_owned()));
+        assert_eq!(Copies::of(None, None), None);
+        let told = |copies: Copies, own: i64, replicas: i64| {
+            let had = Had::read(Value::Array(vec![Value::Int(own), Value::Int(replicas)])).ok().unwrap();
+            copies.check(had, 2).err().map(|failure| failure.into_error(Operation::Acquire))
+        };
+        for (copies, own, replicas, words) in [
+            (alone, 1, 0, None),
+            (alone, 0, 2, Some("not written it to disk in time")),
+            (both, 1, 2, None),
+            (both, 1, 1, Some("1 of 2 replicas")),
+            (both, 0, 2, Some("not written it to disk in time")),
+        ] {
+            let error = told(copies, own, replicas);
+            assert_eq!(error.is_some(), words.is_some(), "{copies:?} {own} {replicas}");
+            if let Some(error) = error {
+                assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::Unknown), "{error}");
+                assert!(words.is_some_and(|words| error.to_string().contains(words)), "{error}");
+            }
+        }
+        for strange in [Value::Nil, Value::Array(vec![Value::Int(1)]), Value::SimpleString("OK".to_owned())] {
+            assert!(Had::read(strange).is_err());
+        }
+        assert!(Fsync::parse("always").unwrap_err().to_string().contains("write wait"));
+    }
+
+    #[test]
     fn what_is_no_number_of_replicas_is_refused() {
-        assert_eq!(Replicas::parse("3").unwrap().get(), 3);
+        assert_eq!(copies("3", None).replicas(), 3);
         for text in ["0", "-1", "all", "", "99999"] {
             assert!(Replicas::parse(text).unwrap_err().to_string().contains("such as 1"), "{text}");
         }

@@ -102,6 +102,7 @@ mod tests {
 
     use super::*;
     use crate::failover::Failover;
+    use crate::keys::Layout;
     use crate::script::Counting;
     use crate::server_info::{Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
@@ -114,12 +115,19 @@ mod tests {
         replicas: 0,
         counting: Counting::Stored,
         failover: Failover::UNHEEDED,
+        slots: None,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
-        let wire =
-            Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
+        let wire = Wire {
+            prefix: Prefix::default(),
+            layout: Layout::OneServer,
+            server: "redis://h".into(),
+            store: None,
+            channel: None,
+            copies: None,
+        };
         question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
     }
 

@@ -1,9 +1,9 @@
 //! What Redis runs: one script for each verb, atomic by nature. The texts are in `scripts/`, the contract in
 //! `docs/wire.md`.
 //!
-//! Rules of all scripts: every key is declared, except that scripts for many derive the keys of waiters and numbers from
-//! that of the queue, and that those of holders and leases are derived where most requests do not need them (which works because
-//! only standalone servers run them); the type of the lock's key is checked before anything is written; the
+//! Rules of all scripts: every key is declared, except that some are derived where most requests do not need them, or where many locks
+//! are served: those of a lock from its queue or waiters, and those that locks share from the counter, so that they are in the same hash
+//! slot of a cluster; the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
 //! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run.
@@ -186,16 +186,16 @@ pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "dwell
 /// Answers the numbers of those that are lost, from 1.
 pub(crate) static RENEW: Script = Script::new(text!("renew"));
 
-/// Renews leases, some of which may share their locks. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, or
+/// Renews leases, some of which may share their locks. Keys: locks, then what their waiters ask for. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, or
 /// `lh2:OWNER:LOW:HIGH:` for one that may share; ttl (ms). Answers for each: 0 if it is lost, 1 if not, 2 if others are known to
 /// wait.
 pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "living", "renew_any"));
 
-/// Checks a lease that may share its lock. Keys: lock. Arguments: owner, `LOW:HIGH:`. Answers 1 or 0, or the value of a lock
+/// Checks a lease that may share its lock. Keys: lock, waiters. Arguments: owner, `LOW:HIGH:`. Answers 1 or 0, or the value of a lock
 /// that is held exclusively.
 pub(crate) static FENCE: Script = Script::new(text!("clock", "members", "living", "fence"));
 
-/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, whose waiters are not counted. Answers
+/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, of which only the first three values are answered. Answers
 /// three values for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live. Then limit and
 /// width of each of the first waiters, if any of them shares. Then, if the lock is shared, its limit, how many leases there
 /// are, and for the first of them value, time left (ms) and slots.
@@ -215,7 +215,12 @@ pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 /// Answers 1 if the marker was of another incarnation.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// Ends a dwell. Keys: dwell. Answers its `PTTL`.
+/// The same for one hash slot of a cluster, long after the greeting. Arguments: the run; the longest ttl of this client, and how
+/// much longer a dwell lasts (ms).
+pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot", "verify"));
+
+/// Ends the dwell that was marked. Keys: dwell, marker. Arguments: the mark, and the incarnation in which it was made. Answers the
+/// dwell's `PTTL`, or -3 if it is another dwell.
 pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
 
 /// The scripts that our connections load on connecting: what they most likely need.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use lock_core::{Effect, ErrorKind};
-use redis::{Client, Connection, ConnectionAddr, ConnectionInfo, ErrorKind as RedisKind, ProtocolVersion, RedisError};
+use redis::{Connection, ConnectionAddr, ConnectionInfo, ErrorKind as RedisKind, RedisError};
 
 use crate::classify::classify;
-use crate::connect::{bound, connecting, speaking, tuned};
+use crate::connect::{bound, connecting, for_one_question};
 use crate::failure::Failure;
 use crate::span::Span;
 
@@ -15,15 +15,28 @@ use crate::span::Span;
 pub(crate) struct Named {
     /// Rises with each fail-over.
     pub(crate) epoch: u64,
+    /// The run of the server, if the sentinel knows it.
+    pub(crate) run_id: Option<String>,
     pub(crate) host: String,
     pub(crate) port: u16,
+}
+
+impl Named {
+    /// Whether the primary has moved since the last time it was named, in the same epoch or an earlier one.
+    ///
+    /// Sentinels may know one server by several addresses, such as a name and a number. Within an epoch, sentinels do not move the
+    /// primary, but an operator may.
+    pub(crate) fn has_moved_since(&self, last: &Self) -> bool {
+        let is_same_run = self.run_id.is_some() && self.run_id == last.run_id;
+        self.epoch > last.epoch || ((&self.host, self.port) != (&last.host, last.port) && !is_same_run)
+    }
 }
 
 /// Asks a sentinel for the primary of this name.
 pub(crate) fn ask(node: &ConnectionInfo, master: &str, span: Span) -> Result<Named, Failure> {
     let shown = shown(node);
     let failed = |error| refused(&shown, span, &error);
-    let mut sentinel = connect(node, span).map_err(failed)?;
+    let mut sentinel = for_one_question(node, span).map_err(failed)?;
     // In this order. While a sentinel carries out a fail-over, it has the new epoch before the new address, and must not
     // be understood to name the old primary in the new epoch.
     let about = redis::cmd("SENTINEL").arg("MASTER").arg(master).query::<HashMap<String, String>>(&mut sentinel);
@@ -31,20 +44,14 @@ pub(crate) fn ask(node: &ConnectionInfo, master: &str, span: Span) -> Result<Nam
         true => unknown_master(&shown, master, &mut sentinel),
         false => failed(error),
     })?;
+    // Each command has the time that is left.
+    bound(&sentinel, span.left()).map_err(failed)?;
     let address = redis::cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(master).query(&mut sentinel);
     let address: Option<(String, u16)> = address.map_err(failed)?;
     let (host, port) = address.ok_or_else(|| unknown_master(&shown, master, &mut sentinel))?;
     let epoch = about.get("config-epoch").and_then(|epoch| epoch.parse().ok());
-    Ok(Named { epoch: epoch.ok_or_else(Failure::strange_answer)?, host, port })
-}
-
-/// Opens a connection, and bounds its waits.
-pub(crate) fn connect(node: &ConnectionInfo, span: Span) -> Result<Connection, RedisError> {
-    let client = speaking(&tuned(&Client::open(node.clone())?)?, ProtocolVersion::RESP2)?;
-    // Connecting may wait twice, as for a server.
-    let connection = client.get_connection_with_timeout(span.left() / 2)?;
-    bound(&connection, span.left())?;
-    Ok(connection)
+    let run_id = about.get("runid").filter(|run_id| !run_id.is_empty()).cloned();
+    Ok(Named { epoch: epoch.ok_or_else(Failure::strange_answer)?, run_id, host, port })
 }
 
 /// A sentinel as it is shown to users.

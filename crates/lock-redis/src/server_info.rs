@@ -1,7 +1,13 @@
 //! What a client knows about the server at the other end of a connection.
 
+use std::sync::Arc;
+
+use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind};
+
 use crate::failover::Failover;
+use crate::hash_slot::HashSlot;
 use crate::script::Counting;
+use crate::verified::Verified;
 
 /// Whether a server belongs to a quorum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub(crate) struct ServerInfo {
     pub(crate) counting: Counting,
     /// What this client does if the server may have forgotten leases.
     pub(crate) failover: Failover,
+    /// The hash slots that were verified, if it is a primary of a cluster.
+    pub(crate) slots: Option<Arc<Verified>>,
 }
 
 impl ServerInfo {
@@ -42,7 +50,26 @@ impl ServerInfo {
         replicas: 0,
         counting: Counting::Clock,
         failover: Failover::UNHEEDED,
+        slots: None,
     };
+
+    /// The hash slot, if its counter has to be verified first.
+    pub(crate) fn unverified(&self, slot: Option<HashSlot>) -> Option<HashSlot> {
+        slot.filter(|slot| self.slots.as_ref().is_some_and(|verified| !verified.has(*slot)))
+    }
+
+    /// The counter of this hash slot was verified.
+    pub(crate) fn verified(&self, slot: HashSlot) {
+        self.slots.iter().for_each(|verified| verified.add(slot));
+    }
+
+    /// Forgets what was verified if a reply shows that a hash slot has left the server.
+    pub(crate) fn judge<T>(&self, reply: &RedisResult<T>) {
+        let left = |error: &RedisError| matches!(error.kind(), ErrorKind::Server(ServerErrorKind::Moved));
+        if let (Some(verified), true) = (&self.slots, reply.as_ref().is_err_and(left)) {
+            verified.clear();
+        }
+    }
 
     /// What a counter is verified for: one history of one run.
     pub(crate) fn incarnation(&self) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
-use redis::{Cmd, Connection, ProtocolVersion, RedisError, RedisResult, Value};
+use redis::{Cmd, Connection, ConnectionLike, ProtocolVersion, RedisError, RedisResult, Value};
 
 use crate::classify::classify;
 use crate::connect::{bound, connecting, server_of, speaking, tuned};
@@ -66,6 +66,15 @@ impl Socket {
     pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
         self.bound(span)?;
         let reply = command.query(&mut self.connection);
+        self.judged(reply)
+    }
+
+    /// Asks a server that does not own the keys yet.
+    pub(crate) fn ask_moving(&mut self, call: &Call, span: Span) -> RedisResult<Value> {
+        self.bound(span)?;
+        let all = call.pipeline();
+        let replies = self.connection.req_packed_commands(&all.get_packed_pipeline(), 0, all.len());
+        let reply = replies.and_then(|replies| call.reply_of(replies));
         self.judged(reply)
     }
 

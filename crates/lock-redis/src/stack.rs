@@ -18,7 +18,7 @@ use crate::slots::{self, Outcome, Slots};
 use crate::socket::{Socket, connect};
 use crate::span::Span;
 use crate::target::Target;
-use crate::wire::Call;
+use crate::wire::{Call, Ownership};
 
 /// How many connections the threads of a client have together. Requests that find all of them in use wait for the next
 /// one that is free, and are sent over it together. Chosen: a request waits for about an eighth of a round trip, and a
@@ -64,6 +64,9 @@ pub(crate) struct Heard {
 
 /// Makes the command for a server.
 pub(crate) type Asks<'a> = dyn Fn(&ServerInfo) -> Result<Call, Failure> + 'a;
+
+/// Makes several commands for a server.
+pub(crate) type AsksEach<'a> = dyn Fn(&ServerInfo) -> Result<Vec<Call>, Failure> + 'a;
 
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
@@ -132,13 +135,37 @@ impl Stack {
         }
     }
 
+    /// Sends several commands in one write. `None` if all connections are in use.
+    pub(crate) fn ask_each(&self, asks: &AsksEach<'_>, span: Span) -> Option<Result<Vec<Heard>, Failure>> {
+        let slot = self.sockets.slots.take()?;
+        Some(self.lead_each(slot, asks, span))
+    }
+
+    fn lead_each(&self, mut slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
+        let mut socket = self.connected(slot.connection(), span)?;
+        let server_info = Arc::clone(&socket.server_info);
+        let calls = match asks(&server_info) {
+            Ok(calls) => calls,
+            Err(failure) => {
+                self.put_back(slot, socket);
+                return Err(failure);
+            }
+        };
+        let replies = socket.ask_all(calls, span);
+        let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
+        self.keep(if is_dropped { Fate::Drop } else { Fate::Keep }, slot, socket);
+        Ok(replies.into_iter().map(|reply| Heard { reply, server_info: Arc::clone(&server_info) }).collect())
+    }
+
     fn wait(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
         let known = self.known().clone();
         let request = known.map(|server_info| {
             let call = asks(&server_info)?;
             Ok(Request { call, server_info, until: span.until })
         });
-        match self.sockets.slots.wait(request.transpose()?, span.until) {
+        // One to a server that does not own the keys yet goes alone.
+        let request = request.transpose()?.filter(|request| request.call.ownership == Ownership::Owned);
+        match self.sockets.slots.wait(request, span.until) {
             Outcome::Answered(heard) => Ok(heard),
             Outcome::Leads(slot) if !span.left().is_zero() => self.lead(slot, asks, span),
             Outcome::Leads(_) | Outcome::NotSent => Err(Failure::no_connection(&self.target.shown(), span.within)),
@@ -157,6 +184,11 @@ impl Stack {
                 return Err(failure);
             }
         };
+        if call.ownership == Ownership::Moving {
+            let reply = socket.ask_moving(&call, span);
+            self.keep(fate(&reply), slot, socket);
+            return Ok(Heard { reply, server_info });
+        }
         let fits = |request: &Request| Arc::ptr_eq(&request.server_info, &server_info) && span.covers(request.until);
         let others = slot.take_others(TOGETHER_MAX - 1, |request| request.as_ref().is_some_and(fits));
         let (reply, fate) = if others.is_empty() && call.wait.is_none() {
@@ -167,11 +199,15 @@ impl Stack {
             let others = others.into_iter().flatten().map(|other| other.call);
             ask_together(&mut slot, &mut socket, [call].into_iter().chain(others).collect(), span)
         };
+        self.keep(fate, slot, socket);
+        Ok(Heard { reply, server_info })
+    }
+
+    fn keep(&self, fate: Fate, slot: Slot<'_>, socket: Box<Socket>) {
         match fate {
             Fate::Keep => self.put_back(slot, socket),
             Fate::Drop => self.clear(),
         }
-        Ok(Heard { reply, server_info })
     }
 
     /// The idle connection if it is still good, or a new one.

@@ -10,10 +10,13 @@ use redis::Client;
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, server_of};
+use crate::deployment::Deployment;
 use crate::failure::Failure;
 use crate::primary::{Follower, Place, Primary};
 use crate::span::Span;
 use crate::watch;
+
+const ONE_SERVER: &str = "give the URL of one server";
 
 /// How long to wait before the sentinels are asked again for a primary that can be used.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
@@ -53,6 +56,31 @@ pub(crate) fn is_current(place: Option<&Place>) -> bool {
     place.is_none_or(Place::is_current)
 }
 
+/// Why no attempt to connect succeeded, as the last one said that had enough time: one without fails for that alone.
+pub(crate) struct Why {
+    enough: Duration,
+    failure: Option<Failure>,
+}
+
+impl Why {
+    /// For attempts that have this time together.
+    pub(crate) fn within(span: Span) -> Self {
+        Self { enough: span.left() / 2, failure: None }
+    }
+
+    /// An attempt failed that began when this much time was left.
+    pub(crate) fn told(&mut self, left: Duration, failure: Failure) {
+        if self.failure.is_none() || left >= self.enough {
+            self.failure = Some(failure);
+        }
+    }
+
+    /// What to say when the time is over.
+    pub(crate) fn failure(self, server: &str, span: Span) -> Failure {
+        self.failure.unwrap_or_else(|| Failure::no_connection(server, span.within))
+    }
+}
+
 impl Target {
     /// To one server.
     pub(crate) fn fixed(client: Client) -> Self {
@@ -61,10 +89,14 @@ impl Target {
 
     /// What a configuration names. Nothing is connected yet.
     pub(crate) fn of(config: &RedisConfig) -> Result<Self, Failure> {
-        let Some(sentinels) = config.sentinels() else {
-            let client = Client::open(config.server().clone());
-            let failed = |error| classify(connecting(config.shown_url(), CONNECT_WITHIN), &error);
-            return client.map(Self::fixed).map_err(failed);
+        let sentinels = match config.deployment() {
+            Deployment::OneServer => {
+                let client = Client::open(config.server().clone());
+                let failed = |error| classify(connecting(config.shown_url(), CONNECT_WITHIN), &error);
+                return client.map(Self::fixed).map_err(failed);
+            }
+            Deployment::Sentinels(sentinels) => sentinels,
+            Deployment::Cluster(_) => return Err(several(config)),
         };
         let mut nodes: Vec<_> = sentinels.nodes.iter().map(|node| node.addr().to_string()).collect();
         nodes.sort();
@@ -76,13 +108,20 @@ impl Target {
         Ok(Self::Named(Arc::new(by_name)))
     }
 
-    /// Refuses a configuration of sentinels, for what has to stay with one server: a node of a quorum, or a pool.
+    /// Refuses a configuration of sentinels or of a cluster, for what has to stay with one server: a node of a quorum, or a pool.
     pub(crate) fn of_one_server(config: &RedisConfig) -> Result<Self, Failure> {
-        if config.sentinels().is_some() {
+        if let Deployment::Sentinels(_) = config.deployment() {
             let message = format!("{} leads to another server after a fail-over", config.shown_url());
-            return Err(Failure::new(ErrorKind::Config, Effect::None, message).remedy("give the URL of one server"));
+            return Err(Failure::new(ErrorKind::Config, Effect::None, message).remedy(ONE_SERVER));
         }
         Self::of(config)
+    }
+
+    /// The server of a pool, whose connections nobody verifies.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn of_a_pool(config: &RedisConfig) -> Result<Self, Failure> {
+        let target = Self::of_one_server(config)?;
+        config.failover().check_pooled().map(|()| target)
     }
 
     /// The server as it is shown to users.
@@ -139,20 +178,62 @@ impl Target {
         mut connect: impl FnMut(&Route, Span) -> Result<C, Failure>,
     ) -> Result<C, Failure> {
         let span = span.at_most(CONNECT_WITHIN);
+        let mut why = Why::within(span);
         loop {
+            let left = span.left();
             let outcome = self.route(span).and_then(|route| {
                 let connection = connect(&route, span)?;
                 if route.is_current() { Ok(connection) } else { Err(Failure::moved()) }
             });
+            self.check(outcome.as_ref().err());
             match outcome {
-                Err(failure) if self.may_try_again(&failure) && span.left() > PAUSE => thread::sleep(PAUSE),
+                Err(failure) if self.may_try_again(&failure) => why.told(left, failure),
                 outcome => return outcome,
             }
+            if span.left() <= PAUSE {
+                return Err(why.failure(&self.shown(), span));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// After a failure for which the primary may have moved, has all sentinels asked whether it has. Does not wait for that.
+    pub(crate) fn check(&self, failure: Option<&Failure>) {
+        if let (Self::Named(by_name), Some(failure)) = (self, failure)
+            && failure.may_be_of_an_old_primary()
+        {
+            watch::ask_all(&by_name.primary);
         }
     }
 
     /// Whether another server, or the same one a moment later, may not fail like that.
     pub(crate) fn may_try_again(&self, failure: &Failure) -> bool {
         matches!(self, Self::Named(_)) && failure.may_pass()
+    }
+}
+
+fn several(config: &RedisConfig) -> Failure {
+    let message = format!("{} leads to a cluster, which has several servers", config.shown_url());
+    Failure::new(ErrorKind::Config, Effect::None, message).remedy(ONE_SERVER)
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::Operation;
+
+    use super::*;
+
+    #[test]
+    fn what_needs_one_server_refuses_a_deployment_of_several() {
+        for (url, told) in [
+            ("redis+cluster://h1,h2", "redis+cluster://h1,h2 leads to a cluster"),
+            ("redis+sentinel://h1/m", "redis+sentinel://h1/m leads to another server after a fail-over"),
+        ] {
+            let config = RedisConfig::from_url(url).unwrap();
+            let Err(failure) = Target::of_one_server(&config) else { panic!("{url} is not refused") };
+            let error = failure.into_error(Operation::Connect);
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Config, Effect::None), "{error}");
+            assert!(error.to_string().contains(told), "{error}");
+        }
     }
 }

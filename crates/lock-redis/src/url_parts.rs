@@ -1,6 +1,6 @@
 //! The parts of a Redis URL: what is wrong with them, in our own words, and what may be shown of them.
 
-use std::time::Duration;
+use std::borrow::Cow;
 
 use lock_core::Invalid;
 use redis::ProtocolVersion;
@@ -15,7 +15,8 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
-const SCHEMES: &str = "use redis://, rediss://, redis+unix://, unix://, redis+sentinel:// or rediss+sentinel://";
+const SCHEMES: &str = "use redis://, rediss://, redis+unix://, unix://, redis+sentinel://, rediss+sentinel://, \
+                       redis+cluster:// or rediss+cluster://";
 
 /// Refuses what this build cannot connect to.
 pub(crate) fn check_scheme(url: &Url, shown: &str) -> Result<(), Invalid> {
@@ -54,7 +55,37 @@ pub(crate) fn check_parts(url: &Url, shown: &str) -> Result<(), Invalid> {
     }
 }
 
-pub(crate) fn unreadable(url: &str, error: ParseError) -> Invalid {
+/// Takes the URL of one server apart.
+///
+/// # Errors
+/// `Invalid` for what is no URL, and for one with several hosts.
+pub(crate) fn one_server(url: &str) -> Result<Url, Invalid> {
+    check_hosts(url)?;
+    Url::parse(url).map_err(|error| unreadable(url, error))
+}
+
+fn check_hosts(url: &str) -> Result<(), Invalid> {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    if !hosts.contains(',') {
+        return Ok(());
+    }
+    let remedy = "write redis+sentinel://HOST,HOST,HOST/NAME for sentinels, redis+cluster://HOST,HOST for a cluster, or \
+                  redlock://HOST,HOST,HOST for independent servers";
+    Err(refuse(&hidden(url), "it names several hosts, and this is the URL of one server", remedy))
+}
+
+/// The URL of a Valkey, with or without sentinels or a cluster, as that of a Redis.
+pub(crate) fn named_redis(url: &str) -> Cow<'_, str> {
+    let name = "valkey";
+    match url.split_at_checked(name.len()) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(name) => format!("redis{rest}").into(),
+        Some(_) | None => url.into(),
+    }
+}
+
+fn unreadable(url: &str, error: ParseError) -> Invalid {
     if error == ParseError::EmptyHost {
         return no_host(&hidden(url));
     }
@@ -92,18 +123,6 @@ pub(crate) fn eviction(wanted: Option<&str>) -> Result<Eviction, Invalid> {
             "the only value is allow",
             "write allow, or omit the option to be warned",
         )),
-    }
-}
-
-pub(crate) fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
-    match timeout {
-        Some(Duration::ZERO) => Err(Invalid::new(
-            "op_timeout",
-            "0s",
-            "it is shorter than any request takes",
-            "use a longer time, such as 500ms",
-        )),
-        other => Ok(other),
     }
 }
 

@@ -11,11 +11,12 @@ use redis::Value;
 use crate::channel::Channel;
 use crate::failover::OnFailover;
 use crate::failure::Failure;
+use crate::keys::Key;
 use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
 use crate::seen::Seen;
-use crate::value::{Key, Keys, Stored, limit_of, of_owner, of_tokens, slots, token};
+use crate::value::{Stored, limit_of, of_owner, of_tokens, slots, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
@@ -36,33 +37,35 @@ impl Question for &Claim {
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         server_info.failover.check(self.terms.ttl)?;
-        let keys = Keys::of(&wire.prefix, &self.name);
+        let keys = wire.keys(&self.name);
         let channel = match (self.queueing, &wire.channel) {
             (Queueing::Unwanted, _) => "",
             (Queueing::Wanted, Some(channel)) => channel.address(),
             (Queueing::Wanted, None) => Channel::NONE,
         };
+        let scope = keys.scope();
         let asked = |script: &'static Drawing, keys: &[Key<'_>]| {
-            Call::script(script.counting(server_info.counting), keys)
+            Call::counting(script.counting(server_info.counting), scope, keys)
                 .arg(self.floor.map_or(0, FencingToken::get))
                 .arg(to_millis(server_info.failover.dwell()))
                 .arg(of_owner(self.owner))
                 .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()))
         };
         let (mode, tombstone) = (self.terms.mode, keys.tombstone(self.owner));
-        let [dwell, lock, queue, waiters] = [server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters()];
+        let dwell = server_info.failover.key(scope);
+        let [counter, lock, queue, waiters] = [keys.counter(), keys.lock(), keys.queue(), keys.waiters()];
         Ok(match self.replaces {
             Some(old) => {
-                let keys = [Key::Counter, dwell, lock, tombstone, queue, waiters, keys.tombstone(old)];
+                let keys = [counter, dwell, lock, tombstone, queue, waiters, keys.tombstone(old)];
                 let life = tombstone_life(self.terms);
                 asked(&script::REPLACE, &keys).arg(limit_of(mode)).arg(of_owner(old)).arg(life)
             }
             None if mode == Mode::Exclusive => {
-                asked(&script::ACQUIRE, &[Key::Counter, dwell, lock, tombstone, queue, waiters, keys.numbers()])
+                asked(&script::ACQUIRE, &[counter, dwell, lock, tombstone, queue, waiters, keys.numbers()])
             }
             None => {
                 let [numbers, holders, leases, limits] = [keys.numbers(), keys.holders(), keys.leases(), keys.limits()];
-                let all = [Key::Counter, dwell, lock, tombstone, queue, waiters, numbers, holders, leases, limits];
+                let all = [counter, dwell, lock, tombstone, queue, waiters, numbers, holders, leases, limits];
                 let call = asked(&script::SHARE, &all).arg(limit_of(mode));
                 match self.fairness {
                     Fairness::Fair => call,
@@ -176,15 +179,16 @@ impl Question for &ReleaseRequest {
     }
 
     fn call(&self, Line { wire, server_info, first }: Line<'_>) -> Result<Call, Failure> {
-        let keys = Keys::of(&wire.prefix, &self.name);
+        let keys = wire.keys(&self.name);
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
         let script = script.counting(server_info.counting);
-        let [dwell, lock, queue, waiters] = [server_info.failover.key(), keys.lock(), keys.queue(), keys.waiters()];
+        let dwell = server_info.failover.key(keys.scope());
+        let [counter, lock, queue, waiters] = [keys.counter(), keys.lock(), keys.queue(), keys.waiters()];
         let call = match self.certainty {
-            Certainty::Answered => Call::script(script, &[Key::Counter, dwell, lock, queue, waiters]),
+            Certainty::Answered => Call::counting(script, keys.scope(), &[counter, dwell, lock, queue, waiters]),
             Certainty::Unknown => {
                 let tombstone = keys.tombstone(self.owner);
-                Call::script(script, &[Key::Counter, dwell, lock, queue, waiters, tombstone]).alone()
+                Call::counting(script, keys.scope(), &[counter, dwell, lock, queue, waiters, tombstone]).alone()
             }
         };
         // The first attempt may have handed the lock over, at a server whose data is lost.
@@ -227,8 +231,10 @@ impl Question for &Lease {
         if self.terms.mode == Mode::Exclusive {
             return Ok(look_at_holder(wire, &self.name));
         }
-        let lock = Keys::of(&wire.prefix, &self.name).lock();
-        Ok(Call::script(&script::FENCE, &[lock]).arg(self.owner.to_wire().to_string()).arg(of_tokens(self.tokens)))
+        let keys = wire.keys(&self.name);
+        Ok(Call::script(&script::FENCE, &[keys.lock(), keys.waiters()])
+            .arg(self.owner.to_wire().to_string())
+            .arg(of_tokens(self.tokens)))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Fenced, Failure> {
@@ -265,17 +271,25 @@ mod tests {
 
     use super::*;
     use crate::failover::Failover;
+    use crate::keys::Layout;
     use crate::script::Counting;
     use crate::server_info::{Membership, ServerInfo};
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
-        let wire =
-            Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
+        let wire = Wire {
+            prefix: Prefix::default(),
+            layout: Layout::OneServer,
+            server: "redis://h".into(),
+            store: None,
+            channel: None,
+            copies: None,
+        };
         let (run_id, replid) = (String::new(), String::new());
         let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
         let failover = Failover::UNHEEDED;
-        let server_info = ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting, failover };
+        let server_info =
+            ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting, failover, slots: None };
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 
@@ -284,8 +298,14 @@ mod tests {
     fn a_release_that_is_sent_again_proves_nothing() {
         let failover = Failover::by_default(OnFailover::Dwell);
         let server_info = ServerInfo { failover, ..ServerInfo::UNKNOWN.clone() };
-        let wire =
-            Wire { prefix: Prefix::default(), server: "redis://h".into(), store: None, channel: None, replicas: None };
+        let wire = Wire {
+            prefix: Prefix::default(),
+            layout: Layout::OneServer,
+            server: "redis://h".into(),
+            store: None,
+            channel: None,
+            copies: None,
+        };
         let broke = Failure::no_answer("redis://h", Duration::ZERO);
         let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
         let (certainty, evidence) = (Certainty::Answered, Evidence::ValidHold);

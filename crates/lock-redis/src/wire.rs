@@ -4,45 +4,77 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
-#[cfg(any(feature = "async", feature = "r2d2"))]
-use redis::Pipeline;
-use redis::{Arg, Cmd, FromRedisValue, RedisResult, ToRedisArgs, Value, from_redis_value};
+use redis::{Arg, Cmd, FromRedisValue, Pipeline, RedisResult, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
 use crate::failure::{Failure, Scene, Stage};
-use crate::replicas::{Replicas, Wait, with_wait};
+use crate::hash_slot::HashSlot;
+use crate::keys::{Keys, Layout, Scope};
+use crate::replicas::{Copies, Wait, with_wait};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
 use crate::target::Target;
 
-/// How many leases one renewal script takes at most, so that other clients wait for it no longer than a fraction of a
+/// How many leases one script renews, or locks it looks at, at most, so that other clients wait for it no longer than a fraction of a
 /// millisecond.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
+
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
+    pub(crate) layout: Layout,
     /// The server as it is shown to users.
     pub(crate) server: String,
     /// The server with its database; `None` if only the connections know it.
     pub(crate) store: Option<String>,
     /// Where waiters are notified of their grants; `None` if they have to poll.
     pub(crate) channel: Option<Arc<Channel>>,
-    /// How many replicas have to acknowledge each grant and each renewal.
-    pub(crate) replicas: Option<Replicas>,
+    /// Who must have each grant and each renewal before it counts, if not the server alone.
+    pub(crate) copies: Option<Copies>,
 }
 
 impl Wire {
     /// To a server, over connections that are made here.
     pub(crate) fn own(target: &Target, channel: Option<Arc<Channel>>) -> Self {
         let (server, store) = (target.shown(), Some(target.store()));
-        Self { prefix: Prefix::default(), server, store, channel, replicas: None }
+        let (prefix, layout) = (Prefix::default(), Layout::OneServer);
+        Self { prefix, layout, server, store, channel, copies: None }
+    }
+
+    /// To a cluster as a whole. Its primaries have a wire each.
+    pub(crate) fn of_cluster(server: String, store: String, prefix: Prefix, copies: Option<Copies>) -> Self {
+        Self { prefix, layout: Layout::Cluster, server, store: Some(store), channel: None, copies }
     }
 
     /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2"))]
     pub(crate) fn handed_in() -> Self {
-        Self { prefix: Prefix::default(), server: "the server".to_owned(), store: None, channel: None, replicas: None }
+        let (prefix, layout, server) = (Prefix::default(), Layout::OneServer, "the server".to_owned());
+        Self { prefix, layout, server, store: None, channel: None, copies: None }
+    }
+
+    /// To a primary of a cluster, which keeps the locks in its hash slots.
+    pub(crate) fn clustered(self) -> Self {
+        Self { layout: Layout::Cluster, ..self }
+    }
+
+    /// The keys of a lock.
+    pub(crate) fn keys<'a>(&'a self, name: &'a LockName) -> Keys<'a> {
+        Keys::of(self.layout, &self.prefix, name)
+    }
+
+    /// Which part of a cluster keeps a lock. Every name has a hash slot, whatever braces it contains.
+    pub(crate) fn hash_slot(&self, name: &LockName) -> HashSlot {
+        HashSlot::of(self.prefix.key(name.as_str()).as_bytes())
+    }
+
+    /// How many locks one script looks at or renews at most. Those in different hash slots of a cluster need one each.
+    pub(crate) fn locks_per_script(&self) -> usize {
+        match self.layout {
+            Layout::OneServer => LEASES_PER_SCRIPT,
+            Layout::Cluster => 1,
+        }
     }
 
     /// Where the server keeps a lock.
@@ -58,12 +90,12 @@ impl Wire {
         self
     }
 
-    /// Grants and renewals count once so many replicas have acknowledged them.
-    pub(crate) fn with_replicas(self, replicas: Option<Replicas>) -> Self {
-        if let (Some(channel), Some(_)) = (&self.channel, replicas) {
+    /// Grants and renewals count once these have them.
+    pub(crate) fn with_copies(self, copies: Option<Copies>) -> Self {
+        if let (Some(channel), Some(_)) = (&self.channel, copies) {
             channel.pushes_need_an_answer();
         }
-        Self { replicas, ..self }
+        Self { copies, ..self }
     }
 
     /// The same for a connection on which nobody waits.
@@ -102,23 +134,50 @@ pub(crate) struct Call {
     pub(crate) many: Option<&'static Many>,
     /// What its answer waits for besides.
     pub(crate) wait: Option<Wait>,
+    /// The hash slot of a cluster whose counter has to be verified before.
+    pub(crate) slot: Option<HashSlot>,
+    /// Whether the server owns the keys.
+    pub(crate) ownership: Ownership,
+}
+
+/// Whether a server owns the keys of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ownership {
+    Owned,
+    /// Their hash slot is moving there, and the server runs the command only if it is asked to.
+    Moving,
 }
 
 impl Call {
     pub(crate) fn plain(command: Cmd) -> Self {
-        Self { command, script: None, many: None, wait: None }
+        let (script, many, wait, slot, ownership) = (None, None, None, None, Ownership::Owned);
+        Self { command, script, many, wait, slot, ownership }
     }
 
     /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
         command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
-        Self { command, script: Some(script), many: script.many(), wait: None }
+        Self { script: Some(script), many: script.many(), ..Self::plain(command) }
+    }
+
+    /// A script that depends on the counter of this scope. In a cluster, others may have keys in other hash slots.
+    pub(crate) fn counting<K: ToRedisArgs>(script: &'static Script, scope: Scope, keys: &[K]) -> Self {
+        let call = Self::script(script, keys);
+        match scope {
+            Scope::Database => call,
+            Scope::HashSlot(slot) => Self { slot: Some(slot), ..call.alone() },
+        }
     }
 
     /// The same, but never sent together with others.
     pub(crate) fn alone(self) -> Self {
         Self { many: None, ..self }
+    }
+
+    /// The same for a server that does not own the hash slot yet.
+    pub(crate) fn asking(self) -> Self {
+        Self { ownership: Ownership::Moving, ..self.alone() }
     }
 
     /// The keys of its script, and then the arguments.
@@ -134,17 +193,18 @@ impl Call {
         self
     }
 
-    /// The command, and the wait for replicas if its answer has to wait for them.
-    #[cfg(any(feature = "async", feature = "r2d2"))]
-    pub(crate) fn with_its_wait(&self) -> Pipeline {
+    /// The command with what belongs right before it and after it on its connection.
+    pub(crate) fn pipeline(&self) -> Pipeline {
         let mut pipeline = redis::pipe();
+        if self.ownership == Ownership::Moving {
+            pipeline.cmd("ASKING");
+        }
         pipeline.add_command(self.command.clone());
         self.wait.iter().for_each(|wait| _ = pipeline.add_command(wait.command()));
         pipeline
     }
 
-    /// The reply, from the replies to both.
-    #[cfg(any(feature = "async", feature = "r2d2"))]
+    /// The reply, from the replies to all of these.
     pub(crate) fn reply_of(&self, mut replies: Vec<Value>) -> RedisResult<Value> {
         let waited = self.wait.and_then(|_| replies.pop()).map(Ok);
         self.reply(Ok(replies.pop().unwrap_or(Value::Nil)), waited.as_ref())?.extract_error()

@@ -4,7 +4,7 @@ mod node_url;
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Prefix, Ttl, parse_duration};
+use lock_core::{Invalid, Policy, Prefix, Ttl, parse_duration};
 use serde::Deserialize;
 use url::form_urlencoded;
 
@@ -27,6 +27,8 @@ pub use node_url::NodeUrl;
 /// # Ok::<(), lock_core::Invalid>(())
 /// ```
 #[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "Table", description = "A quorum of independent Redis servers."))]
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct RedlockConfig {
@@ -38,14 +40,36 @@ pub struct RedlockConfig {
 
 /// The form of the configuration in a file.
 #[derive(Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("oneOf" = [
+    {
+        "required": ["url"],
+        "properties": {
+            "url": { "not": { "type": "null" } },
+            "nodes": { "maxItems": 0 },
+            "max_ttl": { "type": "null" },
+            "prefix": { "type": "null" },
+            "op_timeout": { "type": "null" },
+        },
+    },
+    { "required": ["nodes"], "properties": { "nodes": { "minItems": 3 }, "url": { "type": "null" } } },
+])))]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// All of it as a URL: `redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB`. Then there is no other field.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^redlock://")))]
     url: Option<String>,
+    /// The servers, three or five, each as a URL or as HOST:PORT.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(extend("uniqueItems" = true)))]
     nodes: Vec<String>,
+    /// The longest ttl that clients may ask for; the same for all clients.
     max_ttl: Option<Ttl>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Prefix>"))]
     prefix: Option<String>,
+    /// How long one request may take.
     #[serde(default, with = "lock_core::human_duration::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
     op_timeout: Option<Duration>,
 }
 
@@ -160,16 +184,9 @@ impl TryFrom<Table> for RedlockConfig {
             }
         }
         check_hosts(&nodes)?;
-        if table.op_timeout == Some(Duration::ZERO) {
-            return Err(Invalid::new(
-                "op_timeout",
-                "0s",
-                "it is shorter than any request takes",
-                "use a longer time, such as 500ms",
-            ));
-        }
+        let op_timeout = Policy::check_op_timeout(table.op_timeout)?;
         let max_ttl = table.max_ttl.map_or_else(|| Ttl::new(DEFAULT_MAX_TTL), Ok)?;
-        Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout: table.op_timeout })
+        Ok(Self { nodes, max_ttl, prefix: table.prefix, op_timeout })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lock_core::{Invalid, Prefix, parse_duration};
+use lock_core::{Invalid, Policy, Prefix, parse_duration};
 use serde::{Deserialize, Serialize};
 
 /// Which file to use, and how.
@@ -17,6 +17,11 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), lock_core::Invalid>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(with = "Table", description = "A SQLite file shared by the processes of one machine.")
+)]
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct SqliteConfig {
@@ -32,12 +37,18 @@ pub struct SqliteConfig {
 
 /// The form of the configuration in a file.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// The file. Its directory must exist; the file itself is created if it is missing.
+    #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "not" = { "const": ":memory:" })))]
     path: PathBuf,
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Prefix::is_none"))]
     prefix: Prefix,
+    /// How long one request may take.
     #[serde(default, with = "lock_core::human_duration::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
     op_timeout: Option<Duration>,
 }
 
@@ -45,7 +56,7 @@ impl TryFrom<Table> for SqliteConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let op_timeout = positive(table.op_timeout)?;
+        let op_timeout = Policy::check_op_timeout(table.op_timeout)?;
         Ok(Self { path: file_path(&table.path)?, prefix: table.prefix, op_timeout })
     }
 }
@@ -79,7 +90,8 @@ impl SqliteConfig {
         let mut config = Self::new(file_path(Path::new(path))?);
         let (prefix, op_timeout) = options(url, query)?;
         config.prefix = prefix.map(str::parse).transpose()?.unwrap_or_default();
-        config.op_timeout = positive(op_timeout.map(|text| parse_duration("op_timeout", text)).transpose()?)?;
+        config.op_timeout =
+            Policy::check_op_timeout(op_timeout.map(|text| parse_duration("op_timeout", text)).transpose()?)?;
         Ok(config)
     }
 }
@@ -124,18 +136,6 @@ fn file_path(path: &Path) -> Result<PathBuf, Invalid> {
         ));
     }
     Ok(path.to_owned())
-}
-
-fn positive(timeout: Option<Duration>) -> Result<Option<Duration>, Invalid> {
-    match timeout {
-        Some(Duration::ZERO) => Err(Invalid::new(
-            "op_timeout",
-            "0s",
-            "it is shorter than any request takes",
-            "use a longer time, such as 500ms",
-        )),
-        other => Ok(other),
-    }
 }
 
 fn refuse(given: impl std::fmt::Display, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {

@@ -48,14 +48,14 @@ impl Redis {
     /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
     /// own error if it provides no connection.
     pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        config.failover().check_pooled().map_err(|failure| failure.into_error(Operation::Connect))?;
-        let (stack, warnings) = Self::stack(config, Target::of_one_server(config))?;
+        let (stack, warnings) = Self::stack(config, Target::of_a_pool(config))?;
         let channel = Channel::new();
         let stack = stack.with_listener(channel.clone());
         let wire = Wire::own(stack.target(), channel).with_prefix(config.own_prefix());
-        let wire = wire.with_replicas(config.replicas());
+        let wire = wire.with_copies(config.copies());
         let pooled = Self { wire, source: Source::PoolAndStack(pool, Box::new(stack)), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
+        pooled.another().check_disk(config).map_err(|failure| failure.into_error(Operation::Connect))?;
         pooled.another().ask(probe.leave(), CONNECT_WITHIN)?;
         pooled.ask(probe.take(), CONNECT_WITHIN)?;
         Ok(pooled)

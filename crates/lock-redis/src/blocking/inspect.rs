@@ -9,7 +9,6 @@ use super::Redis;
 use crate::failure::Failure;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::span::Span;
-use crate::wire::LEASES_PER_SCRIPT;
 
 impl BlockingInspect for Redis {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
@@ -22,10 +21,10 @@ impl BlockingInspect for Redis {
         let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
         for _ in 0..SCANS_PER_PAGE {
             let scan = Scan { query, cursor: page.next.as_ref() };
-            let (keys, next) = self.answer(&scan, span).map_err(failed)?;
-            for keys in keys.chunks(LEASES_PER_SCRIPT) {
-                let seen = self.answer(&Look(keys), span).map_err(failed)?;
-                page.entries.extend(entries(&self.wire, keys, seen));
+            let (names, next) = self.answer(&scan, span).map_err(failed)?;
+            let looks: Vec<_> = names.chunks(self.wire.locks_per_script()).map(Look).collect();
+            for (look, seen) in looks.iter().zip(self.answer_each(&looks, span)) {
+                page.entries.extend(entries(look.0, seen.map_err(failed)?));
             }
             page.next = next;
             if page.next.is_none() || !page.entries.is_empty() {

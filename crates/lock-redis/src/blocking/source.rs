@@ -72,7 +72,7 @@ fn ask_over(pool: &r2d2::Pool<Client>, asks: &Asks<'_>, span: Span) -> Result<He
     let reply = bound(&connection, span.left()).and_then(|()| match call.wait {
         None => call.command.query(&mut *connection),
         Some(_) => {
-            let both = call.with_its_wait();
+            let both = call.pipeline();
             call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
         }
     });

@@ -7,9 +7,10 @@ use lock_core::{Certainty, Claim, FencingToken, Lease, Operation, Queueing, Rele
 use redis::Value;
 
 use crate::failure::Failure;
+use crate::keys::Key;
 use crate::script::node as script;
 use crate::server_info::ServerInfo;
-use crate::value::{Key, Keys, of_owner};
+use crate::value::of_owner;
 use crate::verbs::tombstone_life;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis};
 
@@ -68,7 +69,7 @@ impl Question for Ask {
 }
 
 fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> Result<Call, Failure> {
-    let keys = Keys::of(&line.wire.prefix, &claim.name);
+    let keys = line.wire.keys(&claim.name);
     let keys = [keys.lock(), Key::Node, keys.tombstone(claim.owner), keys.inboxes()];
     let channel = line.wire.channel.as_ref().filter(|channel| claim.queueing == Queueing::Wanted && channel.is_open());
     let call = Call::script(&script::ACQUIRE, &keys)
@@ -84,7 +85,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
 }
 
 fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
-    let locks = leases.iter().map(|lease| Keys::of(&line.wire.prefix, &lease.name).lock());
+    let locks = leases.iter().map(|lease| line.wire.keys(&lease.name).lock());
     let keys: Vec<_> = std::iter::once(Key::Node).chain(locks).collect();
     let call = Call::script(&script::FENCE, &keys).arg(seal(line.server_info, epoch));
     leases.iter().fold(call, |call, lease| {
@@ -97,7 +98,7 @@ fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
 }
 
 fn release(wire: &Wire, request: &ReleaseRequest) -> Call {
-    let keys = Keys::of(&wire.prefix, &request.name);
+    let keys = wire.keys(&request.name);
     let [lock, inboxes] = [keys.lock(), keys.inboxes()];
     let mine = of_owner(request.owner);
     match request.certainty {

@@ -15,7 +15,6 @@ use super::source::Source;
 use crate::acknowledged::Acknowledged;
 use crate::renewal::Renewal;
 use crate::span::Span;
-use crate::wire::LEASES_PER_SCRIPT;
 use crate::{ABILITIES, BACKEND, MODES};
 
 impl Backend for Redis {
@@ -65,7 +64,7 @@ impl AsyncBackend for Redis {
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let span = Span::from_now(within);
         let mut answers = Vec::with_capacity(leases.len());
-        for batch in leases.chunks(LEASES_PER_SCRIPT) {
+        for batch in leases.chunks(self.wire.locks_per_script()) {
             match self.answer(&Acknowledged::new(Renewal(batch), &self.wire, span), span).await {
                 Ok(renewed) => answers.extend(renewed),
                 Err(failure) if answers.is_empty() => return Err(failure.into_error(Operation::Renew)),

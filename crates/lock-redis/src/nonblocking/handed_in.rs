@@ -38,10 +38,10 @@ impl Redis {
     /// Can be dropped at any point; a key that expires after ten seconds may be left.
     #[cfg(feature = "deadpool")]
     pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        config.failover().check_pooled().map_err(|failure| failure.into_error(Operation::Connect))?;
-        let (wire, link, warnings) = Self::link(config, Target::of_one_server(config)).await?;
+        let (wire, link, warnings) = Self::link(config, Target::of_a_pool(config)).await?;
         let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
         let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
+        pooled.another().check_disk(config).await.map_err(|failure| failure.into_error(Operation::Connect))?;
         pooled.another().ask(probe.leave(), CONNECT_WITHIN).await?;
         pooled.ask(probe.take(), CONNECT_WITHIN).await?;
         Ok(pooled)

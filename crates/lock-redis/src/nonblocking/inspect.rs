@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::try_join_all;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{AsyncInspect, BackendError, FencingToken, LockName, Operation};
 
@@ -10,7 +11,6 @@ use super::Redis;
 use crate::failure::Failure;
 use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
 use crate::span::Span;
-use crate::wire::LEASES_PER_SCRIPT;
 
 #[async_trait]
 impl AsyncInspect for Redis {
@@ -24,11 +24,12 @@ impl AsyncInspect for Redis {
         let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
         for _ in 0..SCANS_PER_PAGE {
             let scan = Scan { query, cursor: page.next.as_ref() };
-            let (keys, next) = self.answer(&scan, span).await.map_err(failed)?;
-            for keys in keys.chunks(LEASES_PER_SCRIPT) {
-                let seen = self.answer(&Look(keys), span).await.map_err(failed)?;
-                page.entries.extend(entries(&self.wire, keys, seen));
-            }
+            let (names, next) = self.answer(&scan, span).await.map_err(failed)?;
+            let looks = names.chunks(self.wire.locks_per_script()).map(async |names| {
+                let seen = self.answer(&Look(names), span).await?;
+                Ok(entries(names, seen))
+            });
+            page.entries.extend(try_join_all(looks).await.map_err(failed)?.into_iter().flatten());
             page.next = next;
             if page.next.is_none() || !page.entries.is_empty() {
                 break;

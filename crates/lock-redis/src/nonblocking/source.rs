@@ -151,7 +151,7 @@ impl Handle {
             if call.wait.is_none() {
                 return connection.req_packed_command(&call.command).await?.extract_error();
             }
-            let both = call.with_its_wait();
+            let both = call.pipeline();
             call.reply_of(connection.req_packed_commands(&both, 0, both.len()).await?)
         })
     }

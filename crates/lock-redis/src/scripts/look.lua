@@ -31,8 +31,8 @@ local function waiting(waiters)
 end
 
 -- How many leases share a lock, and value, time and slots of each, those that end last first.
-local function sharing_leases(lock, limit)
-  local beside = 'leasehold:{' .. lock .. '}:'
+local function sharing_leases(waiters, limit)
+  local beside = string.sub(waiters, 1, -2)
   local after, listed, owners, known = '(' .. string.format('%.0f', now), {}, {}, {}
   local members = redis.call('ZRANGE', beside .. 'h', '+inf', after, 'BYSCORE', 'REV', 'LIMIT', 0, MEMBERS, 'WITHSCORES')
   for i = 1, #members, 2 do
@@ -60,9 +60,9 @@ for i = 1, locks do
   if type(held) == 'table' then held = 0 elseif held then held = string.sub(held, 1, 600) end
   local waiters, wants = waiting(KEYS[locks + i])
   seen[i] = {held, redis.call('PTTL', lock), waiters}
-  if held ~= 0 and is_shared(held) then
+  if KEYS[locks + i] and held ~= 0 and is_shared(held) then
     local limit = tonumber(string.match(held, '%d+', #SHARED))
-    local leases, listed = sharing_leases(lock, limit)
+    local leases, listed = sharing_leases(KEYS[locks + i], limit)
     seen[i] = {held, seen[i][2], waiters, wants, limit, leases, listed}
   elseif wants[1] then
     seen[i][4] = wants

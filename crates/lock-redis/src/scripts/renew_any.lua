@@ -1,7 +1,8 @@
-local held, answers = redis.call('MGET', unpack(KEYS)), {}
+local count, answers = #KEYS / 2, {}
+local held = redis.call('MGET', unpack(KEYS, 1, count))
 
-local function renew_shared(lock, owner, tokens, ttl)
-  local holders, leases, members = living(lock, owner, tokens)
+local function renew_shared(lock, waiters, owner, tokens, ttl)
+  local holders, leases, members = living(waiters, owner, tokens)
   if not holders then return false end
   -- A full server takes this, and then what follows.
   redis.call('HDEL', leases, '')
@@ -13,13 +14,14 @@ local function renew_shared(lock, owner, tokens, ttl)
   return true
 end
 
-for i, lock in ipairs(KEYS) do
+for i = 1, count do
+  local lock, waiters = KEYS[i], KEYS[count + i]
   local mine, ttl = ARGV[2 * i - 1], ARGV[2 * i]
   local owner, tokens = string.match(mine, '^lh2:(%x+):(.*)$')
   local lives, wanted
   if owner then
-    lives = is_shared(held[i]) and renew_shared(lock, owner, tokens, ttl)
-    wanted = lives and redis.call('EXISTS', 'leasehold:{' .. lock .. '}:w')
+    lives = is_shared(held[i]) and renew_shared(lock, waiters, owner, tokens, ttl)
+    wanted = lives and redis.call('EXISTS', waiters)
   else
     lives = held[i] and string.sub(held[i], 1, #mine) == mine and redis.call('PEXPIRE', lock, ttl) == 1
   end

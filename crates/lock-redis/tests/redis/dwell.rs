@@ -14,8 +14,8 @@ use crate::facades::{on_threads, on_tokio};
 use crate::promotions::{info, server as server_with_history};
 use crate::support::{BOTH, Client, SOON, both, claim, eventually, granted, release_of, take};
 
-const DWELL: &str = "leasehold:dwell";
-const MAX_TTL: &str = "leasehold:max_ttl";
+pub(crate) const DWELL: &str = "leasehold:dwell";
+pub(crate) const MAX_TTL: &str = "leasehold:max_ttl";
 /// Longer than any test.
 const LONG: &str = "60000";
 

@@ -52,7 +52,7 @@ fn a_node_of_a_cluster_is_refused_when_it_is_greeted() {
     let server = RedisServer::start_with(RedisOptions::default().arguments(&["--cluster-enabled", "yes"]));
     for error in refusals(&server.url()) {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");
-        assert!(error.to_string().contains("belongs to a cluster; give the URL of a standalone server"), "{error}");
+        assert!(error.to_string().contains("belongs to a cluster; use redis+cluster://HOST"), "{error}");
     }
 }
 

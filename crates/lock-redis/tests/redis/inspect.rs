@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::{AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingToken, Holder, LockName};
-use lock_redis::{RedisConfig, blocking, nonblocking};
+use lock_core::{AsyncBackend, AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingToken, Holder, LockName};
+use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::RedisServer;
 
 use crate::queue::queue;
 use crate::support::{Client, OnTokio, SOON, both, eventually, take};
 
-impl BlockingInspect for OnTokio<nonblocking::Redis> {
+impl<B: AsyncBackend + AsyncInspect> BlockingInspect for OnTokio<B> {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
         self.runtime.block_on(AsyncInspect::holder(&*self.inner, name, within))
     }
@@ -25,8 +25,15 @@ impl BlockingInspect for OnTokio<nonblocking::Redis> {
     }
 }
 
-fn inspectors(url: &str) -> [(&'static str, Box<dyn BlockingInspect>); 2] {
+pub(crate) fn inspectors(url: &str) -> [(&'static str, Box<dyn BlockingInspect>); 2] {
     let config = RedisConfig::from_url(url).unwrap();
+    if config.is_cluster() {
+        let on_tokio = OnTokio::new(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
+        return [
+            ("async", Box::new(on_tokio)),
+            ("blocking", Box::new(cluster::blocking::Cluster::connect(&config).unwrap())),
+        ];
+    }
     let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
     [("async", Box::new(on_tokio)), ("blocking", Box::new(blocking::Redis::connect(&config).unwrap()))]
 }
@@ -37,7 +44,7 @@ fn client(url: &str) -> Client {
 }
 
 /// All names that match, page by page.
-fn names(inspect: &dyn BlockingInspect, pattern: &str, limit: u32) -> BTreeSet<String> {
+pub(crate) fn names(inspect: &dyn BlockingInspect, pattern: &str, limit: u32) -> BTreeSet<String> {
     let mut query = Query::matching(pattern).limit(limit);
     let mut names = BTreeSet::new();
     loop {

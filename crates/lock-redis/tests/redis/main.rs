@@ -3,13 +3,18 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod breaks;
+mod cluster_faults;
+mod cluster_keys;
+mod clusters;
 mod crowd;
 mod dwell;
 mod dwell_modes;
+mod dwell_twins;
 mod errors;
 mod exclusion;
 mod facades;
 mod faults;
+mod fsync;
 mod greeting;
 mod hand_over;
 mod inspect;
@@ -21,7 +26,6 @@ mod many;
 mod modes;
 mod modes_trace;
 mod node;
-mod oldest;
 mod pools;
 mod promotions;
 mod queue;
@@ -34,5 +38,8 @@ mod shared_versions;
 mod sharing;
 mod sizes;
 mod support;
+#[cfg(feature = "tls")]
+mod tls;
 mod together;
 mod tokens;
+mod versions;

@@ -124,6 +124,15 @@ fn pools_with_a_url(pooled: impl Fn(&str, &str) -> Result<Client, BackendError>)
             "{error}"
         );
     }
+    let dwelling = format!("{}/?failover=dwell", server.url());
+    for (url, kind, words) in [
+        ("redis+sentinel://127.0.0.1:1/mymaster", ErrorKind::Config, "a fail-over; give the URL of one server"),
+        (&dwelling, ErrorKind::Unsupported, "remove these options from the URL"),
+    ] {
+        let error = pooled(&server.url(), url).err().unwrap();
+        assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 #[test]

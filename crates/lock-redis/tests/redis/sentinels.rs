@@ -5,6 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{BackendError, Certainty, Claim, ErrorKind, Event, EventSink, Queueing, Renewed};
+use lock_redis::{RedisConfig, blocking, nonblocking};
+use test_support::bounds::wait_for;
 use test_support::sentinels::{MASTER, PASSWORDS, server, url_of};
 use test_support::{RedisServer, Sentinel, Trio};
 
@@ -45,13 +47,20 @@ fn free_locks_of_a_deployment_that_nobody_has_declared_new_are_not_granted_at_fi
 }
 
 #[track_caller]
-fn are_refused(url: &str, kind: ErrorKind, words: &[&str]) {
+pub(crate) fn are_refused(url: &str, kind: ErrorKind, words: &[&str]) {
     for error in refusals(url) {
         assert_eq!(error.kind(), kind, "{error}");
         let text = format!("{error} {error:?}");
         assert!(words.iter().all(|word| text.contains(word)), "{text} lacks one of {words:?}");
         assert!(![PASSWORDS.0, PASSWORDS.1, "wrong"].iter().any(|secret| text.contains(secret)), "{text}");
     }
+}
+
+/// Whether connecting went well. It may only fail because its time was over.
+#[track_caller]
+fn passes<C>(outcome: Result<C, BackendError>) -> bool {
+    let late = [ErrorKind::Unreachable, ErrorKind::Timeout];
+    outcome.inspect_err(|error| assert!(late.contains(&error.kind()), "{error}")).is_ok()
 }
 
 #[test]
@@ -80,7 +89,11 @@ fn what_is_wrong_with_a_url_of_sentinels_is_said() {
     // One sentinel that does not answer is no obstacle.
     sentinel.stop();
     let other = Sentinel::watching(&server);
-    both(&url_of(&[1, port, other.port()])).iter().for_each(|(facade, client)| _ = draw(client, facade));
+    let config = RedisConfig::from_url(&url_of(&[1, port, other.port()])).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Each attempt meets the sentinel that is stopped, and has a second. On a busy machine that can be too little.
+    eventually("a client connects on tokio", || passes(runtime.block_on(nonblocking::Redis::connect(&config))));
+    eventually("a client connects on threads", || passes(blocking::Redis::connect(&config)));
     sentinel.resume();
 }
 
@@ -215,14 +228,46 @@ fn a_lock_that_the_old_primary_hands_over_later_is_not_taken() {
     }
 }
 
-#[test]
-fn whom_a_cut_off_sentinel_keeps_at_the_old_primary_gets_nothing_there_and_moves_soon() {
-    let trio = Trio::start();
+/// A sentinel that names the primary of a trio, and does not hear of its fail-overs.
+fn cut_off(trio: &Trio) -> Sentinel {
     let lonely = Sentinel::watching(trio.primary());
     // It loses its links before the others hear of it.
     let at = redis::Client::open(format!("redis://:{}@127.0.0.1:{}", PASSWORDS.1, lonely.port())).unwrap();
     let set = ["SET", MASTER, "auth-pass", "wrong"];
     redis::cmd("SENTINEL").arg(&set).exec(&mut at.get_connection().unwrap()).unwrap();
+    lonely
+}
+
+#[test]
+fn who_is_not_acknowledged_asks_all_sentinels_in_time_for_its_lease() {
+    let trio = Trio::start();
+    let lonely = cut_off(&trio);
+    // A sentinel is asked every five seconds anyway: the next three turns are of no use.
+    let ports: Vec<_> = [lonely.port(), 1, 1, 1].into_iter().chain(trio.sentinels.iter().map(Sentinel::port)).collect();
+    let ttl = Duration::from_secs(6);
+    let url = url_of(&ports) + "&replicas=1";
+    let clients = [on_tokio as fn(&str) -> Facade, on_threads].map(|connect| connect(&url));
+    let held = [0, 1].map(|number| {
+        let take = || clients[number].acquire_within(&format!("held-{number}"), ttl, ttl).ok();
+        wait_for("a lock that a replica acknowledges", take)
+    });
+    let old = trio.fail_over();
+    eventually("the old primary is alone", || {
+        old.command::<String>(&["INFO", "replication"]).contains("connected_slaves:0")
+    });
+    // Longer than a lease that is not renewed lasts.
+    let until = Instant::now() + ttl;
+    while Instant::now() < until {
+        held.iter().for_each(|held| assert!(held.loss().is_none(), "{:?}", held.loss()));
+        thread::sleep(Duration::from_millis(50));
+    }
+    held.into_iter().for_each(|held| held.end().unwrap());
+}
+
+#[test]
+fn whom_a_cut_off_sentinel_keeps_at_the_old_primary_gets_nothing_there_and_moves_soon() {
+    let trio = Trio::start();
+    let lonely = cut_off(&trio);
     let ports: Vec<_> = [&lonely].into_iter().chain(&trio.sentinels).map(Sentinel::port).collect();
     let clients = both(&(url_of(&ports) + "&replicas=1"));
     for (facade, client) in &clients {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Evidence,
-    Fairness, Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fairness,
+    Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
-use lock_redis::{RedisConfig, blocking, nonblocking};
+use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use tokio::runtime::Runtime;
 
 /// How long a request may take that is expected to be answered.
@@ -75,11 +75,18 @@ pub(crate) const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking",
 
 fn on_tokio(url: &str) -> Client {
     let config = RedisConfig::from_url(url).unwrap();
+    if config.is_cluster() {
+        return Arc::new(OnTokio::new(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap()));
+    }
     Arc::new(OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap()))
 }
 
 fn on_threads(url: &str) -> Client {
-    Arc::new(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+    let config = RedisConfig::from_url(url).unwrap();
+    if config.is_cluster() {
+        return Arc::new(cluster::blocking::Cluster::connect(&config).unwrap());
+    }
+    Arc::new(blocking::Redis::connect(&config).unwrap())
 }
 
 /// One client of each facade.
@@ -91,6 +98,10 @@ pub(crate) fn both(url: &str) -> [(&'static str, Client); 2] {
 pub(crate) fn refusals(url: &str) -> [BackendError; 2] {
     let config = RedisConfig::from_url(url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if config.is_cluster() {
+        let refused = runtime.block_on(cluster::nonblocking::Cluster::connect(&config)).unwrap_err();
+        return [refused, cluster::blocking::Cluster::connect(&config).unwrap_err()];
+    }
     let refused = runtime.block_on(nonblocking::Redis::connect(&config)).unwrap_err();
     [refused, blocking::Redis::connect(&config).unwrap_err()]
 }
@@ -110,14 +121,7 @@ pub(crate) fn claim(name: &str) -> Claim {
 }
 
 pub(crate) fn release_of(claim: &Claim, certainty: Certainty) -> ReleaseRequest {
-    ReleaseRequest {
-        name: claim.name.clone(),
-        owner: claim.owner,
-        terms: claim.terms,
-        certainty,
-        keep: None,
-        evidence: Evidence::Nothing,
-    }
+    claim.release(certainty)
 }
 
 #[track_caller]

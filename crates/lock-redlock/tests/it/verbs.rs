@@ -249,7 +249,7 @@ fn busy_is_not_said_where_most_nodes_are_away() {
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::None));
     assert_eq!(rig.asked(&Asked::Acquire(claim(2).owner)), [0, 1, 2], "it was more than announced");
     client.flush(WITHIN);
-    assert_eq!(rig.asked(&Asked::Release(claim(2).owner)), [], "nothing was granted, and nothing may come late");
+    assert!(rig.asked(&Asked::Release(claim(2).owner)).is_empty(), "nothing was granted, and nothing may come late");
 }
 
 /// Two of three nodes hold it, so it is busy whatever the third one answers.

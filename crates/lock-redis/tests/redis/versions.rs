@@ -1,4 +1,4 @@
-//! Redis 6.2, which wraps the errors inside a script into an error of its own.
+//! Redis 6.2, which wraps the errors inside a script into an error of its own, and Valkey, which has words of its own.
 
 use lock_core::{Certainty, Effect, ErrorKind};
 use test_support::{RedisOptions, RedisServer, RedisVersion};
@@ -6,13 +6,25 @@ use test_support::{RedisOptions, RedisServer, RedisVersion};
 use crate::faults::exists;
 use crate::support::{SOON, both, claim, draw, hand_over, refusals, release_of, take};
 
+fn server_of(version: RedisVersion) -> RedisServer {
+    RedisServer::start_with(RedisOptions::default().version(version))
+}
+
 fn server() -> RedisServer {
-    RedisServer::start_with(RedisOptions::default().version(RedisVersion::Oldest))
+    server_of(RedisVersion::Oldest)
 }
 
 #[test]
 fn refusals_inside_scripts_keep_their_codes() {
-    let server = server();
+    refusals_keep_their_codes(&server());
+}
+
+#[test]
+fn refusals_inside_scripts_keep_their_codes_at_valkey() {
+    refusals_keep_their_codes(&server_of(RedisVersion::Valkey));
+}
+
+fn refusals_keep_their_codes(server: &RedisServer) {
     let clients = both(&server.url());
     let troubles: [(&str, &[&str], &[&str]); 2] = [
         ("READONLY", &["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]),
@@ -51,7 +63,10 @@ fn a_damaged_key_of_ours_is_no_lock_of_another_kind() {
 
 #[test]
 fn an_error_names_the_missing_permission() {
-    let server = server();
+    [RedisVersion::Oldest, RedisVersion::Valkey].iter().for_each(|version| names_permission(&server_of(*version)));
+}
+
+fn names_permission(server: &RedisServer) {
     for (facade, client) in both(&server.url()) {
         hand_over(&client, facade);
     }

@@ -1,0 +1,141 @@
+//! What a client of a cluster consists of, async or blocking. No I/O.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lock_core::{
+    BackendError, Capabilities, Durability, Effect, ErrorKind, EventSink, Isolation, Location, LockName, Operation,
+    Renewed, Waiting,
+};
+
+use super::redirect::Address;
+use super::routing::Routing;
+use super::topology::Topology;
+use crate::channel::Channel;
+use crate::deployment::Deployment;
+use crate::failure::Failure;
+use crate::span::Span;
+use crate::target::Target;
+use crate::wire::Wire;
+use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
+
+/// The clients of the primaries, and what leads to them.
+pub(super) struct Client<N> {
+    pub(super) config: Arc<RedisConfig>,
+    pub(super) topology: Arc<Topology>,
+    wire: Wire,
+    inbox: Inbox,
+    nodes: Mutex<HashMap<Arc<Address>, Arc<N>>>,
+}
+
+/// Whether waiters are notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inbox {
+    /// Over the connections to each primary at which they wait.
+    Open,
+    /// They poll, or nobody waits over these connections.
+    None,
+}
+
+impl<N> Client<N> {
+    /// A client of the cluster of a configuration. Nothing is connected yet.
+    pub(super) fn new(config: &RedisConfig) -> Result<Self, Failure> {
+        let Deployment::Cluster(seeds) = config.deployment() else {
+            let message = format!("{} does not lead to a cluster", config.shown_url());
+            return Err(Failure::new(ErrorKind::Config, Effect::None, message).remedy(crate::classify::CLUSTER));
+        };
+        let (server, store) = (config.shown_url().to_owned(), seeds.store());
+        let wire = Wire::of_cluster(server, store, config.own_prefix().clone(), config.copies());
+        let topology = Topology::new(seeds.clone(), config.server().clone());
+        Ok(Self { config: Arc::new(config.clone()), topology, wire, inbox: Inbox::Open, nodes: Mutex::default() })
+    }
+
+    /// The same with other connections.
+    pub(super) fn with_inbox(&self, inbox: Inbox) -> Self {
+        let (config, topology) = (Arc::clone(&self.config), Arc::clone(&self.topology));
+        Self { config, topology, wire: self.wire.clone(), inbox, nodes: Mutex::default() }
+    }
+
+    pub(super) fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// The client of a server.
+    pub(super) fn node(
+        &self,
+        address: &Arc<Address>,
+        make: fn(Target, &RedisConfig, Option<Arc<Channel>>) -> N,
+    ) -> Result<Arc<N>, Failure> {
+        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(node) = nodes.get(address) {
+            return Ok(Arc::clone(node));
+        }
+        let target = Target::fixed(self.topology.client_of(address)?);
+        let node = Arc::new(make(target, &self.config, self.channel()));
+        nodes.retain(|address, _| self.topology.knows(address));
+        nodes.insert(Arc::clone(address), Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// Where one server notifies this client. All of them reach the same listeners.
+    fn channel(&self) -> Option<Arc<Channel>> {
+        let channel = match self.inbox {
+            Inbox::Open => Channel::new()?,
+            Inbox::None => return None,
+        };
+        channel.listen(EventSink::of(Arc::downgrade(&self.topology)));
+        Some(channel)
+    }
+
+    /// The way of a request about a lock.
+    pub(super) fn routing(&self, name: &LockName, span: Span) -> Routing<'_> {
+        Routing::new(&self.topology, self.wire.hash_slot(name), span)
+    }
+
+    /// The primary of a lock, if it is known.
+    pub(super) fn primary_of(&self, name: &LockName) -> Option<Arc<Address>> {
+        self.topology.primary_of(self.wire.hash_slot(name))
+    }
+
+    /// Requests may overtake each other: one that was sent to another server first comes late. Each hash slot has its own counter.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        let waiting = match self.inbox {
+            Inbox::Open => Waiting::QueueWithPush,
+            Inbox::None => Waiting::Queue,
+        };
+        let redis = Capabilities::new(BACKEND, waiting, Durability::ClockFloor);
+        redis.with_modes(MODES).with_abilities(ABILITIES).with_isolation(Isolation::Isolated)
+    }
+
+    pub(super) fn locate(&self, name: &LockName) -> Option<Location> {
+        self.wire.locate(name)
+    }
+}
+
+/// The answers to renewals that were sent each for itself. An error counts for its own lease only, which is renewed again soon.
+pub(super) fn renewed(answers: Vec<Result<Renewed, Failure>>) -> Result<Vec<Renewed>, BackendError> {
+    if answers.iter().all(Result::is_err)
+        && let Some(Err(failure)) = answers.first()
+    {
+        return Err(failure.clone().into_error(Operation::Renew));
+    }
+    Ok(answers.into_iter().map(|answer| answer.unwrap_or(Renewed::Unsure)).collect())
+}
+
+/// The answer to a renewal of one lease.
+pub(super) fn only(answers: Vec<Renewed>) -> Result<Renewed, Failure> {
+    match answers.as_slice() {
+        [answer] => Ok(*answer),
+        _ => Err(Failure::strange_answer()),
+    }
+}
+
+impl<N> fmt::Debug for Client<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("servers", &self.config.shown_url())
+            .field("prefix", &self.wire.prefix.as_deref())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,302 @@
+//! What a client knows of a cluster: its map of hash slots, when that is asked for again, and from whom.
+//!
+//! The client and its keeper share it. One of their threads asks at a time.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::{Effect, ErrorKind, Event, Heard, Lease, Listener, Listeners};
+use redis::{Client, ConnectionInfo, RedisError};
+
+use super::redirect::Address;
+use super::slot_map::SlotMap;
+use super::url::Seeds;
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, connecting, explain, for_one_question, server_of};
+use crate::failure::Failure;
+use crate::hash_slot::HashSlot;
+use crate::hosts::at;
+use crate::span::Span;
+
+/// How old a map may become while the client is in use. Chosen: what is out of date shows in the first request that it concerns,
+/// except for servers that are not there yet.
+const OLD_AFTER: Duration = Duration::from_secs(30);
+/// How long nobody asks again after a question. Chosen: a cluster needs longer than this to replace a primary.
+const PAUSE: Duration = Duration::from_millis(100);
+/// No server takes more than this part of the time while others are left to ask.
+const PART_MAX: usize = 3;
+
+/// The map of a cluster, for all connections of a client.
+pub(crate) struct Topology {
+    seeds: Seeds,
+    /// How the servers are reached, but for the address.
+    server: ConnectionInfo,
+    state: Mutex<State>,
+    answered: Condvar,
+    /// Those that hear the events of all servers.
+    pub(super) listeners: Listeners,
+}
+
+struct State {
+    map: SlotMap,
+    phase: Phase,
+    /// When somebody asked last.
+    asked_at: Option<Instant>,
+    /// When the map is old.
+    old_at: Instant,
+    /// The server to ask first, by its number. Each question begins with another one: the last one may be cut off.
+    turn: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    /// A thread was started that will ask.
+    Starting,
+    /// A thread asks.
+    Asking,
+}
+
+/// Ends the question of a thread, however it ends.
+struct Asking<'a>(&'a Topology);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        (state.phase, state.asked_at) = (Phase::Idle, Some(Instant::now()));
+        self.0.answered.notify_all();
+    }
+}
+
+impl Topology {
+    /// A cluster of which nothing is known yet.
+    pub(crate) fn new(seeds: Seeds, server: ConnectionInfo) -> Arc<Self> {
+        let (map, turn, phase) = (SlotMap::default(), 0, Phase::Idle);
+        let state =
+            Mutex::new(State { map, turn, phase, asked_at: None, old_at: Instant::now() + jittered(OLD_AFTER) });
+        Arc::new(Self { seeds, server, state, answered: Condvar::new(), listeners: Listeners::default() })
+    }
+
+    /// The primary of a hash slot. If the map is old, it is asked for in the background.
+    pub(crate) fn primary_of(self: &Arc<Self>, hash_slot: HashSlot) -> Option<Arc<Address>> {
+        let state = self.state();
+        let (primary, is_old) = (state.map.primary_of(hash_slot), state.old_at <= Instant::now());
+        drop(state);
+        if is_old {
+            self.refresh_soon();
+        }
+        primary
+    }
+
+    /// All primaries in a fixed order.
+    pub(crate) fn primaries(&self) -> Vec<Arc<Address>> {
+        self.state().map.primaries()
+    }
+
+    /// Whether a server belongs to the cluster, as far as is known.
+    pub(crate) fn knows(&self, address: &Address) -> bool {
+        self.state().map.servers().iter().any(|server| **server == *address)
+    }
+
+    /// How a server is reached.
+    pub(crate) fn client_of(&self, address: &Address) -> Result<Client, Failure> {
+        let failed = |error| classify(connecting(&address.to_string(), CONNECT_WITHIN), &error);
+        Client::open(self.server_at(address)).map_err(failed)
+    }
+
+    /// A server said that another one serves a hash slot from now on.
+    pub(crate) fn moved(self: &Arc<Self>, hash_slot: HashSlot, to: Address) {
+        let has_changed = self.state().map.moved(hash_slot, to);
+        self.refresh_soon();
+        if has_changed {
+            // Who waits at the other server for a lock in this hash slot would hear nothing.
+            self.listeners.deliver(&Event::RecheckAll);
+        }
+    }
+
+    /// Has the map asked for, without waiting for that. If no thread can be started, that remains for the next request that
+    /// needs it.
+    pub(crate) fn refresh_soon(self: &Arc<Self>) {
+        {
+            let mut state = self.state();
+            if state.phase != Phase::Idle || state.was_just_asked() {
+                return;
+            }
+            (state.phase, state.old_at) = (Phase::Starting, Instant::now() + jittered(OLD_AFTER));
+        }
+        let topology = Arc::clone(self);
+        let thread = thread::Builder::new().name("leasehold-map".into());
+        let started = thread.spawn(move || topology.refresh(Span::from_now(CONNECT_WITHIN)));
+        if started.is_err() {
+            let mut state = self.state();
+            state.phase = if state.phase == Phase::Asking { Phase::Asking } else { Phase::Idle };
+        }
+    }
+
+    /// Asks for the map for the first time. If no server answers, says whether that is because of TLS.
+    pub(crate) fn refresh_first(&self) -> Result<(), Failure> {
+        self.refresh(Span::from_now(CONNECT_WITHIN)).map_err(|failure| {
+            let client = self.seeds.0.first().and_then(|seed| self.client_of(seed).ok());
+            match client {
+                Some(client) => explain(&client, failure),
+                None => failure,
+            }
+        })
+    }
+
+    /// Asks one server after another for the map, unless that was just done. Waits while another thread asks.
+    pub(crate) fn refresh(&self, span: Span) -> Result<(), Failure> {
+        let span = span.at_most(CONNECT_WITHIN);
+        let Some((asking, servers)) = self.begin(span) else { return Ok(()) };
+        let map = self.ask_in_turn(&servers, span)?;
+        let mut state = self.state();
+        let has_changed = !state.map.primaries().is_empty() && !state.map.is_like(&map);
+        (state.map, state.old_at) = (map, Instant::now() + jittered(OLD_AFTER));
+        drop(state);
+        drop(asking);
+        if has_changed {
+            self.listeners.deliver(&Event::RecheckAll);
+        }
+        Ok(())
+    }
+
+    /// Begins a question to these servers, in this order. `None` if another thread has just asked.
+    fn begin(&self, span: Span) -> Option<(Asking<'_>, Vec<Address>)> {
+        let mut state = self.state();
+        while state.phase == Phase::Asking {
+            let left = span.left();
+            if left.is_zero() {
+                return None;
+            }
+            state = self.answered.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.was_just_asked() {
+            return None;
+        }
+        (state.phase, state.turn) = (Phase::Asking, state.turn.wrapping_add(1));
+        let known = state.map.servers().iter().map(|server| Address::clone(server));
+        let mut servers: Vec<_> = known.collect();
+        servers.extend(
+            self.seeds.0.iter().filter(|seed| !state.map.servers().iter().any(|known| **known == **seed)).cloned(),
+        );
+        let first = (state.turn - 1) % servers.len().max(1);
+        servers.rotate_left(first);
+        drop(state);
+        Some((Asking(self), servers))
+    }
+
+    fn ask_in_turn(&self, servers: &[Address], span: Span) -> Result<SlotMap, Failure> {
+        let mut failures = Vec::new();
+        for (tried, server) in servers.iter().enumerate() {
+            let parts = u32::try_from((servers.len() - tried).min(PART_MAX)).unwrap_or(1);
+            let left = span.left() / parts;
+            if left.is_zero() {
+                break;
+            }
+            match self.ask(server, span.at_most(left)) {
+                Ok(map) => return Ok(map),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        Err(none(&failures, span))
+    }
+
+    /// Asks one server for the map.
+    fn ask(&self, address: &Address, span: Span) -> Result<SlotMap, Failure> {
+        let server = self.server_at(address);
+        let shown = server_of(&self.client_of(address)?);
+        let asked = for_one_question(&server, span);
+        let reply = asked.and_then(|mut connection| redis::cmd("CLUSTER").arg("SLOTS").query(&mut connection));
+        let map = SlotMap::read(reply.map_err(|error| refused(&shown, span, &error))?, address)?;
+        if map.primaries().is_empty() {
+            let message = format!("{shown} belongs to a cluster that serves no hash slots");
+            let failure = Failure::new(ErrorKind::Unavailable, Effect::None, message);
+            return Err(failure.remedy("create the cluster first: redis-cli --cluster create"));
+        }
+        Ok(map)
+    }
+
+    fn server_at(&self, address: &Address) -> ConnectionInfo {
+        self.server.clone().set_addr(at(&self.server, &address.host, address.port))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn was_just_asked(&self) -> bool {
+        self.asked_at.is_some_and(|asked_at| asked_at.elapsed() < PAUSE)
+    }
+}
+
+/// Hears the events of every server.
+impl Listener for Topology {
+    fn hear(&self, event: Event) -> Heard {
+        self.listeners.deliver(&event);
+        Heard::Taken
+    }
+
+    /// The listeners do that themselves.
+    fn release_unknown(&self, _lease: Lease) {}
+}
+
+/// Between four fifths and six fifths of it, so that the clients of a cluster do not ask all at once.
+fn jittered(time: Duration) -> Duration {
+    let random = u32::try_from(RandomState::new().hash_one(()) % 400).unwrap_or_default();
+    time * (800 + random) / 1000
+}
+
+/// What an error of the question means.
+fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
+    let told = error.to_string();
+    if told.contains("cluster support disabled") || told.contains("unknown command") {
+        let message = format!("{shown} does not belong to a cluster");
+        return Failure::new(ErrorKind::Config, Effect::None, message)
+            .remedy("use redis://HOST:PORT for a standalone server");
+    }
+    classify(connecting(shown, span.within), error)
+}
+
+/// Why no server told the map: what one of them answered, or that none did.
+fn none(failures: &[Failure], span: Span) -> Failure {
+    if let Some(answered) = failures.iter().find(|failure| failure.is_an_answer()) {
+        return answered.clone();
+    }
+    let told: Vec<_> = failures.iter().map(Failure::message).collect();
+    if told.is_empty() {
+        return Failure::no_connection("the cluster", span.within);
+    }
+    let message = format!("no server of the cluster answered: {}", told.join(", "));
+    Failure::new(ErrorKind::Unreachable, Effect::None, message).remedy("check that the servers run at these addresses")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use redis::IntoConnectionInfo;
+
+    use super::*;
+
+    #[test]
+    fn many_redirects_at_once_start_one_thread() {
+        // It accepts connections, and never answers.
+        let seed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let shown = seed.local_addr().unwrap().to_string();
+        let (server, address) = (format!("redis://{shown}").into_connection_info(), Address::read(&shown).unwrap());
+        let topology = Topology::new(Seeds(vec![address.clone()]), server.unwrap());
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    HashSlot::all().take(500).for_each(|hash_slot| topology.moved(hash_slot, address.clone()))
+                });
+            }
+        });
+        // Each of them has the topology.
+        assert_eq!(Arc::strong_count(&topology) - 1, 1, "threads that ask for the map");
+    }
+}

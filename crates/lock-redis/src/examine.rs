@@ -1,0 +1,271 @@
+//! What a server says about itself, for operators.
+
+use std::marker::PhantomData;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lock_core::{BackendError, Operation};
+use redis::{Cmd, ConnectionAddr, FromRedisValue, Value};
+
+use crate::RedisConfig;
+use crate::blocking::Redis;
+use crate::cluster::blocking::Cluster;
+use crate::connect::CONNECT_WITHIN;
+use crate::failure::Failure;
+use crate::keys::{Key, Scope};
+use crate::span::Span;
+use crate::url_parts::Eviction;
+use crate::wire::{Call, Line, Question, Retry, read, remaining};
+
+/// How many round trips are timed. Chosen: enough that one slow one stands out.
+const ROUND_TRIPS: usize = 10;
+
+/// What a server says about itself, and how it is used.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Examination {
+    /// Its address, without user and password.
+    pub server: String,
+    /// What it is, such as `redis 7.2.4` or `valkey 8.1.0`.
+    pub version: String,
+    /// How many replicas are connected to it.
+    pub replicas: u32,
+    /// How many of them a grant waits for, if the configuration says.
+    pub awaited_replicas: Option<u32>,
+    /// What it does when its memory is full: its `maxmemory-policy`.
+    pub eviction_policy: String,
+    /// Whether the configuration says that operators know about a policy that may drop locks.
+    pub eviction_is_allowed: bool,
+    /// Its limit of memory in bytes; `None` if it has none.
+    pub memory_limit: Option<u64>,
+    /// What it keeps its data with.
+    pub persistence: Persistence,
+    /// For how long it grants free locks to nobody who heeds that; `None` if it grants them, and for a server of a cluster, where each
+    /// hash slot has an answer of its own.
+    pub dwell: Option<Duration>,
+    /// How far its clock is ahead of this machine's, or behind it if negative, in milliseconds.
+    pub clock_ahead_ms: i64,
+    /// How long requests took, the shortest first.
+    pub round_trips: Vec<Duration>,
+    /// Who can read what is sent to it.
+    pub exposure: Exposure,
+    /// Whether the configuration has a password.
+    pub uses_password: bool,
+}
+
+/// What a server keeps its data with over a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Persistence {
+    /// A log of all writes.
+    AppendOnly,
+    /// A snapshot now and then: the newest leases are lost.
+    Snapshots,
+    /// Nothing.
+    Nothing,
+    /// It has no log, and does not say whether it makes snapshots.
+    Unsaid,
+}
+
+/// Who can read what is sent to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exposure {
+    /// It is on this machine.
+    Local,
+    /// It is encrypted.
+    Encrypted,
+    /// Anyone on the network in between.
+    Plain,
+}
+
+/// Asks the server of a configuration about itself, or each primary of a cluster. Changes nothing but what every client does on
+/// connecting.
+///
+/// # Errors
+/// As [`Redis::connect`](crate::blocking::Redis::connect), and if the server breaks off.
+///
+/// # Blocking
+/// For about a second at most for each of some twenty requests.
+pub fn examine(config: &RedisConfig) -> Result<Vec<Examination>, BackendError> {
+    let failed = |failure: Failure| failure.into_error(Operation::Inspect);
+    if config.is_cluster() {
+        let primaries = Cluster::connect(config)?.primaries()?;
+        return primaries.iter().map(|(redis, _)| examined(redis, config).map_err(failed)).collect();
+    }
+    let redis = Redis::connect(config)?;
+    Ok(vec![examined(&redis, config).map_err(failed)?])
+}
+
+fn examined(redis: &Redis, config: &RedisConfig) -> Result<Examination, Failure> {
+    let section = |name: &str| ask::<String>(redis, redis::cmd("INFO").arg(name));
+    let info = [section("server")?, section("replication")?, section("memory")?, section("persistence")?].concat();
+    let info = Info(&info);
+    let save: Option<Vec<String>> = ask(redis, redis::cmd("CONFIG").arg("GET").arg("save")).ok();
+    let dwell = if config.is_cluster() { None } else { remaining(dwell_of(redis)?) };
+    let mut round_trips = (0..ROUND_TRIPS).map(|_| timed(redis)).collect::<Result<Vec<_>, _>>()?;
+    round_trips.sort_unstable();
+    Ok(Examination {
+        server: redis.answer(&Address, Span::from_now(CONNECT_WITHIN))?,
+        version: info.version(),
+        replicas: info.number("connected_slaves:").and_then(|count| u32::try_from(count).ok()).unwrap_or_default(),
+        awaited_replicas: config.copies().map(|copies| copies.replicas().into()).filter(|replicas| *replicas > 0),
+        eviction_policy: info.field("maxmemory_policy:").unwrap_or_default().to_owned(),
+        eviction_is_allowed: config.eviction() == Eviction::Allowed,
+        memory_limit: info.number("maxmemory:").filter(|limit| *limit > 0),
+        persistence: info.persistence(save),
+        dwell,
+        clock_ahead_ms: clock_ahead(redis)?,
+        round_trips,
+        exposure: exposure(config.server().addr()),
+        uses_password: config.server().redis_settings().password().is_some(),
+    })
+}
+
+fn dwell_of(redis: &Redis) -> Result<i64, Failure> {
+    ask(redis, redis::cmd("PTTL").arg(Key::Dwell(Scope::Database)))
+}
+
+/// How long the server takes to say what time it is.
+fn timed(redis: &Redis) -> Result<Duration, Failure> {
+    let began = Instant::now();
+    ask::<Vec<u64>>(redis, &redis::cmd("TIME"))?;
+    Ok(began.elapsed())
+}
+
+fn clock_ahead(redis: &Redis) -> Result<i64, Failure> {
+    let (began, at) = (Instant::now(), SystemTime::now());
+    let time: Vec<i64> = ask(redis, &redis::cmd("TIME"))?;
+    let [seconds, micros] = time[..] else { return Err(Failure::strange_answer()) };
+    let middle = at + began.elapsed() / 2;
+    let here = middle.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let there = seconds.saturating_mul(1000).saturating_add(micros / 1000);
+    Ok(there.saturating_sub(i64::try_from(here).unwrap_or(i64::MAX)))
+}
+
+fn exposure(addr: &ConnectionAddr) -> Exposure {
+    match addr {
+        ConnectionAddr::TcpTls { .. } => Exposure::Encrypted,
+        ConnectionAddr::Unix(_) => Exposure::Local,
+        ConnectionAddr::Tcp(host, _) => {
+            let loops = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+            if loops || host == "localhost" { Exposure::Local } else { Exposure::Plain }
+        }
+        _ => Exposure::Plain,
+    }
+}
+
+/// What `INFO` answers.
+struct Info<'a>(&'a str);
+
+impl<'a> Info<'a> {
+    fn field(&self, name: &str) -> Option<&'a str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.field(name)?.parse().ok()
+    }
+
+    fn version(&self) -> String {
+        match (self.field("valkey_version:"), self.field("redis_version:")) {
+            (Some(version), _) => format!("valkey {version}"),
+            (None, version) => format!("redis {}", version.unwrap_or("of an unknown version")),
+        }
+    }
+
+    /// `save` is the server's setting, if this client may ask for it.
+    fn persistence(&self, save: Option<Vec<String>>) -> Persistence {
+        let snapshots = save.and_then(|save| save.get(1).map(|rules| !rules.is_empty()));
+        match (self.field("aof_enabled:"), snapshots) {
+            (Some("1"), _) => Persistence::AppendOnly,
+            (_, Some(true)) => Persistence::Snapshots,
+            (_, Some(false)) => Persistence::Nothing,
+            (_, None) => Persistence::Unsaid,
+        }
+    }
+}
+
+/// A command that is no script, and reads.
+struct Plain<'a, T>(&'a Cmd, PhantomData<T>);
+
+fn ask<T: FromRedisValue>(redis: &Redis, command: &Cmd) -> Result<T, Failure> {
+    redis.answer(&Plain(command, PhantomData), Span::from_now(CONNECT_WITHIN))
+}
+
+impl<T: FromRedisValue> Question for Plain<'_, T> {
+    type Answer = T;
+
+    fn operation(&self) -> Operation {
+        Operation::Inspect
+    }
+
+    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
+        Ok(Call::plain(self.0.clone()))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<T, Failure> {
+        read(reply)
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
+
+/// The address that messages show.
+struct Address;
+
+impl Question for Address {
+    type Answer = String;
+
+    fn operation(&self) -> Operation {
+        Operation::Inspect
+    }
+
+    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
+        Ok(Call::plain(redis::cmd("TIME")))
+    }
+
+    fn read(&self, line: Line<'_>, _reply: Value) -> Result<String, Failure> {
+        Ok(line.wire.server.to_string())
+    }
+
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_read() {
+        let info = Info("redis_version:7.2.4\r\naof_enabled:0\r\nmaxmemory:1000\r\n");
+        assert_eq!((info.version().as_str(), info.number("maxmemory:")), ("redis 7.2.4", Some(1000)));
+        assert_eq!(Info("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\n").version(), "valkey 8.1.0");
+        let save = |rules: &str| Some(vec!["save".to_owned(), rules.to_owned()]);
+        for (aof, save, expected) in [
+            ("1", None, Persistence::AppendOnly),
+            ("0", save("3600 1"), Persistence::Snapshots),
+            ("0", save(""), Persistence::Nothing),
+            ("0", None, Persistence::Unsaid),
+        ] {
+            assert_eq!(Info(&format!("aof_enabled:{aof}\r\n")).persistence(save), expected);
+        }
+    }
+
+    #[test]
+    fn only_this_machine_and_tls_are_out_of_reach() {
+        let of = |url: &str| exposure(RedisConfig::from_url(url).unwrap().server().addr());
+        for (url, expected) in [
+            ("redis://127.0.0.1", Exposure::Local),
+            ("redis://[::1]:7", Exposure::Local),
+            ("redis://localhost", Exposure::Local),
+            ("unix:///run/redis.sock", Exposure::Local),
+            ("redis://db1", Exposure::Plain),
+        ] {
+            assert_eq!(of(url), expected, "{url}");
+        }
+    }
+}
