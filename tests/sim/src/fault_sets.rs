@@ -99,6 +99,10 @@ impl Fault {
         Self::FreedInDwell,
     ];
 
+    /// What happens while a lock is handed over during a fail-over.
+    pub const IN_HAND_OVERS: [Self; 4] =
+        [Self::PromotedBesideOld, Self::ServedByOld, Self::TooFewReplicas, Self::HandedOverInDwell];
+
     /// What goes wrong in the plots of a quorum.
     pub const IN_A_PLOT: [Self; 9] = [
         Self::Gap,

@@ -51,8 +51,12 @@ const fn permits(count: u32) -> Wish {
 
 /// The ttl of most leases: short, so that many expire ...
 pub const TTL: Duration = Duration::from_secs(1);
-/// ... and that of many holders, which are killed.
+/// ... that of many holders, which are killed ...
 const SHORT_TTL: Duration = Duration::from_millis(300);
+/// ... that of those whose store is replaced, which takes a moment ...
+pub const LONG_TTL: Duration = Duration::from_secs(2);
+/// ... and that of a holder that outlives its store: longer than it takes to replace it.
+pub const LONGEST_TTL: Duration = Duration::from_secs(6);
 
 /// Which seats a worker has, and how long their turns are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,10 @@ pub enum Cast {
     Ships,
     /// They have one permit or two, always some of them.
     Divers,
+    /// One writes until the end, with a ttl of six seconds.
+    Author,
+    /// They write, always one of them, with a ttl of two seconds.
+    Clerks,
 }
 
 /// How long a turn lasts, as far as that is the same each time.
@@ -97,7 +105,7 @@ pub(crate) enum Pace {
 pub const STEADY: Duration = Duration::from_millis(40);
 
 impl Cast {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Locks,
         Self::Kinds,
         Self::Readers,
@@ -108,6 +116,8 @@ impl Cast {
         Self::Hoarders,
         Self::Ships,
         Self::Divers,
+        Self::Author,
+        Self::Clerks,
     ];
 
     /// What each seat wants.
@@ -124,21 +134,36 @@ impl Cast {
             Self::Reader | Self::Browser => &[READS],
             Self::Hoarders => const { &[write(BOOK), Wish { lock: COOL, role: Role::Read }, permits(3)] },
             Self::Ships => &[BERTH; 10],
+            Self::Author => const { &[write(HOT)] },
+            Self::Clerks => const { &[write(BOOK); 3] },
             Self::Divers => const { &[permits(1), permits(1), permits(1), permits(2), permits(2)] },
         }
     }
 
     /// The ttl of its leases.
     pub fn ttl(self) -> Duration {
-        if self == Self::Ships { SHORT_TTL } else { TTL }
+        match self {
+            Self::Ships => SHORT_TTL,
+            Self::Author => LONGEST_TTL,
+            Self::Clerks => LONG_TTL,
+            Self::Locks
+            | Self::Kinds
+            | Self::Readers
+            | Self::Writer
+            | Self::Writers
+            | Self::Reader
+            | Self::Browser
+            | Self::Hoarders
+            | Self::Divers => TTL,
+        }
     }
 
     pub(crate) fn pace(self) -> Pace {
         match self {
             Self::Locks | Self::Kinds => Pace::Varied,
-            Self::Readers | Self::Writers | Self::Divers => Pace::Steady,
+            Self::Readers | Self::Writers | Self::Divers | Self::Clerks => Pace::Steady,
             Self::Writer | Self::Reader => Pace::Brief,
-            Self::Browser | Self::Hoarders | Self::Ships => Pace::Lasting,
+            Self::Browser | Self::Hoarders | Self::Ships | Self::Author => Pace::Lasting,
         }
     }
 }

@@ -90,11 +90,14 @@ impl Crew {
     pub fn start(ground: Ground, posts: Vec<Post>) -> Self {
         let register = Register::serve(&ground.directory);
         let mut crew = Self { workers: Vec::new(), register, ground, started: Vec::new(), broken: Vec::new() };
-        for post in posts {
-            let (name, process) = crew.spawn(&post);
-            crew.workers.push(Worker { state: Running::Yes, post, process, name });
-        }
+        posts.into_iter().for_each(|post| crew.join(post));
         crew
+    }
+
+    /// Starts a worker at one more post.
+    pub fn join(&mut self, post: Post) {
+        let (name, process) = self.spawn(&post);
+        self.workers.push(Worker { state: Running::Yes, post, process, name });
     }
 
     fn spawn(&mut self, post: &Post) -> (String, Child) {

@@ -4,14 +4,14 @@
 //! lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
 //! turns overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
 //! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests break servers, the network and the workers: `tests/it` those of one Redis,
-//! `tests/quorum` those of five. `tests/crowds` has many readers, writers and permits, limits that change, and
-//! workers with a mistake, which the checks must find.
+//! `tests/quorum` those of five, `tests/cluster` those of a cluster. `tests/crowds` has many readers, writers and permits, limits that change, and
+//! workers with a mistake, which the checks must find. `tests/failovers` has a primary with replicas that sentinels replace.
 //!
 //! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` replays one, and
 //! `LEASEHOLD_STRESS_SECONDS=240` runs for longer. `cargo xtask chaos` does both.
 //!
 //! Reading order: `cast` (what the seats of a worker want) · `hold`, `history`, `turn` (what is recorded) · `register` (what the
-//! locks protect) · `problem`, `check`, `fair` (what must be true) · `part` (what a worker is told) · `dice`, `seat` (what it does
+//! locks protect) · `problem`, `check`, `fair`, `double` (what must be true, and what was) · `part` (what a worker is told) · `dice`, `seat` (what it does
 //! next, from its seed) · `connect`, `nonblocking`, `threads` (the two facades of a worker) ·
 //! `crew` (the processes) · `storm` (fault injection) · `run` (a test's beginning and end).
 
@@ -22,6 +22,7 @@ pub mod check;
 pub mod connect;
 pub mod crew;
 mod dice;
+pub mod double;
 pub mod fair;
 pub mod history;
 pub mod hold;

@@ -13,12 +13,12 @@ use std::time::Instant;
 use lock_sim::{Fault, Report, Tally, memory, quorum, redis, replicated};
 
 const USAGE: &str = "\
-usage: sim [--seeds N] [--first S] [--half redis|memory|replicated|failovers|quorum|plots] [--mistake NAME]
+usage: sim [--seeds N] [--first S] [--half redis|memory|replicated|failovers|hand-overs|quorum|plots] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
   --half H    only with one Redis, a store in memory, a Redis with
-              replicas, or one fail-over of it, a quorum, or only the plots of a quorum
+              replicas, one fail-over of it, or one during hand-overs, a quorum, or only the plots of a quorum
   --mistake M with one rule of the quorum, or of the Redis with replicas, turned off; tells which seeds find out
 
 LEASEHOLD_SEED=S plays only that one, and prints what happened in it.";
@@ -32,7 +32,7 @@ struct Half {
     faults: &'static [&'static [Fault]],
 }
 
-const HALVES: [Half; 6] = [
+const HALVES: [Half; 7] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
@@ -56,6 +56,12 @@ const HALVES: [Half; 6] = [
         play: |seed| replicated::play_failover(seed, None),
         tell: |seed| replicated::tell_failover(seed, None),
         faults: &[&Fault::IN_A_FAILOVER],
+    },
+    Half {
+        name: "hand-overs",
+        play: |seed| replicated::play_hand_overs(seed, None),
+        tell: |seed| replicated::tell_hand_overs(seed, None),
+        faults: &[&Fault::IN_HAND_OVERS],
     },
     Half {
         name: "quorum",
@@ -107,10 +113,11 @@ type Play = Box<dyn Fn(u64) -> Report>;
 /// Playing and telling with the rule of this name turned off, if there is one.
 fn with_mistake(half: Option<&str>, name: &str) -> Option<(Play, Play)> {
     let is_named = |debug: String| debug == name;
-    if let Some("replicated" | "failovers") = half {
+    if let Some("replicated" | "failovers" | "hand-overs") = half {
         let mistake = replicated::Mistake::ALL.into_iter().find(|mistake| is_named(format!("{mistake:?}")))?;
         let (play, tell): (fn(_, _) -> _, fn(_, _) -> _) = match half {
             Some("failovers") => (replicated::play_failover, replicated::tell_failover),
+            Some("hand-overs") => (replicated::play_hand_overs, replicated::tell_hand_overs),
             Some(_) | None => (replicated::play, replicated::tell),
         };
         return Some((

@@ -16,6 +16,8 @@ pub(super) enum Deed {
     GiveUp(ConnId, Tag),
     /// The primary fails, or is replaced.
     FailOver,
+    /// The primary is replaced, and goes on.
+    Replace,
     /// The sentinels choose a primary.
     Choose,
     /// A server that is not the present primary follows it.

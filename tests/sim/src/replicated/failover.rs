@@ -31,6 +31,7 @@ impl World<Replicated> {
             Deed::TakeIn(replica) => self.take_in(replica),
             Deed::GiveUp(conn, tag) => self.give_up(conn, tag),
             Deed::FailOver => self.fail_over(),
+            Deed::Replace => self.replace(),
             Deed::Choose => self.choose(),
             Deed::Repoint(node) => self.repoint(node),
             Deed::Announce(sentinel) => {

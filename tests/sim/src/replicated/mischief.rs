@@ -13,6 +13,8 @@ const LAGS: (u64, u64) = (50, 5000);
 const EMPTY_FOR: (u64, u64) = (1, 5000);
 /// When the primary fails first, in milliseconds.
 const FAILS_AFTER: (u64, u64) = (500, 4000);
+/// How many users of each process want the lock that is handed over.
+const CROWD: usize = 4;
 /// How long somebody holds who holds for a long time, in milliseconds.
 const HOLDS: (u64, u64) = (2000, 15_000);
 
@@ -58,6 +60,21 @@ impl World<Replicated> {
             }
         }
         self.plan(FAILS_AFTER, Deed::FailOver);
+    }
+
+    /// Many wait for one lock, which is handed over and over for short ttls, and the primary is replaced meanwhile.
+    pub(super) fn crowd(&mut self) {
+        let ttls: Vec<_> = self.env.dice.pick(&self.ttls[..2]).into_iter().collect();
+        for process in self.processes.keys().copied().collect::<Vec<_>>() {
+            for _ in 0..CROWD {
+                let hold_for = self.env.dice.millis(100, 1500);
+                let wish = Wish { hold_for, ..Wish::patient(&mut self.env.dice, 0, &ttls) };
+                let at = self.env.dice.millis(50, 3000);
+                self.env.plan(at, Plan::Act(process, Act::Join(wish)));
+            }
+        }
+        let deed = if self.stores.promise == Promise::Acknowledged { Deed::Replace } else { Deed::FailOver };
+        self.plan(FAILS_AFTER, deed);
     }
 
     /// Somebody wants to hold for a long time.

@@ -9,8 +9,8 @@ pub enum Mistake {
     NoAcknowledgement,
     /// One of two replicas is enough for an answer.
     OneOfTwo,
-    /// A lock that was handed over counts without an acknowledgement. This is found once in thousands of fail-overs: both primaries
-    /// have to hand the same lock over.
+    /// A lock that was handed over counts without an acknowledgement. Both primaries have to hand the same lock over: this is found
+    /// once in thousands of fail-overs, and once in some hundreds of those with many waiters.
     PushedAtOnce,
     /// During a dwell, every release hands the lock over, not only the first attempt of a valid holder.
     EveryReleaseHandsOver,

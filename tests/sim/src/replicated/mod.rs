@@ -45,6 +45,8 @@ const TTLS: &[Duration] = &[Duration::from_millis(600), Duration::from_secs(2), 
 const HEALED_WITHIN: Duration = Duration::from_secs(300);
 /// How long one fail-over is played.
 const FAILOVER: Duration = Duration::from_secs(30);
+/// How long hand-overs are played.
+const HAND_OVERS: Duration = Duration::from_secs(15);
 /// The longest time between two users' arrivals at a process: while a server dwells, they only wait.
 const PACE: Duration = Duration::from_secs(6);
 
@@ -66,6 +68,24 @@ pub fn play_failover(seed: u64, mistake: Option<Mistake>) -> Report {
 /// The same, with all that happens in it.
 pub fn tell_failover(seed: u64, mistake: Option<Mistake>) -> Report {
     play_one_failover(seed, mistake, Diary::written())
+}
+
+/// Plays one fail-over while a lock is handed over all the time, and nothing else.
+pub fn play_hand_overs(seed: u64, mistake: Option<Mistake>) -> Report {
+    play_these_hand_overs(seed, mistake, Diary::default())
+}
+
+/// The same, with all that happens in it.
+pub fn tell_hand_overs(seed: u64, mistake: Option<Mistake>) -> Report {
+    play_these_hand_overs(seed, mistake, Diary::written())
+}
+
+fn play_these_hand_overs(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {
+    let mut world = begin(seed, mistake, diary, (4, 5));
+    world.env.cancel(|plan| matches!(plan, Plan::Arrival(_)));
+    world.crowd();
+    world.run_until(Time::START + HAND_OVERS);
+    Report::of(world.env, world.steps)
 }
 
 fn play_one_failover(seed: u64, mistake: Option<Mistake>, diary: Diary) -> Report {

@@ -1,13 +1,14 @@
 //! A Redis with replicas: every rule that can be turned off is missed within some seeds.
 
-use lock_sim::replicated::{Mistake, play, play_failover, tell, tell_failover};
-use lock_sim::{Fault, Rule};
+use lock_sim::replicated::{Mistake, play, play_failover, play_hand_overs, tell, tell_failover, tell_hand_overs};
+use lock_sim::{Fault, Report, Rule};
 
 use crate::seeds;
 
 /// How many seeds are played by default.
 const SEEDS: u64 = 200;
 const FAILOVERS: u64 = 400;
+const HAND_OVERS: u64 = 200;
 
 #[test]
 fn replicated_every_rule_holds_and_every_fault_fires() {
@@ -21,6 +22,12 @@ fn failovers_do_no_harm_with_all_rules() {
 }
 
 #[test]
+fn hand_overs_do_no_harm_with_all_rules() {
+    let (play, tell) = (|seed| play_hand_overs(seed, None), |seed| tell_hand_overs(seed, None));
+    seeds::play_all("hand_overs", HAND_OVERS, &Fault::IN_HAND_OVERS, play, tell);
+}
+
+#[test]
 fn a_seed_decides_everything() {
     seeds::decides_everything(|seed| tell(seed, None));
 }
@@ -28,7 +35,12 @@ fn a_seed_decides_everything() {
 /// Checks that one fail-over of these finds a mistake, as two holders, or as the tokens of two.
 #[track_caller]
 fn finds(mistake: Mistake, within: u64) {
-    let rule = seeds::found(within, |seed| play_failover(seed, Some(mistake)));
+    finds_in(play_failover, mistake, within);
+}
+
+#[track_caller]
+fn finds_in(play: fn(u64, Option<Mistake>) -> Report, mistake: Mistake, within: u64) {
+    let rule = seeds::found(within, |seed| play(seed, Some(mistake)));
     assert!(matches!(rule, Rule::OneHolder | Rule::TokensRise), "{mistake:?} was found by {rule:?}");
 }
 
@@ -50,6 +62,11 @@ fn an_acknowledgement_of_one_replica_of_two_is_found() {
 #[test]
 fn a_repeated_release_that_hands_over_during_a_dwell_is_found() {
     finds(Mistake::EveryReleaseHandsOver, 1500);
+}
+
+#[test]
+fn a_lock_that_was_handed_over_and_counts_without_an_acknowledgement_is_found() {
+    finds_in(play_hand_overs, Mistake::PushedAtOnce, 1500);
 }
 
 #[test]
