@@ -1,26 +1,34 @@
 //! The command line.
 
+mod breaking;
+mod doctor;
+mod every;
+mod filled;
 mod help;
 mod job;
 mod limit;
+pub(crate) mod line;
 mod mode;
 mod store;
+mod watching;
 pub(crate) mod work;
 
-use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use lock_core::{Invalid, LockName, parse_duration};
 
+pub(crate) use self::breaking::BreakArgs;
+pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::every::EveryArgs;
 use self::help::{ELECT_EXAMPLES, ELECT_EXIT_CODES, EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
 use self::job::JobArgs;
 pub(crate) use self::limit::LimitArgs;
 use self::mode::ModeArgs;
 pub(crate) use self::store::StoreArgs;
+pub(crate) use self::watching::WatchArgs;
 use self::work::WorkArgs;
 use crate::demo::args::DemoArgs;
 use crate::redis::args::RedisArgs;
@@ -48,6 +56,9 @@ pub(crate) enum Command {
     Elect(ElectArgs),
     /// List the locks that are held.
     ///
+    /// HELD says for how long, as far as that is known: "<2m" for less than two minutes, since the holder's process on this machine
+    /// was started then; ">5s" for longer than since --watch first saw it.
+    ///
     /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`
     /// always shows it.
     Ls(LsArgs),
@@ -56,6 +67,37 @@ pub(crate) enum Command {
     /// The exit code is 0 if the store answered, whether or not the lock is held; for scripts, --json has `held`. Otherwise it
     /// is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     Show(ShowArgs),
+    /// Print what happens to locks, one line for each event, until it is ended.
+    ///
+    /// The events are acquired, queued (more wait than before), released, lost (the lease ended by time) and broken (by leasehold
+    /// break). What is held at the start is printed as acquired, too, with "already". A lock whose last holder had it kept, and a
+    /// lock of another library, may end as lost.
+    ///
+    /// It looks at the store and compares what it finds, so it misses what begins and ends between two looks: a short hold, or a
+    /// waiter that got the lock at once. Look more often with --every to miss less. A lock that its holder passes on inside its
+    /// process stays with one lease, and is one event. In Redis, locks of other libraries are seen only while a leasehold client
+    /// waits for them. Of a lock with more than a hundred holders, only the queue is watched.
+    ///
+    /// If the store is away, that is said once on standard error, and it is looked for again. What ended meanwhile is "ended":
+    /// nobody saw how. The exit code is 0 if the reader of a pipe has ended.
+    #[command(
+        after_help = "Examples:\n  leasehold watch                             all locks\n  leasehold watch --every 200ms 'invoice:*'   some of them, more often\n  leasehold watch --json | jq -c 'select(.event == \"lost\")'"
+    )]
+    Watch(WatchArgs),
+    /// End the lease of another process, so that the lock is free for the next one.
+    ///
+    /// For a holder that hangs: one that has died loses its lock by itself, once its ttl is over. The lease is ended only if it still
+    /// has the token, so a later holder is never hit. Of a lock that several hold, only the lease with the token is ended.
+    ///
+    /// The holder learns of it when it renews its lease, at a third of the ttl. `leasehold run` then ends its command and exits with
+    /// 76. Until then, the holder may go on working beside the next one; where tokens are checked, its writes are refused.
+    ///
+    /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
+    /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
+    #[command(
+        after_help = "Examples:\n  leasehold show deploy                                    who holds it, with which token\n  leasehold break deploy --token 1795295642004295          asks, and ends that lease\n  leasehold break deploy --token 1795295642004295 --yes    for scripts"
+    )]
+    Break(BreakArgs),
     /// Change how many slots a semaphore has, also while commands hold them and wait for them.
     ///
     /// Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
@@ -67,13 +109,30 @@ pub(crate) enum Command {
         after_help = "Example:\n  leasehold limit --from 4 gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
     )]
     Limit(LimitArgs),
-    /// Set up one Redis whose clients wait after a fail-over (failover=dwell).
+    /// Check the store: whether it can be reached and used, what endangers locks there, and what can be relied on.
+    ///
+    /// It acquires, renews and releases a lock of its own. With NAME, it also watches that lock, and suggests a ttl.
+    ///
+    /// The exit code is 0 if nothing endangers locks, 78 if something does or the configuration is invalid, 69 if the store is
+    /// unreachable or cannot serve, and 77 if it refuses this client.
+    #[command(
+        after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
+    )]
+    Doctor(DoctorArgs),
+    /// Set up a Redis or a cluster whose clients wait after a fail-over (failover=dwell).
     Redis(RedisArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
     #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
     Demo(DemoArgs),
+    /// Print the manual page of leasehold, or write those of all commands to a directory.
+    #[command(after_help = "Example:\n  leasehold man --out ~/.local/share/man/man1      then: man leasehold-run")]
+    Man {
+        /// The directory; it is created if needed.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Print a completion script for a shell.
     #[command(
         after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold"
@@ -99,7 +158,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) barging: bool,
     /// Wait at most this long for the lock and for an unreachable store [default: forever, but not at all for a store that is
-    /// unreachable at the start]
+    /// unreachable at the start] [env: LEASEHOLD_WAIT]
     #[arg(short, long, value_name = "DURATION", value_parser = wait)]
     pub(crate) wait: Option<Duration>,
     /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.
@@ -126,6 +185,11 @@ pub(crate) struct LsArgs {
     /// Print a JSON array instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Look again and again: on a terminal, the table is redrawn; elsewhere, it is printed again, or with --json as one more line.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) every: EveryArgs,
     /// Names to list: `*` matches any text, `?` matches one character.
     #[arg(value_name = "PATTERN", default_value = "*")]
     pub(crate) pattern: String,
@@ -144,87 +208,7 @@ pub(crate) struct ShowArgs {
     pub(crate) name: LockName,
 }
 
-/// Parses a command line, which begins with the name of the program.
-pub(crate) fn parse(line: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = Cli::command().try_get_matches_from(line)?;
-    let mut cli = Cli::from_arg_matches(&matches)?;
-    if let (Some(work), Some((task, matches))) = (cli.command.work(), matches.subcommand()) {
-        refuse_name_after_dashes(line, task)?;
-        work.shorten_default_ttl(matches);
-    }
-    Ok(cli)
-}
-
-/// The subcommands that run a command under a lock.
-const WORK: [&str; 2] = ["run", "elect"];
-
-/// Whether a command line asks for JSON, even if it is invalid otherwise.
-pub(crate) fn asks_for_json(line: &[OsString]) -> bool {
-    line.iter().take_while(|word| *word != OsStr::new("--")).any(|word| word == OsStr::new("--json"))
-}
-
-/// The report file that a command line names, even if it is invalid otherwise.
-///
-/// Counts only what is certainly our own option, because the file is overwritten.
-pub(crate) fn report_file(line: &[OsString]) -> Option<PathBuf> {
-    let mut line = line.to_vec();
-    let lenient = || {
-        let relaxed =
-            |command: clap::Command, task| command.mut_subcommand(task, |task| task.mut_args(accept_anything));
-        WORK.into_iter().fold(Cli::command(), relaxed)
-    };
-    while let Err(error) = lenient().try_get_matches_from(&line)
-        && error.kind() == ErrorKind::UnknownArgument
-        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg)
-        && let Some(position) = line.iter().position(|word| word == OsStr::new(unknown))
-    {
-        line.remove(position);
-    }
-    let matches = lenient().ignore_errors(true).try_get_matches_from(&line).ok()?;
-    let (_, work) = matches.subcommand().filter(|(task, _)| WORK.contains(task))?;
-    work.get_one::<OsString>("report").map(PathBuf::from)
-}
-
-fn accept_anything(argument: Arg) -> Arg {
-    if argument.get_action().takes_values() {
-        argument.value_parser(clap::builder::OsStringValueParser::new()).required(false)
-    } else {
-        argument
-    }
-}
-
-/// `run -- make deploy` would lock "make" and run "deploy".
-fn refuse_name_after_dashes(line: &[OsString], task: &str) -> Result<(), clap::Error> {
-    let Some(dashes) = line.iter().position(|word| word == OsStr::new("--")) else { return Ok(()) };
-    let Err(error) = Cli::command().try_get_matches_from(&line[..dashes]) else { return Ok(()) };
-    let lacks_name = error.kind() == ErrorKind::MissingRequiredArgument
-        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|argument| argument == "<NAME>"));
-    if lacks_name {
-        let problem = format!(
-            "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
-             for example: leasehold {task} nightly-report -- ./report.sh"
-        );
-        return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, problem));
-    }
-    Ok(())
-}
-
 impl Command {
-    /// What a command is run with, if one is.
-    fn work(&mut self) -> Option<&mut WorkArgs> {
-        match self {
-            Self::Run(args) => Some(&mut args.work),
-            Self::Elect(args) => Some(&mut args.work),
-            Self::Ls(_)
-            | Self::Show(_)
-            | Self::Limit(_)
-            | Self::Redis(_)
-            | Self::Redlock(_)
-            | Self::Demo(_)
-            | Self::Completions { .. } => None,
-        }
-    }
-
     /// Whether results and failures are printed as JSON.
     pub(crate) fn json(&self) -> bool {
         match self {
@@ -232,10 +216,13 @@ impl Command {
             Self::Elect(args) => args.work.json,
             Self::Ls(args) => args.json,
             Self::Show(args) => args.json,
+            Self::Watch(args) => args.json,
+            Self::Doctor(args) => args.json,
+            Self::Break(args) => args.json,
             Self::Limit(args) => args.json,
             Self::Redis(args) => args.json(),
             Self::Redlock(args) => args.json(),
-            Self::Demo(_) | Self::Completions { .. } => false,
+            Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
         }
     }
 }
@@ -246,6 +233,8 @@ fn wait(text: &str) -> Result<Duration, Invalid> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
@@ -263,59 +252,6 @@ mod tests {
         let Command::Run(run) = cli.command else { panic!("not run") };
         assert_eq!(run.work.command, ["-strange", "--"]);
         assert_eq!(run.wait, Some(Duration::from_secs(5)));
-    }
-
-    #[test]
-    fn the_name_stands_before_the_dashes() {
-        let parsed = |line: &str| parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-        for good in ["leasehold run -n a -- make", "leasehold run a make -- x", "leasehold run -w 5s a -q -- make"] {
-            assert!(parsed(good).is_ok(), "{good}");
-        }
-        for bad in ["leasehold run -n -- make deploy", "leasehold run -- a make", "leasehold run --ttl 9s -- a b"] {
-            let error = parsed(bad).unwrap_err().to_string();
-            assert!(error.contains("no name before `--`"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_report_is_found_on_invalid_lines_and_never_among_the_words_of_the_command() {
-        let asked = |line: &str| report_file(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-        for line in [
-            "leasehold run --report f a -- true",
-            "leasehold run --report=f",
-            "leasehold run --ttl soon --report f a -- true",
-            "leasehold run -n -w 3s --report f a -- true",
-            "leasehold run --strange --report f -E 999 a true",
-            "leasehold run a --report f",
-            "leasehold run --report f --strange a -- make --report g",
-        ] {
-            assert_eq!(asked(line), Some("f".into()), "{line}");
-        }
-        for line in [
-            "leasehold run --ttl soon a make --report f",
-            "leasehold run --strange a -- make --report f",
-            "leasehold run -- make --report f",
-            "leasehold ls --report f",
-            "leasehold run --report",
-            "leasehold",
-        ] {
-            assert_eq!(asked(line), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn the_default_ttl_fits_the_deployment() {
-        let ttl = |line: &str| {
-            let cli = parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap();
-            let Command::Run(run) = cli.command else { panic!("not run") };
-            run.work.ttl.get().as_secs()
-        };
-        assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s x true"), 20);
-        assert_eq!(ttl("leasehold run --url redlock://a,b,c?max_ttl=20s --ttl 30s x true"), 30);
-        assert_eq!(ttl("leasehold run --url redlock://a,b,c x true"), 30);
-        assert_eq!(ttl("leasehold run --url redis://a?failover=dwell&max_ttl=20s x true"), 20);
-        assert_eq!(ttl("leasehold run --url redis://a?failover=dwell x true"), 30);
-        assert_eq!(ttl("leasehold run --url redis://a x true"), 30);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) enum Exit {
     Busy(u8),
     /// The lease was lost before the command ended.
     Lost,
+    /// Nothing was changed: what was named is not there, or the answer to a question was no.
+    Unchanged,
     /// The store is unreachable, does not answer in time, or cannot serve.
     Unavailable,
     /// The store refuses this client.
@@ -56,6 +58,7 @@ impl Exit {
             Self::Signalled(signal) | Self::SignalledAlike(signal) | Self::Interrupted(signal) => {
                 u8::try_from(signal).map_or(u8::MAX, |signal| signal.saturating_add(128))
             }
+            Self::Unchanged => 1,
             Self::Lost => 76,
             Self::Unavailable => 69,
             Self::Denied => 77,
@@ -77,6 +80,7 @@ impl Exit {
             | Self::Signalled(_)
             | Self::Busy(_)
             | Self::Lost
+            | Self::Unchanged
             | Self::Unavailable
             | Self::Denied
             | Self::Config
@@ -99,6 +103,7 @@ impl Exit {
             Self::Skipped => "skipped",
             Self::Busy(_) => "busy",
             Self::Lost => "lost",
+            Self::Unchanged => "unchanged",
             Self::Interrupted(_) => "interrupted",
             Self::NotExecutable | Self::NotFound => "not-started",
             Self::Unavailable | Self::Denied | Self::Config | Self::Usage | Self::Internal => "failed",
@@ -175,6 +180,7 @@ mod tests {
             (Exit::Signalled(9), 137),
             (Exit::SignalledAlike(2), 130),
             (Exit::Busy(BUSY), 75),
+            (Exit::Unchanged, 1),
             (Exit::Lost, 76),
             (Exit::Unavailable, 69),
             (Exit::Denied, 77),

@@ -57,8 +57,8 @@ fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> St
         (Some(old), _) => format!("{name} has {new} slots now{also}; before, it had {old}"),
         (None, Some(_)) => format!("{name} has {new} slots now{also}"),
         (None, None) => format!(
-            "{name} has {new} slots now; nobody held one, so if programs give another number, run this again with --from \
-             and that number"
+            "{name} has {new} slots now; no slot is held, so the number before is not known; if your programs give another \
+             number than {new}, run this again with --from and their number"
         ),
     }
 }

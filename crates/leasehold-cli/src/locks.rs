@@ -6,7 +6,7 @@ use std::time::Duration;
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
 use leasehold::kit::{Mark, Slot, Taken};
-use lock_core::inspect::{Entry, Query};
+use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
     Mode, Operation,
@@ -19,6 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::hold::{Hold, KeptLock, Lock};
 use crate::job::{Job, Marked, Marking};
 use crate::log::Log;
+use crate::place::Place;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
 use crate::wish::Wish;
@@ -119,8 +120,12 @@ impl Locks {
 
     /// Frees a slot that is marked.
     pub(crate) fn free(&self, marked: &Marked) -> Result<(), Failure> {
-        self.inspect()?.revoke(&marked.name, marked.token, LOOK_WITHIN)?;
-        Ok(())
+        self.revoke(&marked.name, marked.token).map(|_| ())
+    }
+
+    /// Ends the lease that spans this token, for any owner.
+    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken) -> Result<Revoked, Failure> {
+        Ok(self.inspect()?.revoke(name, token, LOOK_WITHIN)?)
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.
@@ -151,10 +156,13 @@ impl Locks {
     }
 
     /// What prevents the lock from being granted, to show to a waiting user.
-    pub(crate) fn obstacle(&self, name: &LockName) -> Option<String> {
+    pub(crate) fn obstacle(&self, name: &LockName, place: &Place) -> Option<String> {
         match &self.quorum {
             Some(quorum) => quorum.obstacle(),
-            None => self.holder(name).ok().flatten().map(|entry| format!("held by {}", names_of(&entry))),
+            None => self.holder(name).ok().flatten().map(|entry| match is_own(&entry) {
+                true => "granted to this process, but not confirmed yet".to_owned(),
+                false => format!("held by {}{}", names_of(&entry), place.told(entry.waiters)),
+            }),
         }
     }
 
@@ -242,7 +250,8 @@ fn busy(wish: &Wish, message: &str) -> Failure {
     Failure::new(Exit::Busy(wish.busy_code), message)
 }
 
-fn name_of(holder: Option<&Holder>) -> String {
+/// A holder for display.
+pub(crate) fn name_of(holder: Option<&Holder>) -> String {
     match holder {
         Some(holder) if is_gone(holder) == Some(true) => format!("{holder}, whose process is gone"),
         Some(holder) => holder.to_string(),
@@ -258,6 +267,14 @@ fn names_of(entry: &Entry) -> String {
         1 => format!("{first} and 1 other"),
         others => format!("{first} and {others} others"),
     }
+}
+
+/// Whether this process has the only lease: the store has granted what it waits for, but replicas have not confirmed that, or the
+/// answer was lost.
+fn is_own(entry: &Entry) -> bool {
+    let Holder::Leasehold { note, .. } = &entry.holder else { return false };
+    let is_here = || lock_host::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()));
+    entry.leases == 1 && is_here()
 }
 
 /// Whether the holder was a process of this host that has ended without a release, so that its lease has to expire; `None`

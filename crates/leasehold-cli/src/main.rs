@@ -1,20 +1,29 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `limit` (of a semaphore) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them).
 
 mod args;
+mod breaking;
+mod broken;
+mod defaults;
 mod demo;
+mod doctor;
 mod durations;
 mod exit;
 mod held;
 mod hold;
+mod host;
 mod job;
 mod limit;
 mod locks;
 mod log;
 mod look;
+mod looks;
+mod man;
+
+mod place;
 mod quorum;
 mod redis;
 mod redlock;
@@ -23,6 +32,7 @@ mod run;
 mod schedule;
 mod store;
 mod table;
+mod watching;
 mod wish;
 
 use std::ffi::OsString;
@@ -30,6 +40,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use self::args::line::{self, Mistake};
 use self::args::{Cli, Command};
 use self::demo::account::process;
 use self::exit::{Exit, Failure};
@@ -41,14 +52,14 @@ fn main() -> ExitCode {
     let exit = match line.get(1).and_then(|role| role.to_str()) {
         Some(guard::ROLE) => helper(&line[1..], guard::main),
         Some(start::ROLE) => helper(&line[1..], start::main),
-        Some(front::ROLE) => match args::parse(&front::line_of_worker(&line)) {
+        Some(front::ROLE) => match line::parse(&front::line_of_worker(&line)) {
             Ok(cli) => behind(&line, &cli),
-            Err(error) => misunderstood(&error, None),
+            Err(mistake) => mistaken(mistake, &line, None),
         },
         Some(process::ROLE) => helper(&line[1..], process::main),
-        Some(_) | None => match args::parse(&line) {
+        Some(_) | None => match line::parse(&line) {
             Ok(cli) => dispatch(&cli),
-            Err(error) => misunderstood(&error, Some(&line)),
+            Err(mistake) => mistaken(mistake, &line, Some(&line)),
         },
     };
     if let Some(signal) = exit.signal() {
@@ -64,6 +75,23 @@ fn helper<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
     }
 }
 
+/// Reports why a command line is not carried out. `users` is the line, if a user has written it.
+fn mistaken(mistake: Mistake, line: &[OsString], users: Option<&[OsString]>) -> Exit {
+    let failure = match mistake {
+        Mistake::Line(error) => return misunderstood(&error, users),
+        Mistake::Defaults(failure) => failure,
+    };
+    if let Some(path) = users.and_then(line::report_file) {
+        report::report_failure(&path, &failure);
+    }
+    if line::asks_for_json(line) {
+        report::say_failure_as_json(&failure);
+    } else {
+        report::say_error(&failure.message);
+    }
+    failure.exit
+}
+
 /// Reports what is wrong with a command line. A user's line may ask for JSON or a report file.
 fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
     // If standard output or standard error is closed, nothing can be reported.
@@ -73,10 +101,10 @@ fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
         return Exit::Done;
     }
     let failure = Failure::new(Exit::Usage, error.render().to_string());
-    if let Some(path) = line.and_then(args::report_file) {
+    if let Some(path) = line.and_then(line::report_file) {
         report::report_failure(&path, &failure);
     }
-    if line.is_some_and(args::asks_for_json) {
+    if line.is_some_and(line::asks_for_json) {
         report::say_failure_as_json(&failure);
         return failure.exit;
     }
@@ -112,10 +140,14 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Elect(args) => Ok(run::run(Task::Elect(args))),
         Command::Ls(args) => look::ls(args),
         Command::Show(args) => look::show(args),
+        Command::Doctor(args) => doctor::doctor(args),
+        Command::Watch(args) => watching::watch(args),
+        Command::Break(args) => breaking::break_lease(args),
         Command::Limit(args) => limit::limit(args),
         Command::Redis(args) => redis::run(args),
         Command::Redlock(args) => redlock::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Man { out } => man::man(out.as_deref()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "leasehold", &mut script);

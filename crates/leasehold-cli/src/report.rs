@@ -256,9 +256,21 @@ pub(crate) fn report_failure(path: &Path, failure: &Failure) {
     }
 }
 
+/// Prints what is neither a result nor a problem, outside `run`.
+pub(crate) fn say_note(text: &str) {
+    say(PLAIN, text);
+}
+
 /// Prints a warning, outside `run`.
 pub(crate) fn say_warning(text: &str) {
     say(WARNING, text);
+}
+
+/// Asks a question on the terminal. The cursor stays behind it.
+pub(crate) fn say_question(text: &str) {
+    // If standard error is closed, the answer is no.
+    let mut out = anstream::stderr().lock();
+    let _ = write!(out, "leasehold: {text}").and_then(|()| out.flush());
 }
 
 /// As one line of JSON.

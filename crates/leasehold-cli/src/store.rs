@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use leasehold::BackendConfig;
 use leasehold::redlock::RedlockConfig;
 use leasehold::sqlite::SqliteConfig;
-use lock_core::Invalid;
+use lock_core::{Invalid, Ttl};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Exit, Failure};
@@ -25,12 +25,31 @@ pub(crate) enum Store {
     File(PathBuf),
 }
 
+/// Where a store was named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Origin {
+    /// On the command line or in the environment.
+    Given,
+    /// In this configuration file.
+    File(PathBuf),
+    /// Nowhere: it is the file in the state directory.
+    Default,
+}
+
+impl Origin {
+    /// Of what [`Store::choose`] takes.
+    pub(crate) fn of(given: Option<&str>) -> Self {
+        if given.is_some_and(|url| !url.is_empty()) { Self::Given } else { Self::Default }
+    }
+}
+
 impl Store {
     /// Takes the given URL, or the file in the state directory, which is created if needed.
     pub(crate) fn choose(given: Option<&str>) -> Result<Self, Failure> {
-        match given {
-            Some(url) if !url.is_empty() => Ok(Self::Url(url.to_owned())),
-            _ => state_file(),
+        match (Origin::of(given), given) {
+            (Origin::Given, Some(url)) => Ok(Self::Url(url.to_owned())),
+            (Origin::Given, None) | (Origin::File(_) | Origin::Default, _) => state_file(),
         }
     }
 
@@ -62,6 +81,18 @@ impl Store {
         Ok(self)
     }
 
+    /// Refuses a store whose leases cannot be ended from outside, before it is contacted.
+    pub(crate) fn that_breaks_leases(self) -> Result<Self, Failure> {
+        if let Self::Url(url) = &self
+            && url.starts_with("redlock:")
+        {
+            let message = "a lock of a quorum cannot be broken; end the process that holds it, and the lock is free once its ttl is \
+                           over (a node shows who holds it: leasehold show NAME --url redis://NODE)";
+            return Err(Failure::new(Exit::Config, message));
+        }
+        Ok(self)
+    }
+
     /// The store for the library.
     pub(crate) fn config(&self) -> Result<BackendConfig, Invalid> {
         match self {
@@ -78,6 +109,15 @@ impl Store {
             }
             Ok(_) | Err(_) => vec![self.clone()],
         }
+    }
+}
+
+/// The longest ttl that a deployment allows, if it has a limit.
+pub(crate) fn longest_ttl(config: &BackendConfig) -> Option<Ttl> {
+    match config {
+        BackendConfig::Redlock(config) => Some(config.max_ttl()),
+        BackendConfig::Redis(config) => Ttl::new(config.max_ttl()?).ok(),
+        BackendConfig::Memory(_) | BackendConfig::Sqlite(_) | _ => None,
     }
 }
 

@@ -178,6 +178,7 @@ fn a_guard_that_is_killed_takes_the_command_with_it() {
 fn a_guard_outlives_signals_that_are_meant_for_the_command() {
     let mut guarded = Guarded::shell("echo $$ > pids; sleep 1; exit 4");
     guarded.scratch.text_of("pids");
+    guarded.extend(Duration::from_secs(60));
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2] {
         guarded.signal(signal);
     }

@@ -51,7 +51,7 @@ fn a_waiter_learns_what_it_waits_for_and_is_served_when_the_quorum_votes() {
 fn a_waiter_is_told_once_that_the_nodes_abstain() {
     let nodes = Nodes::blank(3);
     let said = nodes.refused(&format!("-w 8s {RUN} {} a", nodes.url()), 69);
-    let told: Vec<_> = said.lines().filter(|line| line.contains("still waiting for a")).collect();
+    let told: Vec<_> = said.lines().filter(|line| line.contains("still waiting for a, but")).collect();
     assert!(matches!(told[..], [line] if line.contains("abstaining") && line.contains("at most")), "{said}");
 }
 

@@ -7,6 +7,7 @@ mod support;
 
 use support::session::{PROMPT, Session};
 use support::wait_for_death;
+use test_support::RedisServer;
 
 #[test]
 fn the_command_reads_from_the_terminal_and_gives_it_back() {
@@ -112,6 +113,17 @@ fn a_waiter_on_a_terminal_sees_the_holder() {
     session.types("\x03");
     session.shows("code 130");
     session.end();
+}
+
+#[test]
+fn a_waiter_that_replicas_do_not_confirm_is_not_shown_as_its_own_obstacle() {
+    let server = RedisServer::start();
+    let run = format!("leasehold run --url '{}?replicas=1' -w 5m a -- true", server.url());
+    let mut session = Session::of_script(&format!("trap : INT; {run}; echo code $?"));
+    session.shows("waiting for a, granted to this process, but not confirmed yet");
+    session.types("\x03");
+    session.shows("code 130");
+    assert!(!session.end().contains("held by"));
 }
 
 #[test]

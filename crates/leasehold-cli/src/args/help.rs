@@ -45,7 +45,10 @@ Examples:
   leasehold show nightly-backup                       one lock
 
 Without a URL, locks are kept in a per-user file: they exclude all your processes on this machine. To lock across \
-machines, set --url or LEASEHOLD_URL, such as redis://host.";
+machines, set --url or LEASEHOLD_URL, such as redis://host.
+
+Defaults for url, ttl, wait and why can be in ./leasehold.toml, in ~/.config/leasehold/leasehold.toml, or in the file that \
+LEASEHOLD_CONFIG names.";
 
 pub(super) const ELECT_EXAMPLES: &str = "\
 Examples:

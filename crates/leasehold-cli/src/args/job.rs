@@ -46,7 +46,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = at_least)]
     at_least: Option<Duration>,
     /// End the command if it runs for so long; this includes the time for ending it.
-    #[arg(long, value_name = "DURATION", value_parser = at_most)]
+    #[arg(long, visible_alias = "max-hold", value_name = "DURATION", value_parser = at_most)]
     at_most: Option<Duration>,
 }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args};
+use clap::Args;
 use leasehold::BackendConfig;
 use lock_core::{Budget, Invalid, LockName, Note, Ttl, parse_duration};
 
@@ -14,6 +13,7 @@ use super::store::StoreArgs;
 use crate::durations::whole_seconds_up;
 use crate::log::{Form, Log, LogLevel};
 use crate::report::Tone;
+use crate::store::longest_ttl;
 
 /// The command, its lock, and what is said about both.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(crate) struct WorkArgs {
     /// 5s]
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) grace: Option<Duration>,
-    /// Why the lock is held; shown to those who wait for it.
+    /// Why the lock is held; shown to those who wait for it [env: LEASEHOLD_WHY]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
     pub(crate) why: String,
     #[command(flatten)]
@@ -78,23 +78,12 @@ impl WorkArgs {
         }
     }
 
-    /// Uses the `max_ttl` of a deployment if it is below the default ttl, unless a ttl was given.
-    pub(super) fn shorten_default_ttl(&mut self, matches: &ArgMatches) {
+    /// Uses the `max_ttl` of a deployment if it is below the default ttl.
+    pub(super) fn shorten_default_ttl(&mut self) {
         let url = self.store.url.as_deref().unwrap_or_default();
-        if matches.value_source("ttl") == Some(ValueSource::DefaultValue)
-            && let Some(max_ttl) = max_ttl_of(url)
-        {
+        if let Some(max_ttl) = BackendConfig::from_url(url).ok().as_ref().and_then(longest_ttl) {
             self.ttl = self.ttl.min(max_ttl);
         }
-    }
-}
-
-/// The longest ttl that a deployment allows, if it has a limit.
-fn max_ttl_of(url: &str) -> Option<Ttl> {
-    match BackendConfig::from_url(url).ok()? {
-        BackendConfig::Redlock(config) => Some(config.max_ttl()),
-        BackendConfig::Redis(config) => Ttl::new(config.max_ttl()?).ok(),
-        BackendConfig::Memory(_) | BackendConfig::Sqlite(_) | _ => None,
     }
 }
 
@@ -108,7 +97,7 @@ fn ttl(text: &str) -> Result<Ttl, Invalid> {
 fn ttl_help() -> String {
     format!(
         "How long the store keeps the lock if this machine stops renewing it; {} or more, unless --grace is given; the lease \
-         is renewed, so the command may run longer",
+         is renewed, so the command may run longer [env: LEASEHOLD_TTL]",
         whole_seconds_up(smallest_ttl().get())
     )
 }
@@ -121,7 +110,8 @@ fn grace(text: &str) -> Result<Duration, Invalid> {
     parse_duration("grace", text)
 }
 
-fn why(text: &str) -> Result<String, Invalid> {
+/// Reads the reason for which a lock is held.
+pub(super) fn why(text: &str) -> Result<String, Invalid> {
     Note::new("", 0, text).map(|_| text.to_owned())
 }
 

@@ -6,6 +6,7 @@ use lock_core::{Holder, Mode, ModeKind, NameKind};
 use serde::Serialize;
 
 use crate::durations::millis;
+use crate::host::started;
 use crate::locks::is_gone;
 
 /// One lock.
@@ -42,6 +43,8 @@ struct Who<'a> {
     host: Option<&'a str>,
     /// Whether the holder is a process of this host that has ended; null if unknown.
     gone: Option<bool>,
+    /// How long ago the holder's process was started, if that is known: it has held the lock for no longer.
+    held_at_most_ms: Option<u64>,
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
@@ -49,7 +52,7 @@ struct Who<'a> {
 
 /// One of the leases that hold a lock.
 #[derive(Debug, Serialize)]
-struct Lease<'a> {
+pub(crate) struct Lease<'a> {
     #[serde(flatten)]
     who: Who<'a>,
     mode: ModeKind,
@@ -123,6 +126,7 @@ impl<'a> From<&'a Holder> for Who<'a> {
                 pid: note.pid(),
                 host: Some(note.host()),
                 gone: is_gone(holder),
+                held_at_most_ms: started(holder).map(millis),
                 why: Some(note.why()),
                 token: Some(tokens.high().get()),
             },

@@ -35,8 +35,8 @@ fn too_short(ttl: Ttl, grace: Option<Duration>) -> Failure {
     let budget = Budget::divide(ttl, grace);
     let message = format!(
         "a ttl of {ttl} is too short to be renewed in time, since its last {} (a grace of {} and a margin of {}) are \
-         reserved for ending the command if renewal fails; {smallest}; use a longer --ttl or a shorter --grace (the \
-         lease is renewed, so the command may run longer)",
+         reserved for ending the command if renewal fails; {smallest}; use a longer --ttl, and a longer max_ttl if \
+         the URL sets one, or a shorter --grace (the lease is renewed, so the command may run longer)",
         human(budget.kept()),
         human(budget.grace),
         human(budget.margin),

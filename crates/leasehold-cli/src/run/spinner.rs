@@ -29,6 +29,8 @@ pub(crate) struct Spinner<'a> {
     since: Moment,
     look_at: Moment,
     form: Form,
+    /// How a line begins: whether the wait was mentioned before.
+    wording: &'static str,
 }
 
 #[derive(Debug)]
@@ -53,11 +55,12 @@ impl<'a> Spinner<'a> {
             Tone::Normal => (Form::Line, LOG_PATIENCE),
             Tone::Verbose => (Form::Line, PATIENCE),
         };
-        Self { wish, since, look_at: since + patience, form }
+        Self { wish, since, look_at: since + patience, form, wording: "waiting" }
     }
 
-    /// Prints something without disturbing the spinner.
-    pub(crate) fn aside(&self, say: impl FnOnce()) {
+    /// Prints something that mentions the wait, without disturbing the spinner.
+    pub(crate) fn aside(&mut self, say: impl FnOnce()) {
+        self.wording = "still waiting";
         match &self.form {
             Form::Nothing | Form::Line => say(),
             Form::Turning(bar) => bar.suspend(say),
@@ -78,7 +81,7 @@ impl<'a> Spinner<'a> {
     pub(crate) fn show(&mut self, voice: &Voice, obstacle: Option<String>) {
         let now = HostClock.now();
         let obstacle = obstacle.map_or_else(String::new, |obstacle| format!(", {obstacle}"));
-        let text = format!("waiting for {}{obstacle}", self.wish.name);
+        let text = format!("{} for {}{obstacle}", self.wording, self.wish.name);
         match &self.form {
             Form::Nothing => {}
             Form::Line => {

@@ -25,6 +25,7 @@ use crate::held::Held;
 use crate::hold::Hold;
 use crate::locks::Locks;
 use crate::log::Log;
+use crate::place::Place;
 use crate::report::Voice;
 use crate::store::Store;
 use crate::wish::{Patience, Wish};
@@ -109,14 +110,14 @@ impl Asking {
 
     /// Looks up what is in the way.
     fn lookout(&self, name: &LockName) -> io::Result<Lookout> {
-        let (now, name) = (Arc::clone(&self.stage), name.clone());
+        let (now, name, place) = (Arc::clone(&self.stage), name.clone(), Place::default());
         Lookout::new(move || {
             let locks = match &*stage(&now) {
                 Stage::Connecting(trouble) => return trouble.clone(),
                 Stage::Asking(locks) => locks.clone(),
                 Stage::GivenUp => return None,
             };
-            locks.obstacle(&name)
+            locks.obstacle(&name, &place)
         })
     }
 

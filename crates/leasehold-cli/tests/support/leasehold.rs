@@ -25,7 +25,17 @@ impl Leasehold {
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new("setsid");
         command.arg(program);
-        for name in ["LEASEHOLD_URL", "LEASEHOLD_LOG", "LEASEHOLD_HELD", "HOME"] {
+        for name in [
+            "LEASEHOLD_URL",
+            "LEASEHOLD_LOG",
+            "LEASEHOLD_HELD",
+            "LEASEHOLD_CONFIG",
+            "LEASEHOLD_TTL",
+            "LEASEHOLD_WAIT",
+            "LEASEHOLD_WHY",
+            "XDG_CONFIG_HOME",
+            "HOME",
+        ] {
             command.env_remove(name);
         }
         command.env("XDG_STATE_HOME", self.scratch.path()).current_dir(self.scratch.path());

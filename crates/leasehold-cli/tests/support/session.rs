@@ -37,6 +37,7 @@ impl Session {
             .env("PS1", PROMPT)
             .env_remove("LEASEHOLD_URL")
             .env_remove("LEASEHOLD_HELD")
+            .env("LEASEHOLD_CONFIG", "")
             .current_dir(scratch.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,0 +1,86 @@
+//! Fills in what the command line leaves open.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use super::store::StoreArgs;
+use super::work::WorkArgs;
+use super::{Command, RunArgs};
+use crate::defaults::Defaults;
+use crate::exit::Failure;
+
+impl Command {
+    /// Fills in the defaults of the user. `matches` are those of the subcommand.
+    ///
+    /// # Errors
+    /// If the environment or the configuration file is invalid; it is read only for a command that uses it.
+    pub(super) fn fill(&mut self, matches: &ArgMatches) -> Result<(), Failure> {
+        let Some(store) = self.store() else { return Ok(()) };
+        let defaults = Defaults::load()?;
+        store.fill(&defaults);
+        match self {
+            Self::Run(args) => args.fill(matches, defaults),
+            Self::Elect(args) => args.work.fill(matches, &defaults),
+            Self::Ls(_)
+            | Self::Show(_)
+            | Self::Watch(_)
+            | Self::Doctor(_)
+            | Self::Break(_)
+            | Self::Limit(_)
+            | Self::Redis(_)
+            | Self::Redlock(_)
+            | Self::Demo(_)
+            | Self::Man { .. }
+            | Self::Completions { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn store(&mut self) -> Option<&mut StoreArgs> {
+        match self {
+            Self::Run(args) => Some(&mut args.work.store),
+            Self::Elect(args) => Some(&mut args.work.store),
+            Self::Ls(args) => Some(&mut args.store),
+            Self::Show(args) => Some(&mut args.store),
+            Self::Watch(args) => Some(&mut args.store),
+            Self::Doctor(args) => Some(&mut args.store),
+            Self::Break(args) => Some(&mut args.store),
+            Self::Limit(args) => Some(&mut args.store),
+            Self::Redis(_) | Self::Redlock(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => None,
+        }
+    }
+}
+
+impl StoreArgs {
+    fn fill(&mut self, defaults: &Defaults) {
+        if self.url.as_ref().is_none_or(String::is_empty)
+            && let Some((url, file)) = &defaults.url
+        {
+            (self.url, self.file) = (Some(url.clone()), Some(file.clone()));
+        }
+    }
+}
+
+impl RunArgs {
+    fn fill(&mut self, matches: &ArgMatches, defaults: Defaults) {
+        self.work.fill(matches, &defaults);
+        if !self.no_wait && self.wait.is_none() {
+            self.wait = defaults.wait;
+        }
+    }
+}
+
+impl WorkArgs {
+    fn fill(&mut self, matches: &ArgMatches, defaults: &Defaults) {
+        let is_open = |option: &str| matches.value_source(option) == Some(ValueSource::DefaultValue);
+        if is_open("ttl") {
+            match defaults.ttl {
+                Some(ttl) => self.ttl = ttl,
+                None => self.shorten_default_ttl(),
+            }
+        }
+        if let (true, Some(why)) = (is_open("why"), &defaults.why) {
+            self.why.clone_from(why);
+        }
+    }
+}

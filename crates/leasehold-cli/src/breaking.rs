@@ -1,0 +1,223 @@
+//! `leasehold break`: ends the lease of another process.
+
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+
+use lock_core::inspect::{Entry, Held, Revoked};
+use lock_core::{FencingToken, Holder, LockName};
+use serde::Serialize;
+
+use crate::args::BreakArgs;
+use crate::broken::Record;
+use crate::durations::whole_seconds_up;
+use crate::exit::{Exit, Failure};
+use crate::host::started;
+use crate::locks::{Locks, is_gone, name_of};
+use crate::look::Lease;
+use crate::report::{json, print, say_question};
+use crate::store::{Store, longest_ttl};
+
+/// Ends the lease that has this token, if it still holds the lock.
+pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
+    let store = Store::choose(args.store.url.as_deref())?.shared()?.that_breaks_leases()?;
+    let asks = !args.yes;
+    if asks && !(stdin().is_terminal() && stderr().is_terminal()) {
+        let message = "there is no terminal to ask on whether to break the lock; nothing was changed; give --yes if it is to be \
+                       broken without asking";
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    let locks = Locks::connect(&store)?;
+    let entry = locks.holder(&args.name)?;
+    let Some(target) = Target::find(entry.as_ref(), args.token) else {
+        return Err(unchanged(&args.name, args.token, entry.as_ref()));
+    };
+    if asks && !target.is_confirmed(&args.name, args.token)? {
+        return Err(Failure::new(Exit::Unchanged, "nothing was changed"));
+    }
+    let longest = store.config().ok().as_ref().and_then(longest_ttl);
+    let record = Record::begin(&locks, &args.name, target.highest(args.token), &args.why, longest);
+    if let Revoked::NotHeld = locks.revoke(&args.name, args.token)? {
+        return Err(unchanged(&args.name, args.token, locks.holder(&args.name)?.as_ref()));
+    }
+    record.into_iter().for_each(|record| record.keep(target.held.and_then(|held| held.remaining)));
+    if args.json {
+        print(&json(&target.broken(&args.name, args.token))?)
+    } else {
+        print(&target.sentence(&args.name, args.token))
+    }
+}
+
+/// The lease to end, as the store shows it.
+struct Target<'a> {
+    /// `None` if there are more leases than the store shows.
+    held: Option<&'a Held>,
+    waiters: u32,
+}
+
+/// A lease that was ended, for scripts.
+#[derive(Serialize)]
+struct Broken<'a> {
+    name: &'a str,
+    broken: bool,
+    token: u64,
+    /// Who has lost it; null if the store shows too few of the leases to tell.
+    lease: Option<Lease<'a>>,
+}
+
+impl<'a> Target<'a> {
+    /// `None` if no lease has this token.
+    fn find(entry: Option<&'a Entry>, token: FencingToken) -> Option<Self> {
+        let entry = entry?;
+        let held = entry.holders.iter().find(|held| spans(held, token));
+        let shows_all = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
+        (held.is_some() || !shows_all).then_some(Self { held, waiters: entry.waiters })
+    }
+
+    /// The highest token of the lease, by which it is known.
+    fn highest(&self, token: FencingToken) -> FencingToken {
+        match self.held.map(|held| &held.holder) {
+            Some(Holder::Leasehold { tokens, .. }) => tokens.high(),
+            Some(Holder::Foreign) | None => token,
+        }
+    }
+
+    /// Who holds the lease.
+    fn holder(&self) -> String {
+        let unknown = || "a holder that the store does not show among so many".to_owned();
+        self.held.map_or_else(unknown, |held| name_of(Some(&held.holder)))
+    }
+
+    /// Asks on the terminal.
+    fn is_confirmed(&self, name: &LockName, token: FencingToken) -> Result<bool, Failure> {
+        say_question(&self.question(name, token));
+        let mut answer = String::new();
+        stdin().lock().read_line(&mut answer).map_err(|error| Failure::system("cannot read the answer", error))?;
+        if !answer.ends_with('\n') {
+            // The end of the input: the cursor is still behind the question.
+            let _ = writeln!(stderr());
+        }
+        Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    }
+
+    fn question(&self, name: &LockName, token: FencingToken) -> String {
+        let remaining = self.held.and_then(|held| held.remaining);
+        let left =
+            remaining.map_or_else(String::new, |left| format!(", for {} unless renewed", whole_seconds_up(left)));
+        let since = self.held.and_then(|held| started(&held.holder));
+        let since = since.map_or_else(
+            || "; the store does not say since when".to_owned(),
+            |ago| format!("; its process was started {} ago", whole_seconds_up(ago)),
+        );
+        let next = match self.waiters {
+            0 => "nobody waits for it".to_owned(),
+            1 => "1 other waits for it and gets it".to_owned(),
+            more => format!("{more} others wait for it, and the first one gets it"),
+        };
+        let holder = self.holder();
+        format!(
+            "{name} is held by {holder} with token {token}{left}{since}; {next}\n\
+             The holder may go on working until it learns of this. Break it? [y/N] "
+        )
+    }
+
+    fn sentence(&self, name: &LockName, token: FencingToken) -> String {
+        let holder = self.holder();
+        let Some(held) = self.held.filter(|held| is_gone(&held.holder) != Some(true)) else {
+            return format!("broke {name}: {holder} has lost it (token {token})");
+        };
+        let learns = held.remaining.map_or_else(String::new, |left| {
+            format!(" and learns of it when it renews its lease, within {}", whole_seconds_up(left))
+        });
+        format!(
+            "broke {name}: {holder} has lost it (token {token}){learns}; writes with that token are refused where tokens are \
+             checked"
+        )
+    }
+
+    fn broken(&self, name: &'a LockName, token: FencingToken) -> Broken<'a> {
+        Broken { name: name.as_str(), broken: true, token: token.get(), lease: self.held.map(Lease::from) }
+    }
+}
+
+fn spans(held: &Held, token: FencingToken) -> bool {
+    match held.holder {
+        Holder::Leasehold { tokens, .. } => (tokens.low()..=tokens.high()).contains(&token),
+        Holder::Foreign => false,
+    }
+}
+
+/// No lease has this token. Says which ones hold the lock.
+fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>) -> Failure {
+    let held = entry.map_or(&[][..], |entry| &entry.holders);
+    let tokens = held.iter().filter_map(|held| match held.holder {
+        Holder::Leasehold { tokens, .. } => Some(tokens.to_string()),
+        Holder::Foreign => None,
+    });
+    let tokens: Vec<_> = tokens.collect();
+    let now = match (held, tokens.as_slice()) {
+        ([], _) => format!("{name} is not held"),
+        (_, []) => format!(
+            "{name} is held by something other than leasehold, which has no token; wait until it expires, or delete its key \
+             from the store"
+        ),
+        ([held, ..], [one]) => {
+            let holder = name_of(Some(&held.holder));
+            format!(
+                "no lease of {name} has token {token}; it is held by {holder} with token {one}, which --token would have to name"
+            )
+        }
+        (_, several) => {
+            format!("no lease of {name} has token {token}; its leases have the tokens {}", several.join(", "))
+        }
+    };
+    Failure::new(Exit::Unchanged, format!("{now}; nothing was changed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lock_core::{Note, TokenRange};
+
+    use super::*;
+
+    fn token(number: u64) -> FencingToken {
+        FencingToken::new(number).unwrap()
+    }
+
+    fn entry(low: u64, high: u64) -> Entry {
+        let (tokens, note) =
+            (TokenRange::new(token(low), token(high)).unwrap(), Note::from_wire("5@no-such-host nightly"));
+        let holder = Holder::Leasehold { tokens, note };
+        Entry::exclusive("a".parse().unwrap(), holder, Some(Duration::from_millis(26_500)), 2)
+    }
+
+    #[test]
+    fn the_question_names_holder_note_token_and_who_waits() {
+        let entry = entry(7, 9);
+        let question = Target::find(Some(&entry), token(8)).unwrap().question(&entry.name, token(8));
+        for words in ["5 on no-such-host", "nightly", "token 8", "for 27s", "since when", "2 others wait", "[y/N] "] {
+            assert!(question.contains(words), "{words}: {question}");
+        }
+    }
+
+    #[test]
+    fn another_token_names_the_present_ones() {
+        let mut entry = entry(7, 9);
+        assert!(Target::find(Some(&entry), token(6)).is_none() && Target::find(None, token(6)).is_none());
+        let said = |entry: Option<&Entry>| unchanged(&"a".parse().unwrap(), token(6), entry).message;
+        assert!(said(Some(&entry)).contains("with token 7..9"), "{}", said(Some(&entry)));
+        entry.holders.push(entry.holders[0].clone());
+        assert!(said(Some(&entry)).contains("the tokens 7..9, 7..9"), "{}", said(Some(&entry)));
+        assert_eq!(said(None), "a is not held; nothing was changed");
+        let foreign = Entry::exclusive(entry.name.clone(), Holder::Foreign, None, 0);
+        assert!(said(Some(&foreign)).contains("something other than leasehold"));
+    }
+
+    #[test]
+    fn a_lease_beyond_those_that_are_shown_can_be_broken() {
+        let mut entry = entry(7, 9);
+        entry.leases = 200;
+        let target = Target::find(Some(&entry), token(6)).unwrap();
+        assert!(target.sentence(&entry.name, token(6)).contains("does not show"));
+    }
+}

@@ -1,0 +1,106 @@
+//! A ttl for a lock, from how long it is held.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::Duration;
+
+use lock_core::{Holder, LockName, Moment, Ttl};
+use lock_host::{Clock, HostClock};
+
+use super::check::Check;
+use crate::durations::{human, rough};
+use crate::exit::Failure;
+use crate::locks::Locks;
+
+/// How often to look. Chosen: a hold that is shorter needs no ttl but the default.
+const EVERY: Duration = Duration::from_millis(100);
+/// How many holds are remembered at most: the last ones.
+const HOLDS_MAX: usize = 10_000;
+
+/// Watches a lock. No store keeps how long locks were held in the past.
+pub(super) fn suggested(locks: &Locks, name: &LockName, time: Duration) -> Result<Check, Failure> {
+    let began = HostClock.now();
+    let mut holds = Holds::default();
+    while HostClock.now().since(began) < time {
+        let entry = locks.holder(name)?;
+        let tokens = entry.iter().flat_map(|entry| &entry.holders).filter_map(|held| match held.holder {
+            Holder::Leasehold { tokens, .. } => Some(tokens.low().get()),
+            Holder::Foreign => None,
+        });
+        holds.note(HostClock.now(), tokens.collect());
+        sleep(EVERY.min(time));
+    }
+    Ok(holds.check(name, time))
+}
+
+/// Holds of one lock, by the lowest token of the lease.
+#[derive(Debug, Default)]
+struct Holds {
+    /// When each was seen first; `None` if it was held already when this began.
+    now: BTreeMap<u64, Option<Moment>>,
+    over: Vec<Duration>,
+    begun: bool,
+}
+
+impl Holds {
+    fn note(&mut self, at: Moment, tokens: Vec<u64>) {
+        let before = std::mem::take(&mut self.now);
+        let first = self.begun.then_some(at);
+        self.begun = true;
+        self.now = tokens.into_iter().map(|token| (token, before.get(&token).copied().unwrap_or(first))).collect();
+        let ended = before.iter().filter(|(token, _)| !self.now.contains_key(token));
+        self.over.extend(ended.filter_map(|(_, since)| since.map(|since| at.since(since))));
+        let surplus = self.over.len().saturating_sub(HOLDS_MAX);
+        self.over.drain(..surplus);
+    }
+
+    fn check(mut self, name: &LockName, time: Duration) -> Check {
+        self.over.sort_unstable();
+        let Some(longest) = self.over.get((self.over.len() * 99).div_ceil(100).saturating_sub(1)) else {
+            let problem = format!("no hold of {name} began and ended while it was watched, for {}", human(time));
+            return Check::remark("ttl", problem)
+                .with_remedy("watch longer, with --for 10m; without a reason, keep the default of 30s");
+        };
+        let (least, most) = (ttl(longest.saturating_mul(3)), ttl(longest.saturating_mul(5)));
+        let holds = if self.over.len() == 1 { "hold" } else { "holds" };
+        let text = format!(
+            "{} {holds} of {name} in {}, 99 % of them shorter than {}: a ttl of {} to {} suits (three to five times that)",
+            self.over.len(),
+            human(time),
+            rough(*longest),
+            human(least),
+            human(most)
+        );
+        let remark = "a holder that renews its lease, as leasehold run does, may have a shorter ttl: it is how long the lock stays \
+                      held after its holder has died";
+        Check::ok("ttl", text).with_remedy(remark)
+    }
+}
+
+/// In whole seconds, and no shorter than what `leasehold run` takes.
+fn ttl(time: Duration) -> Duration {
+    let least = Duration::from_secs(2);
+    Duration::from_secs(time.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)).max(least).min(Ttl::MAX.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_is_three_to_five_times_the_longest_hold_but_for_the_rarest() {
+        let mut holds = Holds::default();
+        let name = "a".parse().unwrap();
+        assert_eq!(holds.check(&name, EVERY).verdict, super::super::check::Verdict::Remark);
+        holds = Holds::default();
+        let at = |millis| Moment::ORIGIN + Duration::from_millis(millis);
+        holds.note(at(0), vec![1]);
+        holds.note(at(1000), vec![2]);
+        holds.note(at(5000), vec![]);
+        assert_eq!(holds.over, [Duration::from_secs(4)], "nobody knows how long the first one was held");
+        holds.over.extend(vec![Duration::from_millis(500); 100]);
+        holds.over.push(Duration::from_secs(90));
+        let said = holds.check(&name, Duration::from_secs(60)).message;
+        assert!(said.contains("102 holds of a") && said.contains("a ttl of 12s to 20s"), "{said}");
+    }
+}

@@ -1,0 +1,57 @@
+//! `leasehold doctor`: whether the store can be relied on, and what to do if not.
+
+mod check;
+mod holds;
+mod promise;
+mod quorum;
+mod redis;
+mod shown;
+mod sqlite;
+mod trial;
+
+use leasehold::BackendConfig;
+
+use self::check::{Check, Checks};
+use crate::args::DoctorArgs;
+use crate::exit::{Exit, Failure};
+use crate::locks::Locks;
+use crate::report::{json, print};
+use crate::store::Store;
+
+/// Checks the store in force, and says what was found.
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
+    let store = Store::choose(args.store.url.as_deref())?.shared()?;
+    let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+    let mut checks = Checks::of(shown::store(&config), args.store.origin());
+    examine(&store, &config, &mut checks);
+    if let (Some(name), true) = (&args.name, checks.reached()) {
+        checks.add(holds::suggested(&Locks::connect(&store)?, name, args.watched)?);
+    }
+    let exit = checks.exit();
+    let done = if args.json { print(&json(&checks.report())?)? } else { shown::show(&checks)? };
+    Ok(if exit == Exit::Done { done } else { exit })
+}
+
+/// One check after the other. Without a connection, there is nothing more to find.
+fn examine(store: &Store, config: &BackendConfig, checks: &mut Checks) {
+    if let BackendConfig::Redlock(config) = config {
+        quorum::check(config, checks);
+        if !checks.reached() {
+            return;
+        }
+    }
+    let locks = match Locks::connect(store) {
+        Ok(locks) => locks,
+        Err(failure) => return checks.add(Check::failed("reach", &failure)),
+    };
+    match config {
+        BackendConfig::Redis(config) => redis::check(config, checks),
+        BackendConfig::Sqlite(config) => sqlite::check(config, checks),
+        BackendConfig::Redlock(_) => {}
+        BackendConfig::Memory(_) | _ => {
+            locks.warnings().iter().for_each(|warning| checks.add(Check::remark("store", warning)))
+        }
+    }
+    trial::check(&locks, config, checks);
+    promise::check(&locks, config, checks);
+}

@@ -1,0 +1,66 @@
+//! What was found, for display.
+
+use anstream::stdout;
+use anstyle::{AnsiColor, Style};
+use leasehold::BackendConfig;
+use std::io::{ErrorKind, Write};
+
+use super::check::{Check, Checks, Verdict};
+use crate::exit::{Exit, Failure};
+
+/// A store without user and password.
+pub(super) fn store(config: &BackendConfig) -> String {
+    match config {
+        BackendConfig::Redis(config) => config.shown_url().to_owned(),
+        BackendConfig::Sqlite(config) => format!("sqlite:{}", config.path.display()),
+        BackendConfig::Redlock(config) => {
+            let nodes: Vec<_> = config.nodes().iter().map(|node| node.address().to_string()).collect();
+            format!("redlock://{}", nodes.join(","))
+        }
+        BackendConfig::Memory(_) | _ => "a store of another kind".to_owned(),
+    }
+}
+
+/// Prints a line for each check, and a verdict. In colour on a terminal only.
+pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
+    let width = checks.all.iter().map(|check| check.check.len()).max().unwrap_or_default();
+    let mut text: String = checks.all.iter().map(|check| line(check, width)).collect();
+    text.push_str(&format!("\n{}\n", verdict(checks)));
+    match stdout().lock().write_all(text.as_bytes()) {
+        Ok(()) => Ok(Exit::Done),
+        // The reader has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(error) => Err(Failure::system("cannot write to standard output", error)),
+    }
+}
+
+/// The longest of the words.
+const WORD: usize = "finding".len();
+
+fn line(Check { check, verdict, message, remedy, .. }: &Check, width: usize) -> String {
+    let (word, style) = word(*verdict);
+    let remedy = remedy.as_ref().map(|remedy| format!("{:indent$}-> {remedy}\n", "", indent = width + WORD + 4));
+    format!("{check:width$}  {style}{word:WORD$}{style:#}  {message}\n{}", remedy.unwrap_or_default())
+}
+
+fn word(verdict: Verdict) -> (&'static str, Style) {
+    match verdict {
+        Verdict::Ok => ("ok", AnsiColor::Green.on_default()),
+        Verdict::Remark => ("remark", AnsiColor::Cyan.on_default()),
+        Verdict::Finding => ("finding", AnsiColor::Yellow.on_default().bold()),
+        Verdict::Failed => ("failed", AnsiColor::Red.on_default().bold()),
+    }
+}
+
+fn verdict(checks: &Checks) -> String {
+    let count = |verdict| checks.all.iter().filter(|check| check.verdict == verdict).count();
+    let (remarks, findings) = (count(Verdict::Remark), count(Verdict::Finding));
+    let plural = |count| if count == 1 { "" } else { "s" };
+    match checks.verdict() {
+        Verdict::Ok => "nothing endangers locks".to_owned(),
+        Verdict::Remark => format!("nothing endangers locks; {remarks} remark{}", plural(remarks)),
+        Verdict::Finding if findings == 1 => "1 finding that endangers locks".to_owned(),
+        Verdict::Finding => format!("{findings} findings that endanger locks"),
+        Verdict::Failed => "locks cannot be used".to_owned(),
+    }
+}

@@ -1,0 +1,84 @@
+//! A lock that is taken on trial: what no question about rights can tell.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use leasehold::BackendConfig;
+use lock_core::{AcquireError, LockName, Ttl};
+use lock_host::{ReleaseError, VerifyError};
+
+use super::check::{Check, Checks};
+use crate::durations::human;
+use crate::exit::{Exit, Failure};
+use crate::locks::Locks;
+use crate::store::longest_ttl;
+
+/// How long the trial may take.
+const WITHIN: Duration = Duration::from_secs(5);
+/// From this round trip on, it is mentioned: each acquire, renewal and release takes one.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// Acquires a lock of its own, renews it, and releases it: so it is known that this client may.
+pub(super) fn check(locks: &Locks, config: &BackendConfig, checks: &mut Checks) {
+    let ttl = longest_ttl(config).map_or(Ttl::DEFAULT, |longest| longest.min(Ttl::DEFAULT));
+    let began = Instant::now();
+    let took = |checks: &mut Checks| {
+        let took = human(Duration::from_millis(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)));
+        checks.add(Check::ok("rights", format!("a lock was acquired on trial, renewed and released, in {took}")));
+    };
+    match tried(locks, ttl) {
+        Ok(()) => took(checks),
+        Err(failure) => checks.add(Check::failed("rights", &failure)),
+    }
+}
+
+fn tried(locks: &Locks, ttl: Ttl) -> Result<(), Failure> {
+    // Processes of other machines and containers have the same ids.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let name: LockName = format!("doctor@{}-{now}", std::process::id())
+        .parse()
+        .map_err(|error| Failure::system("cannot name a lock", error))?;
+    let guard =
+        locks.client().mutex(&name).ttl(ttl.get()).wait(WITHIN).why("leasehold doctor").acquire().map_err(refused)?;
+    guard.renew().map_err(not_renewed)?;
+    guard.release().map_err(not_released)
+}
+
+fn refused(error: AcquireError) -> Failure {
+    match &error {
+        AcquireError::Backend(error) => error.clone().into(),
+        AcquireError::Invalid(_)
+        | AcquireError::TimedOut { .. }
+        | AcquireError::Forgotten { .. }
+        | AcquireError::TicketOver { .. }
+        | AcquireError::Closed
+        | AcquireError::Cancelled
+        | _ => Failure::new(Exit::Unavailable, error.to_string()),
+    }
+}
+
+fn not_renewed(error: VerifyError) -> Failure {
+    match &error {
+        VerifyError::Backend(error) => error.clone().into(),
+        VerifyError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
+    }
+}
+
+fn not_released(error: ReleaseError) -> Failure {
+    match &error {
+        ReleaseError::Backend(error) => error.clone().into(),
+        ReleaseError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
+    }
+}
+
+/// How long requests took, the shortest first.
+pub(super) fn round_trips(times: &[Duration]) -> Check {
+    let of = |time: Option<&Duration>| time.copied().unwrap_or_default();
+    let (median, longest) = (of(times.get(times.len() / 2)), of(times.last()));
+    let shown = |time: Duration| format!("{}.{:03} ms", time.as_millis(), time.subsec_micros() % 1000);
+    let text = format!("{} in the median of {}, {} at most", shown(median), times.len(), shown(longest));
+    if median < SLOW {
+        return Check::ok("round trip", text);
+    }
+    Check::remark("round trip", format!("{text}: each acquire and release takes one"))
+        .with_remedy("use a store that is closer")
+}

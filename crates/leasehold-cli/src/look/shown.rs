@@ -1,0 +1,299 @@
+//! Locks as a table.
+
+use std::time::Duration;
+
+use comfy_table::Cell;
+use leasehold::kit::Mark;
+use lock_core::inspect::{Entry, Held};
+use lock_core::{Holder, LockName, Mode};
+
+use super::held_for::HeldFor;
+use super::order::natural;
+use super::row::Row;
+use crate::durations::{human, whole_seconds, whole_seconds_up};
+use crate::exit::Failure;
+use crate::locks::is_gone;
+use crate::report::json;
+use crate::table::{Column, draw};
+
+/// The locks in the order in which people read their names.
+pub(super) fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
+    entries.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
+    entries
+}
+
+/// All of them, for scripts.
+pub(super) fn shown_as_json(entries: &[Entry]) -> Result<String, Failure> {
+    json(&entries.iter().map(Row::from).collect::<Vec<_>>())
+}
+
+/// What is said if there is nothing to show.
+pub(super) fn nothing_held(pattern: &str) -> String {
+    if pattern == "*" { "no lock is held".to_owned() } else { format!("no held lock matches {pattern:?}") }
+}
+
+const COLUMNS: [Column; 9] = [
+    Column::new("NAME"),
+    Column::new("HOLDER"),
+    Column::new("MODE"),
+    Column::new("WHY").dropped(0),
+    Column::new("TOKEN").right(),
+    Column::new("HELD").right().dropped(2),
+    Column::new("REMAINING").right(),
+    Column::new("WAITERS").right().dropped(3),
+    Column::new("QUEUE").dropped(1),
+];
+/// The columns that say nothing while all hold their locks alone, and are left out then.
+const OF_KINDS: [&str; 2] = ["MODE", "QUEUE"];
+
+/// Where the column HELD is.
+const HELD: usize = 5;
+/// Bounds that are shown as one time. Chosen: what a look each second finds.
+const BOUNDS_CLOSE: Duration = Duration::from_secs(2);
+
+/// How many groups of the queue are shown at most; the JSON has all that the store shows.
+const GROUPS_MAX: usize = 6;
+
+/// For how long a lease of a lock has been held.
+pub(super) fn at_a_glance(_: &LockName, held: &Held) -> HeldFor {
+    HeldFor::at_a_glance(held)
+}
+
+/// All of them, for display.
+pub(super) fn table(entries: &[Entry], held_for: impl Fn(&LockName, &Held) -> HeldFor) -> String {
+    let kinds = entries.iter().any(has_kinds);
+    let rows: Vec<_> = entries.iter().flat_map(|entry| rows(entry, &held_for)).collect();
+    let since = rows.iter().any(|row| !row[HELD].content().is_empty());
+    let shown = |column: &Column| match column.title() {
+        "HELD" => since,
+        title => kinds || !OF_KINDS.contains(&title),
+    };
+    let rows = rows.into_iter().map(|row| {
+        row.into_iter().zip(&COLUMNS).filter(|(_, column)| shown(column)).map(|(cell, _)| cell).collect::<Vec<_>>()
+    });
+    draw(&COLUMNS.into_iter().filter(shown).collect::<Vec<_>>(), rows)
+}
+
+/// Whether anybody holds this lock, or waits for it, other than alone.
+fn has_kinds(entry: &Entry) -> bool {
+    entry.holders.iter().map(|held| held.mode).chain(entry.queue.iter().copied()).any(|mode| mode != Mode::Exclusive)
+}
+
+/// A row for each holder. What concerns the whole lock is in the first.
+fn rows(entry: &Entry, held_for: impl Fn(&LockName, &Held) -> HeldFor) -> Vec<[Cell; 9]> {
+    let marks = Mark::shown(entry).is_some();
+    let mut rows: Vec<_> = entry
+        .holders
+        .iter()
+        .map(|held| if marks { mark_cells(held) } else { cells(held, held_for(&entry.name, held)) })
+        .collect();
+    let shown = u32::try_from(entry.holders.len()).unwrap_or(u32::MAX);
+    if entry.leases > shown {
+        let mut more = [""; 9].map(Cell::new);
+        more[1] = Cell::new(format!("and {} more", entry.leases - shown));
+        rows.push(more);
+    }
+    if let Some([name, .., waiters, queue]) = rows.first_mut() {
+        *name = Cell::new(&entry.name);
+        *waiters = Cell::new(entry.waiters);
+        *queue = Cell::new(queued(entry));
+    }
+    rows
+}
+
+fn cells(held: &Held, held_for: HeldFor) -> [Cell; 9] {
+    let gone = if is_gone(&held.holder) == Some(true) { " (gone)" } else { "" };
+    cells_of(held, gone, time_held(held_for), remaining(held.remaining))
+}
+
+/// Both bounds, if they are close together; otherwise the one that is known.
+fn time_held(HeldFor { at_least, at_most }: HeldFor) -> String {
+    match (at_least, at_most) {
+        (Some(least), Some(most)) if most.saturating_sub(least) <= BOUNDS_CLOSE => whole_seconds(least).to_string(),
+        (Some(least), _) => format!(">{}", whole_seconds(least)),
+        (None, Some(most)) => format!("<{}", whole_seconds_up(most)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The cells of a lock that marks a slot. Nobody holds it any more.
+fn mark_cells(held: &Held) -> [Cell; 9] {
+    let kept = held.remaining.map_or_else(String::new, |left| format!("kept for {}", whole_seconds(left)));
+    cells_of(held, "", String::new(), kept)
+}
+
+fn cells_of(held: &Held, remark: &str, time_held: String, remaining: String) -> [Cell; 9] {
+    let (holder, why, token) = match &held.holder {
+        Holder::Leasehold { tokens, note } => {
+            let place =
+                note.pid().map_or_else(|| note.host().to_owned(), |pid| format!("pid {pid} on {}", note.host()));
+            (place + remark, note.why().to_owned(), tokens.to_string())
+        }
+        Holder::Foreign => (held.holder.to_string(), String::new(), String::new()),
+    };
+    let nothing = String::new;
+    [nothing(), holder, mode(held), why, token, time_held, remaining, nothing(), nothing()].map(Cell::new)
+}
+
+fn mode(held: &Held) -> String {
+    let Mode::Permits { limit, .. } = held.mode else { return held.mode.kind().to_string() };
+    let word = if held.slots.get().len() == 1 { "slot" } else { "slots" };
+    format!("{word} {} of {limit}", held.slots)
+}
+
+/// What the waiters ask for, in their order: neighbours that ask for the same are one group.
+fn queued(entry: &Entry) -> String {
+    let groups: Vec<_> = entry.queue.chunk_by(|one, next| one == next).collect();
+    let mut words: Vec<_> = groups.iter().take(GROUPS_MAX).filter_map(|group| group_of(group)).collect();
+    let all = usize::try_from(entry.waiters).is_ok_and(|waiters| waiters <= entry.queue.len());
+    if !all || groups.len() > GROUPS_MAX {
+        words.push("...".to_owned());
+    }
+    words.join(", ")
+}
+
+fn group_of(group: &[Mode]) -> Option<String> {
+    let mode = group.first()?;
+    let wanted = match mode.count() {
+        0 => mode.kind().to_string(),
+        1 => "1 slot".to_owned(),
+        count => format!("{count} slots"),
+    };
+    Some(if group.len() == 1 { wanted } else { format!("{wanted} x{}", group.len()) })
+}
+
+fn remaining(left: Option<Duration>) -> String {
+    left.map_or_else(|| "never expires".to_owned(), |left| human(left).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Note, Slots, TokenRange, Width};
+
+    use super::*;
+
+    fn held_by(holder: Holder, remaining: Option<Duration>) -> Entry {
+        Entry::exclusive("nightly".parse().unwrap(), holder, remaining, 3)
+    }
+
+    fn elsewhere(note: &str) -> Entry {
+        let tokens = TokenRange::above(6, Width::for_waiters(2)).unwrap();
+        held_by(Holder::Leasehold { tokens, note: Note::from_wire(note) }, Some(Duration::from_millis(1500)))
+    }
+
+    fn shown(entry: &Entry) -> Vec<String> {
+        rows(entry, at_a_glance)[0].iter().map(Cell::content).collect()
+    }
+
+    fn permits(count: u32) -> Mode {
+        Mode::permits(count, 4).unwrap()
+    }
+
+    #[test]
+    fn a_lock_is_shown_with_all_that_is_known_of_its_holder() {
+        let entry = elsewhere("17@no-such-host the books");
+        assert_eq!(
+            shown(&entry),
+            [
+                "nightly",
+                "pid 17 on no-such-host",
+                "exclusive",
+                "the books",
+                "7..8",
+                "",
+                "1s 500ms",
+                "3",
+                "exclusive x3"
+            ]
+        );
+        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });
+        let expected = serde_json::json!({
+            "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
+            "held_at_most_ms": null, "why": "the books", "token": 8, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
+            "marks": null,
+            "holders": [{
+                "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null, "held_at_most_ms": null, "why": "the books", "token": 8,
+                "mode": "exclusive", "slots": [], "remaining_ms": 1500,
+            }],
+            "queue": [alone, alone, alone],
+        });
+        assert_eq!(row, expected);
+        assert_eq!(shown(&elsewhere("?@no-such-host"))[1], "no-such-host");
+    }
+
+    #[test]
+    fn a_lock_of_something_foreign_says_little() {
+        let entry = held_by(Holder::Foreign, None);
+        assert_eq!(
+            shown(&entry),
+            [
+                "nightly",
+                "something other than leasehold",
+                "exclusive",
+                "",
+                "",
+                "",
+                "never expires",
+                "3",
+                "exclusive x3"
+            ]
+        );
+        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        assert_eq!((&row["held"], &row["leasehold"]), (&true.into(), &false.into()));
+        assert!(row["token"].is_null() && row["remaining_ms"].is_null());
+    }
+
+    #[test]
+    fn a_holder_of_this_host_that_has_ended_is_gone() {
+        let host = lock_host::host_name();
+        let ended = elsewhere(&format!("{}@{host}", i32::MAX));
+        assert_eq!(shown(&ended)[1], format!("pid {} on {host} (gone)", i32::MAX));
+        assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["gone"], true);
+        let here = elsewhere(&format!("{}@{host}", std::process::id()));
+        assert_eq!(shown(&here)[1], format!("pid {} on {host}", std::process::id()));
+    }
+
+    #[test]
+    fn a_mark_of_a_slot_is_kept_and_its_run_has_ended_as_it_should() {
+        let host = lock_host::host_name();
+        let mut ended = elsewhere(&format!("{}@{host}", i32::MAX));
+        let left = Some(Duration::from_millis(7 * 24 * 3600 * 1000 + 2500));
+        ended.name = "nightly@2026-11-21T03:00:00Z".parse().unwrap();
+        (ended.remaining, ended.holders[0].remaining) = (left, left);
+        let cells = shown(&ended);
+        assert_eq!((&*cells[1], &*cells[6]), (&*format!("pid {} on {host}", i32::MAX), "kept for 7days 2s"));
+        assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["marks"], "2026-11-21T03:00:00Z");
+    }
+
+    #[test]
+    fn all_holders_of_a_semaphore_are_shown_with_their_slots_and_the_queue() {
+        let mut entry = elsewhere("17@no-such-host the books");
+        entry.holders[0].mode = permits(2);
+        entry.holders[0].slots = Slots::new([0, 3]);
+        let other = Held { mode: permits(1), slots: Slots::new([1]), ..entry.holders[0].clone() };
+        entry.holders.push(other);
+        (entry.leases, entry.waiters) = (102, 4);
+        entry.queue = vec![permits(3), permits(1), permits(1)];
+        let text = table(std::slice::from_ref(&entry), at_a_glance);
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].contains("MODE") && lines[0].ends_with("QUEUE"), "{text}");
+        assert!(lines[1].contains("slots 0,3 of 4") && lines[1].ends_with("4  3 slots, 1 slot x2, ..."), "{text}");
+        assert!(lines[2].contains("slot 1 of 4") && !lines[2].contains("nightly"), "{text}");
+        assert_eq!((lines[3].trim(), lines.len()), ("and 100 more", 4), "{text}");
+        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        assert_eq!((&row["kind"], &row["limit"], &row["leases"]), (&"semaphore".into(), &4.into(), &102.into()));
+        assert_eq!(row["holders"][0]["slots"], serde_json::json!([0, 3]));
+        assert_eq!(row["queue"][0], serde_json::json!({ "mode": "permits", "permits": 3 }));
+    }
+
+    #[test]
+    fn modes_are_a_column_only_where_they_differ() {
+        let alone = elsewhere("17@no-such-host");
+        assert!(!table(std::slice::from_ref(&alone), at_a_glance).contains("exclusive"));
+        let mut read = alone.clone();
+        read.holders[0].mode = Mode::Shared;
+        let text = table(&[alone, read], at_a_glance);
+        assert!(text.contains("exclusive") && text.contains("shared"), "{text}");
+    }
+}
