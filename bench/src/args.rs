@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::scenario::{ALL, Scale, Scenario};
+use crate::scale::Scale;
+use crate::scenario::{ALL, Scenario};
 
 /// How fast leasehold is, compared with its raw client and with rslock.
 #[derive(Debug, Parser)]
@@ -13,10 +14,10 @@ pub(crate) struct Args {
     /// Shorter runs and fewer rounds: three minutes in total
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Runs this scenario only; can be given several times
+    /// Runs this scenario only; can be given several times. Those with replicas are run only if they are given
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     scenario: Vec<&'static Scenario>,
-    /// How many rounds; by default seven, five of contended locks, and three of long scenarios
+    /// How many rounds; by default seven, five of contended locks, three of long scenarios, and twenty fail-overs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// The seed of the order in each round; if none is given, one is drawn and printed
@@ -42,7 +43,10 @@ pub(crate) struct Args {
 impl Args {
     /// What to measure.
     pub(crate) fn scenarios(&self) -> Vec<&'static Scenario> {
-        if self.scenario.is_empty() { ALL.iter().collect() } else { self.scenario.clone() }
+        if !self.scenario.is_empty() {
+            return self.scenario.clone();
+        }
+        ALL.iter().filter(|scenario| !scenario.is_apart()).collect()
     }
 
     /// For how long.
@@ -50,7 +54,9 @@ impl Args {
         let scale = if self.quick { Scale::QUICK } else { Scale::FULL };
         match self.rounds {
             None => scale,
-            Some(rounds) => Scale { rounds, contended_rounds: rounds, long_rounds: rounds, ..scale },
+            Some(rounds) => {
+                Scale { rounds, contended_rounds: rounds, long_rounds: rounds, fail_overs: rounds, ..scale }
+            }
         }
     }
 }

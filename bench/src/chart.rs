@@ -190,7 +190,13 @@ fn colour(subject: Subject) -> &'static str {
         Subject::ByHand | Subject::ReadByHand | Subject::PermitByHand => "#667085",
         Subject::Leasehold => "#1570ef",
         Subject::Chain0 => "#84caff",
-        Subject::Read | Subject::Permit | Subject::Pool | Subject::SixteenthHeld => "#53b1fd",
+        Subject::Read
+        | Subject::Permit
+        | Subject::Pool
+        | Subject::SixteenthHeld
+        | Subject::OneReplica
+        | Subject::TwoReplicas
+        | Subject::Dwell => "#53b1fd",
         Subject::Rslock => "#f79009",
         Subject::RslockEager => "#fec84b",
     }

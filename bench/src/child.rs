@@ -28,7 +28,9 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Exclusive)),
         Subject::ReadByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Shared)),
         Subject::PermitByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::one_permit(Limit::ONE))),
-        Subject::Leasehold | Subject::SixteenthHeld => run(&plan, ours::Ours::connect(&plan, ours::mutex, None)),
+        Subject::Leasehold | Subject::SixteenthHeld | Subject::OneReplica | Subject::TwoReplicas | Subject::Dwell => {
+            run(&plan, ours::Ours::connect(&plan, ours::mutex, None))
+        }
         Subject::Read => run(&plan, ours::Ours::connect(&plan, ours::read, None)),
         Subject::Permit => run(&plan, ours::Ours::connect(&plan, ours::permit, None)),
         Subject::Chain0 => run(&plan, ours::Ours::connect(&plan, ours::mutex, Some(0))),

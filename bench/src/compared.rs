@@ -8,8 +8,8 @@ impl Scenario {
     /// Who takes part.
     pub(crate) fn subjects(&self) -> &'static [Subject] {
         use Subject::{
-            Bare, ByHand, Chain0, Leasehold, Permit, PermitByHand, Pool, Read, ReadByHand, Rslock, RslockEager,
-            SixteenthHeld,
+            Bare, ByHand, Chain0, Dwell, Leasehold, OneReplica, Permit, PermitByHand, Pool, Read, ReadByHand, Rslock,
+            RslockEager, SixteenthHeld, TwoReplicas,
         };
         match self.kind {
             Kind::Pairs { runtime: Runtime::Blocking, .. } => &[Bare, ByHand, Leasehold],
@@ -27,6 +27,8 @@ impl Scenario {
             Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
             Kind::Broken(_) => &[Leasehold, Rslock],
             Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => &[Bare, Leasehold],
+            Kind::Replicated { .. } => &[Leasehold, OneReplica, TwoReplicas],
+            Kind::FailOver => &[Bare, Leasehold, Dwell],
         }
     }
 
@@ -40,9 +42,15 @@ impl Scenario {
             | Kind::Crash
             | Kind::SqlitePairs { .. }
             | Kind::SqliteWait
-            | Kind::Reads => Subject::Bare,
+            | Kind::Reads
+            | Kind::FailOver => Subject::Bare,
             Kind::Queue | Kind::Readers | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
-            Kind::Read | Kind::Permit | Kind::Held { .. } | Kind::Pool(_) | Kind::Broken(_) => Subject::Leasehold,
+            Kind::Read
+            | Kind::Permit
+            | Kind::Held { .. }
+            | Kind::Pool(_)
+            | Kind::Broken(_)
+            | Kind::Replicated { .. } => Subject::Leasehold,
             Kind::Permits { .. } => Subject::Chain0,
         }
     }
@@ -52,6 +60,7 @@ impl Scenario {
         match self.kind {
             Kind::Held { .. } => Subject::SixteenthHeld,
             Kind::Pool(_) => Subject::Pool,
+            Kind::Replicated { .. } => Subject::OneReplica,
             Kind::Read => Subject::Read,
             Kind::Permit | Kind::Permits { .. } => Subject::Permit,
             Kind::Queue | Kind::Readers => Subject::ByHand,
@@ -65,7 +74,8 @@ impl Scenario {
             | Kind::Broken(_)
             | Kind::SqlitePairs { .. }
             | Kind::SqliteWait
-            | Kind::Reads => Subject::Leasehold,
+            | Kind::Reads
+            | Kind::FailOver => Subject::Leasehold,
         }
     }
 }
@@ -83,6 +93,9 @@ pub(crate) fn title(subject: Subject) -> &'static str {
         Subject::Chain0 => "leasehold, chain 0",
         Subject::Pool => "leasehold, pool",
         Subject::SixteenthHeld => "leasehold, 1 in 16 held",
+        Subject::OneReplica => "leasehold, replicas=1",
+        Subject::TwoReplicas => "leasehold, replicas=2",
+        Subject::Dwell => "leasehold, failover=dwell",
         Subject::Rslock => "rslock",
         Subject::RslockEager => "rslock, 10 ms",
     }
@@ -100,6 +113,8 @@ pub(crate) fn to(base: Subject) -> &'static str {
         Subject::Chain0 => "to chain 0",
         Subject::Pool => "to a pool",
         Subject::SixteenthHeld => "to 1 in 16 held",
+        Subject::OneReplica | Subject::TwoReplicas => "to a replicated one",
+        Subject::Dwell => "to dwell",
         Subject::Rslock | Subject::RslockEager => "to rslock",
     }
 }

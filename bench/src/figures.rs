@@ -92,6 +92,10 @@ pub(crate) enum Figure {
     ToHealthy,
     /// The longest pair while a node is broken, in milliseconds.
     Longest,
+    /// From the end of a server to the next answer, in seconds.
+    Outage,
+    /// The longest of those.
+    LongestOutage,
 }
 
 /// How rounds are summed up.
@@ -146,18 +150,20 @@ impl Figure {
             Self::OneRound => "one round %",
             Self::ToHealthy => "to healthy",
             Self::Longest => "longest ms",
+            Self::Outage => "median s",
+            Self::LongestOutage => "longest s",
         }
     }
 
     /// Whether its ratios to the subject that the others are compared with have a column.
     pub(crate) fn has_ratios(self) -> bool {
-        matches!(self, Self::ServerTime | Self::ClientTime | Self::P50 | Self::Rate)
+        matches!(self, Self::ServerTime | Self::ClientTime | Self::P50 | Self::Rate | Self::Outage)
     }
 
     /// The median, but of what must not happen the worst.
     fn summary(self) -> Summary {
         match self {
-            Self::Overlaps | Self::Failed | Self::Longest => Summary::Highest,
+            Self::Overlaps | Self::Failed | Self::Longest | Self::LongestOutage => Summary::Highest,
             Self::P50
             | Self::P99
             | Self::Max
@@ -196,7 +202,8 @@ impl Figure {
             | Self::ReadEnds
             | Self::ReadEndsGrowth
             | Self::OneRound
-            | Self::ToHealthy => Summary::Median,
+            | Self::ToHealthy
+            | Self::Outage => Summary::Median,
         }
     }
 }

@@ -4,8 +4,8 @@
 //! connection: the minimum for a lock, and our own scripts without our library. All subjects of a scenario run in turn,
 //! each in its own process, in an order that is drawn again in every round.
 //!
-//! Reading order: `args` · `scenario`, `compared` (what is measured) · `rounds`, `awake` (in which order) · `runs`, `steps`,
-//! `queue`, `readers`, `quorum`, `sqlite` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
+//! Reading order: `args` · `scenario`, `compared` (what is measured), `scale` (how much) · `rounds`, `awake` (in which order) · `runs`, `steps`,
+//! `queue`, `readers`, `quorum`, `sqlite`, `replicas`, `fail_over` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
 //! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `summary`, `history`,
 //! `page`, `publish` (how it is shown).
 #![allow(
@@ -20,6 +20,7 @@ mod awake;
 mod chart;
 mod child;
 mod compared;
+mod fail_over;
 mod figures;
 mod hand_over;
 mod history;
@@ -31,9 +32,11 @@ mod publish;
 mod queue;
 mod quorum;
 mod readers;
+mod replicas;
 mod results;
 mod rounds;
 mod runs;
+mod scale;
 mod scenario;
 mod server;
 mod sqlite;

@@ -8,7 +8,7 @@ use crate::figures::{Figure, Figures};
 use crate::scenario::Scenario;
 
 /// The results of one scenario.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measured {
     #[serde(serialize_with = "name")]
     pub(crate) scenario: &'static Scenario,
@@ -16,7 +16,7 @@ pub(crate) struct Measured {
 }
 
 /// The results of one subject in one scenario.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct OfSubject {
     pub(crate) subject: Subject,
     /// All rounds together.

@@ -41,7 +41,10 @@ impl Programs {
             | Subject::Permit
             | Subject::Chain0
             | Subject::Pool
-            | Subject::SixteenthHeld => {
+            | Subject::SixteenthHeld
+            | Subject::OneReplica
+            | Subject::TwoReplicas
+            | Subject::Dwell => {
                 let mut command = Command::new(&self.own);
                 command.arg(ROLE);
                 command

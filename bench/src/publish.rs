@@ -7,10 +7,18 @@ use anyhow::Result;
 use crate::history::History;
 use crate::page::{fill_in, write};
 use crate::results::Results;
+use crate::scenario::Scenario;
 use crate::{chart, summary, table};
 
-/// Writes everything.
+/// Writes everything that was measured. Scenarios that are run apart have a page of their own.
 pub(crate) fn all(docs: &Path, results: &Results, version: &str) -> Result<()> {
+    if let Some(apart) = results.of(Scenario::is_apart) {
+        fill_in(&docs.join("performance/replicas.md"), &[("tables", table::markdown(&apart))])?;
+    }
+    results.of(|scenario| !scenario.is_apart()).map_or(Ok(()), |results| usual(docs, &results, version))
+}
+
+fn usual(docs: &Path, results: &Results, version: &str) -> Result<()> {
     for (name, drawing) in chart::all(results) {
         write(&docs.join("figures").join(name), &format!("{drawing}\n"))?;
     }
@@ -31,13 +39,12 @@ mod tests {
     use crate::figures::{Figure, Figures};
     use crate::machine::Machine;
     use crate::measured::Measured;
-    use crate::scenario::Scenario;
 
     /// A run of twenty minutes must not end with a page that cannot be filled in.
     #[test]
     fn the_pages_of_this_project_can_be_filled_in() {
         let (docs, copy) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"), tempfile::tempdir().unwrap());
-        let pages = ["performance.md", "performance/tables.md", "perf-history/README.md"];
+        let pages = ["performance.md", "performance/tables.md", "performance/replicas.md", "perf-history/README.md"];
         for page in pages {
             write(&copy.path().join(page), &fs::read_to_string(docs.join(page)).unwrap()).unwrap();
         }
@@ -46,12 +53,12 @@ mod tests {
             vec![time.with(Figure::Rate, 1.0)]
         };
         let rounds = vec![(Subject::Bare, cost(10.0)), (Subject::Leasehold, cost(43.21))];
-        let measured = Measured::new(Scenario::named("one").unwrap(), rounds);
-        let results = Results::new(Machine::look("7.0".to_owned()), "Once".to_owned(), vec![measured], Vec::new());
+        let measured = ["one", "replicas"].map(|name| Measured::new(Scenario::named(name).unwrap(), rounds.clone()));
+        let results = Results::new(Machine::look("7.0".to_owned()), "Once".to_owned(), measured.into(), Vec::new());
         all(copy.path(), &results, "0.0.0-test").unwrap();
         for page in pages {
             let filled_in = fs::read_to_string(copy.path().join(page)).unwrap();
-            assert!(filled_in.contains("4.32"), "{page}");
+            assert!(["4.32", "43.2"].iter().any(|figure| filled_in.contains(figure)), "{page}");
         }
         assert!(copy.path().join("figures/bench-cost.svg").exists());
         assert!(copy.path().join("perf-history/0.0.0-test.json").exists());

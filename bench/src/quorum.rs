@@ -10,7 +10,8 @@ use leasehold::redlock::{Purpose, RedlockConfig, blocking};
 use crate::child::ours::url;
 use crate::figures::{Figure, Figures};
 use crate::runs::{Ground, costs, of_pairs};
-use crate::scenario::{Fault, NODES, Scale};
+use crate::scale::Scale;
+use crate::scenario::{Fault, NODES};
 
 /// How long a step of the founding may take.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::measured::{Measured, Saved};
+use crate::scenario::Scenario;
 use crate::targets::{self, Verdict};
 
 /// All results.
@@ -35,6 +36,13 @@ impl Results {
     pub(crate) fn new(machine: Machine, method: String, scenarios: Vec<Measured>, failures: Vec<String>) -> Self {
         let targets = targets::judge(&scenarios);
         Self { machine, method, scenarios, targets, failures }
+    }
+
+    /// Those of some scenarios, if there are any.
+    pub(crate) fn of(&self, wanted: impl Fn(&Scenario) -> bool) -> Option<Self> {
+        let scenarios: Vec<_> = self.scenarios.iter().filter(|measured| wanted(measured.scenario)).cloned().collect();
+        let of = |scenarios| Self::new(self.machine.clone(), self.method.clone(), scenarios, self.failures.clone());
+        (!scenarios.is_empty()).then(|| of(scenarios))
     }
 
     /// Reads a run that was written down.

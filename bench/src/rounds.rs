@@ -11,13 +11,15 @@ use tempfile::TempDir;
 use crate::args::Args;
 use crate::awake::Awake;
 use crate::compared::title;
+use crate::fail_over;
 use crate::figures::Figures;
 use crate::machine::Machine;
 use crate::measured::Measured;
 use crate::process::Programs;
 use crate::results::Results;
 use crate::runs::Ground;
-use crate::scenario::{Scale, Scenario};
+use crate::scale::Scale;
+use crate::scenario::{Kind, Scenario};
 use crate::server::Server;
 
 /// All rounds of all scenarios.
@@ -58,11 +60,15 @@ impl Rounds {
 
     fn scenario(&mut self, scenario: &'static Scenario) -> Result<Measured> {
         let programs = self.programs.clone();
-        let servers = (0..scenario.servers()).map(|_| Server::start()).collect();
+        let servers = (0..scenario.servers()).map(|_| Server::start_with(scenario.replicas())).collect();
         let mut ground = Ground { servers, programs: &programs, scale: self.scale, folder: TempDir::new()? };
         let subjects = subjects(scenario, &programs);
         let mut found: Vec<(Subject, Vec<Figures>)> = subjects.iter().map(|subject| (*subject, Vec::new())).collect();
         for _ in 0..scenario.rounds(&self.scale) {
+            if scenario.kind == Kind::FailOver {
+                self.fail_over(&mut found);
+                continue;
+            }
             let mut order: Vec<_> = found.iter_mut().collect();
             self.random.shuffle(&mut order);
             for (subject, rounds) in order {
@@ -79,12 +85,26 @@ impl Rounds {
         Ok(Measured::new(scenario, found))
     }
 
+    /// One fail-over for all subjects, side by side.
+    fn fail_over(&mut self, found: &mut [(Subject, Vec<Figures>)]) {
+        self.progress.set_message("failover");
+        let subjects: Vec<_> = found.iter().map(|(subject, _)| *subject).collect();
+        let outages = fail_over::run(&subjects).unwrap_or_else(|error| {
+            self.failures.push(format!("failover: {error:#}"));
+            vec![Figures::default(); subjects.len()]
+        });
+        for ((_, rounds), outage) in found.iter_mut().zip(outages) {
+            rounds.push(outage);
+            self.progress.inc(1);
+        }
+    }
+
     fn method(&self) -> String {
-        let Scale { span, rounds, contended_rounds, long_rounds, leases, held_for, .. } = self.scale;
+        let Scale { span, rounds, contended_rounds, long_rounds, leases, held_for, fail_overs, .. } = self.scale;
         let rslock = if self.programs.rslock.is_none() { "; without rslock" } else { "" };
         format!(
             "Pairs: {span:?} in each of {rounds} rounds; hand-overs: in each of {contended_rounds}. {leases} leases held for \
-             {held_for:?}, and all else: rounds: {long_rounds}. Order drawn with seed {}{rslock}",
+             {held_for:?}; {fail_overs} fail-overs; all else: rounds: {long_rounds}. Order drawn with seed {}{rslock}",
             self.seed
         )
     }
@@ -102,7 +122,10 @@ fn subjects(scenario: &Scenario, programs: &Programs) -> Vec<Subject> {
         | Subject::Permit
         | Subject::Chain0
         | Subject::Pool
-        | Subject::SixteenthHeld => true,
+        | Subject::SixteenthHeld
+        | Subject::OneReplica
+        | Subject::TwoReplicas
+        | Subject::Dwell => true,
     };
     scenario.subjects().iter().copied().filter(measured).collect()
 }

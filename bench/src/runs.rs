@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 use std::{slice, thread};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use bench_measure::{Ending, Names, Plan, Report, Runtime, Subject, Turn, Work, now};
 use tempfile::TempDir;
 
 use crate::figures::{Figure, Figures, median};
 use crate::hand_over::{HandOvers, Line};
 use crate::process::{Process, Programs};
-use crate::scenario::{Kind, Scale, Scenario};
+use crate::scale::Scale;
+use crate::scenario::{Kind, Scenario};
 use crate::server::{ScriptRun, Server, Stats};
 
 /// The ttl of all scenarios but one.
@@ -60,6 +61,8 @@ impl Ground<'_> {
                 self.beside_a_pair(subject, figures)
             }
             Kind::Pool(runtime) => self.contend(subject, 2, 2, runtime),
+            Kind::Replicated { tasks } => self.replicated(subject, tasks),
+            Kind::FailOver => bail!("its subjects run side by side"),
             Kind::Hold => self.hold(subject),
             Kind::Memory => self.memory(subject),
             Kind::Crash => self.crash(subject),
@@ -263,7 +266,10 @@ fn plainly_sent(subject: Subject) -> &'static [&'static str] {
         | Subject::Permit
         | Subject::Chain0
         | Subject::Pool
-        | Subject::SixteenthHeld => &[],
+        | Subject::SixteenthHeld
+        | Subject::OneReplica
+        | Subject::TwoReplicas
+        | Subject::Dwell => &[],
     }
 }
 

@@ -1,10 +1,9 @@
 //! What is measured: the scenarios, by name.
 
-use std::time::Duration;
-
 use bench_measure::{Ending, Runtime};
 
 use crate::figures::Figure;
+use crate::scale::Scale;
 
 use Runtime::{Blocking, CurrentThread, TwoThreads};
 
@@ -47,6 +46,10 @@ pub(crate) enum Kind {
     SqliteWait,
     /// A reader that comes and goes while another one of the process reads.
     Reads,
+    /// Tasks that acquire and release, each its own lock, at a server with two replicas.
+    Replicated { tasks: u32 },
+    /// Clients of a server that sentinels replace when it is killed.
+    FailOver,
 }
 
 /// How a node breaks.
@@ -71,57 +74,6 @@ pub(crate) struct Scenario {
     pub(crate) kind: Kind,
 }
 
-/// How long things take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
-    pub(crate) warm_up: Duration,
-    /// One round of pairs or hand-overs.
-    pub(crate) span: Duration,
-    /// Rounds of those.
-    pub(crate) rounds: u32,
-    /// Rounds of one contended lock.
-    pub(crate) contended_rounds: u32,
-    /// Rounds of everything else.
-    pub(crate) long_rounds: u32,
-    /// How many leases are held.
-    pub(crate) leases: u32,
-    /// For how long.
-    pub(crate) held_for: Duration,
-    /// How many waiters the memory is measured with.
-    pub(crate) waiters: u32,
-    /// For how long a node is broken.
-    pub(crate) broken_for: Duration,
-    /// For how long a waiter is watched.
-    pub(crate) watched_for: Duration,
-}
-
-impl Scale {
-    pub(crate) const FULL: Self = Self {
-        warm_up: Duration::from_millis(200),
-        span: Duration::from_secs(1),
-        rounds: 7,
-        contended_rounds: 5,
-        long_rounds: 3,
-        leases: 10_000,
-        held_for: Duration::from_secs(20),
-        waiters: 2_000,
-        broken_for: Duration::from_secs(4),
-        watched_for: Duration::from_secs(5),
-    };
-    pub(crate) const QUICK: Self = Self {
-        warm_up: Duration::from_millis(50),
-        span: Duration::from_millis(250),
-        rounds: 3,
-        contended_rounds: 2,
-        long_rounds: 1,
-        leases: 2_000,
-        held_for: Duration::from_secs(8),
-        waiters: 500,
-        broken_for: Duration::from_secs(2),
-        watched_for: Duration::from_secs(2),
-    };
-}
-
 const fn pairs(tasks: u32, runtime: Runtime) -> Kind {
     Kind::Pairs { tasks, runtime, ending: Ending::Awaited }
 }
@@ -139,7 +91,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 36] = [
+pub(crate) const ALL: [Scenario; 39] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -196,6 +148,13 @@ pub(crate) const ALL: [Scenario; 36] = [
         "A thousand reads of a lock that the process reads already; the bare pair is tokio's `RwLock`",
         Kind::Reads,
     ),
+    scenario("replicas", "Two replicas: one task, a free lock", Kind::Replicated { tasks: 1 }),
+    scenario("replicas-64", "Two replicas: 64 tasks, a free lock each, one client", Kind::Replicated { tasks: 64 }),
+    scenario(
+        "failover",
+        "A primary is killed, and replaced by sentinels that miss it for 700 ms; `max_ttl=2s`",
+        Kind::FailOver,
+    ),
 ];
 
 impl Scenario {
@@ -203,13 +162,13 @@ impl Scenario {
     pub(crate) fn columns(&self) -> &'static [Figure] {
         use Figure::{
             AfterExpiry, AskAgain, AskAgainGrowth, Batch, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands,
-            Failed, Fairness, HandOver, HandOverGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, Longest, Max,
-            OneRound, Overlaps, P50, P99, Rate, ReadBegins, ReadBeginsGrowth, ReadEnds, ReadEndsGrowth, ReadRenewal,
-            ReadRenewalGrowth, Renewals, Script, ScriptTail, ServerLease, ServerShare, ServerTime, ServerWaiter,
-            SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
+            Failed, Fairness, HandOver, HandOverGrowth, Join, JoinGrowth, LeaveAtOnce, LeaveAtOnceGrowth, Longest,
+            LongestOutage, Max, OneRound, Outage, Overlaps, P50, P99, Rate, ReadBegins, ReadBeginsGrowth, ReadEnds,
+            ReadEndsGrowth, ReadRenewal, ReadRenewalGrowth, Renewals, Script, ScriptTail, ServerLease, ServerShare,
+            ServerTime, ServerWaiter, SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
         };
         match self.kind {
-            Kind::Pairs { .. } | Kind::Read | Kind::Permit | Kind::Held { .. } => {
+            Kind::Pairs { .. } | Kind::Replicated { .. } | Kind::Read | Kind::Permit | Kind::Held { .. } => {
                 &[ServerTime, ClientTime, P50, P99, Max, Rate, Commands, ScriptTail, Failed]
             }
             Kind::Contend { .. } | Kind::Permits { .. } | Kind::Pool(_) => {
@@ -240,12 +199,15 @@ impl Scenario {
             Kind::SqlitePairs { .. } => &[ClientTime, P50, P99, Max, Rate, ToOne, Failed],
             Kind::SqliteWait => &[WaiterShare],
             Kind::Reads => &[ClientTime, P50, P99, Max, Failed],
+            Kind::FailOver => &[Outage, LongestOutage],
         }
     }
 
     pub(crate) fn rounds(&self, scale: &Scale) -> u32 {
         match self.kind {
+            Kind::FailOver => scale.fail_overs,
             Kind::Pairs { .. }
+            | Kind::Replicated { .. }
             | Kind::Read
             | Kind::Permit
             | Kind::Held { .. }
@@ -267,8 +229,9 @@ impl Scenario {
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {
-            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => 0,
+            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads | Kind::FailOver => 0,
             Kind::Pairs { .. }
+            | Kind::Replicated { .. }
             | Kind::Read
             | Kind::Permit
             | Kind::Held { .. }
@@ -282,6 +245,16 @@ impl Scenario {
             | Kind::Readers => 1,
             Kind::Quorum { .. } | Kind::Beside | Kind::Broken(_) => NODES,
         }
+    }
+
+    /// How many replicas each of them has.
+    pub(crate) fn replicas(&self) -> usize {
+        if matches!(self.kind, Kind::Replicated { .. }) { 2 } else { 0 }
+    }
+
+    /// Whether it is only run if it is asked for, and has a page of its own.
+    pub(crate) fn is_apart(&self) -> bool {
+        matches!(self.kind, Kind::Replicated { .. } | Kind::FailOver)
     }
 
     /// Its place among all.

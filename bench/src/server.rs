@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use redis::{Connection, FromRedisValue, Value, cmd};
+use test_support::bounds::wait_for;
 use test_support::{RedisOptions, RedisServer};
 
 use crate::scenario::Fault;
@@ -20,6 +21,8 @@ const SLOWLOG_LENGTH: u32 = 500_000;
 pub(crate) struct Server {
     server: RedisServer,
     connection: Connection,
+    /// Only there to be written to.
+    _replicas: Vec<RedisServer>,
 }
 
 /// What the server has done since it started.
@@ -46,6 +49,11 @@ pub(crate) struct ScriptRun {
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::start_with(0)
+    }
+
+    /// Starts it with so many replicas.
+    pub(crate) fn start_with(replicas: usize) -> Self {
         let length = SLOWLOG_LENGTH.to_string();
         let options = RedisOptions::default().arguments(&[
             "--slowlog-max-len",
@@ -57,7 +65,15 @@ impl Server {
         ]);
         let server = RedisServer::start_with(options);
         let connection = server.connection();
-        Self { server, connection }
+        let port = server.port().to_string();
+        let options = || RedisOptions::default().arguments(&["--replicaof", "127.0.0.1", &port]);
+        let replicas: Vec<_> = (0..replicas).map(|_| RedisServer::start_with(options())).collect();
+        let follows = |replica: &RedisServer| {
+            let info: String = replica.command(&["INFO", "replication"]);
+            info.contains("master_link_status:up").then_some(())
+        };
+        replicas.iter().for_each(|replica| wait_for("a replica follows", || follows(replica)));
+        Self { server, connection, _replicas: replicas }
     }
 
     /// Breaks it.

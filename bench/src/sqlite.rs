@@ -8,7 +8,7 @@ use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
 
 use crate::figures::{Figure, Figures};
 use crate::runs::{Ground, TTL};
-use crate::scenario::Scale;
+use crate::scale::Scale;
 
 /// The lock that one process holds and another waits for: the first that a holder holds.
 const LOCK: &str = "bench:0";

@@ -10,8 +10,9 @@ use crate::measured::Measured;
 use Bound::{AtLeast, AtMost};
 use Figure::{
     AfterExpiry, AskAgainGrowth, ClientLease, ClientShare, ClientTime, ClientWaiter, Commands, Failed, Fairness,
-    HandOverGrowth, JoinGrowth, LeaveAtOnceGrowth, Longest, OneRound, P50, Rate, ReadBeginsGrowth, ReadEndsGrowth,
-    ReadRenewalGrowth, ScriptTail, ServerShare, ServerTime, SlowestScript, ToHealthy, ToOne, ToPair, WaiterShare,
+    HandOverGrowth, JoinGrowth, LeaveAtOnceGrowth, Longest, OneRound, Outage, P50, Rate, ReadBeginsGrowth,
+    ReadEndsGrowth, ReadRenewalGrowth, ScriptTail, ServerShare, ServerTime, SlowestScript, ToHealthy, ToOne, ToPair,
+    WaiterShare,
 };
 use Subject::{Bare, ByHand, Chain0, Leasehold, Permit, Pool, Read, SixteenthHeld};
 
@@ -81,7 +82,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 81] = [
+const TARGETS: [Target; 82] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -173,6 +174,8 @@ const TARGETS: [Target; 81] = [
     Target::of("sqlite-wait", Leasehold, WaiterShare, AtMost(0.5)),
     // Readers of one process.
     Target::to("reads", Leasehold, P50, Bare, AtMost(10.0)),
+    // A primary that is replaced.
+    Target::to("failover", Leasehold, Outage, Bare, AtMost(3.0)),
 ];
 
 /// Judges all targets.

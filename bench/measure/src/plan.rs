@@ -30,6 +30,12 @@ pub enum Subject {
     Pool,
     /// This library, while another process holds one in sixteen of the locks.
     SixteenthHeld,
+    /// This library, whose grants wait for one replica.
+    OneReplica,
+    /// The same for two replicas.
+    TwoReplicas,
+    /// This library, which takes no free lock from a server that may have forgotten leases until they have ended.
+    Dwell,
     /// `rslock` with its default settings.
     Rslock,
     /// `rslock` with tries at most 10 ms apart.

@@ -48,6 +48,9 @@ fn pairs(plan: &Plan, threads: u32) -> Result<Vec<Pair>> {
         | Subject::Chain0
         | Subject::Pool
         | Subject::SixteenthHeld
+        | Subject::OneReplica
+        | Subject::TwoReplicas
+        | Subject::Dwell
         | Subject::Rslock
         | Subject::RslockEager => {
             bail!("not measured on plain threads")
