@@ -64,7 +64,7 @@ impl<C: Build> Builder<C> {
     /// The defaults for a store.
     pub fn new(backend: Arc<C::Backend>) -> Self {
         let policy = Policy::new(backend.capabilities());
-        let observers = traced::observers(policy.store.backend);
+        let observers = traced::observer(policy.store.backend).into_iter().collect();
         Self(Settings { backend, policy, clock: Arc::new(HostClock), observers })
     }
 

@@ -55,6 +55,8 @@ mod member;
 mod named_latch;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
+#[path = "../../../crates/lock-host/src/occurrence.rs"]
+mod occurrence;
 #[path = "../../../crates/lock-host/src/options.rs"]
 mod options;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
@@ -139,7 +141,8 @@ pub use loss::LossWatch;
 pub use member::{ClientId, Member};
 pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
-pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use observer::{Observer, SharedObserver};
+pub use occurrence::{Level, Occurrence};
 pub use options::LockOptions;
 pub use outcome::Outcome;
 pub use own::Own;
