@@ -11,8 +11,8 @@
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `macros`, `acquire_macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
 //! - Observing: `occurrence` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
-//!   `waits`), `watch` (once for each observer), `locked` (when: once the site is unlocked), `traced` (the observer of the
-//!   feature `tracing`; without it, `untraced`).
+//!   `waits`), `watch` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
+//!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 //! - Requests that a task runs itself: `own`. Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
 
@@ -34,6 +34,11 @@ mod latch_macro;
 mod lock;
 mod locked;
 mod macros;
+#[cfg(feature = "metrics")]
+mod measured;
+#[cfg(not(feature = "metrics"))]
+#[path = "unmeasured.rs"]
+mod measured;
 mod member;
 mod named_latch;
 mod observer;

@@ -49,6 +49,8 @@ mod lock;
 mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/unmeasured.rs"]
+mod measured;
 #[path = "../../../crates/lock-host/src/member.rs"]
 mod member;
 #[path = "../../../crates/lock-host/src/named_latch.rs"]
