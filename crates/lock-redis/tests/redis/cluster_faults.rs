@@ -7,8 +7,10 @@ use lock_core::{Answer, Effect, ErrorKind, Renewed};
 use test_support::bounds::within;
 use test_support::{Cluster, RedisServer};
 
+use crate::cluster_keys::evals;
 use crate::dwell::{asks, tells_dwell};
 use crate::facades::{Facade, on_threads, on_tokio};
+use crate::replicas::calls;
 use crate::support::{Client, SOON, both, claim, draw, eventually, granted, take};
 
 /// Longer than any of these tests needs a lock.
@@ -131,6 +133,27 @@ fn a_killed_primary_lends_no_lock_twice_unless_that_is_asked_for() {
         assert_eq!(held.loss().map(|lost| lost.to_string()), None, "a lock of another primary was lost");
         assert!(held.is_stored());
         held.end().unwrap();
+    }
+}
+
+/// The client hears of the first move only from the map.
+#[test]
+fn a_hash_slot_that_came_back_is_verified_again() {
+    let cluster = Cluster::start();
+    let maps = || cluster.servers.iter().map(|server| calls(server, "cluster|slots")).sum::<u64>();
+    for (facade, client) in both(&cluster.url()) {
+        let [name, beside] = [0, 2].map(|server| cluster.name_at(server, &format!("back-{facade}")));
+        for name in [&name, &beside] {
+            draw(&client, name);
+            cluster.migrate(cluster.hash_slot_of(name), 1).finish();
+        }
+        let before = maps();
+        draw(&client, &beside);
+        eventually("the map is asked for", || maps() > before);
+        cluster.migrate(cluster.hash_slot_of(&name), 0).finish();
+        let before = evals(&cluster.servers[0]);
+        draw(&client, &name);
+        assert_eq!(evals(&cluster.servers[0]), before + 1, "{facade}");
     }
 }
 

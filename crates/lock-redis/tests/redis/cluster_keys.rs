@@ -14,6 +14,7 @@ use lock_redis::{RedisConfig, cluster, declare_new};
 use test_support::{Cluster, RedisServer};
 
 use crate::dwell::{asks, dwells, tells_dwell, valid};
+use crate::replicas::calls;
 use crate::support::{Client, OnTokio, SOON, claim, eventually, granted, hand_over, release_of, take};
 
 /// Names with a hash tag, without one, and with braces that are none.
@@ -212,10 +213,8 @@ fn verifying_costs_one_request_for_each_hash_slot() {
 }
 
 /// How many scripts were sent with their texts.
-fn evals(server: &RedisServer) -> u64 {
-    let stats: String = server.command(&["INFO", "commandstats"]);
-    let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_eval:calls="));
-    calls.and_then(|calls| calls.split(',').next()?.parse().ok()).unwrap_or_default()
+pub(crate) fn evals(server: &RedisServer) -> u64 {
+    calls(server, "eval")
 }
 
 #[test]
