@@ -28,7 +28,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
-  schema   write the JSON schema of configurations, docs/configuration.schema.json
+  schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules

@@ -27,8 +27,8 @@
 //! `acquired`, `not acquired` and `waiting long` are emitted inside that span, whichever thread emits them. The other events
 //! have no span of the client; the fields `lock` and `token` connect them.
 //!
-//! With the feature `metrics`, every client records metrics of the crate `metrics`. `docs/metrics.md` has their names, a dashboard and
-//! alert rules.
+//! With the feature `metrics`, every client records metrics of the crate `metrics`. The page `metrics.md` of the book has their names, a
+//! dashboard and alert rules.
 //!
 //! For anything else, add an [`Observer`], which gets the same events. The threads that run the client call it, so it must
 //! return quickly; it may use the client, but must not wait for a lock.

@@ -1,4 +1,4 @@
-//! The feature `metrics`: what happens to the locks, counted and timed. `docs/metrics.md` has the names.
+//! The feature `metrics`: what happens to the locks, counted and timed. `docs/book/src/metrics.md` has the names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

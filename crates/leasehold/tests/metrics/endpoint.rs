@@ -9,7 +9,7 @@ use metrics_exporter_prometheus::{BuildError, PrometheusHandle};
 use test_support::bounds::PATIENCE;
 use ureq::Agent;
 
-/// What `docs/metrics.md` shows.
+/// What `docs/book/src/metrics.md` shows.
 fn install() -> Result<PrometheusHandle, BuildError> {
     use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 

@@ -1,4 +1,4 @@
-//! The feature `metrics`, as Prometheus scrapes it: on two stores and in both facades, and as `docs/metrics.md` describes it.
+//! The feature `metrics`, as Prometheus scrapes it: on two stores and in both facades, and as `docs/book/src/metrics.md` describes it.
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, clippy::float_cmp, reason = "tests may, and counts are exact")]
 

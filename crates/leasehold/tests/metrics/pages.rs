@@ -1,4 +1,4 @@
-//! What `docs/metrics.md`, the dashboard and the alert rules say is what is scraped.
+//! What `docs/book/src/metrics.md`, the dashboard and the alert rules say is what is scraped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,9 @@ use test_support::bounds::Watchdog;
 
 use crate::SCRAPE;
 
-const PAGE: &str = include_str!("../../../../docs/metrics.md");
-const DASHBOARD: &str = include_str!("../../../../docs/metrics/grafana.json");
-const ALERTS: &str = include_str!("../../../../docs/metrics/alerts.yml");
+const PAGE: &str = include_str!("../../../../docs/book/src/metrics.md");
+const DASHBOARD: &str = include_str!("../../../../docs/book/src/metrics/grafana.json");
+const ALERTS: &str = include_str!("../../../../docs/book/src/metrics/alerts.yml");
 
 /// Labels of which the page lists the values that can occur, and the test lets each occur.
 const LISTED: [&str; 3] = ["outcome", "end", "reason"];
