@@ -8,7 +8,7 @@ const holderOf = (lease) =>
 
 /** What a lock is used as, and what more there is to say of that. */
 function kindOf(lock) {
-  if (lock.marks) return ["schedule", "slot that has run"];
+  if (lock.marks) return ["schedule", "slot"];
   if (!lock.leasehold) return ["other", ""];
   if (lock.kind === "semaphore") {
     const taken = lock.holders.reduce((sum, lease) => sum + lease.slots.length, 0);
