@@ -33,7 +33,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
-  schema   write the JSON schema of configurations, docs/configuration.schema.json
+  schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
   deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
   drivers  try the fenced statements with sqlx and diesel
