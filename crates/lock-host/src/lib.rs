@@ -16,6 +16,11 @@
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 //! - Requests that a task runs itself: `own`. Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
 
+#[cfg(not(unix))]
+compile_error!(
+    "leasehold supports Unix systems such as Linux and macOS, but not Windows: the clock of a lease has to go on while the machine sleeps"
+);
+
 mod acquire_macros;
 mod alarms;
 mod asking;
