@@ -48,7 +48,7 @@ const FEATURES: [(&str, &[&str]); 7] = [
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
     ("lock-host", &["", "tracing", "metrics", "tracing,metrics", "schema"]),
     ("lock-kit", &["", "async", "blocking"]),
-    ("lock-redis", &["", "async", "tls", "r2d2"]),
+    ("lock-redis", &["", "async", "tls", "r2d2", "fuzz"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
 ];
