@@ -11,6 +11,7 @@ mod certificates;
 mod cluster;
 mod cluster_node;
 mod detour;
+pub mod pages;
 mod proxy;
 mod redis_server;
 pub mod sentinels;
