@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{drivers, package, sim, step, test, tidy};
+use crate::{book, drivers, package, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
 const FEATURES: [(&str, &[&str]); 7] = [
@@ -80,6 +80,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     drivers::run()?;
+    book::run()?;
     package::run(&["--no-verify".into()])?;
     tidy::run()?;
     tidy::readme()

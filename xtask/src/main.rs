@@ -2,6 +2,7 @@
 #![expect(clippy::print_stderr, reason = "a tool for a terminal")]
 
 mod bench;
+mod book;
 mod chaos;
 mod ci;
 mod drivers;
@@ -28,6 +29,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
+  book     check the links of all pages, and build the book into target/book
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Some("chaos") => chaos::run(&arguments),
         Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
+        Some("book") => book::run(),
         Some("schema") => schema::run(),
         Some("package") => package::run(&arguments),
         Some("ci") => ci::run(),
