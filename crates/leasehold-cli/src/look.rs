@@ -6,8 +6,8 @@ mod order;
 mod row;
 mod shown;
 
-pub(crate) use self::row::Lease;
-use self::row::Row;
+pub(crate) use self::order::natural;
+pub(crate) use self::row::{Lease, Row};
 use self::shown::{at_a_glance, nothing_held, shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};

@@ -9,7 +9,7 @@ use super::check::{Check, Checks, Verdict};
 use crate::exit::{Exit, Failure};
 
 /// A store without user and password.
-pub(super) fn store(config: &BackendConfig) -> String {
+pub(crate) fn store(config: &BackendConfig) -> String {
     match config {
         BackendConfig::Redis(config) => config.shown_url().to_owned(),
         BackendConfig::Sqlite(config) => format!("sqlite:{}", config.path.display()),
