@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{api, deny, drivers, release, sim, step, test, tidy};
+use crate::{api, book, deny, drivers, release, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
 const FEATURES: [(&str, &[&str]); 7] = [
@@ -83,6 +83,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     drivers::run()?;
+    book::run()?;
     release::run(&["--dry-run".into()])?;
     tidy::run()?;
     tidy::readme()
