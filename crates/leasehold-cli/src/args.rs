@@ -10,6 +10,7 @@ mod limit;
 pub(crate) mod line;
 mod mode;
 mod store;
+mod tips;
 mod watching;
 pub(crate) mod work;
 
@@ -48,9 +49,9 @@ pub(crate) enum Command {
     /// Run a command while holding a lock.
     #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
     Run(Box<RunArgs>),
-    /// Run a command while this machine is the leader, one of several machines that call this.
+    /// Run a command while this machine is the elected leader.
     ///
-    /// It waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
+    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
     /// and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
     #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
     Elect(ElectArgs),
@@ -67,7 +68,9 @@ pub(crate) enum Command {
     /// The exit code is 0 if the store answered, whether or not the lock is held; for scripts, --json has `held`. Otherwise it
     /// is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     Show(ShowArgs),
-    /// Print what happens to locks, one line for each event, until it is ended.
+    /// Print what happens to locks, one line for each event.
+    ///
+    /// It goes on until it is ended, as with Ctrl-C.
     ///
     /// The events are acquired, queued (more wait than before), released, lost (the lease ended by time) and broken (by leasehold
     /// break). What is held at the start is printed as acquired, too, with "already". A lock whose last holder had it kept, and a
@@ -84,7 +87,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold watch                             all locks\n  leasehold watch --every 200ms 'invoice:*'   some of them, more often\n  leasehold watch --json | jq -c 'select(.event == \"lost\")'"
     )]
     Watch(WatchArgs),
-    /// End the lease of another process, so that the lock is free for the next one.
+    /// End another process's lease, so that its lock is free.
     ///
     /// For a holder that hangs: one that has died loses its lock by itself, once its ttl is over. The lease is ended only if it still
     /// has the token, so a later holder is never hit. Of a lock that several hold, only the lease with the token is ended.
@@ -95,23 +98,21 @@ pub(crate) enum Command {
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     #[command(
-        after_help = "Examples:\n  leasehold show deploy                                    who holds it, with which token\n  leasehold break deploy --token 1795295642004295          asks, and ends that lease\n  leasehold break deploy --token 1795295642004295 --yes    for scripts"
+        after_help = "Examples:\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
-    /// Change how many slots a semaphore has, also while commands hold them and wait for them.
+    /// Change how many slots a semaphore has.
     ///
-    /// Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
+    /// Commands may hold slots and wait for them meanwhile. Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
     /// days, commands that give a number of slots that was replaced run under the new one.
     ///
     /// The exit code is 0 if the number was changed. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains;
     /// 78 also if the name is in use as a lock.
-    #[command(
-        after_help = "Example:\n  leasehold limit --from 4 gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
-    )]
+    #[command(after_help = "Example:\n  leasehold limit --from 4 gpu 8      run --slots 4 gpu now runs 8 at a time")]
     Limit(LimitArgs),
-    /// Check the store: whether it can be reached and used, what endangers locks there, and what can be relied on.
+    /// Check whether the store can be reached, used and relied on.
     ///
-    /// It acquires, renews and releases a lock of its own. With NAME, it also watches that lock, and suggests a ttl.
+    /// It says what endangers locks there, and what to do about it. It acquires, renews and releases a lock of its own. With NAME, it also watches that lock, and suggests a ttl.
     ///
     /// The exit code is 0 if nothing endangers locks, 78 if something does or the configuration is invalid, 69 if the store is
     /// unreachable or cannot serve, and 77 if it refuses this client.
@@ -119,14 +120,14 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
     )]
     Doctor(DoctorArgs),
-    /// Set up a Redis or a cluster whose clients wait after a fail-over (failover=dwell).
+    /// Set up a Redis whose clients wait after a fail-over.
     Redis(RedisArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
     #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
     Demo(DemoArgs),
-    /// Print the manual page of leasehold, or write those of all commands to a directory.
+    /// Print the manual page, or write all pages to a directory.
     #[command(after_help = "Example:\n  leasehold man --out ~/.local/share/man/man1      then: man leasehold-run")]
     Man {
         /// The directory; it is created if needed.
@@ -134,9 +135,7 @@ pub(crate) enum Command {
         out: Option<PathBuf>,
     },
     /// Print a completion script for a shell.
-    #[command(
-        after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold"
-    )]
+    #[command(after_help = "Example:\n  leasehold completions bash >> ~/.bash_completion")]
     Completions {
         /// The shell.
         shell: Shell,
@@ -240,6 +239,28 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// Where lines are broken, columns are not aligned any more.
+    #[test]
+    fn examples_fit_a_terminal_of_80_columns() {
+        let mut left = vec![Cli::command()];
+        while let Some(command) = left.pop() {
+            let help = command.get_after_long_help().or_else(|| command.get_after_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            let wide: Vec<_> = help.lines().filter(|line| line.starts_with("  ") && line.len() > 80).collect();
+            assert!(wide.is_empty(), "{wide:#?}");
+            left.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    /// The list of subcommands has a line for each.
+    #[test]
+    fn what_subcommands_do_fits_a_terminal_of_80_columns() {
+        for command in Cli::command().get_subcommands() {
+            let about = command.get_about().unwrap().to_string();
+            assert!(about.len() <= 65, "{}: {about}", command.get_name());
+        }
     }
 
     #[test]

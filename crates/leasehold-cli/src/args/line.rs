@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches};
 
 use super::Cli;
+use super::tips::{lacks, with_tip};
 use crate::exit::Failure;
 
 /// Why a command line is not carried out.
@@ -20,7 +21,7 @@ pub(crate) enum Mistake {
 
 impl From<clap::Error> for Mistake {
     fn from(error: clap::Error) -> Self {
-        Self::Line(error)
+        Self::Line(with_tip(error))
     }
 }
 
@@ -79,11 +80,9 @@ fn accept_anything(argument: Arg) -> Arg {
 fn refuse_name_after_dashes(line: &[OsString], task: &str) -> Result<(), clap::Error> {
     let Some(dashes) = line.iter().position(|word| word == OsStr::new("--")) else { return Ok(()) };
     let Err(error) = Cli::command().try_get_matches_from(&line[..dashes]) else { return Ok(()) };
-    let lacks_name = error.kind() == ErrorKind::MissingRequiredArgument
-        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|argument| argument == "<NAME>"));
-    if lacks_name {
+    if lacks(&error, "<NAME>") {
         let problem = format!(
-            "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
+            "no name before `--`: the first argument is the name of the lock\n\n\
              for example: leasehold {task} nightly-report -- ./report.sh"
         );
         return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, problem));

@@ -12,6 +12,7 @@ mod trial;
 use leasehold::BackendConfig;
 
 use self::check::{Check, Checks};
+pub(crate) use self::shown::store as shown_store;
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
