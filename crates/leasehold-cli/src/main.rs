@@ -1,12 +1,13 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them) · `screen`, `table`, `report` (how it is shown).
 
 mod args;
 mod breaking;
 mod broken;
+mod dashboard;
 mod defaults;
 mod demo;
 mod doctor;
@@ -22,6 +23,7 @@ mod log;
 mod look;
 mod looks;
 mod man;
+mod nodes;
 mod place;
 mod quorum;
 mod redis;
@@ -133,6 +135,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Show(args) => look::show(args),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Watch(args) => watching::watch(args),
+        Command::Dashboard(args) => dashboard::dashboard(args),
         Command::Break(args) => breaking::break_lease(args),
         Command::Limit(args) => limit::limit(args),
         Command::Redis(args) => redis::run(args),

@@ -22,7 +22,7 @@ const DAY: u64 = 24 * HOUR;
 
 /// The code of the page in a language, block by block.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let page = include_str!("../../../docs/cookbook.md").split("```");
+    let page = include_str!("../../../docs/book/src/cookbook.md").split("```");
     page.filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n')).collect()
 }
 

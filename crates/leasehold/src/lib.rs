@@ -239,7 +239,7 @@
 //! # Configuration
 //!
 //! [`BackendConfig`] selects the store, [`LockOptions`] how to hold a lock. Both implement serde's `Deserialize`, and refuse
-//! invalid values and fields that they do not know. `docs/configuration.md` has all fields, and a JSON schema for editors:
+//! invalid values and fields that they do not know. `docs/book/src/configuration.md` has all fields, and a JSON schema for editors:
 //!
 //! ```toml
 //! store = "redis://db1?prefix=shop" # or { backend = "redis", url = "redis://db1", prefix = "shop" }

@@ -1,4 +1,4 @@
-//! The JSON schema of configurations, `docs/configuration.schema.json`: it is up to date, and it agrees with what is read. To
+//! The JSON schema of configurations, `docs/book/src/configuration.schema.json`: it is up to date, and it agrees with what is read. To
 //! rewrite it, run `cargo xtask schema`.
 #![cfg(feature = "full")]
 #![allow(clippy::unwrap_used, reason = "tests may")]
@@ -24,7 +24,7 @@ struct Config {
 }
 
 fn docs(file: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "../../docs", file].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "../../docs/book/src", file].iter().collect()
 }
 
 /// The schema as the types have it. Editors know draft 7 best.
@@ -60,7 +60,7 @@ fn the_published_schema_is_that_of_the_types() {
 #[test]
 fn examples_of_the_pages_are_valid() {
     let page = std::fs::read_to_string(docs("configuration.md")).unwrap();
-    let library = std::fs::read_to_string(docs("../crates/leasehold/src/lib.rs")).unwrap().replace("//! ", "");
+    let library = std::fs::read_to_string(docs("../../../crates/leasehold/src/lib.rs")).unwrap().replace("//! ", "");
     let mut count = 0;
     for text in [page, library] {
         for example in text.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0) {

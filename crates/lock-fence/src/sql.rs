@@ -1,4 +1,4 @@
-//! The check in SQL, for rusqlite. The statements for other databases are in `docs/fencing.md`.
+//! The check in SQL, for rusqlite. The statements for other databases are in `docs/book/src/fencing.md`.
 //!
 //! [`FenceColumn`] has a fence in each row, and makes one statement of the check and the write. [`FenceTable`] has the fences
 //! in a table of their own, and makes one transaction of the check and whatever else the transaction does.

@@ -187,9 +187,14 @@ mod tests {
         );
         let refused = read(r#"{"nodes":["app:sesame@h1"],"master":"orders"}"#).err().unwrap().to_string();
         assert!(refused.contains("fields of their own") && !refused.contains("sesame"), "{refused}");
-        for bad in [r#"{"prefix":"p"}"#, r#"{"url":"redis://h","sentinel":{"nodes":["h"],"master":"m"}}"#] {
+        for (bad, given) in [
+            (r#"{"prefix":"p"}"#, "(no server)"),
+            (r#"{"url":"redis://h","sentinel":{"nodes":["h"],"master":"m"}}"#, "url, sentinel"),
+        ] {
             let refused = serde_json::from_str::<RedisConfig>(bad).unwrap_err().to_string();
-            assert!(refused.contains("exactly one of url, sentinel and cluster"), "{refused}");
+            let expected =
+                format!("redis configuration \"{given}\" is not valid: exactly one of url, sentinel and cluster");
+            assert!(refused.contains(&expected), "{refused}");
         }
     }
 

@@ -110,6 +110,11 @@ impl Redis {
         Self { wire: wire.with_copies(config.copies()), source, warnings: Vec::new() }
     }
 
+    /// A hash slot has left this primary.
+    pub(crate) fn forget_verified(&self) {
+        self.source.stack().into_iter().for_each(Stack::forget_verified);
+    }
+
     /// Connects, if there is no connection yet, and returns warnings about the server.
     pub(crate) fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
         let Some(stack) = self.source.stack() else { return Ok(Vec::new()) };

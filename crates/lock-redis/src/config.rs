@@ -97,7 +97,7 @@ impl RedisConfig {
     /// `failover=dwell` takes no free lock from a server that may have forgotten leases, because it was promoted, was restarted or
     /// lost its data, until the longest of those leases and ten seconds have passed. Ttls are then limited to `max_ttl`, 60 s unless
     /// it is set; give it to all clients alike. The default is `failover=grant`, but `failover=dwell` with sentinels and in a
-    /// cluster. `docs/guarantees.md` says what either means.
+    /// cluster. `docs/book/src/guarantees.md` says what either means.
     ///
     /// `protocol=resp2` is for servers and proxies whose support of RESP3 is faulty: waiters of a tokio client then
     /// poll every 50 to 100 ms instead of being notified. A server without RESP3 is detected. Plain threads are
@@ -256,9 +256,9 @@ impl TryFrom<Table> for RedisConfig {
                 Self::of_sentinels(url, username, password)?
             }
             (None, None, Some(cluster)) => Self::of_cluster(cluster.into_url()?)?,
-            (_, _, _) => {
-                let problem = "exactly one of url, sentinel and cluster is needed";
-                return Err(refuse("(hidden)", problem, "give one of them"));
+            (url, sentinel, cluster) => {
+                let given = [("url", url.is_some()), ("sentinel", sentinel.is_some()), ("cluster", cluster.is_some())];
+                return Err(not_one(given));
             }
         };
         let given_twice = [
@@ -280,6 +280,13 @@ impl TryFrom<Table> for RedisConfig {
         config.fsync = table.fsync.or(config.fsync);
         Ok(config)
     }
+}
+
+/// Where the locks are is missing, or said more than once.
+fn not_one(given: [(&str, bool); 3]) -> Invalid {
+    let given: Vec<_> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(field, _)| field).collect();
+    let shown = if given.is_empty() { "(no server)".to_owned() } else { given.join(", ") };
+    Invalid::new("redis configuration", shown, "exactly one of url, sentinel and cluster is needed", "give one of them")
 }
 
 fn twice(shown: &str, what: &str) -> Invalid {

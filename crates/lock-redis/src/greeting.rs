@@ -182,7 +182,7 @@ fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
             Role::Shard(_) => (ErrorKind::Unavailable, "wait until the cluster has another primary"),
             Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
-        return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy));
+        return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy).dropping());
     }
     let in_cluster = field(info, "cluster_enabled:") == Some("1");
     let (kind, remedy) = match role {
@@ -288,6 +288,13 @@ mod tests {
             assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");
             assert!(error.to_string().contains(told), "{error}");
         }
+    }
+
+    /// Its keys are at another server, which only the map names.
+    #[test]
+    fn a_replica_of_a_cluster_is_no_place_for_a_request() {
+        let role = Role::Shard(Failover::UNHEEDED);
+        assert!(met_as(role, "role:master", "role:slave").unwrap_err().is_elsewhere());
     }
 
     #[test]

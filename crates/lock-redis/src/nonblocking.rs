@@ -116,6 +116,12 @@ impl Redis {
         Self { wire: wire.with_copies(config.copies()), source, warnings: Vec::new() }
     }
 
+    /// A hash slot has left this primary.
+    pub(crate) fn forget_verified(&self) {
+        let live = self.source.link().and_then(Link::at_hand);
+        live.iter().for_each(|live| live.server_info().forget_verified());
+    }
+
     /// Connects, if there is no connection yet, and returns warnings about the server.
     pub(crate) async fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
         let Some(link) = self.source.link() else { return Ok(Vec::new()) };

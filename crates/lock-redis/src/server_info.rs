@@ -66,9 +66,14 @@ impl ServerInfo {
     /// Forgets what was verified if a reply shows that a hash slot has left the server.
     pub(crate) fn judge<T>(&self, reply: &RedisResult<T>) {
         let left = |error: &RedisError| matches!(error.kind(), ErrorKind::Server(ServerErrorKind::Moved));
-        if let (Some(verified), true) = (&self.slots, reply.as_ref().is_err_and(left)) {
-            verified.clear();
+        if reply.as_ref().is_err_and(left) {
+            self.forget_verified();
         }
+    }
+
+    /// A hash slot has left the server.
+    pub(crate) fn forget_verified(&self) {
+        self.slots.iter().for_each(|verified| verified.clear());
     }
 
     /// What a counter is verified for: one history of one run.

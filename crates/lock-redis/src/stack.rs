@@ -115,6 +115,11 @@ impl Stack {
         &self.target
     }
 
+    /// A hash slot has left the server.
+    pub(crate) fn forget_verified(&self) {
+        self.known().iter().for_each(|server_info| server_info.forget_verified());
+    }
+
     /// Makes the first connection.
     pub(crate) fn greet(&self, span: Span) -> Result<Arc<ServerInfo>, Failure> {
         let slot = self.sockets.slots.take();

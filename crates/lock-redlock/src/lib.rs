@@ -2,7 +2,7 @@
 //!
 //! All nodes are asked in parallel, and the verdict is reached as soon as it is certain. Tokens rise whatever clocks,
 //! pauses and messages do, as long as any two majorities share a node that keeps its counter. A node that lost its
-//! memory abstains until everything that it forgot has expired. `docs/guarantees.md` says what is guaranteed,
+//! memory abstains until everything that it forgot has expired. `docs/book/src/guarantees.md` says what is guaranteed,
 //! `docs/wire.md` what a node stores.
 //!
 //! The nodes are a type parameter: anything that is an [`AsyncQuorumNode`](lock_core::node::AsyncQuorumNode) or a

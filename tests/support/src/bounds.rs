@@ -1,5 +1,6 @@
 //! Waits that end: each has a bound and says what it waited for.
 
+use std::fmt::Display;
 use std::io::{Read, Write, stderr};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,18 +15,63 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(5);
 
+/// What is asked again and again until it is there.
+pub trait Awaited {
+    /// What is there in the end.
+    type Value;
+
+    /// What is there now, or why it is not there yet.
+    ///
+    /// # Errors
+    /// Why it is not there yet; empty if it cannot say.
+    fn arrived(self) -> Result<Self::Value, String>;
+}
+
+impl Awaited for bool {
+    type Value = ();
+
+    fn arrived(self) -> Result<(), String> {
+        self.then_some(()).arrived()
+    }
+}
+
+impl<T> Awaited for Option<T> {
+    type Value = T;
+
+    fn arrived(self) -> Result<T, String> {
+        self.ok_or_else(String::new)
+    }
+}
+
+impl<T, E: Display> Awaited for Result<T, E> {
+    type Value = T;
+
+    fn arrived(self) -> Result<T, String> {
+        self.map_err(|error| format!("; the last answer: {error}"))
+    }
+}
+
 /// Polls until there is an answer.
 ///
 /// # Panics
-/// After [`PATIENCE`].
+/// After [`PATIENCE`], with the last error.
 #[track_caller]
-pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
+pub fn wait_for<A: Awaited>(what: &str, ask: impl FnMut() -> A) -> A::Value {
+    wait_at_most(PATIENCE, what, ask)
+}
+
+/// Polls until there is an answer.
+///
+/// # Panics
+/// After this time, with the last error.
+#[track_caller]
+pub fn wait_at_most<A: Awaited>(patience: Duration, what: &str, mut ask: impl FnMut() -> A) -> A::Value {
+    let until = Instant::now() + patience;
     loop {
-        if let Some(answer) = ask() {
-            return answer;
+        match ask().arrived() {
+            Ok(answer) => return answer,
+            Err(why) => assert!(Instant::now() < until, "{}{why}", in_vain(patience, what)),
         }
-        assert!(Instant::now() < until, "{}", in_vain(what));
         thread::sleep(POLL);
     }
 }
@@ -48,7 +94,7 @@ impl Watchdog {
     /// Starts the watch; `what` is reported if it does not happen in time.
     pub fn over(what: &str) -> Self {
         let (done, watched) = channel::<()>();
-        let said = in_vain(what);
+        let said = in_vain(PATIENCE, what);
         thread::spawn(move || {
             if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 // Not by a macro, whose text the test harness keeps to itself.
@@ -97,7 +143,7 @@ pub fn output_of(mut child: Child, what: &str) -> Output {
     let complete = stdout.ended_by(until) && stderr.ended_by(until);
     let (Some(status), true) = (status, complete) else {
         child.kill().ok();
-        panic!("{}; it said: {}{}", in_vain(&format!("the end of {what}")), stdout.text(), stderr.text());
+        panic!("{}; it said: {}{}", in_vain(PATIENCE, &format!("the end of {what}")), stdout.text(), stderr.text());
     };
     Output { status, stdout: stdout.take(), stderr: stderr.take() }
 }
@@ -110,12 +156,12 @@ pub fn output_of(mut child: Child, what: &str) -> Output {
 pub fn status_of(child: &mut Child, what: &str) -> ExitStatus {
     ended_by(child, Instant::now() + PATIENCE).unwrap_or_else(|| {
         child.kill().ok();
-        panic!("{}", in_vain(&format!("the end of {what}")))
+        panic!("{}", in_vain(PATIENCE, &format!("the end of {what}")))
     })
 }
 
-fn in_vain(what: &str) -> String {
-    format!("waited {} s in vain for {what}", PATIENCE.as_secs())
+fn in_vain(patience: Duration, what: &str) -> String {
+    format!("waited {} s in vain for {what}", patience.as_secs())
 }
 
 fn ended_by(child: &mut Child, until: Instant) -> Option<ExitStatus> {
@@ -175,6 +221,12 @@ mod tests {
         let output = Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]).finish();
         assert_eq!(output.status.code(), Some(3));
         assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
+    }
+
+    #[test]
+    #[should_panic(expected = "waited 0 s in vain for a tide; the last answer: it is low")]
+    fn a_wait_that_ends_in_vain_says_the_last_answer() {
+        wait_at_most::<Result<(), &str>>(Duration::ZERO, "a tide", || Err("it is low"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use crate::cluster::start_six;
 use crate::cluster_node::{info, works};
+use crate::permit::Permit;
 use crate::{Cluster, Fault, Proxy, RedisServer, RedisVersion};
 
 /// Where the connections of a server come from that is cut off. All others come from 127.0.0.1.
@@ -19,13 +20,14 @@ pub struct Bus {
 impl Cluster {
     /// As [`start`](Self::start), with proxies between the servers.
     pub fn start_apart() -> (Self, Bus) {
+        let permit = Permit::wait();
         let servers = start_six(RedisVersion::default());
         let bus = Bus { proxies: servers.iter().map(|server| (server.bus(), Proxy::start(server.bus()))).collect() };
         let ports: Vec<_> = bus.proxies.iter().map(|(_, proxy)| proxy.port()).collect();
         for (server, port) in servers.iter().zip(&ports) {
             server.command::<()>(&["CONFIG", "SET", "cluster-announce-bus-port", &port.to_string()]);
         }
-        (Self::of_six(servers, &ports), bus)
+        (Self::of_six(Some(permit), servers, &ports), bus)
     }
 
     /// Whether this server takes requests: it sees a majority of the primaries.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::bounds::wait_for;
 use crate::cluster_node::{Row, ask, contains, id, info, rows, start, works};
 use crate::detour::Detour;
+use crate::permit::Permit;
 use crate::sentinels::PASSWORDS;
 use crate::{RedisOptions, RedisServer, RedisVersion, must};
 
@@ -26,15 +27,8 @@ pub struct Cluster {
     /// In the beginning, the first three are primaries, and each of the last three is the replica of the one three places
     /// before it.
     pub servers: Vec<RedisServer>,
-}
-
-/// A hash slot on its way between two primaries, both of which know of it. Each of its keys is at either.
-#[derive(Debug)]
-pub struct Migration<'a> {
-    cluster: &'a Cluster,
-    hash_slot: u16,
-    from: &'a RedisServer,
-    to: &'a RedisServer,
+    /// Last, because the servers end first.
+    _permit: Option<Permit>,
 }
 
 impl Cluster {
@@ -46,14 +40,18 @@ impl Cluster {
 
     /// The same of servers of this version.
     pub fn start_with(version: RedisVersion) -> Self {
+        Self::start_within(Some(Permit::wait()), version)
+    }
+
+    fn start_within(permit: Option<Permit>, version: RedisVersion) -> Self {
         let servers = start_six(version);
         let buses: Vec<_> = servers.iter().map(RedisServer::bus).collect();
-        Self::of_six(servers, &buses)
+        Self::of_six(permit, servers, &buses)
     }
 
     /// Makes six servers a cluster, in which each reaches each other one's bus at this port.
-    pub(crate) fn of_six(servers: Vec<RedisServer>, buses: &[u16]) -> Self {
-        let cluster = Self { servers };
+    pub(crate) fn of_six(permit: Option<Permit>, servers: Vec<RedisServer>, buses: &[u16]) -> Self {
+        let cluster = Self { servers, _permit: permit };
         let (primaries, replicas) = cluster.servers.split_at(PRIMARIES);
         for (number, primary) in primaries.iter().enumerate() {
             primary.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]);
@@ -74,7 +72,7 @@ impl Cluster {
     /// Starts one server with all hash slots, which is a whole cluster to clients, and which keeps its data when it is killed.
     /// Takes about two seconds.
     pub fn of_one() -> Self {
-        let cluster = Self { servers: start(1, RedisOptions::default().append_only()) };
+        let cluster = Self { servers: start(1, RedisOptions::default().append_only()), _permit: None };
         cluster.servers[0].command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", &(HASH_SLOTS - 1).to_string()]);
         cluster.wait_until_ready();
         cluster
@@ -86,7 +84,7 @@ impl Cluster {
         static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.upgrade().unwrap_or_else(|| {
-            let cluster = Arc::new(Self::start_with(version));
+            let cluster = Arc::new(Self::start_within(None, version));
             *shared = Arc::downgrade(&cluster);
             cluster
         })
@@ -208,17 +206,8 @@ impl Cluster {
         new.command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
     }
 
-    /// Begins to move a hash slot to another primary. Its keys stay where they are.
-    pub fn migrate(&self, hash_slot: u16, to: usize) -> Migration<'_> {
-        let (from, to) = (&self.servers[self.primary_of(hash_slot)], &self.servers[to]);
-        let slot = hash_slot.to_string();
-        to.command::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(from)]);
-        from.command::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(to)]);
-        Migration { cluster: self, hash_slot, from, to }
-    }
-
     /// The number of the server at this port.
-    fn at(&self, port: u16) -> Option<usize> {
+    pub(crate) fn at(&self, port: u16) -> Option<usize> {
         self.servers.iter().position(|server| server.port() == port)
     }
 
@@ -250,7 +239,7 @@ impl Cluster {
     }
 
     /// The primary of a hash slot, if all servers that answer name the same.
-    fn agreed(&self, hash_slot: u16) -> Option<usize> {
+    pub(crate) fn agreed(&self, hash_slot: u16) -> Option<usize> {
         let told = self.servers.iter().filter_map(rows).map(|rows| {
             let has = |row: &&Row| row.flags.contains("master") && contains(&row.hash_slots, hash_slot);
             rows.iter().find(has).map(|row| row.port)
@@ -267,45 +256,6 @@ impl Cluster {
 /// Starts the servers of a cluster, which do not know each other yet.
 pub(crate) fn start_six(version: RedisVersion) -> Vec<RedisServer> {
     start(PRIMARIES * 2, RedisOptions::default().version(version))
-}
-
-impl Migration<'_> {
-    /// Moves the keys that the hash slot has now. From then on the old primary answers `ASK`.
-    pub fn move_keys(&self) {
-        let keys = self.keys();
-        self.move_these(&keys.iter().map(String::as_str).collect::<Vec<_>>());
-    }
-
-    /// Moves some keys. Requests that need both these and others are answered with `TRYAGAIN`.
-    pub fn move_these(&self, keys: &[&str]) {
-        let port = self.to.port().to_string();
-        let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "AUTH", PASSWORDS.0, "KEYS"];
-        if !keys.is_empty() {
-            self.from.command::<String>(&[&words, keys].concat());
-        }
-    }
-
-    /// The keys of the hash slot that are still at the old primary.
-    pub fn keys(&self) -> Vec<String> {
-        self.from.command(&["CLUSTER", "GETKEYSINSLOT", &self.hash_slot.to_string(), "1000"])
-    }
-
-    /// Moves what is left, and tells all primaries who has the hash slot now.
-    pub fn finish(self) {
-        wait_for("an empty hash slot", || {
-            self.move_keys();
-            self.keys().is_empty().then_some(())
-        });
-        let (hash_slot, id) = (self.hash_slot.to_string(), id(self.to));
-        let to = self.cluster.at(self.to.port());
-        for server in [self.to, self.from].into_iter().chain(&self.cluster.servers) {
-            // Replicas follow their primaries.
-            if info(server).contains("role:master") {
-                server.command::<()>(&["CLUSTER", "SETSLOT", &hash_slot, "NODE", &id]);
-            }
-        }
-        wait_for("all know who has the hash slot", || (self.cluster.agreed(self.hash_slot) == to).then_some(()));
-    }
 }
 
 #[cfg(test)]

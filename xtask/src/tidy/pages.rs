@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use crate::step::root;
 
 /// Pages of which a reader sees everything, with the most lines that they may have.
-const SHORT: [(&str, usize); 1] = [("docs/performance.md", 150)];
+const SHORT: [(&str, usize); 1] = [("docs/book/src/performance.md", 150)];
 
 /// The pages at the root, of the examples, and below `docs`.
 pub(super) fn run() -> Result<()> {

@@ -24,6 +24,7 @@ impl Command {
             Self::Ls(_)
             | Self::Show(_)
             | Self::Watch(_)
+            | Self::Dashboard(_)
             | Self::Doctor(_)
             | Self::Break(_)
             | Self::Limit(_)
@@ -43,6 +44,7 @@ impl Command {
             Self::Ls(args) => Some(&mut args.store),
             Self::Show(args) => Some(&mut args.store),
             Self::Watch(args) => Some(&mut args.store),
+            Self::Dashboard(args) => Some(&mut args.store),
             Self::Doctor(args) => Some(&mut args.store),
             Self::Break(args) => Some(&mut args.store),
             Self::Limit(args) => Some(&mut args.store),

@@ -3,15 +3,15 @@
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    also if the --slot has run, or runs elsewhere; the command was not started
-  the command's own code, or 128+n if signal n ended it; if leasehold received that signal too, it
-       ends by the same signal, so that Ctrl-C ends a shell loop
+  the command's own code, or 128+n if signal n ended it; if leasehold received
+       that signal too, it ends by the same signal, so that Ctrl-C ends a loop
   75   the lock is held, or the wait timed out (see --busy-code)
   76   the lease was lost before the command ended, whatever its own code
-  69   the store is unreachable, does not answer in time or has a full disk, or too few nodes of a
-       quorum vote
+  69   the store is unreachable, does not answer in time or has a full disk, or
+       too few nodes of a quorum vote
   77   the store refuses this client, or is read-only
-  78   the configuration or the URL is invalid, or the name is in use as another kind of lock or
-       with another number of slots
+  78   the configuration or the URL is invalid, or the name is in use as
+       another kind of lock or with another number of slots
   64   the command line is invalid
   126  the command cannot be executed      127  there is no such command
   130  Ctrl-C                              125  leasehold itself failed";
@@ -67,10 +67,12 @@ line.";
 pub(super) const ELECT_EXIT_CODES: &str = "\
 Exit codes:
   the command's own code when it ends by itself, or 128+n as with leasehold run
-  76   the lease was lost, and the command had ended by itself or a signal had asked for its end; or its end was not seen in time
+  76   the lease was lost, and the command had ended by itself, a signal had
+       asked for its end, or its end was not seen in time
   69   the store is unreachable at the start; later, leasehold waits for it
   77   the store refuses this client, or is read-only
-  78   the configuration or the URL is invalid, or the name is in use as another kind of lock
+  78   the configuration or the URL is invalid, or the name is in use as
+       another kind of lock
   64   the command line is invalid
   126  the command cannot be executed      127  there is no such command
   130  Ctrl-C                              125  leasehold itself failed";

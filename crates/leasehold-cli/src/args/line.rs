@@ -147,4 +147,26 @@ mod tests {
         assert_eq!(ttl("leasehold run --url redis://a?failover=dwell x true"), 30);
         assert_eq!(ttl("leasehold run --url redis://a x true"), 30);
     }
+
+    /// Where lines are broken, columns are not aligned any more.
+    #[test]
+    fn examples_fit_a_terminal_of_80_columns() {
+        let mut left = vec![Cli::command()];
+        while let Some(command) = left.pop() {
+            let help = command.get_after_long_help().or_else(|| command.get_after_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            let wide: Vec<_> = help.lines().filter(|line| line.starts_with("  ") && line.len() > 80).collect();
+            assert!(wide.is_empty(), "{wide:#?}");
+            left.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    /// The list of subcommands has a line for each.
+    #[test]
+    fn what_subcommands_do_fits_a_terminal_of_80_columns() {
+        for command in Cli::command().get_subcommands() {
+            let about = command.get_about().unwrap().to_string();
+            assert!(about.len() <= 65, "{}: {about}", command.get_name());
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::check::{Check, Checks};
 use crate::durations::human;
 use crate::locks::Locks;
 
-/// Says what can be relied on. `docs/guarantees.md` has the conditions.
+/// Says what can be relied on. `docs/book/src/guarantees.md` has the conditions.
 pub(super) fn check(locks: &Locks, config: &BackendConfig, checks: &mut Checks) {
     let capabilities = locks.client().capabilities();
     checks.add(Check::ok("kinds", kinds(&capabilities)));

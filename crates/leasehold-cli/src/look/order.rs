@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// Compares runs of digits as numbers, and everything else by its characters.
-pub(super) fn natural(a: &str, b: &str) -> Ordering {
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     while let (Some(x), Some(y)) = (left.chars().next(), right.chars().next()) {
         let order = if x.is_ascii_digit() && y.is_ascii_digit() {

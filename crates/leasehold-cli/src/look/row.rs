@@ -11,7 +11,7 @@ use crate::locks::is_gone;
 
 /// One lock.
 #[derive(Debug, Serialize)]
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     name: &'a str,
     held: bool,
     /// The slot of a schedule that this lock marks; null if it marks none.

@@ -26,8 +26,8 @@ Example:
 
 The old nodes stop voting at once, and clients with the old URL are refused. The new deployment grants its first lock when \
 all leases of the old one have expired, after its max_ttl. Current holders keep their locks for the rest of their ttl at \
-most. A node that was unreachable is moved by the next client with the new URL that reaches it. docs/redlock.md describes \
-each step.";
+most. A node that was unreachable is moved by the next client with the new URL that reaches it. The book describes \
+each step, in its page about quorums.";
 
 /// `leasehold redlock`.
 #[derive(Debug, Args)]

@@ -112,7 +112,7 @@ fn to_clock(view: &View) -> String {
 
 /// All of it, for scripts.
 #[derive(Debug, Serialize)]
-struct Status<'a> {
+pub(crate) struct Status<'a> {
     can_grant: bool,
     voting: usize,
     majority: usize,
@@ -141,7 +141,7 @@ struct Row<'a> {
 }
 
 impl<'a> Status<'a> {
-    fn of(report: &'a Report, health: Health) -> Self {
+    pub(crate) fn of(report: &'a Report, health: Health) -> Self {
         Self {
             can_grant: health.can_grant(),
             voting: health.voting,

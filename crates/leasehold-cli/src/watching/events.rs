@@ -12,15 +12,15 @@ use crate::looks::Look;
 /// What was seen at one look. The only thing that is kept of earlier ones.
 #[derive(Debug)]
 pub(super) struct State {
-    at: Moment,
-    locks: BTreeMap<LockName, Entry>,
+    pub(super) at: Moment,
+    pub(super) locks: BTreeMap<LockName, Entry>,
 }
 
 /// Something that has happened.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// When it was seen.
-    pub(super) time: SystemTime,
+    pub(crate) time: SystemTime,
     pub(super) name: LockName,
     pub(super) event: Event,
     /// How many wait now.
@@ -30,7 +30,7 @@ pub(super) struct Change {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Event {
+pub(crate) enum Event {
     Acquired(Held),
     /// So many more wait than before; and what the last of them asks for, if the store shows it.
     Queued(u32, Option<Mode>),
@@ -39,7 +39,7 @@ pub(super) enum Event {
 
 /// How a lease ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// Before its time.
     Released,
     /// When its time was over.

@@ -14,7 +14,7 @@ use crate::look::Lease;
 
 /// An event for scripts.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     time: String,
     /// `acquired`, `queued`, `released`, `lost`, `broken` or `ended`.
     event: &'static str,

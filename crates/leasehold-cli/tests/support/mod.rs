@@ -9,6 +9,8 @@
     reason = "a test stops where it cannot go on"
 )]
 
+pub(crate) mod browser;
+pub(crate) mod dashboard;
 pub(crate) mod leasehold;
 pub(crate) mod nodes;
 pub(crate) mod screen;

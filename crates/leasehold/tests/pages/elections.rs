@@ -1,4 +1,4 @@
-//! The code of docs/kinds/election.md.
+//! The code of docs/book/src/kinds/election.md.
 #![allow(clippy::print_stdout, reason = "the page prints")]
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The code of docs/kinds, for async code.
+//! The code of docs/book/src/kinds, for async code.
 #![allow(clippy::print_stdout, reason = "the pages print")]
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The code of docs/kinds, with threads.
+//! The code of docs/book/src/kinds, with threads.
 #![allow(clippy::print_stdout, reason = "the pages print")]
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The code of docs/kinds/locked.md.
+//! The code of docs/book/src/kinds/locked.md.
 #![allow(clippy::print_stdout, reason = "the page prints")]
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! The code of docs/kinds/single-flight.md.
+//! The code of docs/book/src/kinds/single-flight.md.
 #![allow(
     clippy::unwrap_used,
     clippy::unused_async,

@@ -1,4 +1,4 @@
-//! The table in `docs/kinds.md` of what works on which store: written from what the stores say of themselves, and tried on each. To
+//! The table in `docs/book/src/kinds.md` of what works on which store: written from what the stores say of themselves, and tried on each. To
 //! rewrite it, run this test with `LEASEHOLD_BLESS=1`, and review the difference.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it cannot go on")]
 
@@ -180,7 +180,7 @@ fn the_table_of_stores_is_what_they_say_and_do() {
     let sqlite = format!("sqlite:{}", folder.path().join("locks.db").display());
     let stores = [("memory:", "memory:"), ("sqlite:", &sqlite), ("redis:", &server.url()), ("redlock:", &redlock)];
     let table = table(&stores.map(|(name, url)| (name, leasehold::blocking::connect(url).unwrap())));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/kinds.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/kinds.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (there, after) = rest.split_once(END).unwrap();

@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 use lock_core::{BackendError, LockName, Operation};
 
-use super::client::{Client, Inbox};
+use super::client::{Client, Inbox, Shard};
 use super::redirect::Address;
 use super::routing::{Asked, Form, Routing, Step, unserved};
 use crate::RedisConfig;
 use crate::blocking::{Listening, Redis};
+use crate::channel::Channel;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::span::Span;
+use crate::target::Target;
 use crate::wire::Question;
 
 /// The client of a primary, and the hash slots that it serves.
@@ -42,11 +44,11 @@ impl Cluster {
     }
 
     fn try_connect(config: &RedisConfig) -> Result<Self, Failure> {
-        let client = Client::new(config)?;
+        let client = Client::<Redis>::new(config)?;
         client.topology.refresh_first()?;
         let mut last = None;
         for address in client.topology.primaries() {
-            match client.node(&address, Redis::shard)?.greet(config) {
+            match client.node(&address)?.greet(config) {
                 Ok(warnings) => return Ok(Self { client, warnings }),
                 Err(failure) if failure.may_pass() => last = Some(failure),
                 Err(failure) => return Err(failure),
@@ -71,7 +73,7 @@ impl Cluster {
     }
 
     fn node(&self, address: &Arc<Address>) -> Result<Arc<Redis>, Failure> {
-        self.client.node(address, Redis::shard)
+        self.client.node(address)
     }
 
     /// Asks the server that has a lock.
@@ -114,6 +116,16 @@ impl Cluster {
 
 fn failed(failure: Failure) -> BackendError {
     failure.into_error(Operation::Connect)
+}
+
+impl Shard for Redis {
+    fn shard(target: Target, config: &RedisConfig, channel: Option<Arc<Channel>>) -> Self {
+        Self::shard(target, config, channel)
+    }
+
+    fn forget_verified(&self) {
+        self.forget_verified();
+    }
 }
 
 impl fmt::Debug for Cluster {

@@ -26,7 +26,22 @@ pub(super) struct Client<N> {
     pub(super) topology: Arc<Topology>,
     wire: Wire,
     inbox: Inbox,
-    nodes: Mutex<HashMap<Arc<Address>, Arc<N>>>,
+    nodes: Mutex<HashMap<Arc<Address>, Node<N>>>,
+}
+
+/// The client of one primary.
+pub(super) trait Shard {
+    /// Nothing is connected yet.
+    fn shard(target: Target, config: &RedisConfig, channel: Option<Arc<Channel>>) -> Self;
+
+    /// A hash slot has left the primary.
+    fn forget_verified(&self);
+}
+
+/// A client, and how many departures of hash slots it knows of.
+struct Node<N> {
+    client: Arc<N>,
+    departures: u64,
 }
 
 /// Whether waiters are notified.
@@ -38,7 +53,7 @@ pub(super) enum Inbox {
     None,
 }
 
-impl<N> Client<N> {
+impl<N: Shard> Client<N> {
     /// A client of the cluster of a configuration. Nothing is connected yet.
     pub(super) fn new(config: &RedisConfig) -> Result<Self, Failure> {
         let Deployment::Cluster(seeds) = config.deployment() else {
@@ -62,20 +77,20 @@ impl<N> Client<N> {
     }
 
     /// The client of a server.
-    pub(super) fn node(
-        &self,
-        address: &Arc<Address>,
-        make: fn(Target, &RedisConfig, Option<Arc<Channel>>) -> N,
-    ) -> Result<Arc<N>, Failure> {
+    pub(super) fn node(&self, address: &Arc<Address>) -> Result<Arc<N>, Failure> {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(node) = nodes.get(address) {
-            return Ok(Arc::clone(node));
+        let departures = self.topology.departures(address);
+        if let Some(node) = nodes.get_mut(address) {
+            if std::mem::replace(&mut node.departures, departures) != departures {
+                node.client.forget_verified();
+            }
+            return Ok(Arc::clone(&node.client));
         }
         let target = Target::fixed(self.topology.client_of(address)?);
-        let node = Arc::new(make(target, &self.config, self.channel()));
+        let client = Arc::new(N::shard(target, &self.config, self.channel()));
         nodes.retain(|address, _| self.topology.knows(address));
-        nodes.insert(Arc::clone(address), Arc::clone(&node));
-        Ok(node)
+        nodes.insert(Arc::clone(address), Node { client: Arc::clone(&client), departures });
+        Ok(client)
     }
 
     /// Where one server notifies this client. All of them reach the same listeners.
@@ -137,5 +152,40 @@ impl<N> fmt::Debug for Client<N> {
             .field("servers", &self.config.shown_url())
             .field("prefix", &self.wire.prefix.as_deref())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::hash_slot::HashSlot;
+
+    /// How often it forgot what was verified.
+    struct Forgets(AtomicU32);
+
+    impl Shard for Forgets {
+        fn shard(_target: Target, _config: &RedisConfig, _channel: Option<Arc<Channel>>) -> Self {
+            Self(AtomicU32::new(0))
+        }
+
+        fn forget_verified(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_hash_slot_that_came_back_has_to_be_verified_again() {
+        let client = Client::<Forgets>::new(&RedisConfig::from_url("redis+cluster://127.0.0.1:1").unwrap()).unwrap();
+        let hash_slot = HashSlot::of(b"a");
+        let [here, there] = ["h1:1", "h2:2"].map(|text| Arc::new(Address::read(text).unwrap()));
+        let times = || client.node(&here).unwrap().0.load(Ordering::Relaxed);
+        client.topology.moved(hash_slot, Address::clone(&here));
+        assert_eq!(times(), 0);
+        // No request was sent to either of them meanwhile.
+        client.topology.moved(hash_slot, Address::clone(&there));
+        client.topology.moved(hash_slot, Address::clone(&here));
+        assert_eq!((times(), times()), (1, 1));
     }
 }

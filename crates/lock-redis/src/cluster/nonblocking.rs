@@ -10,14 +10,16 @@ use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
-use super::client::{Client, Inbox};
+use super::client::{Client, Inbox, Shard};
 use super::redirect::Address;
 use super::routing::{Asked, Form, Step};
 use super::topology::Topology;
 use crate::RedisConfig;
+use crate::channel::Channel;
 use crate::failure::Failure;
 use crate::nonblocking::Redis;
 use crate::span::Span;
+use crate::target::Target;
 use crate::wire::Question;
 
 /// A Redis Cluster, used from tokio over one connection to each primary, and another one for renewals.
@@ -44,11 +46,11 @@ impl Cluster {
     }
 
     async fn try_connect(config: &RedisConfig) -> Result<Self, Failure> {
-        let client = Client::new(config)?;
+        let client = Client::<Redis>::new(config)?;
         in_background(&client.topology, |topology| topology.refresh_first()).await?;
         let mut last = None;
         for address in client.topology.primaries() {
-            let node = client.node(&address, Redis::shard)?;
+            let node = client.node(&address)?;
             match node.greet(config).await {
                 // If the servers cannot push messages, waiters are not notified.
                 Ok(warnings) if node.hears() => return Ok(Self::of(client, warnings)),
@@ -70,7 +72,7 @@ impl Cluster {
     }
 
     fn node(&self, address: &Arc<Address>) -> Result<Arc<Redis>, Failure> {
-        self.client.node(address, Redis::shard)
+        self.client.node(address)
     }
 
     /// Asks the server that has a lock.
@@ -120,6 +122,16 @@ async fn in_background(
 ) -> Result<(), Failure> {
     let topology = Arc::clone(topology);
     spawn_blocking(move || ask(&topology)).await.unwrap_or_else(|_| Err(Failure::runtime_gone()))
+}
+
+impl Shard for Redis {
+    fn shard(target: Target, config: &RedisConfig, channel: Option<Arc<Channel>>) -> Self {
+        Self::shard(target, config, channel)
+    }
+
+    fn forget_verified(&self) {
+        self.forget_verified();
+    }
 }
 
 impl fmt::Debug for Cluster {

@@ -1,5 +1,6 @@
 //! Which primary serves which hash slot, as one server of a cluster said.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use redis::Value;
@@ -76,10 +77,17 @@ impl SlotMap {
         served.is_some_and(|served| std::mem::replace(served, place) != place)
     }
 
-    /// Whether every hash slot has the same primary in both.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    /// How many hash slots have a primary.
+    pub(crate) fn served(&self) -> usize {
+        self.primaries.iter().filter(|place| **place != NOBODY).count()
+    }
+
+    /// The primaries of the hash slots that have another one, or none, in a newer map; `None` if nobody served them.
+    pub(crate) fn left_in(&self, newer: &Self) -> BTreeSet<Option<Arc<Address>>> {
         let of = |map: &Self, place: u16| map.servers.get(usize::from(place)).cloned();
-        self.primaries.iter().zip(&other.primaries).all(|(one, another)| of(self, *one) == of(other, *another))
+        let moves: BTreeSet<_> = self.primaries.iter().zip(&newer.primaries).collect();
+        let moves = moves.into_iter().map(|(was, is)| (of(self, *was), of(newer, *is)));
+        moves.filter(|(was, is)| was != is).map(|(was, _)| was).collect()
     }
 
     /// The place of a server in the list.
@@ -153,14 +161,20 @@ mod tests {
 
     #[test]
     fn one_hash_slot_can_move_alone() {
-        let (mut map, before) = (three(), three());
-        assert!(map.is_like(&before));
-        assert!(map.moved(hash_slot(7), Address::read("h9:9").unwrap()));
-        assert!(!map.moved(hash_slot(7), Address::read("h9:9").unwrap()));
+        let (before, mut map, at) = (three(), three(), |text| Address::read(text).unwrap());
+        let left = |old: &SlotMap, new: &SlotMap| {
+            let all = old.left_in(new).into_iter();
+            all.map(|server| server.map_or_else(String::new, |server| server.to_string())).collect::<Vec<_>>()
+        };
+        assert!(map.moved(hash_slot(7), at("h9:9")) && !map.moved(hash_slot(7), at("h9:9")));
         assert_eq!([6, 7, 8].map(|number| primary(&map, number).unwrap()), ["h1:1", "h9:9", "h1:1"]);
-        assert!(!map.is_like(&before));
-        assert!(map.moved(hash_slot(7), Address::read("h1:1").unwrap()));
-        assert!(map.is_like(&before), "whatever other servers are known");
+        assert_eq!((left(&before, &before), left(&before, &map)), (vec![], vec!["h1:1".to_owned()]));
+        assert_eq!(left(&map, &before), ["h9:9"]);
+        assert!(map.moved(hash_slot(7), at("h1:1")));
+        assert_eq!(left(&before, &map), [""; 0], "whatever other servers are known");
+        let served = map.served();
+        assert!(map.moved(hash_slot(5462), at("h1:1")));
+        assert_eq!((left(&before, &map), map.served()), (vec![String::new()], served + 1), "nobody served it");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! The client and its keeper share it. One of their threads asks at a time.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -46,6 +47,8 @@ struct State {
     asked_at: Option<Instant>,
     /// When the map is old.
     old_at: Instant,
+    /// How often hash slots have left each server.
+    departures: HashMap<Arc<Address>, u64>,
     /// The server to ask first, by its number. Each question begins with another one: the last one may be cut off.
     turn: usize,
 }
@@ -73,9 +76,9 @@ impl Drop for Asking<'_> {
 impl Topology {
     /// A cluster of which nothing is known yet.
     pub(crate) fn new(seeds: Seeds, server: ConnectionInfo) -> Arc<Self> {
-        let (map, turn, phase) = (SlotMap::default(), 0, Phase::Idle);
-        let state =
-            Mutex::new(State { map, turn, phase, asked_at: None, old_at: Instant::now() + jittered(OLD_AFTER) });
+        let (map, turn, phase, departures) = (SlotMap::default(), 0, Phase::Idle, HashMap::new());
+        let old_at = Instant::now() + jittered(OLD_AFTER);
+        let state = Mutex::new(State { map, turn, phase, asked_at: None, old_at, departures });
         Arc::new(Self { seeds, server, state, answered: Condvar::new(), listeners: Listeners::default() })
     }
 
@@ -100,6 +103,11 @@ impl Topology {
         self.state().map.servers().iter().any(|server| **server == *address)
     }
 
+    /// How often hash slots have left a server, as far as is known. They may come back with less data.
+    pub(crate) fn departures(&self, address: &Address) -> u64 {
+        self.state().departures.get(address).copied().unwrap_or_default()
+    }
+
     /// How a server is reached.
     pub(crate) fn client_of(&self, address: &Address) -> Result<Client, Failure> {
         let failed = |error| classify(connecting(&address.to_string(), CONNECT_WITHIN), &error);
@@ -108,7 +116,13 @@ impl Topology {
 
     /// A server said that another one serves a hash slot from now on.
     pub(crate) fn moved(self: &Arc<Self>, hash_slot: HashSlot, to: Address) {
-        let has_changed = self.state().map.moved(hash_slot, to);
+        let mut state = self.state();
+        let was = state.map.primary_of(hash_slot);
+        let has_changed = state.map.moved(hash_slot, to);
+        if has_changed {
+            state.departed(was);
+        }
+        drop(state);
         self.refresh_soon();
         if has_changed {
             // Who waits at the other server for a lock in this hash slot would hear nothing.
@@ -150,10 +164,13 @@ impl Topology {
     pub(crate) fn refresh(&self, span: Span) -> Result<(), Failure> {
         let span = span.at_most(CONNECT_WITHIN);
         let Some((asking, servers)) = self.begin(span) else { return Ok(()) };
-        let map = self.ask_in_turn(&servers, span)?;
+        let known = self.state().map.served();
+        let map = self.ask_in_turn(&servers, known, span)?;
         let mut state = self.state();
-        let has_changed = !state.map.primaries().is_empty() && !state.map.is_like(&map);
+        let left = state.map.left_in(&map);
         (state.map, state.old_at) = (map, Instant::now() + jittered(OLD_AFTER));
+        let has_changed = !left.is_empty();
+        state.departed(left.into_iter().flatten());
         drop(state);
         drop(asking);
         if has_changed {
@@ -176,19 +193,19 @@ impl Topology {
             return None;
         }
         (state.phase, state.turn) = (Phase::Asking, state.turn.wrapping_add(1));
-        let known = state.map.servers().iter().map(|server| Address::clone(server));
-        let mut servers: Vec<_> = known.collect();
-        servers.extend(
-            self.seeds.0.iter().filter(|seed| !state.map.servers().iter().any(|known| **known == **seed)).cloned(),
-        );
+        let mut servers: Vec<_> = state.map.servers().iter().map(|server| Address::clone(server)).collect();
+        let others: Vec<_> = self.seeds.0.iter().filter(|seed| !servers.contains(seed)).cloned().collect();
+        servers.extend(others);
         let first = (state.turn - 1) % servers.len().max(1);
         servers.rotate_left(first);
         drop(state);
         Some((Asking(self), servers))
     }
 
-    fn ask_in_turn(&self, servers: &[Address], span: Span) -> Result<SlotMap, Failure> {
-        let mut failures = Vec::new();
+    /// The first map that has as many hash slots as are known. A server that the others have forgotten tells only of its own: if
+    /// all maps have fewer, the one with most of them.
+    fn ask_in_turn(&self, servers: &[Address], known: usize, span: Span) -> Result<SlotMap, Failure> {
+        let (mut failures, mut widest) = (Vec::new(), None::<SlotMap>);
         for (tried, server) in servers.iter().enumerate() {
             let parts = u32::try_from((servers.len() - tried).min(PART_MAX)).unwrap_or(1);
             let left = span.left() / parts;
@@ -196,11 +213,13 @@ impl Topology {
                 break;
             }
             match self.ask(server, span.at_most(left)) {
-                Ok(map) => return Ok(map),
+                Ok(map) if map.served() >= known => return Ok(map),
+                Ok(map) if widest.as_ref().is_none_or(|widest| widest.served() < map.served()) => widest = Some(map),
+                Ok(_) => {}
                 Err(failure) => failures.push(failure),
             }
         }
-        Err(none(&failures, span))
+        widest.ok_or_else(|| none(&failures, span))
     }
 
     /// Asks one server for the map.
@@ -228,6 +247,11 @@ impl Topology {
 }
 
 impl State {
+    /// Hash slots have left these servers.
+    fn departed(&mut self, servers: impl IntoIterator<Item = Arc<Address>>) {
+        servers.into_iter().for_each(|server| *self.departures.entry(server).or_default() += 1);
+    }
+
     fn was_just_asked(&self) -> bool {
         self.asked_at.is_some_and(|asked_at| asked_at.elapsed() < PAUSE)
     }
@@ -279,8 +303,24 @@ mod tests {
     use std::net::TcpListener;
 
     use redis::IntoConnectionInfo;
+    use test_support::Cluster;
 
     use super::*;
+
+    /// It may have been forgotten by the others, or reset.
+    #[test]
+    fn a_server_that_knows_only_itself_does_not_make_the_others_unknown() {
+        let [cluster, lone] = [Cluster::of_one(), Cluster::of_one()];
+        lone.servers[0].command::<()>(&["CLUSTER", "DELSLOTSRANGE", "100", "16383"]);
+        let seeds = [&cluster, &lone].map(|cluster| Address::read(&format!("127.0.0.1:{}", cluster.servers[0].port())));
+        let server = cluster.servers[0].url().into_connection_info().unwrap();
+        let topology = Topology::new(Seeds(seeds.map(Option::unwrap).into()), server);
+        for turn in 0..4 {
+            topology.refresh(Span::from_now(Duration::from_secs(10))).unwrap();
+            assert_eq!(topology.state().map.served(), 16384, "in turn {turn}");
+            thread::sleep(PAUSE);
+        }
+    }
 
     #[test]
     fn many_redirects_at_once_start_one_thread() {

@@ -7,9 +7,11 @@ use lock_core::{Answer, Effect, ErrorKind, Renewed};
 use test_support::bounds::within;
 use test_support::{Cluster, RedisServer};
 
-use crate::dwell::asks;
+use crate::cluster_keys::evals;
+use crate::dwell::{asks, tells_dwell};
 use crate::facades::{Facade, on_threads, on_tokio};
-use crate::support::{SOON, both, claim, draw, eventually, granted, take};
+use crate::replicas::calls;
+use crate::support::{Client, SOON, both, claim, draw, eventually, granted, take};
 
 /// Longer than any of these tests needs a lock.
 const TTL: Duration = Duration::from_secs(30);
@@ -54,9 +56,7 @@ fn a_lock_survives_the_move_of_its_hash_slot_and_a_planned_fail_over() {
         migration.finish();
         assert!(held.iter().all(|held| held.is_stored()), "a lock was lost with the end of the move");
         for (facade, client) in &clients {
-            eventually("a free lock is granted", || {
-                client.acquire(&claim(&format!("free-{facade}{{{tag}}}")), SOON).is_ok()
-            });
+            eventually("a free lock is granted", || client.acquire(&claim(&format!("free-{facade}{{{tag}}}")), SOON));
         }
 
         assert_eq!(cluster.fail_over(hash_slot), 1);
@@ -120,20 +120,12 @@ fn a_killed_primary_lends_no_lock_twice_unless_that_is_asked_for() {
     assert_eq!(cluster.kill_primary_of(hash_slot), 0);
     cluster.wait_for_primary(hash_slot, 3);
     println!("from SIGKILL to the new primary: {:?}", killed_at.elapsed());
-    for (((facade, client), name), (lease, _)) in heeding.iter().zip(&lost).zip(&first) {
-        eventually("the new primary is found", || {
-            let answer = client.acquire(&asks(name), SOON);
-            answer.as_ref().map_or_else(|error| error.end().is_some(), |_| panic!("{facade}: lent twice: {answer:?}"))
-        });
+    for (((_, client), name), (lease, _)) in heeding.iter().zip(&lost).zip(&first) {
+        eventually("the new primary is found", || tells_dwell(client, &asks(name)));
         assert!(!matches!(client.renew(std::slice::from_ref(lease), SOON).unwrap()[..], [Renewed::Renewed { .. }]));
     }
     for (((facade, client), name), (lease, _)) in careless.iter().zip(&lost).zip(&first) {
-        let mut second = None;
-        eventually("the second holder", || {
-            second = client.acquire(&asks(name), SOON).ok();
-            second.is_some()
-        });
-        let second = granted(Ok(second.unwrap()));
+        let second = granted(Ok(eventually("the second holder", || client.acquire(&asks(name), SOON))));
         assert!(second.tokens.low() > lease.tokens.high(), "{facade}: the token did not rise");
         println!("{facade}: a second holder {:?} after SIGKILL", killed_at.elapsed());
     }
@@ -141,6 +133,27 @@ fn a_killed_primary_lends_no_lock_twice_unless_that_is_asked_for() {
         assert_eq!(held.loss().map(|lost| lost.to_string()), None, "a lock of another primary was lost");
         assert!(held.is_stored());
         held.end().unwrap();
+    }
+}
+
+/// The client hears of the first move only from the map.
+#[test]
+fn a_hash_slot_that_came_back_is_verified_again() {
+    let cluster = Cluster::start();
+    let maps = || cluster.servers.iter().map(|server| calls(server, "cluster|slots")).sum::<u64>();
+    for (facade, client) in both(&cluster.url()) {
+        let [name, beside] = [0, 2].map(|server| cluster.name_at(server, &format!("back-{facade}")));
+        for name in [&name, &beside] {
+            draw(&client, name);
+            cluster.migrate(cluster.hash_slot_of(name), 1).finish();
+        }
+        let before = maps();
+        draw(&client, &beside);
+        eventually("the map is asked for", || maps() > before);
+        cluster.migrate(cluster.hash_slot_of(&name), 0).finish();
+        let before = evals(&cluster.servers[0]);
+        draw(&client, &name);
+        assert_eq!(evals(&cluster.servers[0]), before + 1, "{facade}");
     }
 }
 
@@ -153,15 +166,8 @@ fn a_primary_that_was_replaced_is_left_although_it_answers() {
     let held: Vec<_> = clients.iter().zip(&names).map(|((_, client), name)| take(client, name).1).collect();
     cluster.part_from(0);
     // The map is asked for by itself only after 24 seconds of use.
-    let give_up_at = Instant::now() + SOON;
     for ((facade, client), lease) in clients.iter().zip(&held) {
-        let renewed = loop {
-            match client.renew(std::slice::from_ref(lease), SOON) {
-                Ok(answers) => break answers,
-                Err(error) => assert!(Instant::now() < give_up_at, "{facade}: {error}"),
-            }
-            thread::sleep(Duration::from_millis(50));
-        };
+        let renewed = eventually("a renewal", || client.renew(std::slice::from_ref(lease), SOON));
         assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{facade}: {renewed:?}");
     }
 }
@@ -184,25 +190,17 @@ fn a_primary_that_was_replaced_while_it_was_stopped_lends_nothing_to_anybody() {
         assert_eq!(error.effect(), Effect::Unknown, "{facade}: {error}");
     }
     cluster.wait_for_primary(hash_slot, 3);
-    let mut leases = Vec::new();
-    for ((_, client), name) in later.iter().zip(&names) {
-        eventually("the new primary grants the lock", || {
-            let answer = client.acquire(&claim(name), SOON / 5);
-            answer.is_ok_and(|answer| {
-                leases.push(granted(Ok(answer)));
-                true
-            })
-        });
-    }
+    let granted_by_the_new = |((_, client), name): (&(_, Client), &String)| {
+        granted(Ok(eventually("the new primary grants the lock", || client.acquire(&claim(name), SOON / 5))))
+    };
+    let leases: Vec<_> = later.iter().zip(&names).map(granted_by_the_new).collect();
     cluster.servers[0].resume();
     eventually("the old primary is a replica", || {
         cluster.servers[0].command::<String>(&["INFO", "replication"]).contains("role:slave")
     });
     for (((facade, client), claim), lease) in early.iter().zip(&claims).zip(&leases) {
-        eventually("the early client asks the new primary", || match client.acquire(claim, SOON / 5) {
-            Ok(answer) => matches!(answer, Answer::Busy { .. }) || panic!("{facade}: {answer:?}"),
-            Err(_) => false,
-        });
+        let answer = eventually("the early client asks the new primary", || client.acquire(claim, SOON / 5));
+        assert!(matches!(answer, Answer::Busy { .. }), "{facade}: {answer:?}");
         let renewed = client.renew(std::slice::from_ref(lease), SOON).unwrap();
         assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{facade}: {renewed:?}");
     }

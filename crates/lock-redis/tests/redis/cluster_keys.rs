@@ -13,7 +13,8 @@ use lock_core::{
 use lock_redis::{RedisConfig, cluster, declare_new};
 use test_support::{Cluster, RedisServer};
 
-use crate::dwell::{asks, dwells, valid};
+use crate::dwell::{asks, dwells, tells_dwell, valid};
+use crate::replicas::calls;
 use crate::support::{Client, OnTokio, SOON, claim, eventually, granted, hand_over, release_of, take};
 
 /// Names with a hash tag, without one, and with braces that are none.
@@ -185,21 +186,9 @@ fn each_hash_slot_dwells_when_it_is_first_used_and_after_a_restart() {
         granted(other.acquire(&waiter, SOON));
 
         cluster.servers[0].restart_with_data();
-        eventually("the cluster serves again", || dwells_again(&client, &free));
+        eventually("the cluster serves again", || tells_dwell(&client, &asks(&free)));
     }
     assert_eq!(cluster.servers[0].command::<Vec<String>>(&["KEYS", "leasehold:[^{]*"]), [""; 0]);
-}
-
-/// Whether the server answers again, and grants nothing that it may have forgotten.
-fn dwells_again(client: &Client, name: &str) -> bool {
-    match client.acquire(&asks(name), SOON) {
-        Err(error) if error.end().is_some() => true,
-        Err(error) => {
-            assert!(error.kind() != ErrorKind::Config, "{error}");
-            false
-        }
-        Ok(answer) => panic!("{name}: {answer:?}"),
-    }
 }
 
 /// A hash slot that was verified once is not verified again by the same connection.
@@ -224,10 +213,8 @@ fn verifying_costs_one_request_for_each_hash_slot() {
 }
 
 /// How many scripts were sent with their texts.
-fn evals(server: &RedisServer) -> u64 {
-    let stats: String = server.command(&["INFO", "commandstats"]);
-    let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_eval:calls="));
-    calls.and_then(|calls| calls.split(',').next()?.parse().ok()).unwrap_or_default()
+pub(crate) fn evals(server: &RedisServer) -> u64 {
+    calls(server, "eval")
 }
 
 #[test]

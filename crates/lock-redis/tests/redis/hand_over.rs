@@ -20,7 +20,7 @@ fn requests(server: &RedisServer, name: &str, free: impl FnOnce(), take_turn: im
     thread::scope(|scope| {
         let waiter = scope.spawn(take_turn);
         let queue = format!("leasehold:{{{name}}}:q");
-        eventually("it waits", || server.command(&["EXISTS", &queue]));
+        eventually("it waits", || server.command::<bool>(&["EXISTS", &queue]));
         let before = evaluations(server);
         free();
         waiter.join().unwrap();

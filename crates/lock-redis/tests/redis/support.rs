@@ -1,13 +1,14 @@
 //! What the tests share: both facades behind one trait, claims, and patience.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EventSink, Fairness,
     Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
 };
 use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
+use test_support::bounds::{Awaited, wait_at_most};
 use tokio::runtime::Runtime;
 
 /// How long a request may take that is expected to be answered.
@@ -166,14 +167,10 @@ pub(crate) fn is_busy(answer: Result<Answer, BackendError>) {
     assert!(matches!(answer, Ok(Answer::Busy { .. })), "not busy: {answer:?}");
 }
 
-/// Waits until a condition holds.
+/// Waits until a condition holds, or something succeeds. Shorter than the leases that must still be held then.
 #[track_caller]
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "never happened: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+pub(crate) fn eventually<A: Awaited>(what: &str, ask: impl FnMut() -> A) -> A::Value {
+    wait_at_most(PATIENCE, what, ask)
 }
 
 pub(crate) fn owner(byte: u8) -> Owner {

@@ -27,7 +27,7 @@ diesel::table! {
 /// Whether the balance was written. If not, a later holder has written: stop.
 fn write(db: &mut SqliteConnection, token: FencingToken, new: i64) -> Result<bool> {
     let token = i64::from(token);
-    // The statement of docs/fencing.md. The key finds one row.
+    // The statement of docs/book/src/fencing.md. The key finds one row.
     let row = account::table.find(1).filter(account::fence.le(token));
     Ok(update(row).set((account::balance.eq(new), account::fence.eq(token))).execute(db)? == 1)
 }

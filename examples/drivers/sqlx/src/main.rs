@@ -9,7 +9,7 @@ use leasehold::FencingToken;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use sqlx::{query, query_scalar};
 
-/// The statement of docs/fencing.md. The key finds one row.
+/// The statement of docs/book/src/fencing.md. The key finds one row.
 const FENCED: &str = "UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2";
 
 /// Whether the balance was written. If not, a later holder has written: stop.

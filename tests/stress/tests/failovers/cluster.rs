@@ -34,23 +34,27 @@ struct Sides<'a> {
 
 #[test]
 fn a_primary_of_a_cluster_that_is_cut_off_with_its_client_lends_twice_without_a_dwell() {
-    within(BARE, || is_cut_off(BARE));
+    is_cut_off(BARE);
 }
 
 #[test]
 fn a_primary_of_a_cluster_that_is_cut_off_with_its_client_lends_once_with_a_dwell() {
-    within(DWELL, || is_cut_off(DWELL));
+    is_cut_off(DWELL);
 }
 
 #[test]
 fn a_primary_of_a_cluster_that_is_cut_off_with_its_client_lends_once_with_acknowledgements() {
-    within(ACKNOWLEDGED, || is_cut_off(ACKNOWLEDGED));
+    is_cut_off(ACKNOWLEDGED);
 }
 
 fn is_cut_off(setting: Setting) {
     let (cluster, bus) = Cluster::start_apart();
+    within(setting, || plays(&cluster, bus, setting));
+}
+
+fn plays(cluster: &Cluster, bus: Bus, setting: Setting) {
     let old = cluster.primary_of(cluster.hash_slot_of(HOT));
-    let sides = Sides { cluster: &cluster, bus, old, replica: cluster.replica_of(old) };
+    let sides = Sides { cluster, bus, old, replica: cluster.replica_of(old) };
     let crew = authors(&sides, setting);
     let begun = now();
     sides.part(&crew);

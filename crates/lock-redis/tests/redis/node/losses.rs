@@ -15,12 +15,7 @@ use crate::support::{SOON, claim, eventually};
 
 /// Asks until the client has connected to the node again.
 fn look_again(node: &Node) -> lock_core::node::View {
-    let mut seen = None;
-    eventually("the node is found again", || {
-        seen = node.ask(&Ask::Look, SOON).ok();
-        seen.is_some()
-    });
-    view(Ok(seen.unwrap()))
+    view(Ok(eventually("the node is found again", || node.ask(&Ask::Look, SOON))))
 }
 
 /// A way to lose data, and whether the locks are lost as well.

@@ -118,13 +118,7 @@ impl Pair {
         self.server.restart_with_data();
         self.connection = self.server.connection();
         let earlier = self.run.clone();
-        eventually("the node is found again", || match self.node.ask(&Ask::Look, SOON) {
-            Ok(told) => {
-                self.run = view(Ok(told)).run;
-                true
-            }
-            Err(_) => false,
-        });
+        self.run = view(Ok(eventually("the node is found again", || self.node.ask(&Ask::Look, SOON)))).run;
         assert_ne!(self.run, earlier);
     }
 

@@ -1,0 +1,112 @@
+//! Which requests are answered, and what every answer says about its use.
+//!
+//! The page has no login. What keeps other sites away is that a browser says whose page asks (`Origin`, `Sec-Fetch-Site`) and under
+//! which name it reached this server (`Host`): with a name of its own for 127.0.0.1, a site could read the page as if it were its own.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+/// What every answer says beside the policy of the page.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Answers a request, or refuses it.
+pub(super) async fn guard(request: Request, next: Next) -> Response {
+    let mut response = match check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A status, and what to do.
+type Refusal = (StatusCode, [(HeaderName, &'static str); 1], &'static str);
+
+fn refusal(status: StatusCode, text: &'static str) -> Refusal {
+    (status, [(header::ALLOW, "GET")], text)
+}
+
+fn check(request: &Request) -> Result<(), Refusal> {
+    let host = host(request.headers()).filter(|host| is_local(host));
+    let named = request.uri().authority().is_none_or(|named| is_local(named.as_str()));
+    let Some(host) = host.filter(|_| named) else {
+        return Err(refusal(StatusCode::MISDIRECTED_REQUEST, "open this page as localhost or by a loopback address\n"));
+    };
+    if !is_own(request.headers(), host) {
+        return Err(refusal(
+            StatusCode::FORBIDDEN,
+            "another site asked for this page; open its address in a new tab\n",
+        ));
+    }
+    if request.method() != Method::GET {
+        return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, "this page can only be read\n"));
+    }
+    Ok(())
+}
+
+/// The host and port under which the server was reached, if exactly one is given.
+fn host(headers: &HeaderMap) -> Option<&str> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next()?.to_str().ok()?;
+    hosts.next().is_none().then_some(host)
+}
+
+/// Whether this is `localhost` or a loopback address. Any port: it is another one behind `ssh -L`.
+fn is_local(authority: &str) -> bool {
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        Some(_) | None => (authority, None),
+    };
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let local = address.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    local && port.is_none_or(|port| port.parse::<u16>().is_ok())
+}
+
+/// Whether this page asks, or a person who typed its address. What is no browser does not say.
+fn is_own(headers: &HeaderMap, host: &str) -> bool {
+    let all =
+        |name, own: &dyn Fn(&str) -> bool| headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(own));
+    let own_site = |site: &str| ["same-origin", "none"].contains(&site);
+    let own_origin =
+        |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
+    all(HeaderName::from_static("sec-fetch-site"), &own_site) && all(header::ORIGIN, &own_origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_local() {
+        for local in ["localhost", "LocalHost:80", "127.0.0.1:7373", "127.1.2.3", "[::1]", "[::1]:7373"] {
+            assert!(is_local(local), "{local}");
+        }
+        for foreign in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "10.0.0.1",
+            "[::2]:1",
+            "localhost:x",
+            "0.0.0.0",
+            "a@localhost",
+        ] {
+            assert!(!is_local(foreign), "{foreign}");
+        }
+    }
+}

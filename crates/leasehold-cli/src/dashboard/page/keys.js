@@ -1,0 +1,84 @@
+// The filter, the keyboard, and light or dark.
+
+const filter = byId("filter");
+const shownRows = () => [...locks.values()].map((view) => view.node).filter((row) => !row.hidden);
+
+/** Hides what does not have all words of the filter. */
+function applyFilter() {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const view of locks.values()) {
+    view.node.hidden = !view.matches(words);
+    if (!view.node.hidden) shown += 1;
+  }
+  setText(byId("count"), words.length ? `${shown} of ${locks.size}` : "");
+  keepOneTabStop();
+}
+
+/** The tab key reaches one row, and j and k lead to the others. */
+function keepOneTabStop() {
+  const rows = shownRows();
+  const current = rows.find((row) => row.tabIndex === 0) ?? rows[0];
+  locks.forEach(({ node }) => (node.tabIndex = node === current ? 0 : -1));
+}
+
+function moveFocus(step) {
+  const rows = shownRows();
+  const from = rows.indexOf(document.activeElement);
+  const row = rows[from < 0 ? rows.findIndex((row) => row.tabIndex === 0) : Math.min(Math.max(from + step, 0), rows.length - 1)];
+  if (!row) return;
+  locks.forEach(({ node }) => (node.tabIndex = -1));
+  row.tabIndex = 0;
+  row.focus();
+}
+
+function leaveFilter() {
+  filter.value = "";
+  applyFilter();
+  filter.blur();
+}
+
+const root = document.documentElement;
+const THEME = "leasehold-theme";
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  try {
+    localStorage.setItem(THEME, theme);
+  } catch {
+    // Where nothing may be stored, the choice lasts as long as the page.
+  }
+}
+
+function switchTheme() {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  setTheme(dark ? "light" : "dark");
+}
+
+try {
+  const theme = localStorage.getItem(THEME);
+  if (theme) root.dataset.theme = theme;
+} catch {
+  // The same.
+}
+
+const KEYS = {
+  "/": () => filter.focus(),
+  j: () => moveFocus(1),
+  ArrowDown: () => moveFocus(1),
+  k: () => moveFocus(-1),
+  ArrowUp: () => moveFocus(-1),
+  t: switchTheme,
+};
+const KEYS_IN_FILTER = { Escape: leaveFilter, Enter: () => moveFocus(0), ArrowDown: () => moveFocus(0) };
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  const view = [...locks.values()].find(({ node }) => node === event.target);
+  const action = event.target === filter ? KEYS_IN_FILTER[event.key] : view && event.key === "Enter" ? () => view.toggle() : KEYS[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+});
+filter.addEventListener("input", applyFilter);
+byId("theme").addEventListener("click", switchTheme);

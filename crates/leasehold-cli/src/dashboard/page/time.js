@@ -1,0 +1,63 @@
+// Times, and bars that shrink.
+
+const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+
+/** A duration in at most two units. */
+function duration(ms) {
+  const [days, hours, minutes] = [DAY, HOUR, MINUTE].map((unit) => Math.floor(ms / unit));
+  if (days) return `${days} d ${hours % 24} h`;
+  if (hours) return `${hours} h ${minutes % 60} min`;
+  if (minutes >= 10) return `${minutes} min`;
+  if (minutes) return `${minutes} min ${Math.floor(ms / SECOND) % 60} s`;
+  return `${Math.floor(ms / SECOND)} s`;
+}
+
+const clock = (date) => date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+
+/** Lengths of full bars. A store tells what remains of a lease, not how long it lasts: it is as long as the next of these. */
+const LENGTHS = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1800, 3600].map((seconds) => seconds * SECOND);
+const lengthFor = (ms) => LENGTHS.find((length) => ms <= length + SECOND / 4) ?? DAY * Math.ceil(ms / DAY);
+
+/** Two ends that are this close are one: the looks at the store differ by a little. */
+const SAME_END = 0.4 * SECOND;
+/** Below this part, a lease that is renewed in time does not get. */
+const LOW = 0.3;
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** What remains until an end: a bar that shrinks by itself, and a text. */
+class Countdown {
+  constructor() {
+    this.fill = element("i");
+    this.text = element("span");
+    const bar = element("span", "bar", this.fill);
+    bar.setAttribute("aria-hidden", "true");
+    this.node = element("span", "left", bar, this.text);
+    this.length = 0;
+  }
+
+  /** It ends at this moment of `Date.now()`; `Infinity` if never. */
+  endAt(end) {
+    if (Math.abs(end - this.end) < SAME_END || end === this.end) return;
+    this.end = end;
+    const left = end - Date.now();
+    this.length = Math.max(this.length, lengthFor(left));
+    this.motion?.cancel();
+    this.motion = null;
+    if (end !== Infinity && !calm.matches && left > 0) this.motion = this.shrink(left);
+    this.tick();
+  }
+
+  shrink(left) {
+    const frames = [{ transform: `scaleX(${left / this.length})` }, { transform: "scaleX(0)" }];
+    return this.fill.animate(frames, { duration: left, fill: "forwards" });
+  }
+
+  tick() {
+    const left = Math.max(0, this.end - Date.now());
+    const part = this.end === Infinity ? 1 : left / this.length;
+    setText(this.text, this.end === Infinity ? "never ends" : duration(left));
+    this.node.classList.toggle("low", part < LOW);
+    if (!this.motion) this.fill.style.transform = `scaleX(${part})`;
+  }
+}
