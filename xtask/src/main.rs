@@ -35,7 +35,7 @@ usage: cargo xtask COMMAND
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
-  deny     check licences, sources and duplicates of all dependencies
+  deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(&arguments),
         Some("schema") => schema::run(),
         Some("api") => api::run(&arguments),
-        Some("deny") => deny::run(),
+        Some("deny") => deny::run(&arguments),
         Some("release") => release::run(&arguments),
         Some("package") => package::run(&arguments),
         Some("ci") => ci::run(),
