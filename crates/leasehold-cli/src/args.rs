@@ -10,6 +10,8 @@ mod job;
 mod limit;
 pub(crate) mod line;
 mod mode;
+#[cfg(all(test, unix))]
+mod pages;
 mod store;
 mod tips;
 mod watching;

@@ -18,7 +18,7 @@ const TOLD_CHARS_MAX: usize = 200;
 pub(crate) const CLUSTER: &str = "use redis+cluster://HOST:PORT,HOST:PORT";
 /// What to do if a cluster does not work.
 pub(crate) const CHECK_CLUSTER: &str = "check the cluster with: redis-cli --cluster check HOST:PORT";
-const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
+const RIGHTS: &str = "give the user the rights that the book lists under Operations: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
                       +hgetall +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
