@@ -142,8 +142,8 @@ impl From<Ttl> for String {
 /// # Errors
 /// `Invalid`, which calls the input `what`.
 pub fn parse_duration(what: &'static str, text: &str) -> Result<Duration, Invalid> {
-    humantime::parse_duration(text.trim()).map_err(|error| {
-        Invalid::new(what, text, error.to_string(), "give a number with a unit, such as 500ms, 30s or 5m")
+    humantime::parse_duration(text.trim()).map_err(|_| {
+        Invalid::new(what, text, "it is not a duration", "give a number with a unit, such as 500ms, 30s or 5m")
     })
 }
 

@@ -189,10 +189,8 @@ pub fn reply_like(forms: Vec<Value>, examples: &'static [&'static str]) -> impl 
 }
 
 fn parts(reply: &Value) -> usize {
-    match reply {
-        Value::Array(all) => 1 + all.iter().map(parts).sum::<usize>(),
-        _ => 1,
-    }
+    let Value::Array(all) = reply else { return 1 };
+    1 + all.iter().map(parts).sum::<usize>()
 }
 
 /// Replaces the part with this number; without another one, it loses what follows in its list.

@@ -6,7 +6,8 @@ use fuzz::inputs::{like, number, text};
 use fuzz::{fuzz, is_presentable};
 use lock_core::inspect::Query;
 use lock_core::{
-    BackendError, BlockingBackend, Claim, Fairness, Lease, Mode, Note, Owner, Queueing, Terms, Ttl, Width, latch, limit,
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Lease, Mode, Note, Owner, Queueing, Terms, Ttl, Width,
+    latch, limit,
 };
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
@@ -109,13 +110,11 @@ fn rows() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("locks.db");
     let store = Sqlite::open(&SqliteConfig::new(&path)).unwrap();
-    let leases: Vec<Lease> = claims()
-        .iter()
-        .filter_map(|claim| match store.acquire(claim, WITHIN).unwrap() {
-            lock_core::Answer::Granted { lease, .. } => Some(lease),
-            _ => None,
-        })
-        .collect();
+    let granted = |claim: &Claim| {
+        let answer = store.acquire(claim, WITHIN).unwrap();
+        if let Answer::Granted { lease, .. } = answer { Some(lease) } else { None }
+    };
+    let leases: Vec<Lease> = claims().iter().filter_map(granted).collect();
     let limit = lock_core::Limit::new(3).unwrap();
     let request = limit::Request { name: "p".parse().unwrap(), known: limit, act: limit::Act::Set(limit) };
     _ = store.limit().unwrap().ask(&request, WITHIN);
