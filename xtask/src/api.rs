@@ -78,7 +78,7 @@ fn compare(snapshot: &Path, api: &str) -> Result<()> {
     let shown = lines.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("\n");
     let (file, count) = (snapshot.strip_prefix(root()).unwrap_or(snapshot).display(), lines.len());
     bail!(
-        "the public API is not the one in {file}. Lines that differ: {count}\n{shown}\nIf that is intended, see docs/versioning.md, and \
+        "the public API is not the one in {file}. Lines that differ: {count}\n{shown}\nIf that is intended, see docs/book/src/versioning.md, and \
          write it with: cargo xtask api --bless"
     )
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{api, deny, drivers, release, sim, step, test, tidy};
+use crate::{api, book, deny, drivers, release, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
 const FEATURES: [(&str, &[&str]); 7] = [
@@ -30,6 +30,7 @@ const FEATURES: [(&str, &[&str]); 7] = [
             "connection-manager",
             "deadpool",
             "tracing",
+            "metrics",
             "schema",
             "memory,schema",
             "fence",
@@ -45,9 +46,9 @@ const FEATURES: [(&str, &[&str]); 7] = [
         ],
     ),
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
-    ("lock-host", &["", "tracing", "schema"]),
+    ("lock-host", &["", "tracing", "metrics", "tracing,metrics", "schema"]),
     ("lock-kit", &["", "async", "blocking"]),
-    ("lock-redis", &["", "async", "tls", "r2d2"]),
+    ("lock-redis", &["", "async", "tls", "r2d2", "fuzz"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
 ];
@@ -64,7 +65,7 @@ pub(crate) fn run() -> Result<()> {
     step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])?;
     step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])?;
     api::run(&[])?;
-    deny::run()?;
+    deny::run(&[])?;
     for (package, sets) in FEATURES {
         for features in sets {
             let check = [
@@ -82,6 +83,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     drivers::run()?;
+    book::run()?;
     release::run(&["--dry-run".into()])?;
     tidy::run()?;
     tidy::readme()

@@ -3,6 +3,7 @@
 
 mod api;
 mod bench;
+mod book;
 mod chaos;
 mod ci;
 mod deny;
@@ -33,9 +34,10 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
+  book     check the links of all pages, and build the book in docs/book into target/book
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
-  deny     check licences, sources and duplicates of all dependencies
+  deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
@@ -54,9 +56,10 @@ fn main() -> ExitCode {
         Some("chaos") => chaos::run(&arguments),
         Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
+        Some("book") => book::run(),
         Some("schema") => schema::run(),
         Some("api") => api::run(&arguments),
-        Some("deny") => deny::run(),
+        Some("deny") => deny::run(&arguments),
         Some("release") => release::run(&arguments),
         Some("package") => package::run(&arguments),
         Some("ci") => ci::run(),

@@ -10,7 +10,10 @@ mod job;
 mod limit;
 pub(crate) mod line;
 mod mode;
+#[cfg(all(test, unix))]
+mod pages;
 mod store;
+mod tips;
 mod watching;
 pub(crate) mod work;
 
@@ -50,9 +53,9 @@ pub(crate) enum Command {
     /// Run a command while holding a lock.
     #[command(override_usage = "leasehold run [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = RUN_EXAMPLES, after_long_help = format!("{RUN_EXAMPLES}\n\n{EXIT_CODES}"))]
     Run(Box<RunArgs>),
-    /// Run a command while this machine is the leader, one of several machines that call this.
+    /// Run a command while this machine is the elected leader.
     ///
-    /// It waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
+    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
     /// and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
     #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
     Elect(ElectArgs),
@@ -69,7 +72,9 @@ pub(crate) enum Command {
     /// The exit code is 0 if the store answered, whether or not the lock is held; for scripts, --json has `held`. Otherwise it
     /// is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     Show(ShowArgs),
-    /// Print what happens to locks, one line for each event, until it is ended.
+    /// Print what happens to locks, one line for each event.
+    ///
+    /// It goes on until it is ended, as with Ctrl-C.
     ///
     /// The events are acquired, queued (more wait than before), released, lost (the lease ended by time) and broken (by leasehold
     /// break). What is held at the start is printed as acquired, too, with "already". A lock whose last holder had it kept, and a
@@ -98,10 +103,10 @@ pub(crate) enum Command {
     /// If the store is away, the page says so, and goes on when it is back. At the start, that is exit code 69. It is 64 if the address
     /// is in use, 78 if it is not a loopback address, and 77, 78 or 125 as `leasehold run --help` explains.
     #[command(
-        after_help = "Examples:\n  leasehold dashboard                            all locks, at http://127.0.0.1:7373/\n  leasehold dashboard 'invoice:*'                some of them\n  leasehold dashboard --listen 127.0.0.1:0       on any free port"
+        after_help = "Examples:\n  leasehold dashboard                        all locks: http://127.0.0.1:7373/\n  leasehold dashboard 'invoice:*'            some of them\n  leasehold dashboard --listen 127.0.0.1:0   on any free port"
     )]
     Dashboard(DashboardArgs),
-    /// End the lease of another process, so that the lock is free for the next one.
+    /// End another process's lease, so that its lock is free.
     ///
     /// For a holder that hangs: one that has died loses its lock by itself, once its ttl is over. The lease is ended only if it still
     /// has the token, so a later holder is never hit. Of a lock that several hold, only the lease with the token is ended.
@@ -112,23 +117,21 @@ pub(crate) enum Command {
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     #[command(
-        after_help = "Examples:\n  leasehold show deploy                                    who holds it, with which token\n  leasehold break deploy --token 1795295642004295          asks, and ends that lease\n  leasehold break deploy --token 1795295642004295 --yes    for scripts"
+        after_help = "Examples:\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
-    /// Change how many slots a semaphore has, also while commands hold them and wait for them.
+    /// Change how many slots a semaphore has.
     ///
-    /// Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
+    /// Commands may hold slots and wait for them meanwhile. Nobody loses a slot. If there are fewer slots now, the next command starts once no more than those are taken. For seven
     /// days, commands that give a number of slots that was replaced run under the new one.
     ///
     /// The exit code is 0 if the number was changed. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains;
     /// 78 also if the name is in use as a lock.
-    #[command(
-        after_help = "Example:\n  leasehold limit --from 4 gpu 8      from now on, `leasehold run --slots 4 gpu` runs at most 8 at a time"
-    )]
+    #[command(after_help = "Example:\n  leasehold limit --from 4 gpu 8      run --slots 4 gpu now runs 8 at a time")]
     Limit(LimitArgs),
-    /// Check the store: whether it can be reached and used, what endangers locks there, and what can be relied on.
+    /// Check whether the store can be reached, used and relied on.
     ///
-    /// It acquires, renews and releases a lock of its own. With NAME, it also watches that lock, and suggests a ttl.
+    /// It says what endangers locks there, and what to do about it. It acquires, renews and releases a lock of its own. With NAME, it also watches that lock, and suggests a ttl.
     ///
     /// The exit code is 0 if nothing endangers locks, 78 if something does or the configuration is invalid, 69 if the store is
     /// unreachable or cannot serve, and 77 if it refuses this client.
@@ -136,14 +139,14 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
     )]
     Doctor(DoctorArgs),
-    /// Set up a Redis or a cluster whose clients wait after a fail-over (failover=dwell).
+    /// Set up a Redis whose clients wait after a fail-over.
     Redis(RedisArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
     #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
     Demo(DemoArgs),
-    /// Print the manual page of leasehold, or write those of all commands to a directory.
+    /// Print the manual page, or write all pages to a directory.
     #[command(after_help = "Example:\n  leasehold man --out ~/.local/share/man/man1      then: man leasehold-run")]
     Man {
         /// The directory; it is created if needed.
@@ -151,9 +154,7 @@ pub(crate) enum Command {
         out: Option<PathBuf>,
     },
     /// Print a completion script for a shell.
-    #[command(
-        after_help = "Example:\n  leasehold completions bash > ~/.local/share/bash-completion/completions/leasehold"
-    )]
+    #[command(after_help = "Example:\n  leasehold completions bash >> ~/.bash_completion")]
     Completions {
         /// The shell.
         shell: Shell,

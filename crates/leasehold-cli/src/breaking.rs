@@ -1,6 +1,6 @@
 //! `leasehold break`: ends the lease of another process.
 
-use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 
 use lock_core::inspect::{Entry, Held, Revoked};
 use lock_core::{FencingToken, Holder, LockName};
@@ -14,6 +14,7 @@ use crate::host::started;
 use crate::locks::{Locks, is_gone, name_of};
 use crate::look::Lease;
 use crate::report::{json, print, say_question};
+use crate::screen::beside;
 use crate::store::{Store, longest_ttl};
 
 /// Ends the lease that has this token, if it still holds the lock.
@@ -42,7 +43,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     if args.json {
         print(&json(&target.broken(&args.name, args.token))?)
     } else {
-        print(&target.sentence(&args.name, args.token))
+        print(&beside(0, &target.sentence(&args.name, args.token), &stdout()))
     }
 }
 
@@ -115,7 +116,7 @@ impl<'a> Target<'a> {
         let holder = self.holder();
         format!(
             "{name} is held by {holder} with token {token}{left}{since}; {next}\n\
-             The holder may go on working until it learns of this. Break it? [y/N] "
+             The holder may go on working until it learns of this.\nBreak it? [y/N] "
         )
     }
 

@@ -184,6 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn the_file_of_the_book_is_read() {
+        let files = test_support::pages::blocks_in("toml").into_iter().map(|block| block.code);
+        let files: Vec<_> = files.filter(|code| code.starts_with("# leasehold.toml")).collect();
+        assert!(!files.is_empty());
+        for text in files {
+            let file = File { path: "leasehold.toml".into(), settings: toml::from_str(&text).unwrap(), text };
+            assert!(file.value(file.settings.url.as_ref(), BackendConfig::from_url).is_ok());
+            assert!(file.value(file.settings.ttl.as_ref(), ttl).is_ok());
+            assert!(file.value(file.settings.wait.as_ref(), |text| parse_duration("wait", text)).is_ok());
+            assert!(file.value(file.settings.why.as_ref(), Note::check_why).is_ok());
+        }
+    }
+
+    #[test]
     fn a_password_is_not_shown_with_a_mistake() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("leasehold.toml");

@@ -2,13 +2,15 @@
 
 mod held_for;
 mod live;
+mod nothing;
 mod order;
 mod row;
 mod shown;
 
+use self::nothing::{nothing, nothing_held};
 pub(crate) use self::order::natural;
 pub(crate) use self::row::{Lease, Row};
-use self::shown::{at_a_glance, nothing_held, shown_as_json, sorted, table};
+use self::shown::{at_a_glance, shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
@@ -24,7 +26,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
     let entries = sorted(Looks::begin(args.store.url.as_deref(), &args.pattern)?.first()?.entries);
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
-        (false, true) => print(&nothing_held(&args.pattern)),
+        (false, true) => print(&nothing_held(args)),
         (false, false) => print(&table(&entries, at_a_glance)),
     }
 }
@@ -39,6 +41,6 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     }
     match entry {
         Some(entry) => print(&table(&[entry], at_a_glance)),
-        None => print(&format!("lock {:?} is not held", args.name.as_str())),
+        None => print(&nothing(&format!("lock {:?} is not held", args.name.as_str()), &args.store)),
     }
 }

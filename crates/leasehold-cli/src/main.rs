@@ -2,7 +2,7 @@
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
 //! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
-//! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them).
+//! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them) · `screen`, `table`, `report` (how it is shown).
 
 mod args;
 mod breaking;
@@ -31,12 +31,14 @@ mod redlock;
 mod report;
 mod run;
 mod schedule;
+mod screen;
 mod store;
 mod table;
 mod watching;
 mod wish;
 
 use std::ffi::OsString;
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -46,6 +48,7 @@ use self::args::{Cli, Command};
 use self::demo::account::process;
 use self::exit::{Exit, Failure};
 use self::run::{Task, front, guard, signals, start};
+use self::screen::beside;
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -109,20 +112,9 @@ fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
         report::say_failure_as_json(&failure);
         return failure.exit;
     }
-    let _ = error.print();
-    if lacks_command(error) {
-        report::say_error(NAME_FORGOTTEN);
-    }
+    let text = beside(0, &error.render().ansi().to_string(), &stderr());
+    let _ = write!(anstream::stderr(), "{text}");
     failure.exit
-}
-
-const NAME_FORGOTTEN: &str = "the first argument is the name of the lock, and the command follows it, \
-                              as in `nightly-report -- ./report.sh`";
-
-/// Users who put `leasehold run` in front of a command tend to forget the name of the lock.
-fn lacks_command(error: &clap::Error) -> bool {
-    let missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
-    missing && error.to_string().contains("<COMMAND>")
 }
 
 /// The worker behind a front on a terminal.

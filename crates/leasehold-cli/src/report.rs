@@ -3,7 +3,7 @@
 mod file;
 mod lines;
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Write, stderr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use self::lines::{Failed, Waiting};
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::schedule::Schedule;
+use crate::screen::beside;
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(crate) enum Tone {
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const PLAIN: Style = Style::new();
+/// The width of what messages begin with.
+const MARGIN: usize = "leasehold: ".len();
 
 /// Prints messages on standard error, with colour on a terminal only, and keeps warnings for the report.
 #[derive(Debug)]
@@ -270,7 +273,7 @@ pub(crate) fn say_warning(text: &str) {
 pub(crate) fn say_question(text: &str) {
     // If standard error is closed, the answer is no.
     let mut out = anstream::stderr().lock();
-    let _ = write!(out, "leasehold: {text}").and_then(|()| out.flush());
+    let _ = write!(out, "leasehold: {}", beside(MARGIN, text, &stderr())).and_then(|()| out.flush());
 }
 
 /// As one line of JSON.
@@ -285,12 +288,13 @@ fn warn_unless(written: Result<(), String>) {
 }
 
 fn say(style: Style, text: &str) {
+    let text = beside(MARGIN, text, &stderr());
     // If standard error is closed, nothing can be reported.
     let _ = writeln!(anstream::stderr().lock(), "{style}leasehold:{style:#} {text}");
 }
 
 fn print_json(report: &impl Serialize) {
     if let Ok(line) = serde_json::to_string(report) {
-        let _ = writeln!(std::io::stderr().lock(), "{line}");
+        let _ = writeln!(stderr().lock(), "{line}");
     }
 }

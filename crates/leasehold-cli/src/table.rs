@@ -1,9 +1,15 @@
 //! Tables for the terminal. A table that is wider than the terminal loses columns; its cells are never split.
 
+use std::io::stdout;
+
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+
+use crate::screen::width;
 
 /// The minimum width of wrapped text.
 const WRAPPED_MIN: u16 = 20;
+/// The gap between two columns.
+const GAP: u16 = 2;
 
 /// A column, and how it behaves on a narrow terminal.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +60,7 @@ impl Column {
 
 /// Draws a table that fits the terminal.
 pub(crate) fn draw(columns: &[Column], rows: impl IntoIterator<Item = Vec<Cell>>) -> String {
-    draw_within(screen_width(), columns, rows)
+    draw_within(width(stdout()), columns, rows)
 }
 
 fn draw_within(width: Option<u16>, columns: &[Column], rows: impl IntoIterator<Item = Vec<Cell>>) -> String {
@@ -66,7 +72,7 @@ fn draw_within(width: Option<u16>, columns: &[Column], rows: impl IntoIterator<I
     }
     for (drawn, column) in table.column_iter_mut().zip(columns) {
         drawn.set_cell_alignment(column.alignment);
-        drawn.set_padding((0, 2));
+        drawn.set_padding((0, GAP));
     }
     if let Some(width) = width {
         fit(&mut table, columns, width);
@@ -76,12 +82,15 @@ fn draw_within(width: Option<u16>, columns: &[Column], rows: impl IntoIterator<I
 
 /// Leaves columns out until the rest fits; what still does not fit is drawn in full.
 fn fit(table: &mut Table, columns: &[Column], width: u16) {
-    let natural: Vec<u16> = table.column_max_content_widths().iter().map(|content| content.saturating_add(2)).collect();
+    let natural: Vec<u16> =
+        table.column_max_content_widths().iter().map(|content| content.saturating_add(GAP)).collect();
     let least = |column: usize| match columns[column].when_narrow {
         WhenNarrow::Wrap => natural[column].min(WRAPPED_MIN),
         WhenNarrow::Keep | WhenNarrow::Drop(_) => natural[column],
     };
     let mut kept: Vec<usize> = (0..columns.len()).collect();
+    // The gap behind the last column is not drawn.
+    let width = width.saturating_add(GAP);
     let fits = |kept: &[usize]| kept.iter().map(|&column| u32::from(least(column))).sum::<u32>() <= u32::from(width);
     while !fits(&kept) {
         let Some(next) = next_to_drop(columns, &kept) else { return };
@@ -106,14 +115,6 @@ fn next_to_drop(columns: &[Column], kept: &[usize]) -> Option<usize> {
         WhenNarrow::Keep | WhenNarrow::Wrap => None,
     });
     ranked.min().map(|(_, column)| column)
-}
-
-/// `COLUMNS`, or the width of the terminal; `None` if neither is known (a pipe, a serial line).
-fn screen_width() -> Option<u16> {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let known = |width: &u16| *width > 0;
-    told.filter(known)
-        .or_else(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col).filter(known))
 }
 
 #[cfg(test)]
@@ -144,6 +145,7 @@ mod tests {
 
     #[test]
     fn a_narrow_table_loses_columns_in_their_order_and_no_token_is_broken() {
+        assert_eq!(drawn(Some(57)), drawn(None), "the narrowest that is wide enough");
         assert_eq!(drawn(Some(50)), "NAME                TOKEN  WAITERS\nnightly  1795295642004295        3");
         assert_eq!(drawn(Some(30)), "NAME                TOKEN\nnightly  1795295642004295");
         assert_eq!(drawn(Some(1)), drawn(Some(30)), "what cannot be left out is shown in full");

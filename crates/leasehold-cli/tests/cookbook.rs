@@ -20,10 +20,9 @@ use test_support::{Finish, RedisServer};
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
 
-/// The code of the page in a language, block by block.
+/// The code of the pages in a language, block by block.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let page = include_str!("../../../docs/book/src/cookbook.md").split("```");
-    page.filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n')).collect()
+    test_support::pages::blocks_in(language).into_iter().map(|block| &*block.code.leak()).collect()
 }
 
 /// A machine with its own idea of the time.

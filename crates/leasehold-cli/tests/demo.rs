@@ -173,9 +173,9 @@ fn labels(chart: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_readme_shows_the_chart_with_the_labels_of_today() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let chart = readme.split("```").find(|part| part.contains("  lost updates  ")).unwrap();
+fn the_book_shows_the_chart_with_the_labels_of_today() {
+    let page = include_str!("../../../docs/book/src/why.md");
+    let chart = page.split("```").find(|part| part.contains("  lost updates  ")).unwrap();
     assert_eq!(labels(chart), STAGES.map(|stage| stage.label));
 }
 

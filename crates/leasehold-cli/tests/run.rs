@@ -355,8 +355,10 @@ fn processes_that_a_command_leaves_behind_end_before_the_lock_is_free() {
 fn ls_and_show_name_locks_and_holders() {
     let leasehold = Leasehold::new();
     assert_eq!(leasehold.json("ls"), json!([]));
-    assert_eq!(text(&leasehold.command("ls").finish().stdout), "no lock is held\n");
-    assert_eq!(text(&leasehold.command("ls a*").finish().stdout), "no held lock matches \"a*\"\n");
+    let said = |line| text(&leasehold.command(line).finish().stdout);
+    let place = format!(" in {}; for another store, give --url or set LEASEHOLD_URL\n", leasehold.url());
+    assert_eq!(said("ls"), format!("no lock is held{place}"));
+    assert_eq!(said("ls a*"), format!("no held lock matches \"a*\"{place}"));
     let _holder = leasehold.start("--why nightly job:1", HOLD, "held");
     let row = wait_for("the row", || leasehold.json("ls job:*").as_array().unwrap().first().cloned());
     assert_eq!((&row["name"], &row["why"], &row["held"]), (&json!("job:1"), &json!("nightly"), &json!(true)));

@@ -104,7 +104,7 @@ fn a_suspended_command_is_reported_and_can_be_ended() {
 #[test]
 fn a_waiter_on_a_terminal_sees_the_holder() {
     let mut session = Session::of_script(
-        "trap : INT; leasehold run --why nightly a -- sh -c 'echo r > held; sleep 60' < /dev/null & holder=$!; \
+        "stty cols 200; trap : INT; leasehold run --why nightly a -- sh -c 'echo r > held; sleep 60' < /dev/null & holder=$!; \
          while [ ! -e held ]; do sleep 0.05; done; leasehold run -w 5m a -- true; echo code $?; kill $holder; wait",
     );
     session.shows("waiting for a, held by pid");

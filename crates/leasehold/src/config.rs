@@ -256,10 +256,11 @@ fn unknown(given: &str, rest: &str) -> Invalid {
         Some((.., form)) => format!("did you mean {form}?"),
         None => format!("write {}", forms()),
     };
-    // Without "://", what is before the colon may be anything, such as a password.
+    // Without "://", what is before the colon may be anything, such as a host or a password.
+    let problem = if rest.starts_with("//") || near.is_some() { "its scheme is not known" } else { "it has no scheme" };
     let is_scheme = rest.starts_with("//") && given.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     let shown = if is_scheme { format!("{given}:...") } else { "(hidden)".to_owned() };
-    Invalid::new("store URL", shown, "its scheme is not known", remedy)
+    Invalid::new("store URL", shown, problem, remedy)
 }
 
 fn is_hosts(rest: &str) -> bool {
@@ -325,13 +326,11 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_refused_without_showing_it() {
-        for secret in ["sesame", "sesame/+1==", "/sesame+1="] {
+        for secret in ["sesame", "sesame/+1==", "/sesame+1=", "sesame@host:6379", "sesame:6379"] {
             let text = refusal(secret);
             assert!(text.contains("it has no scheme") && !text.contains("sesame"), "{text}");
         }
-        for url in ["sesame@host:6379", "sesame:6379", "user/sesame://host"] {
-            let text = refusal(url);
-            assert!(text.contains("its scheme is not known") && !text.contains("sesame"), "{text}");
-        }
+        let text = refusal("user/sesame://host");
+        assert!(text.contains("its scheme is not known") && !text.contains("sesame"), "{text}");
     }
 }

@@ -180,7 +180,7 @@ impl Verbs {
     pub(crate) fn renew(&self, lease: &Lease) -> Renewed {
         let answers = self.try_renew(std::slice::from_ref(lease)).unwrap();
         assert_eq!(answers.len(), 1, "a request for one lease got other answers than one");
-        answers[0]
+        answers[0].clone()
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
+use crate::{BackendError, FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -206,7 +206,7 @@ impl fmt::Display for Holder {
 }
 
 /// The answer of a renewal for one lease. A renewal never creates anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewed {
     /// The lease lasts for `valid_for`, counted from the store's answer.
     Renewed {
@@ -217,8 +217,8 @@ pub enum Renewed {
     },
     /// The store no longer knows the lease.
     NotHeld,
-    /// The store cannot tell now. This is like an error, but for this lease only, which is then asked for again.
-    Unsure,
+    /// The store cannot tell now, and why. This is like an error, but for this lease only, which is then asked for again.
+    Unsure(BackendError),
 }
 
 /// Whether every request of an owner was answered.

@@ -18,7 +18,7 @@ const TOLD_CHARS_MAX: usize = 200;
 pub(crate) const CLUSTER: &str = "use redis+cluster://HOST:PORT,HOST:PORT";
 /// What to do if a cluster does not work.
 pub(crate) const CHECK_CLUSTER: &str = "check the cluster with: redis-cli --cluster check HOST:PORT";
-const RIGHTS: &str = "give the user the rights that docs/wire.md lists: keys of its locks and ~leasehold:*, channels \
+const RIGHTS: &str = "give the user the rights that the book lists under Operations: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +hget +hmget +hset +hdel +hlen +hvals +scan, \
                       +hgetall +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
@@ -101,8 +101,8 @@ pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         // Until then, some of a lock's keys are at one server, and some at another.
         "TRYAGAIN" => unavailable(told).remedy("wait until the hash slot has moved"),
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
-        "NOAUTH" => denied(told, Effect::None)
-            .remedy("put user and password in the URL, as in redis://USER:PASSWORD@HOST")
+        "NOAUTH" => denied(format!("{} requires a password (NOAUTH)", scene.server), Effect::None)
+            .remedy("put it in the URL, as in redis://:PASSWORD@HOST, or with a user, as in redis://USER:PASSWORD@HOST")
             .dropping(),
         "WRONGPASS" => wrong_password(scene),
         "DENIED" => denied(told, Effect::None),
@@ -450,7 +450,7 @@ mod tests {
             ),
             ((RedisKind::InvalidClientConfig, "a strange choice").into(), ErrorKind::Config, "a strange choice"),
             (select("this user has no permissions"), ErrorKind::Denied, "7391 answered: NOPERM this user has no perm"),
-            (select("Authentication required."), ErrorKind::Denied, "NOAUTH Authentication required.; put user"),
+            (select("Authentication required."), ErrorKind::Denied, "requires a password (NOAUTH); put it in the URL"),
             (select("DB index is out of range"), ErrorKind::Config, "ERR DB index is out of range; give a database"),
         ] {
             let error = classify(scene(Stage::Connecting), &error).into_error(Operation::Connect);

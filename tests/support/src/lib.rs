@@ -12,6 +12,7 @@ mod cluster;
 mod cluster_node;
 mod detour;
 mod migration;
+pub mod pages;
 mod permit;
 mod proxy;
 mod redis_server;

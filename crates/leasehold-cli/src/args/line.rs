@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches};
 
 use super::Cli;
+use super::tips::{lacks, with_tip};
 use crate::exit::Failure;
 
 /// Why a command line is not carried out.
@@ -20,7 +21,7 @@ pub(crate) enum Mistake {
 
 impl From<clap::Error> for Mistake {
     fn from(error: clap::Error) -> Self {
-        Self::Line(error)
+        Self::Line(with_tip(error))
     }
 }
 
@@ -79,11 +80,9 @@ fn accept_anything(argument: Arg) -> Arg {
 fn refuse_name_after_dashes(line: &[OsString], task: &str) -> Result<(), clap::Error> {
     let Some(dashes) = line.iter().position(|word| word == OsStr::new("--")) else { return Ok(()) };
     let Err(error) = Cli::command().try_get_matches_from(&line[..dashes]) else { return Ok(()) };
-    let lacks_name = error.kind() == ErrorKind::MissingRequiredArgument
-        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|argument| argument == "<NAME>"));
-    if lacks_name {
+    if lacks(&error, "<NAME>") {
         let problem = format!(
-            "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
+            "no name before `--`: the first argument is the name of the lock\n\n\
              for example: leasehold {task} nightly-report -- ./report.sh"
         );
         return Err(Cli::command().error(ErrorKind::MissingRequiredArgument, problem));
@@ -147,5 +146,27 @@ mod tests {
         assert_eq!(ttl("leasehold run --url redis://a?failover=dwell&max_ttl=20s x true"), 20);
         assert_eq!(ttl("leasehold run --url redis://a?failover=dwell x true"), 30);
         assert_eq!(ttl("leasehold run --url redis://a x true"), 30);
+    }
+
+    /// Where lines are broken, columns are not aligned any more.
+    #[test]
+    fn examples_fit_a_terminal_of_80_columns() {
+        let mut left = vec![Cli::command()];
+        while let Some(command) = left.pop() {
+            let help = command.get_after_long_help().or_else(|| command.get_after_help());
+            let help = help.map(ToString::to_string).unwrap_or_default();
+            let wide: Vec<_> = help.lines().filter(|line| line.starts_with("  ") && line.len() > 80).collect();
+            assert!(wide.is_empty(), "{wide:#?}");
+            left.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    /// The list of subcommands has a line for each.
+    #[test]
+    fn what_subcommands_do_fits_a_terminal_of_80_columns() {
+        for command in Cli::command().get_subcommands() {
+            let about = command.get_about().unwrap().to_string();
+            assert!(about.len() <= 65, "{}: {about}", command.get_name());
+        }
     }
 }

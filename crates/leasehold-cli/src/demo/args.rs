@@ -14,9 +14,9 @@ Pass a URL that contains a password in LEASEHOLD_DEMO_URL.";
 
 const CACHE_EXAMPLES: &str = "\
 Examples:
-  leasehold demo cache                                with locks in a temporary file
+  leasehold demo cache                        locks in a temporary file
   leasehold demo cache --callers 64
-  leasehold demo cache --url redis://127.0.0.1 --json | jq '.stages[] | {label, calls}'
+  leasehold demo cache --url redis://127.0.0.1 --json | jq '.stages[].calls'
 
 The cache and the database are played: they are in the memory of this command. The locks are real, and released at the end. \
 LEASEHOLD_URL is ignored, so that the demo does not run on a production store by accident. Pass a URL that contains a password in \

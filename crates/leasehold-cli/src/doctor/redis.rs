@@ -140,10 +140,11 @@ fn secrecy(found: &Examination) -> Check {
             Check::remark("secrecy", "the password and all locks cross the network in the clear")
                 .with_remedy("use TLS: rediss://")
         }
-        (Exposure::Plain | Exposure::Local, false) => {
-            Check::remark("secrecy", "the URL has no password: who reaches the server can take and end all locks")
-                .with_remedy("set a password, and pass the URL in LEASEHOLD_URL")
-        }
+        (Exposure::Plain | Exposure::Local, false) => Check::remark(
+            "secrecy",
+            "the URL has no password: anyone who can reach the server can take and end all locks",
+        )
+        .with_remedy("set a password, and pass the URL in LEASEHOLD_URL"),
         (Exposure::Encrypted, false) => Check::remark("secrecy", "encrypted, but the URL has no password")
             .with_remedy("set a password, unless certificates decide who may connect"),
         (Exposure::Local, true) => Check::ok("secrecy", "a password, on this machine"),

@@ -1,12 +1,12 @@
 //! What was found, for display.
 
-use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use leasehold::BackendConfig;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Write, stdout};
 
 use super::check::{Check, Checks, Verdict};
 use crate::exit::{Exit, Failure};
+use crate::screen::beside;
 
 /// A store without user and password.
 pub(crate) fn store(config: &BackendConfig) -> String {
@@ -26,7 +26,10 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
     let width = checks.all.iter().map(|check| check.check.len()).max().unwrap_or_default();
     let mut text: String = checks.all.iter().map(|check| line(check, width)).collect();
     text.push_str(&format!("\n{}\n", verdict(checks)));
-    match stdout().lock().write_all(text.as_bytes()) {
+    if checks.exit() == Exit::Done {
+        text.push_str("next: leasehold run NAME -- COMMAND\n");
+    }
+    match anstream::stdout().lock().write_all(text.as_bytes()) {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
@@ -34,12 +37,19 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
     }
 }
 
+/// What a remedy begins with.
+const ARROW: &str = "-> ";
 /// The longest of the words.
 const WORD: usize = "finding".len();
 
 fn line(Check { check, verdict, message, remedy, .. }: &Check, width: usize) -> String {
     let (word, style) = word(*verdict);
-    let remedy = remedy.as_ref().map(|remedy| format!("{:indent$}-> {remedy}\n", "", indent = width + WORD + 4));
+    let margin = width + WORD + 4;
+    let message = beside(margin, message, &stdout());
+    let remedy = remedy.as_ref().map(|remedy| {
+        let remedy = beside(margin + ARROW.len(), remedy, &stdout());
+        format!("{:margin$}{ARROW}{remedy}\n", "")
+    });
     format!("{check:width$}  {style}{word:WORD$}{style:#}  {message}\n{}", remedy.unwrap_or_default())
 }
 

@@ -23,7 +23,7 @@ pub(super) fn check(locks: &Locks, config: &BackendConfig, checks: &mut Checks) 
     let began = Instant::now();
     let took = |checks: &mut Checks| {
         let took = human(Duration::from_millis(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)));
-        checks.add(Check::ok("rights", format!("a lock was acquired on trial, renewed and released, in {took}")));
+        checks.add(Check::ok("rights", format!("acquired, renewed and released a trial lock in {took}")));
     };
     match tried(locks, ttl) {
         Ok(()) => took(checks),

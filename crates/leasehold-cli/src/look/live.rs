@@ -1,7 +1,7 @@
 //! `leasehold ls --watch`.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, IsTerminal, Write, stdout};
+use std::io::{ErrorKind, Write, stdout};
 use std::time::SystemTime;
 
 use humantime::format_rfc3339_seconds;
@@ -9,10 +9,12 @@ use lock_core::inspect::{Entry, Held};
 use lock_core::{Holder, LockName, Moment};
 
 use super::held_for::HeldFor;
-use super::shown::{nothing_held, shown_as_json, sorted, table};
+use super::nothing::nothing_held;
+use super::shown::{shown_as_json, sorted, table};
 use crate::args::LsArgs;
 use crate::exit::{Exit, Failure};
 use crate::looks::{Look, Looks, Next, pause};
+use crate::screen::has_controls;
 
 /// Shows the locks until a signal ends it, or nobody reads any more.
 pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
@@ -26,7 +28,7 @@ pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
             seen.note(at, &entries);
             let text = match (args.json, entries.is_empty()) {
                 (true, _) => shown_as_json(&entries)?,
-                (false, true) => nothing_held(&args.pattern),
+                (false, true) => nothing_held(args),
                 (false, false) => table(&entries, |name, held| seen.held_for(at, name, held)),
             };
             if screen.show(args, &text)? == Next::End {
@@ -50,8 +52,7 @@ enum Screen {
 
 impl Screen {
     fn of_stdout() -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        if stdout().is_terminal() && !dumb { Self::Redrawn } else { Self::Appended }
+        if has_controls(&stdout()) { Self::Redrawn } else { Self::Appended }
     }
 
     fn show(&self, args: &LsArgs, text: &str) -> Result<Next, Failure> {

@@ -27,11 +27,6 @@ pub(super) fn shown_as_json(entries: &[Entry]) -> Result<String, Failure> {
     json(&entries.iter().map(Row::from).collect::<Vec<_>>())
 }
 
-/// What is said if there is nothing to show.
-pub(super) fn nothing_held(pattern: &str) -> String {
-    if pattern == "*" { "no lock is held".to_owned() } else { format!("no held lock matches {pattern:?}") }
-}
-
 const COLUMNS: [Column; 9] = [
     Column::new("NAME"),
     Column::new("HOLDER"),
@@ -110,7 +105,7 @@ fn cells(held: &Held, held_for: HeldFor) -> [Cell; 9] {
 fn time_held(HeldFor { at_least, at_most }: HeldFor) -> String {
     match (at_least, at_most) {
         (Some(least), Some(most)) if most.saturating_sub(least) <= BOUNDS_CLOSE => whole_seconds(least).to_string(),
-        (Some(least), _) => format!(">{}", whole_seconds(least)),
+        (Some(least), _) => format!(">{}", human(Duration::from_secs(least.as_secs()))),
         (None, Some(most)) => format!("<{}", whole_seconds_up(most)),
         (None, None) => String::new(),
     }
@@ -163,7 +158,7 @@ fn group_of(group: &[Mode]) -> Option<String> {
 }
 
 fn remaining(left: Option<Duration>) -> String {
-    left.map_or_else(|| "never expires".to_owned(), |left| human(left).to_string())
+    left.map_or_else(|| "never expires".to_owned(), |left| whole_seconds_up(left).to_string())
 }
 
 #[cfg(test)]
@@ -194,17 +189,7 @@ mod tests {
         let entry = elsewhere("17@no-such-host the books");
         assert_eq!(
             shown(&entry),
-            [
-                "nightly",
-                "pid 17 on no-such-host",
-                "exclusive",
-                "the books",
-                "7..8",
-                "",
-                "1s 500ms",
-                "3",
-                "exclusive x3"
-            ]
+            ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "", "2s", "3", "exclusive x3"]
         );
         let row = serde_json::to_value(Row::from(&entry)).unwrap();
         let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });

@@ -13,7 +13,7 @@ unreachable or already belongs to a deployment.";
 const STATUS_EXAMPLES: &str = "\
 Examples:
   leasehold redlock status redlock://db1,db2,db3
-  LEASEHOLD_URL=redlock://db1,db2,db3 leasehold redlock status --json | jq .can_grant
+  leasehold redlock status redlock://db1,db2,db3 --json | jq .can_grant
 
 The exit code is 0 if locks can be granted now, and 69 if not. COUNTER is the node's counter of fencing tokens, which \
 starts at the microseconds since 1970, and CLOCK OFFSET is how far it is ahead of the node's clock (negative: behind). \

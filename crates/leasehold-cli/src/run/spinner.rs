@@ -1,6 +1,6 @@
 //! Progress while waiting for a lock.
 
-use std::io::{IsTerminal, stderr};
+use std::io::stderr;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,18 +11,21 @@ use lock_host::{Clock, HostClock};
 use crate::durations::human;
 use crate::exit::Exit;
 use crate::report::{Tone, Voice};
+use crate::screen::{beside, has_controls, width};
 use crate::wish::{Patience, Wish};
 
 /// How long a wait must last before it is mentioned.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The same in a log. Chosen: a shorter wait is not worth a line.
+/// The same for a line that stays. Chosen: a shorter wait is not worth a line.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
 /// How often to look up what is in the way.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the spinner turns.
 const TURN: Duration = Duration::from_millis(120);
+/// The width of what turns, before the text.
+const MARGIN: usize = 2;
 
-/// Shows what is in the way of the lock and how long we have waited: a spinner on a terminal, one line elsewhere.
+/// Shows what is in the way of the lock and how long we have waited: a spinner on a terminal that can show one, one line elsewhere.
 #[derive(Debug)]
 pub(crate) struct Spinner<'a> {
     wish: &'a Wish,
@@ -48,9 +51,7 @@ impl<'a> Spinner<'a> {
             _ if voice.logs(Level::Debug) => (Form::Line, PATIENCE),
             Tone::Quiet | Tone::Json => (Form::Nothing, PATIENCE),
             // The spinner would overwrite the lines of a log.
-            Tone::Normal | Tone::Verbose if stderr().is_terminal() && voice.log().is_none() => {
-                (Form::Turning(hidden()), PATIENCE)
-            }
+            Tone::Normal | Tone::Verbose if can_turn() && voice.log().is_none() => (Form::Turning(hidden()), PATIENCE),
             Tone::Normal if Exit::Busy(wish.busy_code).goes_without_saying() => (Form::Nothing, PATIENCE),
             Tone::Normal => (Form::Line, LOG_PATIENCE),
             Tone::Verbose => (Form::Line, PATIENCE),
@@ -91,7 +92,8 @@ impl<'a> Spinner<'a> {
             Form::Turning(bar) => {
                 let waited = Duration::from_secs(now.since(self.since).as_secs());
                 show(bar);
-                bar.set_message(format!("{text}, {}", progress(waited, self.wish.patience)));
+                let text = format!("{text}, {}", progress(waited, self.wish.patience));
+                bar.set_message(beside(MARGIN, &text, &stderr()));
             }
         }
     }
@@ -103,6 +105,11 @@ impl Drop for Spinner<'_> {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Whether a spinner can be drawn and removed: its rows cannot be found again on a terminal of unknown width.
+fn can_turn() -> bool {
+    has_controls(&stderr()) && width(stderr()).is_some()
 }
 
 fn hidden() -> ProgressBar {

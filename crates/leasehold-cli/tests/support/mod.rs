@@ -13,7 +13,9 @@ pub(crate) mod browser;
 pub(crate) mod dashboard;
 pub(crate) mod leasehold;
 pub(crate) mod nodes;
+pub(crate) mod screen;
 pub(crate) mod session;
+pub(crate) mod transcript;
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,11 @@ impl Scratch {
         // Signals to the processes of a test must have their effect, however the tests were started.
         test_support::signals::default_in_children();
         Self(tempfile::tempdir().unwrap())
+    }
+
+    /// One whose path is equally long on all machines.
+    pub(crate) fn in_tmp() -> Self {
+        Self(tempfile::tempdir_in("/tmp").unwrap())
     }
 
     pub(crate) fn path(&self) -> &Path {

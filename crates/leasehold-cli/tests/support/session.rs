@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use test_support::bounds::status_of;
 
+use super::leasehold::text as text_of;
 use super::{Scratch, wait_for};
 
 /// What bash prints when it waits for a line.
@@ -18,19 +19,20 @@ pub(crate) struct Session {
     pub(crate) scratch: Scratch,
     script: Child,
     keyboard: ChildStdin,
-    screen: Arc<Mutex<String>>,
+    screen: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
     /// How much of the screen was read.
     seen: usize,
 }
 
 impl Session {
-    /// Runs a script of `sh`, which has no job control.
+    /// Runs a script of `sh`, which has no job control, on a terminal of 80 columns.
     pub(crate) fn of_script(script: &str) -> Self {
         let scratch = Scratch::new();
+        let mut command = Command::new("script");
         let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
-        let mut session = Command::new("script")
-            .args(["-qec", script, "/dev/null"])
+        command
+            .args(["-qec", &format!("stty rows 24 cols 80; {script}"), "/dev/null"])
             .env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()))
             .env("XDG_STATE_HOME", scratch.path())
             .env("SHELL", "/bin/sh")
@@ -38,19 +40,22 @@ impl Session {
             .env_remove("LEASEHOLD_URL")
             .env_remove("LEASEHOLD_HELD")
             .env("LEASEHOLD_CONFIG", "")
-            .current_dir(scratch.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("script is needed: apt-get install bsdutils");
+            .current_dir(scratch.path());
+        Self::of_command(command, scratch)
+    }
+
+    /// Runs a command whose input is the keyboard, and whose output is the screen.
+    pub(crate) fn of_command(mut command: Command, scratch: Scratch) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut session = command.spawn().expect("script is needed: apt-get install bsdutils");
         let keyboard = session.stdin.take().unwrap();
         let mut output = session.stdout.take().unwrap();
-        let screen = Arc::new(Mutex::new(String::new()));
+        let screen = Arc::new(Mutex::new(Vec::new()));
         let shown = Arc::clone(&screen);
         let reader = thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
-                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+                shown.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
         Self { scratch, script: session, keyboard, screen, reader, seen: 0 }
@@ -68,10 +73,20 @@ impl Session {
         wait_for(&format!("{text:?} on the screen"), || {
             let ended = self.reader.is_finished();
             let screen = self.screen.lock().unwrap();
-            let found = screen[self.seen..].find(text).map(|position| position + text.len());
-            assert!(found.is_some() || !ended, "the session ended without {text:?}: {screen}");
+            let found = screen[self.seen..].windows(text.len()).position(|shown| shown == text.as_bytes());
+            let found = found.map(|position| position + text.len());
+            assert!(found.is_some() || !ended, "the session ended without {text:?}: {}", text_of(&screen));
             found.map(|end| self.seen += end)
         });
+    }
+
+    /// What the screen has shown up to the end of the line that was read last.
+    pub(crate) fn up_to_here(&self) -> Vec<u8> {
+        wait_for("the end of the line", || {
+            let screen = self.screen.lock().unwrap();
+            let end = screen[self.seen..].iter().position(|byte| b"\r\n\x1b".contains(byte));
+            end.map(|end| screen[..self.seen + end].to_vec())
+        })
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
@@ -79,7 +94,12 @@ impl Session {
     }
 
     /// Waits for the end of the program and returns all that the screen has shown.
-    pub(crate) fn end(mut self) -> String {
+    pub(crate) fn end(self) -> String {
+        text_of(&self.end_with_bytes())
+    }
+
+    /// The same, as the screen was sent it.
+    pub(crate) fn end_with_bytes(mut self) -> Vec<u8> {
         wait_for("the end of the session", || self.reader.is_finished().then_some(()));
         status_of(&mut self.script, "the session");
         self.screen.lock().unwrap().clone()
@@ -95,7 +115,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("the screen has shown: {}", self.screen.lock().unwrap_or_else(PoisonError::into_inner));
+            eprintln!("the screen has shown: {}", text_of(&self.screen.lock().unwrap_or_else(PoisonError::into_inner)));
         }
         // A test that failed leaves nothing running, and no pipe open.
         let _ = self.script.kill();

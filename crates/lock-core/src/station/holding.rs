@@ -215,7 +215,7 @@ impl Station {
                 Some(replacement) => replacement.old_is_gone = true,
                 None => self.lose_lease(now, owner, &LossReason::NotHeld),
             },
-            Ok(Renewed::Unsure) => {}
+            Ok(Renewed::Unsure(error)) => tenure.last_error = Some(error),
             Err(error) => {
                 tenure.last_error = Some(error.clone());
                 if tenure.word_asked_at.is_some() {

@@ -186,7 +186,7 @@ fn a_holder_is_told_that_others_wait() {
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     let renewed = |store: &mut Store, now| match store.renew(now, std::slice::from_ref(&lease))[0] {
         Renewed::Renewed { wanted, .. } => wanted,
-        other @ (Renewed::NotHeld | Renewed::Unsure) => panic!("{other:?}"),
+        ref other @ (Renewed::NotHeld | Renewed::Unsure(_)) => panic!("{other:?}"),
     };
     assert!(!renewed(&mut store, at(1)));
     store.acquire(at(1), TWO, &try_claim(2)).unwrap();

@@ -112,8 +112,8 @@ impl Both {
             }
             Step::Renew(who) => {
                 let Some((here, there)) = self.leases.get(&who) else { return Ok(()) };
-                let here = self.file.renew(std::slice::from_ref(here), WITHIN).unwrap()[0];
-                let there = self.store.renew(now, std::slice::from_ref(there))[0];
+                let here = self.file.renew(std::slice::from_ref(here), WITHIN).unwrap()[0].clone();
+                let there = self.store.renew(now, std::slice::from_ref(there))[0].clone();
                 prop_assert_eq!(without_wanted(here), without_wanted(there));
             }
             Step::Release(who) => self.release_by(&self.release(who))?,
@@ -221,7 +221,7 @@ fn owner(who: Who) -> Owner {
 fn without_wanted(renewed: Renewed) -> Renewed {
     match renewed {
         Renewed::Renewed { valid_for, .. } => Renewed::Renewed { valid_for, wanted: false },
-        Renewed::NotHeld | Renewed::Unsure => renewed,
+        Renewed::NotHeld | Renewed::Unsure(_) => renewed,
     }
 }
 

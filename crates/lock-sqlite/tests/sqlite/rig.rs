@@ -129,7 +129,7 @@ impl Ask for blocking::Sqlite {
     }
 
     fn extend(&self, lease: &Lease) -> Renewed {
-        self.renew(std::slice::from_ref(lease), WITHIN).unwrap()[0]
+        self.renew(std::slice::from_ref(lease), WITHIN).unwrap()[0].clone()
     }
 
     fn refusal(&self, claim: &Claim) -> BackendError {

@@ -1,0 +1,62 @@
+//! Each command line of the README and of the book is one that the command accepts. A shell runs the blocks of a page, one after another,
+//! with programs that only note how they were called.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use test_support::pages::blocks_in;
+use test_support::{Finish, temp_dir};
+
+use super::line;
+
+/// Programs of the pages that no test needs to run.
+const OTHERS: [&str; 5] = ["cargo", "jq", "redis-cli", "redis-server", "sqlite3"];
+
+/// Writes a program that notes its words, each with a separator behind it, on one line.
+fn program(path: &Path, notes: &Path) {
+    let script = format!("#!/bin/sh\nprintf '%s\\037' leasehold \"$@\" >> {0}\necho >> {0}\n", notes.display());
+    fs::write(path, script).unwrap();
+    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// The lines with which the blocks call `leasehold`.
+fn calls(blocks: &str) -> Vec<Vec<OsString>> {
+    let folder = temp_dir();
+    let (programs, notes) = (folder.path().join("bin"), folder.path().join("notes"));
+    fs::create_dir(&programs).unwrap();
+    program(&programs.join("leasehold"), &notes);
+    OTHERS.iter().for_each(|name| program(&programs.join(name), Path::new("/dev/null")));
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", blocks]).current_dir(folder.path()).env("TMPDIR", folder.path());
+    shell.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).env("LEASEHOLD_URL", "redis://db1");
+    let output = shell.finish();
+    assert!(output.status.success(), "{blocks}\n{}", String::from_utf8_lossy(&output.stderr));
+    let words = |line: &str| line.split_terminator('\x1f').map(OsString::from).collect();
+    fs::read_to_string(notes).unwrap_or_default().lines().map(words).collect()
+}
+
+/// The commands about servers need a URL, which the pages give them in the environment.
+fn is_accepted(call: &[OsString]) -> bool {
+    let takes_url = call.get(1).is_some_and(|task| task == "redlock" || task == "redis");
+    let with_url = [call, &["redis://db1".into()]].concat();
+    line::parse(call).is_ok() || takes_url && line::parse(&with_url).is_ok()
+}
+
+#[test]
+fn the_command_lines_of_the_pages_are_accepted() {
+    let mut pages: BTreeMap<PathBuf, String> = BTreeMap::new();
+    blocks_in("sh").into_iter().for_each(|block| pages.entry(block.page).or_default().push_str(&block.code));
+    let mut count = 0;
+    for (page, blocks) in pages {
+        for call in calls(&blocks) {
+            assert!(is_accepted(&call), "{}: {call:?}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 30, "the pages have {count} command lines");
+}

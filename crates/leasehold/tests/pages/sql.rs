@@ -1,0 +1,48 @@
+//! The statements of the page about fencing. Those that SQLite understands as well are run there and refuse a late writer. The others are
+//! parsed as MySQL has them.
+
+use std::error::Error;
+
+use rusqlite::{Connection, params_from_iter};
+use sqlparser::dialect::MySqlDialect;
+use sqlparser::parser::Parser;
+use test_support::pages::blocks_in;
+
+/// Runs a statement with this token, and says how many rows it changed.
+fn run(db: &Connection, statement: &str, token: i64) -> Result<usize, rusqlite::Error> {
+    let mut statement = db.prepare(statement)?;
+    let values = match statement.parameter_count() {
+        2 => vec![7, token],                              // of a table of fences: the resource first
+        count => [50, token, 1, token][..count].to_vec(), // of an account: its balance first
+    };
+    statement.execute(params_from_iter(values))
+}
+
+fn statements() -> Vec<String> {
+    let code: String = blocks_in("sql").into_iter().map(|block| block.code).collect();
+    let lines: Vec<_> = code.lines().filter_map(|line| line.split("--").next()).collect();
+    let statements = lines.join("\n");
+    statements.split(';').map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_statements_of_the_pages_refuse_a_late_writer_or_are_those_of_mysql() -> Result<(), Box<dyn Error>> {
+    let db = Connection::open_in_memory()?;
+    db.execute_batch("CREATE TABLE account (id INTEGER, balance INTEGER); INSERT INTO account VALUES (1, 0)")?;
+    let (mut refused, mut parsed) = (0, 0);
+    for statement in statements() {
+        if db.prepare(&statement).is_err() {
+            Parser::parse_sql(&MySqlDialect {}, &statement).map_err(|error| format!("{statement}: {error}"))?;
+            parsed += 1;
+        } else if statement.starts_with("ALTER") || statement.starts_with("CREATE") {
+            db.execute_batch(&statement)?;
+        } else {
+            db.execute_batch("UPDATE account SET fence = 0")?;
+            let changed = [2, 2, 1, 3].map(|token| run(&db, &statement, token));
+            assert_eq!(changed.into_iter().collect::<Result<Vec<_>, _>>()?, [1, 1, 0, 1], "{statement}");
+            refused += 1;
+        }
+    }
+    assert_eq!((refused, parsed), (3, 3));
+    Ok(())
+}
