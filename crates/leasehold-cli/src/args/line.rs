@@ -26,7 +26,7 @@ impl From<clap::Error> for Mistake {
 
 /// Parses a command line, which begins with the name of the program, and fills in the defaults of the user.
 pub(crate) fn parse(line: &[OsString]) -> Result<Cli, Mistake> {
-    let matches = Cli::command().try_get_matches_from(line)?;
+    let matches = Cli::command().try_get_matches_from(line).map_err(explained)?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     if let Some((task, matches)) = matches.subcommand() {
         if WORK.contains(&task) {
@@ -75,12 +75,29 @@ fn accept_anything(argument: Arg) -> Arg {
     }
 }
 
+/// Says where a token comes from that is missing.
+fn explained(error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::MissingRequiredArgument || missing(&error) != ["--token <N>"] {
+        return error;
+    }
+    let problem = "no --token; `leasehold show NAME` prints the token of the lease that holds the lock, and only that lease is ended";
+    Cli::command().error(ErrorKind::MissingRequiredArgument, problem)
+}
+
+/// The arguments that a command line lacks.
+fn missing(error: &clap::Error) -> &[String] {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing,
+        Some(_) | None => &[],
+    }
+}
+
 /// `run -- make deploy` would lock "make" and run "deploy".
 fn refuse_name_after_dashes(line: &[OsString], task: &str) -> Result<(), clap::Error> {
     let Some(dashes) = line.iter().position(|word| word == OsStr::new("--")) else { return Ok(()) };
     let Err(error) = Cli::command().try_get_matches_from(&line[..dashes]) else { return Ok(()) };
     let lacks_name = error.kind() == ErrorKind::MissingRequiredArgument
-        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::Strings(missing)) if missing.iter().any(|argument| argument == "<NAME>"));
+        && missing(&error).iter().any(|argument| argument == "<NAME>");
     if lacks_name {
         let problem = format!(
             "no name before `--`; the first argument is the name of the lock, and the command follows `--`\n\n\
@@ -106,6 +123,16 @@ mod tests {
             let Mistake::Line(error) = parsed(bad).unwrap_err() else { panic!("{bad}") };
             assert!(error.to_string().contains("no name before `--`"), "{error}");
         }
+    }
+
+    #[test]
+    fn who_does_not_know_the_token_learns_where_it_is() {
+        let said = |line: &str| match parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap_err() {
+            Mistake::Line(error) => error.to_string(),
+            Mistake::Defaults(failure) => failure.message,
+        };
+        assert!(said("leasehold break a").contains("`leasehold show NAME` prints"));
+        assert!(said("leasehold break").contains("<NAME>"));
     }
 
     #[test]

@@ -37,10 +37,11 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
 /// The longest of the words.
 const WORD: usize = "finding".len();
 
-fn line(Check { check, verdict, message, remedy, .. }: &Check, width: usize) -> String {
+fn line(Check { check, server, verdict, message, remedy, .. }: &Check, width: usize) -> String {
     let (word, style) = word(*verdict);
     let remedy = remedy.as_ref().map(|remedy| format!("{:indent$}-> {remedy}\n", "", indent = width + WORD + 4));
-    format!("{check:width$}  {style}{word:WORD$}{style:#}  {message}\n{}", remedy.unwrap_or_default())
+    let server = server.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+    format!("{check:width$}  {style}{word:WORD$}{style:#}  {server}{message}\n{}", remedy.unwrap_or_default())
 }
 
 fn word(verdict: Verdict) -> (&'static str, Style) {
