@@ -63,6 +63,7 @@ mod probe;
 mod query;
 mod renewal;
 mod replicas;
+mod revocation;
 mod runs;
 mod script;
 mod seen;

@@ -140,10 +140,8 @@ pub(super) fn renewed(answers: Vec<Result<Renewed, Failure>>) -> Result<Vec<Rene
 
 /// The answer to a renewal of one lease.
 pub(super) fn only(answers: Vec<Renewed>) -> Result<Renewed, Failure> {
-    match answers.as_slice() {
-        [answer] => Ok(*answer),
-        _ => Err(Failure::strange_answer()),
-    }
+    let [answer] = <[Renewed; 1]>::try_from(answers).map_err(|_| Failure::strange_answer())?;
+    Ok(answer)
 }
 
 impl<N> fmt::Debug for Client<N> {
