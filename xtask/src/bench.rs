@@ -1,8 +1,5 @@
 //! `cargo xtask bench`: how fast this library is compared with its raw client.
 
-use std::env;
-use std::path::PathBuf;
-
 use anyhow::Result;
 
 use crate::{services, step};
@@ -10,8 +7,7 @@ use crate::{services, step};
 /// Builds the bench, and the process that measures rslock, and runs the bench with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     services::redis()?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| step::root().join("target"), PathBuf::from);
-    let peers = target.join("peers");
+    let peers = step::target().join("peers");
     let peers_text = peers.to_string_lossy();
     let manifest = "tests/peers/Cargo.toml";
     step::cargo(&["build", "--release", "--bins", "--manifest-path", manifest, "--target-dir", &peers_text])?;

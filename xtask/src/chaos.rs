@@ -1,8 +1,6 @@
 //! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, under constant failures for a long time; and
 //! many readers, writers and holders of permits.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, bail};
 
 use crate::{services, step};
@@ -47,8 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     services::redis()?;
     let storm = plan.minutes * 30;
     for (test, seconds) in [("crowds", CROWD), ("it", storm), ("quorum", storm)] {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.args(["test", "--package", "stress", "--test", test, "--", "--nocapture"]).current_dir(step::root());
+        let mut command = step::command(&["test", "--package", "stress", "--test", test, "--", "--nocapture"]);
         command.env("LEASEHOLD_STRESS_SECONDS", seconds.to_string());
         if let Some(seed) = plan.seed {
             command.env("LEASEHOLD_SEED", seed.to_string());

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{drivers, package, sim, step, test, tidy};
+use crate::{api, deny, drivers, release, sim, step, test, tidy};
 
 /// Sets of features that must each build alone.
 const FEATURES: [(&str, &[&str]); 7] = [
@@ -30,6 +30,7 @@ const FEATURES: [(&str, &[&str]); 7] = [
             "connection-manager",
             "deadpool",
             "tracing",
+            "metrics",
             "schema",
             "memory,schema",
             "fence",
@@ -45,7 +46,7 @@ const FEATURES: [(&str, &[&str]); 7] = [
         ],
     ),
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
-    ("lock-host", &["", "tracing", "schema"]),
+    ("lock-host", &["", "tracing", "metrics", "tracing,metrics", "schema"]),
     ("lock-kit", &["", "async", "blocking"]),
     ("lock-redis", &["", "async", "tls", "r2d2"]),
     ("lock-redlock", &["", "async", "twins"]),
@@ -63,6 +64,8 @@ pub(crate) fn run() -> Result<()> {
     step::cargo(&["fmt", "--all", "--check"])?;
     step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])?;
     step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])?;
+    api::run(&[])?;
+    deny::run(&[])?;
     for (package, sets) in FEATURES {
         for features in sets {
             let check = [
@@ -80,7 +83,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     drivers::run()?;
-    package::run(&["--no-verify".into()])?;
+    release::run(&["--dry-run".into()])?;
     tidy::run()?;
     tidy::readme()
 }

@@ -1,19 +1,24 @@
 //! The project commands of this workspace: `cargo xtask COMMAND`.
 #![expect(clippy::print_stderr, reason = "a tool for a terminal")]
 
+mod api;
 mod bench;
 mod chaos;
 mod ci;
+mod deny;
 mod drivers;
+mod metadata;
 mod model;
 mod mutants;
 mod package;
+mod release;
 mod schema;
 mod services;
 mod sim;
 mod step;
 mod test;
 mod tidy;
+mod tool;
 mod words;
 
 use std::process::ExitCode;
@@ -29,8 +34,11 @@ usage: cargo xtask COMMAND
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
+  api      compare the public API of each library with docs/api; --bless writes what is so now
+  deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
+  release  check whether all crates can be published as one version: --dry-run; --publish does it
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules
   tidy     only check the house rules: dependencies, circles, file sizes, versions, words, links";
 
@@ -47,6 +55,9 @@ fn main() -> ExitCode {
         Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
         Some("schema") => schema::run(),
+        Some("api") => api::run(&arguments),
+        Some("deny") => deny::run(&arguments),
+        Some("release") => release::run(&arguments),
         Some("package") => package::run(&arguments),
         Some("ci") => ci::run(),
         Some("tidy") => tidy::run(),

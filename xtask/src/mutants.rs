@@ -1,11 +1,11 @@
 //! `cargo xtask mutants CRATE`: which small changes to a crate's code its tests do not notice.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::step;
+use crate::tool::Tool;
 
 const USAGE: &str = "\
 usage: cargo xtask mutants CRATE [ARGUMENTS]...
@@ -18,28 +18,16 @@ usage: cargo xtask mutants CRATE [ARGUMENTS]...
   Each change costs a build of the crate's tests and a run of all of them. Where that takes long, name those that are
   meant: cargo xtask mutants lock-core --cargo-arg=--lib, or lock-sqlite --cargo-arg=--lib --cargo-arg=--test=sqlite.";
 
-/// The tool, which is built into the target directory when it is first needed.
-const VERSION: &str = "27.1.0";
+const CARGO_MUTANTS: Tool = Tool { name: "cargo-mutants", version: "27.1.0", options: &[] };
 
 /// Runs the tool on one crate.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let Some((package, more)) = arguments.split_first().filter(|(package, _)| !package.starts_with('-')) else {
         bail!("{USAGE}");
     };
-    let tools = step::root().join("target/tools");
-    let program = tools.join("bin/cargo-mutants");
-    if !has_version(&program) {
-        let root = tools.to_string_lossy();
-        step::cargo(&["install", "--locked", "cargo-mutants", "--version", VERSION, "--root", &root])?;
-    }
-    let mut command = Command::new(program);
+    let mut command = Command::new(CARGO_MUTANTS.program()?);
     command.args(["mutants", "--package", package, "--output", "target/mutants"]).args(more).current_dir(step::root());
     // A change that breaks a property is caught. There is no need to search for the smallest case.
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0");
     step::run(command)
-}
-
-fn has_version(program: &Path) -> bool {
-    let output = Command::new(program).args(["mutants", "--version"]).output();
-    output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(VERSION))
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// The crates that can be published, whose manifests are complete.
-fn crates() -> Result<Vec<String>> {
+pub(crate) fn crates() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for folder in fs::read_dir(root().join("crates"))? {
         let path = folder?.path().join("Cargo.toml");

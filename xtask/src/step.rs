@@ -1,10 +1,11 @@
 //! Runs commands one after another, and prints each.
 
-use std::path::Path;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 /// The root of the workspace.
 pub(crate) fn root() -> &'static Path {
@@ -23,8 +24,22 @@ pub(crate) fn cargo_with(variable: (&str, &str), arguments: &[&str]) -> Result<(
     run(command)
 }
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+/// What cargo prints for these arguments.
+pub(crate) fn output(arguments: &[&str]) -> Result<String> {
+    let output = command(arguments).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo {} failed: {said}", arguments.join(" "));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// Cargo in the root with these arguments.
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     command
 }

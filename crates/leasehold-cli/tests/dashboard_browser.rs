@@ -31,7 +31,7 @@ fn people_read_filter_and_walk_through_the_locks() {
 
     let _others = ["job:1", "job:2", "job:10", MARKUP].map(|name| hold(name, "--ttl 1h"));
     let _slots: Vec<_> = (0..6).map(|_| hold("gpu", "--slots 6 --ttl 1h")).collect();
-    let short = hold("short", "--ttl 20s");
+    let early = hold("early", "--ttl 20s");
     browser.until(&format!("{ROWS}.length === 6 && {ROWS}.every(row => row.querySelector('.lease'))"));
 
     markup_is_text(&browser);
@@ -41,8 +41,9 @@ fn people_read_filter_and_walk_through_the_locks() {
     light_and_dark(&browser, &dashboard);
     a_hidden_page_is_told_nothing(&browser);
 
-    drop(short);
-    browser.until(&format!("!{NAMES}.includes('short')"));
+    browser.press("jjjjjjj");
+    drop(early);
+    browser.until(&format!("!{NAMES}.includes('early') && {FOCUSED} === 'job:10'"));
     browser.until("[...document.querySelectorAll('#history .event')].some(event => event.textContent === 'released')");
     the_browser_has_no_complaint_and_was_told_all_by_one_stream(&browser);
     drop(dashboard);
@@ -85,7 +86,7 @@ fn markup_is_text(browser: &Browser) {
 
 /// The bar of a lease is shorter a moment later. It is renewed at a third of its ttl, so in between it only shrinks.
 fn bars_shrink(browser: &Browser) {
-    let width = "return [...document.querySelectorAll('#rows .row')].find(row => row.querySelector('.name').textContent === 'short')\
+    let width = "return [...document.querySelectorAll('#rows .row')].find(row => row.querySelector('.name').textContent === 'early')\
                  .querySelector('.bar i').getBoundingClientRect().width";
     let width = || browser.script(width).as_f64().unwrap();
     let mut last = width();
@@ -123,16 +124,18 @@ fn keys_lead_through_the_rows(browser: &Browser) {
     focused(MARKUP);
     browser.press(&format!("{DOWN}k"));
     focused(MARKUP);
-    browser.press("j");
+    browser.press("jj");
     focused("gpu");
     let shown = "document.activeElement.querySelectorAll('.lease').length";
     browser.until(&format!("{shown} === 4"));
     browser.press(ENTER);
     browser.until(&format!("{shown} === 6"));
-    // What is new leaves the focus where it is.
     browser.press("jjjjjjj");
-    focused("short");
+    focused("job:10");
 }
+
+/// The name in the row that has the focus.
+const FOCUSED: &str = "document.activeElement.querySelector?.('.name')?.textContent";
 
 fn light_and_dark(browser: &Browser, dashboard: &Dashboard) {
     let ground =

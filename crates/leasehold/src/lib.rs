@@ -142,7 +142,8 @@
 //! # Observability
 //!
 //! The feature `tracing` emits an event when a lock is acquired, waited for long, renewed late, lost or released, and when the
-//! store is unavailable. For metrics, add an [`Observer`](observe::Observer). See [`observe`].
+//! store is unavailable. The feature `metrics` counts and times the same for Prometheus and others. For anything else, add an
+//! [`Observer`](observe::Observer). See [`observe`].
 //!
 //! # Shutting down
 //!
@@ -271,7 +272,7 @@
 //!
 //! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
-//! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events. `schema` makes JSON schemas of configurations. `full` enables everything.
+//! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events, and `metrics` records metrics. `schema` makes JSON schemas of configurations. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
 

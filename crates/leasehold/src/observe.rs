@@ -12,7 +12,9 @@
 //! | `lost` | error | a hold was lost | `token`, `held_ms`, `reason` |
 //! | `released` | debug | the lock was released, or passed on to a waiter of the same client | `token`, `held_ms` |
 //! | `release pending` | warn | the store did not confirm a release; it is repeated in the background | `token`, `error` |
+//! | `release given up` | info | a pending release is not repeated any more: its lease has expired, or it will with its ttl | `token`, `pending_ms` |
 //! | `degraded` | warn | the store was away, and [`Degrading`](crate::kit::Degrading) gave a lock of this process | `waited_ms`, `error` |
+//! | `request failed` | debug | a request to acquire, renew or release the lock failed, or was not answered in time | `error` |
 //! | `store unavailable` | warn | the store did not answer in time, or cannot serve; once for the client | `error` |
 //! | `store available` | info | the store answers again | `after_ms` |
 //!
@@ -25,7 +27,10 @@
 //! `acquired`, `not acquired` and `waiting long` are emitted inside that span, whichever thread emits them. The other events
 //! have no span of the client; the fields `lock` and `token` connect them.
 //!
-//! For metrics, add an [`Observer`], which gets the same events. The threads that run the client call it, so it must
+//! With the feature `metrics`, every client records metrics of the crate `metrics`. The page `metrics.md` of the book has their names, a
+//! dashboard and alert rules.
+//!
+//! For anything else, add an [`Observer`], which gets the same events. The threads that run the client call it, so it must
 //! return quickly; it may use the client, but must not wait for a lock.
 //!
 //! ```

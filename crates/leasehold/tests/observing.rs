@@ -21,7 +21,11 @@ const TTL: Duration = Duration::from_secs(6);
 struct Log(Mutex<Vec<Occurrence>>);
 
 impl Observer for Log {
+    /// How many requests fail while the store is away depends on the machine, so they are left out.
     fn observe(&self, occurrence: &Occurrence) {
+        if matches!(occurrence, Occurrence::RequestFailed { .. }) {
+            return;
+        }
         self.0.lock().unwrap().push(occurrence.clone());
     }
 }

@@ -80,12 +80,19 @@ impl Subscriber for Kept {
 }
 
 impl Kept {
-    /// Waits for an event with this message, which is the last so far.
+    /// Waits for an event with this message, which is the last so far, except for requests that fail.
     #[track_caller]
     fn last(&self, message: &str) -> (Level, Fields) {
         wait_for(&format!("{message:?} to be emitted"), || {
-            self.events.lock().unwrap().last().cloned().filter(|(_, fields)| fields["message"] == message)
+            let events = self.events.lock().unwrap();
+            let last = events.iter().rev().find(|(_, fields)| fields["message"] != "request failed")?;
+            Some(last.clone()).filter(|(_, fields)| fields["message"] == message)
         })
+    }
+
+    fn failed_request(&self) -> (Level, Fields) {
+        let events = self.events.lock().unwrap();
+        events.iter().find(|(_, fields)| fields["message"] == "request failed").unwrap().clone()
     }
 }
 
@@ -127,6 +134,7 @@ fn each_occurrence_is_an_event_and_each_acquisition_a_span() {
     faults.fail_everything(Fault::Refused(ErrorKind::Unreachable));
     clock.advance(Duration::from_secs(20));
     check(kept.last("store unavailable"), Level::WARN, &["backend", "error"]);
+    check(kept.failed_request(), Level::DEBUG, &["backend", "error", "lock"]);
     faults.heal_everything();
     wait_for("the renewal", || {
         clock.advance(Duration::from_millis(100));
@@ -145,6 +153,13 @@ fn each_occurrence_is_an_event_and_each_acquisition_a_span() {
         (kept.events.lock().unwrap().last().unwrap().1["message"] == "released").then_some(())
     });
     check(kept.last("released"), Level::DEBUG, &["backend", "held_ms", "lock", "token"]);
+
+    let guard = lock.acquire().unwrap();
+    faults.fail_everything(Fault::Refused(ErrorKind::Denied));
+    assert!(guard.release().is_err());
+    faults.heal_everything();
+    check(kept.last("release given up"), Level::INFO, &["backend", "lock", "pending_ms", "token"]);
+    clock.advance(Duration::from_secs(30));
 
     let guard = lock.clone().max_hold(Duration::from_secs(10)).acquire().unwrap();
     clock.advance(Duration::from_secs(10));

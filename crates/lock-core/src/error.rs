@@ -32,6 +32,21 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// What went wrong, in a few fixed words, for counting.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Denied => "denied",
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+            Self::Unavailable => "unavailable",
+            Self::Protocol => "protocol",
+            Self::Unsupported => "unsupported",
+            Self::OtherKind => "other kind",
+            Self::NotHeld => "not held",
+        }
+    }
+
     /// Whether the store reported the error itself, and so is reachable.
     pub fn is_an_answer(self) -> bool {
         !matches!(self, Self::Timeout | Self::Unreachable)
@@ -78,9 +93,10 @@ pub enum Operation {
     Limit,
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Operation {
+    /// What was being done, in one word, for counting.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Connect => "connect",
             Self::Acquire => "acquire",
             Self::Renew => "renew",
@@ -89,7 +105,13 @@ impl fmt::Display for Operation {
             Self::Inspect => "inspect",
             Self::Latch => "latch",
             Self::Limit => "limit",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -98,8 +120,7 @@ impl fmt::Display for Operation {
 /// Says what went wrong (`kind`), whether anything may have happened (`effect`), and what to do (`remedy`). Its text
 /// never holds a secret. Cloning is cheap.
 ///
-/// Two errors are equal if they say the same: kind, effect, backend, operation, message, end, remedy and use are equal. The errors underneath are
-/// not compared, because most cannot be.
+/// Two errors are equal if kind, effect, backend, operation, message, end, remedy and use are. The errors underneath are not compared.
 #[derive(Clone, Debug)]
 pub struct BackendError(Arc<Detail>);
 

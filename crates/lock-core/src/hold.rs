@@ -27,6 +27,19 @@ pub enum LossReason {
     Closed,
 }
 
+impl LossReason {
+    /// Why it ended, in a few fixed words, for counting.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Expired(_) => "expired",
+            Self::Revoked { .. } => "revoked",
+            Self::NotHeld => "not held",
+            Self::MaxHold => "max hold",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -151,7 +151,7 @@ pub fn parse_duration(what: &'static str, text: &str) -> Result<Duration, Invali
 ///
 /// The remainder of a limit at the time of use has odd microseconds; this shows it as a user would have written it.
 pub fn to_the_millisecond(limit: Duration) -> Duration {
-    let millis = (limit + Duration::from_micros(500)).as_millis();
+    let millis = limit.saturating_add(Duration::from_micros(500)).as_millis();
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1))
 }
 
@@ -259,6 +259,7 @@ mod tests {
         for (micros, millis) in [(0, 1), (499, 1), (1_499, 1), (1_500, 2), (2_999_800, 3_000)] {
             assert_eq!(to_the_millisecond(Duration::from_micros(micros)), Duration::from_millis(millis), "{micros}us");
         }
+        assert_eq!(to_the_millisecond(Duration::MAX), Duration::from_millis(u64::MAX));
     }
 
     #[test]

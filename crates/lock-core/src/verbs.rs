@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
+use crate::{BackendError, FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -220,8 +220,8 @@ pub enum Renewed {
         /// Who did.
         by: Note,
     },
-    /// The store cannot tell now. This is like an error, but for this lease only, which is then asked for again.
-    Unsure,
+    /// The store cannot tell now, and why. This is like an error, but for this lease only, which is then asked for again.
+    Unsure(BackendError),
 }
 
 /// Whether every request of an owner was answered.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use lock_core::{Backend, Policy};
 
 use crate::clock::{HostClock, SharedClock};
+use crate::measured;
 use crate::observer::SharedObserver;
 use crate::ports::Ports;
 use crate::site::Driver;
@@ -64,7 +65,8 @@ impl<C: Build> Builder<C> {
     /// The defaults for a store.
     pub fn new(backend: Arc<C::Backend>) -> Self {
         let policy = Policy::new(backend.capabilities());
-        let observers = traced::observers(policy.store.backend);
+        let store = policy.store.backend;
+        let observers = [traced::observer(store), measured::observer(store)].into_iter().flatten().collect();
         Self(Settings { backend, policy, clock: Arc::new(HostClock), observers })
     }
 

@@ -1,20 +1,22 @@
 //! What observers are told about one lock, derived from the inputs and outputs of its station.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, ByTurn, Input, Output, Reply, Request, Station, TurnId};
-use lock_core::{Answer, BackendError, FencingToken, Hold, LossReason, Moment, Owner, Refusal, Released, Renewed};
+use lock_core::{
+    Answer, BackendError, FencingToken, Hold, LossReason, Mode, Moment, Owner, Refusal, Released, Renewed,
+};
 
-use crate::observer::Occurrence;
+use crate::occurrence::Occurrence;
 use crate::outcome::Outcome;
 use crate::sync::Arc;
 use crate::traced::Acquisition;
 use crate::watch::News;
 
-/// A waiter that has waited for this long is reported, and again each time that this has doubled. Chosen: waits that
-/// are part of normal operation are shorter.
-const LONG: Duration = Duration::from_secs(10);
+#[path = "diary/waits.rs"]
+mod waits;
+
+use waits::{Ended, Waits};
 
 /// A renewal is due at a third of the validity. It is late after this part more, when less than half is left.
 const LATE_PART: u32 = 6;
@@ -36,25 +38,16 @@ pub(crate) struct Diary {
     unreleased: Vec<Unreleased>,
 }
 
-/// The waiters, and when each has waited for long.
-#[derive(Default)]
-struct Waits {
-    by_turn: ByTurn<Wait>,
-    long_at: BTreeSet<(Moment, TurnId)>,
-    /// Their first known position in the store's queue.
-    position: Option<u32>,
-}
-
-struct Wait {
-    since: Moment,
-    /// When that is reported next, counted from `since`.
-    long: Duration,
-    call: Option<Acquisition>,
-}
-
 struct Holding {
     hold: Arc<Hold>,
     since: Moment,
+}
+
+impl Holding {
+    /// Whether nobody else can hold the lock meanwhile.
+    fn is_alone(&self) -> bool {
+        self.hold.lease().terms.mode == Mode::Exclusive
+    }
 }
 
 /// When the next renewal of a lease is due.
@@ -73,46 +66,9 @@ struct Unreleased {
     owner: Owner,
     token: FencingToken,
     held: Duration,
+    since: Moment,
     /// The request that repeats it.
     request: Option<ActionId>,
-}
-
-impl Waits {
-    fn begin(&mut self, turn: TurnId, now: Moment, call: Option<Acquisition>) {
-        self.by_turn.insert(turn, Wait { since: now, long: LONG, call });
-        self.long_at.insert((now + LONG, turn));
-    }
-
-    /// The store has queued those who wait. Its answer may come when they are gone.
-    fn queued(&mut self, position: u32) {
-        if !self.by_turn.is_empty() {
-            self.position.get_or_insert(position);
-        }
-    }
-
-    /// The wait that ends. The position goes with the last waiter.
-    fn end(&mut self, turn: TurnId) -> Option<Wait> {
-        let wait = self.by_turn.remove(turn)?;
-        self.long_at.remove(&(wait.since + wait.long, turn));
-        if self.by_turn.is_empty() {
-            // An emptied set would keep its memory.
-            (self.long_at, self.position) = (BTreeSet::new(), None);
-        }
-        Some(wait)
-    }
-
-    /// How long a waiter that has waited for long has waited, and its call, once for each report.
-    fn take_long(&mut self, now: Moment) -> Option<(Duration, Option<Acquisition>)> {
-        let (_, turn) = self.long_at.first().copied().filter(|(at, _)| *at <= now)?;
-        self.long_at.pop_first();
-        let wait = self.by_turn.get_mut(turn)?;
-        let waited = now.since(wait.since);
-        while wait.long <= waited {
-            wait.long = wait.long.saturating_mul(2);
-        }
-        self.long_at.insert((wait.since + wait.long, turn));
-        Some((waited, wait.call.clone()))
-    }
 }
 
 impl Diary {
@@ -141,12 +97,14 @@ impl Diary {
         // A station that panicked is closed at no particular moment.
         self.now = now.max(self.now);
         match input {
-            Input::Join(join) | Input::Adopt { join, .. } => self.waits.begin(join.turn, self.now, self.joins.take()),
+            Input::Join(join) | Input::Adopt { join, .. } => self.joined(join.turn),
             Input::Leave(leaving) => self.not_acquired(leaving.turn, || Outcome::Dropped),
             Input::Reply(_, Reply::Acquire(result)) => {
                 self.store_said(result);
-                if let Ok(Answer::Queued { position, .. }) = result {
-                    self.waits.queued(*position);
+                match result {
+                    Ok(Answer::Queued { position, .. }) => self.waits.queued(self.now, *position),
+                    Ok(Answer::Busy { .. }) => self.waits.taken(self.now),
+                    Ok(Answer::Granted { .. }) | Err(_) => {}
                 }
             }
             Input::Reply(id, Reply::Release(result)) => {
@@ -201,8 +159,11 @@ impl Diary {
             self.news.push_in(call, Occurrence::WaitingLong { lock, waited, holder, error });
         }
         // The station gives up a release when its lease has certainly expired.
-        self.unreleased.retain(|unreleased| station.knows(unreleased.owner));
-        self.waits.long_at.first().map(|(at, _)| *at)
+        for Unreleased { token, since, .. } in self.unreleased.extract_if(.., |it| !station.knows(it.owner)) {
+            let (lock, pending) = (self.news.lock(), self.now.since(since));
+            self.news.push(Occurrence::ReleaseGivenUp { lock, token, pending });
+        }
+        self.waits.next_long()
     }
 
     /// A waiter is refused.
@@ -221,20 +182,30 @@ impl Diary {
         self.news.store_said(self.now, result.as_ref().err());
     }
 
+    fn joined(&mut self, turn: TurnId) {
+        self.waits.begin(turn, self.now, self.joins.take());
+        if self.holds.first().is_some_and(Holding::is_alone) {
+            self.waits.taken(self.now);
+        }
+    }
+
     fn admitted(&mut self, turn: TurnId, hold: &Arc<Hold>) {
         let position = self.waits.position.take();
-        let wait = self.waits.end(turn);
-        let waited = wait.as_ref().map_or(Duration::ZERO, |wait| self.now.since(wait.since));
-        self.holds.insert(turn, Holding { hold: Arc::clone(hold), since: self.now });
+        let Ended { waited, contended, call } = self.waits.end(turn, self.now).unwrap_or_default();
+        let holding = Holding { hold: Arc::clone(hold), since: self.now };
+        if holding.is_alone() {
+            self.waits.taken(self.now);
+        }
+        self.holds.insert(turn, holding);
         let (lock, token) = (self.news.lock(), hold.token());
-        self.news.push_in(wait.and_then(|wait| wait.call), Occurrence::Acquired { lock, token, waited, position });
+        self.news.push_in(call, Occurrence::Acquired { lock, token, waited, contended, position });
     }
 
     /// A turn ends without the lock, if it still waits.
     fn not_acquired(&mut self, turn: TurnId, outcome: impl FnOnce() -> Outcome) {
-        let Some(Wait { since, call, .. }) = self.waits.end(turn) else { return };
-        let (lock, waited, outcome) = (self.news.lock(), self.now.since(since), outcome());
-        self.news.push_in(call, Occurrence::NotAcquired { lock, waited, outcome });
+        let Some(Ended { waited, contended, call }) = self.waits.end(turn, self.now) else { return };
+        let (lock, outcome) = (self.news.lock(), outcome());
+        self.news.push_in(call, Occurrence::NotAcquired { lock, waited, contended, outcome });
     }
 
     /// A turn goes on under another lease, if its wish was granted.
@@ -261,11 +232,11 @@ impl Diary {
         let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
         match result {
-            Ok(_) => self.news.push(Occurrence::Released { lock, token, held }),
+            Ok(_) => self.news.push(Occurrence::Released { lock, token, held, pending: None }),
             Err(error) => {
-                let error = error.clone();
-                self.news.push(Occurrence::ReleasePending { lock, token, error });
-                self.unreleased.push(Unreleased { owner: hold.lease().owner, token, held, request: None });
+                let (error, owner, since) = (error.clone(), hold.lease().owner, self.now);
+                self.news.push(Occurrence::ReleasePending { lock, token, held, error });
+                self.unreleased.push(Unreleased { owner, token, held, since, request: None });
             }
         }
     }
@@ -286,8 +257,9 @@ impl Diary {
 
     fn confirmed(&mut self, id: ActionId) {
         let Some(index) = self.unreleased.iter().position(|unreleased| unreleased.request == Some(id)) else { return };
-        let Unreleased { token, held, .. } = self.unreleased.swap_remove(index);
-        self.news.push(Occurrence::Released { lock: self.news.lock(), token, held });
+        let Unreleased { token, held, since, .. } = self.unreleased.swap_remove(index);
+        let (lock, pending) = (self.news.lock(), Some(self.now.since(since)));
+        self.news.push(Occurrence::Released { lock, token, held, pending });
     }
 }
 

@@ -10,10 +10,16 @@
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `macros`, `acquire_macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
-//! - Observing: `observer` and `outcome` (what is told), `diary` (from a station's inputs and outputs), `watch` (to whom), `locked` (when:
-//!   once the site is unlocked), `traced` (to `tracing`, where that feature is on; else `untraced`).
+//! - Observing: `occurrence` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
+//!   `waits`), `watch` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
+//!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 //! - Requests that a task runs itself: `own`. Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
+
+#[cfg(not(unix))]
+compile_error!(
+    "leasehold supports Unix systems such as Linux and macOS, but not Windows: the clock of a lease has to go on while the machine sleeps"
+);
 
 mod acquire_macros;
 mod alarms;
@@ -33,9 +39,15 @@ mod latch_macro;
 mod lock;
 mod locked;
 mod macros;
+#[cfg(feature = "metrics")]
+mod measured;
+#[cfg(not(feature = "metrics"))]
+#[path = "unmeasured.rs"]
+mod measured;
 mod member;
 mod named_latch;
 mod observer;
+mod occurrence;
 mod options;
 mod outcome;
 mod own;
@@ -77,7 +89,8 @@ pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
-pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use observer::{Observer, SharedObserver};
+pub use occurrence::{Level, Occurrence};
 pub use options::LockOptions;
 pub use outcome::Outcome;
 pub use own::Own;

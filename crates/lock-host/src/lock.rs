@@ -14,7 +14,7 @@ use crate::errors::no_randomness;
 use crate::host::note;
 use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
-use crate::observer::Occurrence;
+use crate::occurrence::Occurrence;
 use crate::options::LockOptions;
 use crate::site::{Driver, Site};
 use crate::sleepers::Closing;

@@ -69,7 +69,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
-    use crate::observer::{Observer, Occurrence};
+    use crate::observer::Observer;
+    use crate::occurrence::Occurrence;
     use crate::sync::Arc;
     use crate::watch::Watch;
 

@@ -10,7 +10,7 @@ use lock_core::{AcquireError, BackendError, LossReason, Moment, Owner, Refusal, 
 use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
 use crate::locked::Telling;
-use crate::observer::Occurrence;
+use crate::occurrence::Occurrence;
 use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -134,7 +134,7 @@ impl<D: Driver> Site<D> {
         if let Some(news) = &self.news {
             news.push_in(
                 Some(call.clone()),
-                Occurrence::NotAcquired { lock: news.lock(), waited: Duration::ZERO, outcome },
+                Occurrence::NotAcquired { lock: news.lock(), waited: Duration::ZERO, contended: None, outcome },
             );
             news.tell();
         }

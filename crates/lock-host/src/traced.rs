@@ -7,12 +7,13 @@ use lock_core::{FencingToken, LockName};
 use tracing::field::Empty;
 use tracing::{debug, debug_span, error, info, warn};
 
-use crate::observer::{Observer, Occurrence, SharedObserver};
+use crate::observer::{Observer, SharedObserver};
+use crate::occurrence::Occurrence;
 use crate::outcome::Outcome;
 
-/// The observers of every client.
-pub(crate) fn observers(backend: &'static str) -> Vec<SharedObserver> {
-    vec![Arc::new(Emitter { backend })]
+/// The observer of every client that emits the events.
+pub(crate) fn observer(backend: &'static str) -> Option<SharedObserver> {
+    Some(Arc::new(Emitter { backend }))
 }
 
 /// Emits an event for each occurrence.
@@ -24,15 +25,15 @@ impl Observer for Emitter {
     fn observe(&self, occurrence: &Occurrence) {
         let backend = self.backend;
         match occurrence {
-            Occurrence::Acquired { lock, token, waited, position } => {
+            Occurrence::Acquired { lock, token, waited, position, .. } => {
                 let (token, waited_ms) = (token.get(), millis(*waited));
                 debug!(target: "leasehold", %lock, token, backend, waited_ms, position = *position, "acquired");
             }
-            Occurrence::NotAcquired { lock, waited, outcome: outcome @ Outcome::Failed(error) } => {
+            Occurrence::NotAcquired { lock, waited, outcome: outcome @ Outcome::Failed(error), .. } => {
                 let (waited_ms, outcome) = (millis(*waited), outcome.name());
                 warn!(target: "leasehold", %lock, backend, waited_ms, outcome, %error, "not acquired");
             }
-            Occurrence::NotAcquired { lock, waited, outcome } => {
+            Occurrence::NotAcquired { lock, waited, outcome, .. } => {
                 let (waited_ms, holder, outcome) = (millis(*waited), outcome.holder().map(shown), outcome.name());
                 debug!(target: "leasehold", %lock, backend, waited_ms, outcome, holder, "not acquired");
             }
@@ -49,7 +50,7 @@ impl Observer for Emitter {
                 let (token, held_ms) = (token.get(), millis(*held));
                 error!(target: "leasehold", %lock, token, backend, held_ms, %reason, "lost");
             }
-            Occurrence::Released { lock, token, held } => {
+            Occurrence::Released { lock, token, held, .. } => {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "released");
             }
@@ -57,12 +58,19 @@ impl Observer for Emitter {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "detached");
             }
-            Occurrence::ReleasePending { lock, token, error } => {
+            Occurrence::ReleasePending { lock, token, error, .. } => {
                 warn!(target: "leasehold", %lock, token = token.get(), backend, %error, "release pending");
+            }
+            Occurrence::ReleaseGivenUp { lock, token, pending } => {
+                let (token, pending_ms) = (token.get(), millis(*pending));
+                info!(target: "leasehold", %lock, token, backend, pending_ms, "release given up");
             }
             Occurrence::Degraded { lock, waited, error } => {
                 let waited_ms = millis(*waited);
                 warn!(target: "leasehold", %lock, backend, waited_ms, %error, "degraded");
+            }
+            Occurrence::RequestFailed { lock, error } => {
+                debug!(target: "leasehold", %lock, backend, %error, "request failed");
             }
             Occurrence::StoreUnavailable { error } => {
                 warn!(target: "leasehold", backend, %error, "store unavailable");

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lock_core::{BackendError, LockName, Moment};
 
-use crate::observer::{Occurrence, SharedObserver};
+use crate::observer::SharedObserver;
+use crate::occurrence::Occurrence;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::traced::Acquisition;
 
@@ -87,6 +88,9 @@ impl News {
 
     /// A request was answered, or failed.
     pub(crate) fn store_said(&self, now: Moment, error: Option<&BackendError>) {
+        if let Some(error) = error.cloned() {
+            self.push(Occurrence::RequestFailed { lock: self.lock(), error });
+        }
         if let Some(occurrence) = self.watch.change(now, error) {
             self.push(occurrence);
         }

@@ -216,6 +216,7 @@ mod tests {
             ("redis+sentinel://u:sesame@h1/m/1/2", "its database is not a number"),
             ("redis+sentinel://h1/m?sentinel_pasword=sesame", ", sentinel_username, sentinel_password"),
             ("redis+sentinel://u:sesame@h1/m#x", "fragment"),
+            ("redis+sentinel://h1/m?sentinel_password=a&sesame", "write ? as %3F, and & as %26"),
             ("redis://h1?sentinel_password=sesame", "its option \"sentinel_password\" is unknown"),
         ] {
             let refusal = refusal(url);

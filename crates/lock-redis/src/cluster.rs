@@ -17,3 +17,5 @@ mod url;
 
 pub(crate) use redirect::Redirect;
 pub(crate) use url::{ClusterTable, ClusterUrl, Seeds};
+#[cfg(feature = "fuzz")]
+pub(crate) use {redirect::Address, slot_map::SlotMap};

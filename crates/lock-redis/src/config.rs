@@ -355,6 +355,11 @@ mod tests {
             ("http://u:sesame@h/", "scheme"),
             ("u:sesame@h", "scheme"),
             ("redis:u:sesame@h", "hidden"),
+            ("redis://u:/sesame@h", "\"redis://...\" is not valid"),
+            ("redis:/u:sesame", "\"(hidden)\" is not valid"),
+            ("redis://u:12?sesame=1@h", "it has an unknown option"),
+            ("redis+unix://u/sesame@h", "it names a host"),
+            ("unix:///run/redis.sock?pass=a&sesame=b", "write ? as %3F, and & as %26"),
             ("redis://h:1?ses@same", "unknown option"),
             ("sesame", "hidden"),
             (

@@ -46,8 +46,6 @@ pub(crate) enum Key<'a> {
     Queue(Keys<'a>),
     /// What each of them asked for.
     Waiters(Keys<'a>),
-    /// The number of the last place.
-    Numbers(Keys<'a>),
     /// Who shares the lock, and until when.
     Holders(Keys<'a>),
     /// The leases that share the lock.
@@ -110,10 +108,6 @@ impl<'a> Keys<'a> {
 
     pub(crate) fn waiters(self) -> Key<'a> {
         Key::Waiters(self)
-    }
-
-    pub(crate) fn numbers(self) -> Key<'a> {
-        Key::Numbers(self)
     }
 
     pub(crate) fn holders(self) -> Key<'a> {
@@ -196,7 +190,6 @@ impl fmt::Display for Key<'_> {
             Self::Lock(keys) => keys.fmt(f),
             Self::Queue(keys) => keys.beside(f, &["q"]),
             Self::Waiters(keys) => keys.beside(f, &["w"]),
-            Self::Numbers(keys) => keys.beside(f, &["n"]),
             Self::Holders(keys) => keys.beside(f, &["h"]),
             Self::Leases(keys) => keys.beside(f, &["s"]),
             Self::Limits(keys) => keys.beside(f, &["l"]),
@@ -265,8 +258,8 @@ mod tests {
         let keys = Keys::of(layout, &shop, &name);
         let tombstone = keys.tombstone(Owner::from_random([1; 16]));
         let [g, a, b, w] = keys.latch();
-        let [lock, queue, waiters, numbers] = [keys.lock(), keys.queue(), keys.waiters(), keys.numbers()];
-        let all = [lock, queue, waiters, numbers, keys.holders(), keys.leases(), keys.limits(), tombstone, g, a, b, w];
+        let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
+        let all = [lock, queue, waiters, keys.holders(), keys.leases(), keys.limits(), tombstone, g, a, b, w];
         all.iter().map(Key::to_string).collect()
     }
 
@@ -278,7 +271,7 @@ mod tests {
 
     #[test]
     fn keys_are_named_as_the_layout_says() {
-        let parts = ["q", "w", "n", "h", "s", "l", &format!("t:{}", "01".repeat(16))];
+        let parts = ["q", "w", "h", "s", "l", &format!("t:{}", "01".repeat(16))];
         let parts = [&parts[..], &["latch", "latch:a", "latch:b", "latch:w"]].concat();
         let named = |lock: &str, beside: &str| {
             [lock.to_owned()].into_iter().chain(parts.iter().map(|part| format!("{beside}{part}"))).collect::<Vec<_>>()

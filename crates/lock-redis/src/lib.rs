@@ -41,6 +41,9 @@ mod end_dwell;
 mod examine;
 mod failover;
 mod failure;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod greeting;
 mod hash_slot;
 mod hosts;

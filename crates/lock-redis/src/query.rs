@@ -48,6 +48,7 @@ pub(crate) fn split_query(url: &Url, shown: &str, further: &str) -> Result<(Own,
     let mut own = Own::default();
     let mut rest = url.clone();
     rest.set_query(None);
+    let mut may_be_secret = url.query().is_some_and(|query| query.contains('@'));
     for (key, value) in url.query_pairs() {
         let slot = match &*key {
             "prefix" => &mut own.prefix,
@@ -61,15 +62,23 @@ pub(crate) fn split_query(url: &Url, shown: &str, further: &str) -> Result<(Own,
             "sentinel_username" if !further.is_empty() => &mut own.sentinel_username,
             "sentinel_password" if !further.is_empty() => &mut own.sentinel_password,
             "db" | "user" | "pass" if socket => {
+                may_be_secret |= key == "pass";
                 rest.query_pairs_mut().append_pair(&key, &value);
                 continue;
             }
-            // Anything but a plain word may be the rest of a password that contains an unescaped "?".
-            unknown if unknown.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+            // It may be the rest of a password that contains an unescaped "?" or "&".
+            unknown if !may_be_secret && unknown.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                 return Err(refuse(shown, format!("its option \"{key}\" is unknown"), format!("allowed: {allowed}")));
             }
-            _ => return Err(refuse(shown, "it has an unknown option", format!("allowed: {allowed}; write ? as %3F"))),
+            _ => {
+                return Err(refuse(
+                    shown,
+                    "it has an unknown option",
+                    format!("allowed: {allowed}; write ? as %3F, and & as %26"),
+                ));
+            }
         };
+        may_be_secret |= key == "sentinel_password";
         if slot.replace(value.into_owned()).is_some() {
             return Err(refuse(shown, format!("its option \"{key}\" is given twice"), "give it once"));
         }

@@ -4,7 +4,7 @@
 //! take effect in the order of asking; those for different locks may overtake each other.
 
 use std::collections::HashMap;
-use std::ptr;
+use std::{iter, ptr};
 
 use redis::{Cmd, Value};
 
@@ -39,7 +39,7 @@ pub(crate) fn grouped<T>(requests: Vec<T>, call: impl Fn(&T) -> &Call) -> Vec<Ve
 fn numbered<'a>(calls: impl Iterator<Item = &'a Call>) -> Vec<usize> {
     let mut runs: Vec<(Option<&Many>, usize)> = Vec::new();
     // The first run that a request may join, and the first one that each name may join.
-    let (mut open, mut open_to) = (0, HashMap::new());
+    let (mut open, mut open_to) = (0, HashMap::with_capacity(calls.size_hint().0));
     let number = |call: &'a Call| {
         let Some((many, name)) = for_many(call) else {
             runs.push((None, 1));
@@ -67,13 +67,13 @@ fn for_many(call: &Call) -> Option<(&'static Many, &[u8])> {
 
 /// One command for all requests of a run.
 pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a Call> + Clone) -> Cmd {
-    let Many { shared_keys, keys, sent, .. } = *many;
+    let Many { shared_keys, keys, .. } = *many;
     let arguments = shared_keys + keys;
     let part = |index| calls.clone().filter_map(move |call| call.parts().nth(index));
     let mut command = redis::cmd("EVALSHA");
-    command.arg(many.script.hash()).arg(shared_keys + calls.len() * sent);
+    command.arg(many.script.hash()).arg(shared_keys + calls.len() * keys);
     (0..shared_keys).flat_map(|key| part(key).take(1)).for_each(|key| _ = command.arg(key));
-    (shared_keys..shared_keys + sent).flat_map(part).for_each(|key| _ = command.arg(key));
+    (shared_keys..arguments).flat_map(part).for_each(|key| _ = command.arg(key));
     for shared in arguments..arguments + many.shared {
         // Decimal numbers without leading zeros compare by length first.
         part(shared).max_by_key(|number| (number.len(), *number)).iter().for_each(|highest| _ = command.arg(highest));
@@ -82,10 +82,13 @@ pub(crate) fn together<'a>(many: &Many, calls: impl ExactSizeIterator<Item = &'a
     command
 }
 
-/// The reply to a run, taken apart: one for each request, or the same for all if it is not such a list.
-#[expect(clippy::wildcard_enum_match_arm, reason = "whatever else the library knows is not a list")]
-pub(crate) fn apart(reply: Value, count: usize) -> Vec<Value> {
+/// The reply to a run, taken apart: one for each request, or the same for all if it is neither a list of these nor a number.
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever else the library knows is neither")]
+pub(crate) fn apart(many: &Many, reply: Value, count: usize) -> Vec<Value> {
     match reply {
+        Value::Int(first) => {
+            iter::successors(Some(first), |last| last.checked_add(many.step)).map(Value::Int).take(count).collect()
+        }
         Value::Array(answers) if answers.len() == count => answers,
         other => vec![other; count],
     }
@@ -200,7 +203,7 @@ mod tests {
     fn no_request_overtakes_one_that_it_may_depend_on() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..300 {
-            let calls: Vec<_> = std::iter::repeat_with(|| match (random.u8(..20), random.u8(..24).to_string()) {
+            let calls: Vec<_> = iter::repeat_with(|| match (random.u8(..20), random.u8(..24).to_string()) {
                 (0, name) => release(&name, Certainty::Unknown),
                 (1..9, name) => answered(&name),
                 (_, name) => acquire(&name),
@@ -257,9 +260,17 @@ mod tests {
     #[test]
     fn what_is_no_list_is_said_to_all() {
         let one = |number| Value::Int(number);
-        assert_eq!(apart(Value::Array(vec![one(1), one(2)]), 2), [one(1), one(2)]);
-        assert_eq!(apart(one(1), 2), [one(1), one(1)]);
+        let many = release("a", Certainty::Answered).many.unwrap();
+        assert_eq!(apart(many, Value::Array(vec![one(1), one(2)]), 2), [one(1), one(2)]);
+        assert_eq!(apart(many, Value::Okay, 2), [Value::Okay, Value::Okay]);
         let short = Value::Array(vec![one(1)]);
-        assert_eq!(apart(short.clone(), 2), [short.clone(), short]);
+        assert_eq!(apart(many, short.clone(), 2), [short.clone(), short]);
+    }
+
+    #[test]
+    fn a_number_is_the_token_of_the_first_claim_and_the_same_for_all_releases() {
+        let [claims, releases] = [acquire("a"), answered("a")].map(|call| call.many.unwrap());
+        assert_eq!(apart(claims, Value::Int(7), 3), [7, 8, 9].map(Value::Int));
+        assert_eq!(apart(releases, Value::Int(1), 2), [1, 1].map(Value::Int));
     }
 }

@@ -25,11 +25,12 @@ pub(crate) struct Many {
     pub(crate) script: Script,
     /// How many of the first keys are shared.
     pub(crate) shared_keys: usize,
-    /// How many keys of each lock the script for one lock gets, and how many of them this script gets.
+    /// How many keys of each lock follow.
     pub(crate) keys: usize,
-    pub(crate) sent: usize,
     /// How many of the first arguments are shared. They are numbers, and the highest one counts.
     pub(crate) shared: usize,
+    /// If the reply is one number, it is that to the first request, and each of the others has this much more than the one before.
+    pub(crate) step: i64,
 }
 
 impl Script {
@@ -118,21 +119,21 @@ macro_rules! with_many {
     }};
 }
 
-/// Asks for a lease. Keys: counter, dwell, lock, tombstone, queue, waiters, numbers. Arguments: floor, how long a dwell lasts if the
-/// counter is missing (ms), `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim does not queue) and note.
+/// Asks for a lease. Keys: counter, dwell, lock, tombstone, queue. Arguments: floor, how long a dwell lasts if the counter is
+/// missing (ms), `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim does not queue) and note.
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel, or `otherkind` and the
 /// limit that is in use, or `dwells` and for how long (ms) no free lock is granted.
 pub(crate) static ACQUIRE: Drawing = drawing!(
     "claim", "clock", "place", "members", "dwell", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
-    many { shared_keys: 2, keys: 5, sent: 3, shared: 2 }:
+    many { shared_keys: 2, keys: 3, shared: 2, step: 1 }:
     "claims", "clock", "place", "members", "dwell", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
     "claims_left"
 );
 
-/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments:
-/// those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
+/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments: those
+/// of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
 /// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
 /// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
@@ -157,14 +158,14 @@ pub(crate) static SHARE: Drawing = drawing!(
 /// Answers like a claim for a lease that others may share; never `queued`.
 pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "replace");
 
-/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock, queue, waiters
-/// and, if a claim may still arrive, tombstone. Arguments: `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and life of
+/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock, queue and, if a claim may
+/// still arrive, tombstone. Arguments: `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and life of
 /// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over.
 ///
 /// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
     "part", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "release";
-    many { shared_keys: 2, keys: 3, sent: 2, shared: 0 }:
+    many { shared_keys: 2, keys: 2, shared: 0, step: 0 }:
     "releases", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 

@@ -98,7 +98,9 @@ impl Socket {
             (Some(many), Ok(Value::ServerError(error))) if NOT_RUN.contains(&error.code()) => {
                 self.ask_one_by_one(many, run, span)
             }
-            (Some(_), Ok(reply)) => joined(run, apart(reply, run.len()).into_iter().map(Ok).collect(), waited.as_ref()),
+            (Some(many), Ok(reply)) => {
+                joined(run, apart(many, reply, run.len()).into_iter().map(Ok).collect(), waited.as_ref())
+            }
             (Some(_), Err(error)) => vec![Err(error); run.len()],
         });
         let mut answers: Vec<_> = places.into_iter().flatten().zip(answers).collect();

@@ -132,7 +132,11 @@ pub(crate) fn refuse(shown: &str, problem: impl Into<String>, remedy: impl Into<
 
 /// The URL without what may be secret.
 pub(crate) fn redacted(url: &Url) -> String {
-    if url.cannot_be_a_base() {
+    let behind = [Some(url.path()), url.query(), url.fragment()];
+    // Behind a host, an @ may be the end of a password.
+    let is_clear =
+        if url.has_host() { !behind.into_iter().flatten().any(|part| part.contains('@')) } else { is_socket(url) };
+    if !is_clear || url.cannot_be_a_base() {
         return hidden(url.as_str());
     }
     let mut shown = url.clone();

@@ -53,19 +53,16 @@ impl Question for &Claim {
         };
         let (mode, tombstone) = (self.terms.mode, keys.tombstone(self.owner));
         let dwell = server_info.failover.key(scope);
-        let [counter, lock, queue, waiters] = [keys.counter(), keys.lock(), keys.queue(), keys.waiters()];
+        let [counter, lock, queue] = [keys.counter(), keys.lock(), keys.queue()];
         Ok(match self.replaces {
             Some(old) => {
-                let keys = [counter, dwell, lock, tombstone, queue, waiters, keys.tombstone(old)];
+                let keys = [counter, dwell, lock, tombstone, queue, keys.waiters(), keys.tombstone(old)];
                 let life = tombstone_life(self.terms);
                 asked(&script::REPLACE, &keys).arg(limit_of(mode)).arg(of_owner(old)).arg(life)
             }
-            None if mode == Mode::Exclusive => {
-                asked(&script::ACQUIRE, &[counter, dwell, lock, tombstone, queue, waiters, keys.numbers()])
-            }
+            None if mode == Mode::Exclusive => asked(&script::ACQUIRE, &[counter, dwell, lock, tombstone, queue]),
             None => {
-                let [numbers, holders, leases, limits] = [keys.numbers(), keys.holders(), keys.leases(), keys.limits()];
-                let all = [counter, dwell, lock, tombstone, queue, waiters, numbers, holders, leases, limits];
+                let all = [counter, dwell, lock, tombstone, queue, keys.holders(), keys.leases(), keys.limits()];
                 let call = asked(&script::SHARE, &all).arg(limit_of(mode));
                 match self.fairness {
                     Fairness::Fair => call,
@@ -183,12 +180,12 @@ impl Question for &ReleaseRequest {
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
         let script = script.counting(server_info.counting);
         let dwell = server_info.failover.key(keys.scope());
-        let [counter, lock, queue, waiters] = [keys.counter(), keys.lock(), keys.queue(), keys.waiters()];
+        let [counter, lock, queue] = [keys.counter(), keys.lock(), keys.queue()];
         let call = match self.certainty {
-            Certainty::Answered => Call::counting(script, keys.scope(), &[counter, dwell, lock, queue, waiters]),
+            Certainty::Answered => Call::counting(script, keys.scope(), &[counter, dwell, lock, queue]),
             Certainty::Unknown => {
                 let tombstone = keys.tombstone(self.owner);
-                Call::counting(script, keys.scope(), &[counter, dwell, lock, queue, waiters, tombstone]).alone()
+                Call::counting(script, keys.scope(), &[counter, dwell, lock, queue, tombstone]).alone()
             }
         };
         // The first attempt may have handed the lock over, at a server whose data is lost.

@@ -120,8 +120,8 @@ impl Wire {
 }
 
 /// The size of most commands, so that space is allocated once.
-const ARGS_ROUGHLY: usize = 16;
-const BYTES_ROUGHLY: usize = 512;
+const ARGS_ROUGHLY: usize = 12;
+const BYTES_ROUGHLY: usize = 384;
 
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
 const SCRIPT_AND_COUNT: usize = 3;

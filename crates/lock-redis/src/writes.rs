@@ -197,8 +197,8 @@ impl Run {
             (run @ Self::Together(..), Value::ServerError(error)) if NOT_RUN.contains(&error.code()) => {
                 return Some(run);
             }
-            (Self::Together(_, requests), reply) => {
-                let answers = apart(reply, requests.len());
+            (Self::Together(many, requests), reply) => {
+                let answers = apart(many, reply, requests.len());
                 requests.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer), waited));
             }
         }

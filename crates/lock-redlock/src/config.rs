@@ -87,8 +87,9 @@ impl RedlockConfig {
         let rest = url.strip_prefix("redlock://").ok_or_else(|| refuse("its scheme is not redlock://", FORM))?;
         let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut table = Table { nodes: nodes_of(hosts)?, ..Table::default() };
+        let naming = if query.contains('@') { Naming::Hidden } else { Naming::Shown };
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-            table.option(&key, &value)?;
+            table.option(&key, &value, naming)?;
         }
         Self::try_from(table)
     }
@@ -114,10 +115,21 @@ impl RedlockConfig {
     }
 }
 
+/// Whether an error names an unknown option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Naming {
+    Shown,
+    /// It may be the rest of a password with an unescaped "?" or "&".
+    Hidden,
+}
+
 /// The nodes' URLs of `USER:PASSWORD@HOST:PORT,HOST:PORT/DB`.
 fn nodes_of(hosts: &str) -> Result<Vec<String>, Invalid> {
     let (user, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
     let (hosts, database) = hosts.split_once('/').unwrap_or((hosts, ""));
+    if user.contains(['@', '#', '/']) {
+        return Err(refuse("user or password contains @, # or /", "write them as %40, %23 and %2F"));
+    }
     if hosts.is_empty() {
         return Ok(Vec::new());
     }
@@ -130,7 +142,7 @@ fn nodes_of(hosts: &str) -> Result<Vec<String>, Invalid> {
 }
 
 impl Table {
-    fn option(&mut self, key: &str, value: &str) -> Result<(), Invalid> {
+    fn option(&mut self, key: &str, value: &str, naming: Naming) -> Result<(), Invalid> {
         let taken = match key {
             "node" => {
                 self.nodes.push(value.to_owned());
@@ -139,15 +151,14 @@ impl Table {
             "max_ttl" => self.max_ttl.replace(value.parse()?).is_some(),
             "prefix" => self.prefix.replace(value.to_owned()).is_some(),
             "op_timeout" => self.op_timeout.replace(parse_duration("op_timeout", value)?).is_some(),
-            // After an unescaped "?" in a password, this is not the name of an option.
-            word if !value.contains('@') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+            word if naming == Naming::Shown && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
                 let problem = format!("its option \"{word}\" is unknown");
                 return Err(refuse(problem, "allowed: node, max_ttl, prefix, op_timeout"));
             }
             _ => {
                 return Err(refuse(
                     "it has an unknown option",
-                    "allowed: node, max_ttl, prefix, op_timeout; write ? as %3F",
+                    "allowed: node, max_ttl, prefix, op_timeout; write ? as %3F, and & as %26",
                 ));
             }
         };
@@ -232,6 +243,11 @@ mod tests {
             ("redlock://:sesame@a,b,c?prefix=leasehold", "reserved"),
             ("redlock://?node=redis://:sesame@a?prefix=x&node=redis://b&node=redis://c", "all nodes share"),
             ("redlock://?node=:sesame@&node=redis://b&node=redis://c", "node URL"),
+            ("redlock://u:12?sesame=1&x@a,b,c", "write ? as %3F, and & as %26"),
+            ("redlock://?node=redis//:sesame@a&node=b&node=c", "its database is not a number"),
+            ("redlock://?node=redis::/1/:sesame@a&node=b&node=c", "it names no host"),
+            ("redlock://:@sesame#@a,b,c", "write them as %40, %23 and %2F"),
+            ("redlock://?node=redis://:@sesame%23@a&node=b&node=c", "fragment"),
             ("redis://:sesame@a", "scheme"),
         ] {
             let refusal = RedlockConfig::from_url(url).unwrap_err().to_string();

@@ -30,9 +30,6 @@
 //!   continues or ends, others get `Unavailable`. A process that dies there releases it at once.
 //! - A disk that hangs makes blocking calls hang, too; async calls fail with `Timeout`.
 
-#[cfg(not(unix))]
-compile_error!("lock-sqlite tells files apart by device and inode, which only unix systems have");
-
 mod batch;
 mod config;
 mod error;

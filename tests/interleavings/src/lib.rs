@@ -49,12 +49,16 @@ mod lock;
 mod locked;
 #[path = "../../../crates/lock-host/src/macros.rs"]
 mod macros;
+#[path = "../../../crates/lock-host/src/unmeasured.rs"]
+mod measured;
 #[path = "../../../crates/lock-host/src/member.rs"]
 mod member;
 #[path = "../../../crates/lock-host/src/named_latch.rs"]
 mod named_latch;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
+#[path = "../../../crates/lock-host/src/occurrence.rs"]
+mod occurrence;
 #[path = "../../../crates/lock-host/src/options.rs"]
 mod options;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
@@ -139,7 +143,8 @@ pub use loss::LossWatch;
 pub use member::{ClientId, Member};
 pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
-pub use observer::{Level, Observer, Occurrence, SharedObserver};
+pub use observer::{Observer, SharedObserver};
+pub use occurrence::{Level, Occurrence};
 pub use options::LockOptions;
 pub use outcome::Outcome;
 pub use own::Own;

@@ -8,8 +8,9 @@ use crate::bounds::wait_for;
 use crate::cluster_node::{Row, ask, contains, id, info, rows, start, works};
 use crate::detour::Detour;
 use crate::permit::Permit;
+use crate::redis_server::free_port;
 use crate::sentinels::PASSWORDS;
-use crate::{RedisOptions, RedisServer, RedisVersion, must};
+use crate::{Certificates, RedisOptions, RedisServer, RedisVersion, must};
 
 /// How many hash slots each cluster has.
 const HASH_SLOTS: u16 = 16_384;
@@ -72,10 +73,23 @@ impl Cluster {
     /// Starts one server with all hash slots, which is a whole cluster to clients, and which keeps its data when it is killed.
     /// Takes about two seconds.
     pub fn of_one() -> Self {
-        let cluster = Self { servers: start(1, RedisOptions::default().append_only()), _permit: None };
+        Self::of_one_with(RedisOptions::default().append_only())
+    }
+
+    /// The same of a server with these options and a password.
+    pub fn of_one_with(options: RedisOptions) -> Self {
+        let cluster = Self { servers: start(1, options), _permit: None };
         cluster.servers[0].command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", &(HASH_SLOTS - 1).to_string()]);
         cluster.wait_until_ready();
         cluster
+    }
+
+    /// The same with certificates. Returns its port for TLS as well.
+    pub fn of_one_with_tls(certificates: &Certificates) -> (Self, u16) {
+        let port = free_port();
+        let arguments = [certificates.arguments(port), vec!["--tls-cluster".to_owned(), "yes".to_owned()]].concat();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        (Self::of_one_with(RedisOptions::default().arguments(&arguments)), port)
     }
 
     /// A cluster of six for tests that leave it as it is. Those that run at the same time share it, so a program that uses

@@ -22,15 +22,15 @@ const PAUSE_PER_LOOK: u32 = 9;
 pub(crate) struct Following {
     looks: Looks,
     state: State,
-    /// How long the last look took.
-    took: Duration,
+    /// How long the last look took; `None` if the store did not answer.
+    took: Option<Duration>,
 }
 
 impl Following {
     /// Looks for the first time. A store that does not answer is an error.
     pub(crate) fn begin(mut looks: Looks) -> Result<Self, Failure> {
         let state = State::of(looks.first()?);
-        Ok(Self { looks, state, took: Duration::ZERO })
+        Ok(Self { looks, state, took: Some(Duration::ZERO) })
     }
 
     /// What there was at the last look, as if it had happened then.
@@ -55,10 +55,10 @@ impl Following {
 
     /// Looks again, and returns what has happened since; nothing while the store is away.
     pub(crate) fn again(&mut self) -> Result<Vec<Change>, Failure> {
+        self.took = None;
         let began = HostClock.now();
-        let look = self.looks.again()?;
-        self.took = HostClock.now().since(began);
-        let Some(next) = look.map(State::of) else { return Ok(Vec::new()) };
+        let Some(next) = self.looks.again()?.map(State::of) else { return Ok(Vec::new()) };
+        self.took = Some(HostClock.now().since(began));
         let mut answers = true;
         let changes = self.state.compare(&next, |vanished| way(&self.looks, vanished, &mut answers));
         self.state = next;
@@ -67,10 +67,7 @@ impl Following {
 
     /// How long to pause before the next look.
     pub(crate) fn pause(&self, every: Duration) -> Duration {
-        match self.away() {
-            Some(_) => every,
-            None => until_next(every, self.state.next_end(), self.took),
-        }
+        self.took.map_or(every, |took| until_next(every, self.state.next_end(), took))
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{Child, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use test_support::bounds::{PATIENCE, status_of};
+use test_support::bounds::{PATIENCE, status_of, within};
 
 use super::leasehold::Leasehold;
 use super::wait_for;
@@ -22,8 +22,7 @@ impl Dashboard {
     pub(crate) fn start(leasehold: &Leasehold, options: &str) -> Self {
         let mut command = leasehold.command(&format!("dashboard --json --every 100ms --listen 127.0.0.1:0 {options}"));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let line = first_line(&mut BufReader::new(child.stdout.take().unwrap()));
         let told: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("the dashboard said {line:?}"));
         let address = told["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/').to_owned();
         Self { child, address }
@@ -37,8 +36,13 @@ impl Dashboard {
     pub(crate) fn answer(&self, request: &str) -> String {
         let mut stream = self.send(request);
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        within("the whole answer", || stream.read_to_string(&mut answer)).unwrap();
         answer
+    }
+
+    /// Sends this, and returns the first line of the answer.
+    pub(crate) fn status(&self, request: &str) -> String {
+        first_line(&mut BufReader::new(self.send(request)))
     }
 
     /// The answer to a request for this path with these further lines in its head.
@@ -50,9 +54,7 @@ impl Dashboard {
     pub(crate) fn events(&self) -> Events {
         let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
         let mut lines = BufReader::new(self.send(&request));
-        let mut status = String::new();
-        lines.read_line(&mut status).unwrap();
-        Events { status: status.trim().to_owned(), lines }
+        Events { status: first_line(&mut lines), lines }
     }
 
     pub(crate) fn interrupt(mut self) -> ExitStatus {
@@ -66,6 +68,12 @@ impl Dashboard {
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }
+}
+
+fn first_line(lines: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    line.trim().to_owned()
 }
 
 impl Drop for Dashboard {

@@ -1,4 +1,4 @@
-//! The code in the README, in the pages about the kinds of locks and about fencing, and in the cookbook is the code here, word for
+//! The code in the README, in the pages about the kinds of locks, fencing and metrics, and in the cookbook is the code here, word for
 //! word. The table of stores is written here.
 #![cfg(feature = "full")]
 
@@ -34,6 +34,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("cookbook.rs"),
         include_str!("elections.rs"),
         include_str!("single_flight.rs"),
+        include_str!("../metrics/endpoint.rs"),
     ];
     let here: String = files.map(bare).concat();
     let pages = [
@@ -52,6 +53,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         (include_str!("../../../../docs/book/src/kinds/election.md"), 3),
         (include_str!("../../../../docs/book/src/kinds/degrading.md"), 2),
         (include_str!("../../../../docs/book/src/kinds/single-flight.md"), 3),
+        (include_str!("../../../../docs/book/src/metrics.md"), 1),
     ];
     for (page, count) in pages {
         let snippets = snippets(page);

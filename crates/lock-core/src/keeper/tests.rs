@@ -27,6 +27,10 @@ fn keeping(leases: u8) -> Keeper {
     keeper
 }
 
+fn error() -> BackendError {
+    BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone")
+}
+
 fn seconds(n: u64) -> Moment {
     START + Duration::from_secs(n)
 }
@@ -94,7 +98,7 @@ fn what_is_due_together_goes_out_together_in_bounded_batches() {
 fn an_error_is_retried_soon_and_told() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
-    let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
+    let error = error();
     let renewals = keeper.answered(seconds(11), batch, Err(error));
     assert!(renewals[0].answer.is_err());
     let due = keeper.next_due().unwrap();
@@ -107,7 +111,7 @@ fn a_short_lease_is_retried_sooner() {
     keeper.keep(lease(1), START, Duration::from_secs(3));
     assert!(!keeper.is_empty());
     let batch = keeper.take_due(seconds(1)).unwrap();
-    keeper.answered(seconds(1), batch, Ok(vec![Renewed::Unsure]));
+    keeper.answered(seconds(1), batch, Ok(vec![Renewed::Unsure(error())]));
     assert!(keeper.next_due().unwrap().since(seconds(1)) <= Duration::from_millis(100), "a thirtieth of the validity");
 }
 
@@ -194,7 +198,7 @@ fn leases_that_allow_less_time_go_out_by_themselves() {
 fn a_validity_of_nothing_is_not_renewed_without_a_pause() {
     let mut keeper = keeping(1);
     let nothing = Renewed::Renewed { valid_for: Duration::ZERO, wanted: false };
-    let error = BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone");
+    let error = error();
     for answer in [Ok(vec![nothing]), Err(error)] {
         let now = seconds(10).max(keeper.next_due().unwrap());
         let batch = keeper.take_due(now).unwrap();

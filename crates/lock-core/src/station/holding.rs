@@ -213,7 +213,7 @@ impl Station {
             }
             Ok(Renewed::NotHeld) => self.on_gone(now, owner, &LossReason::NotHeld),
             Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, &LossReason::Revoked { by }),
-            Ok(Renewed::Unsure) => {}
+            Ok(Renewed::Unsure(error)) => tenure.last_error = Some(error),
             Err(error) => {
                 tenure.last_error = Some(error.clone());
                 if tenure.word_asked_at.is_some() {

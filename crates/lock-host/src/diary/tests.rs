@@ -7,9 +7,11 @@ use lock_core::{
     Patience, Released, Terms, TokenRange, Ttl, Waiting, Width,
 };
 
+use super::waits::LONG;
 use super::*;
 use crate::clock::ManualClock;
-use crate::observer::{Level, Observer};
+use crate::observer::Observer;
+use crate::occurrence::Level;
 use crate::recorder::{Recorder, claim, grant, hold, observed, panic_at_wakes};
 use crate::site::Site;
 use crate::stations::Stations;
@@ -102,9 +104,7 @@ impl Rig {
     fn diary_is_empty(&self) -> bool {
         let inner = self.site.lock();
         let Diary { waits, holds, renewal, late, unreleased, .. } = inner.diary();
-        let Waits { by_turn, long_at, position } = waits;
-        let waits_are_over = by_turn.is_empty() && long_at.is_empty() && position.is_none();
-        waits_are_over && holds.is_empty() && renewal.is_none() && late.is_none() && unreleased.is_empty()
+        waits.are_over() && holds.is_empty() && renewal.is_none() && late.is_none() && unreleased.is_empty()
     }
 
     /// What was told, as sentences.
@@ -234,11 +234,14 @@ fn a_store_that_refuses_is_told_as_a_warning() {
     rig.site.handle(Input::Reply(claim(&rig.site).0, Reply::Acquire(Err(denied))));
     let told: Vec<_> = rig.told.try_iter().collect();
     assert!(
-        matches!(&told[..], [Occurrence::NotAcquired { outcome: Outcome::Failed(_), .. }]),
+        matches!(
+            &told[..],
+            [Occurrence::RequestFailed { .. }, Occurrence::NotAcquired { outcome: Outcome::Failed(_), .. }]
+        ),
         "a denial says nothing about whether the store is available: {told:?}"
     );
     assert_eq!(
-        (told[0].level(), told[0].to_string()),
+        (told[1].level(), told[1].to_string()),
         (Level::Warn, "did not get \"a\" after 0.0ns: test acquire: no".into())
     );
 }
@@ -308,13 +311,120 @@ fn a_release_that_was_not_confirmed_is_told_and_so_is_its_end() {
     assert_eq!(
         rig.sentences()[1..],
         [
+            "a request for \"a\" failed: test release: the connection broke",
             "the store is unavailable: test release: the connection broke",
             "the release of \"a\" (token 7) was not confirmed: test release: the connection broke",
+            "a request for \"a\" failed: test release: the connection broke",
             "the store is available again after 2.0s",
             "released \"a\" (token 7) after 1.0s",
         ]
     );
     assert!(rig.diary_is_empty());
+}
+
+#[test]
+fn a_pending_release_has_its_own_times() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.clock.advance(SECOND);
+    rig.leave(1);
+    rig.release(Err(unreachable()));
+    rig.clock.advance(2 * SECOND);
+    rig.site.handle(Input::Tick);
+    rig.release(Ok(Released::Released));
+    let told: Vec<_> = rig.told.try_iter().collect();
+    let is_pending = |told: &Occurrence| matches!(told, Occurrence::ReleasePending { held: SECOND, .. });
+    assert!(told.iter().any(is_pending), "{told:?}");
+    let Some(Occurrence::Released { held, pending, .. }) = told.last() else { panic!("{told:?}") };
+    assert_eq!((*held, *pending), (SECOND, Some(2 * SECOND)));
+}
+
+#[test]
+fn a_pending_release_that_is_not_repeated_any_more_is_told() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.leave(1);
+    rig.release(Err(unreachable()));
+    for _ in 0..40 {
+        rig.clock.advance(SECOND);
+        rig.site.handle(Input::Tick);
+        if !rig.site.lock().waiters.actions.is_empty() {
+            rig.release(Err(unreachable()));
+        }
+    }
+    let told: Vec<_> = rig.told.try_iter().collect();
+    let given_up: Vec<_> = told.iter().filter(|told| told.name() == "release given up").collect();
+    let [Occurrence::ReleaseGivenUp { pending, .. }] = &given_up[..] else { panic!("{told:?}") };
+    assert!((30 * SECOND..40 * SECOND).contains(pending), "{told:?}");
+    assert_eq!(given_up[0].level(), Level::Info);
+    assert!(rig.diary_is_empty());
+}
+
+#[test]
+fn a_pending_release_that_cannot_succeed_is_given_up_at_once() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.leave(1);
+    let denied = BackendError::new("test", Operation::Release, ErrorKind::Denied, Effect::None, "no");
+    rig.release(Err(denied));
+    assert_eq!(
+        rig.sentences()[1..],
+        [
+            "a request for \"a\" failed: test release: no",
+            "the release of \"a\" (token 7) was not confirmed: test release: no",
+            "gave up the release of \"a\" (token 7) after 0.0ns: its lease has expired, or it will with its ttl",
+        ]
+    );
+    assert!(rig.diary_is_empty());
+}
+
+/// For how much of each wait others had the lock, as far as it is known.
+fn contended(told: &Receiver<Occurrence>) -> Vec<Option<Duration>> {
+    let of = |occurrence| {
+        if let Occurrence::Acquired { contended, .. } | Occurrence::NotAcquired { contended, .. } = occurrence {
+            return Some(contended);
+        }
+        None
+    };
+    told.try_iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_wait_for_the_store_is_not_one_for_others() {
+    let rig = Rig::new(|_| {});
+    rig.join(1, Patience::Forever);
+    rig.clock.advance(SECOND);
+    grant(&rig.site, claim(&rig.site), 7);
+    assert_eq!(contended(&rig.told), [None]);
+}
+
+#[test]
+fn a_wait_for_others_counts_from_when_the_store_tells() {
+    let rig = Rig::new(|_| {});
+    rig.join(1, Patience::Forever);
+    rig.clock.advance(SECOND);
+    rig.queued(3);
+    rig.clock.advance(2 * SECOND);
+    rig.join(2, Patience::Forever);
+    rig.clock.advance(2 * SECOND);
+    rig.leave(2);
+    rig.site.handle(Input::Tick);
+    grant(&rig.site, claim(&rig.site), 7);
+    assert_eq!(contended(&rig.told), [Some(2 * SECOND), Some(4 * SECOND)]);
+}
+
+#[test]
+fn a_wait_for_others_of_the_same_client_counts() {
+    let rig = Rig::new(|_| {});
+    rig.hold(1);
+    rig.clock.advance(SECOND);
+    rig.join(2, Patience::Forever);
+    rig.clock.advance(SECOND);
+    rig.join(3, Patience::Never);
+    rig.leave(1);
+    rig.release(Ok(Released::Released));
+    grant(&rig.site, claim(&rig.site), 8);
+    assert_eq!(contended(&rig.told), [None, Some(Duration::ZERO), Some(SECOND)]);
 }
 
 #[test]
@@ -328,7 +438,7 @@ fn the_store_is_reported_once_for_all_locks() {
         let (id, _) = claim(site);
         site.handle(Input::Reply(id, Reply::Acquire(Err(unreachable()))));
     }
-    assert_eq!(rig.names(), ["store unavailable"]);
+    assert_eq!(rig.names(), ["request failed", "store unavailable", "request failed"]);
     rig.clock.advance(5 * SECOND);
     for site in [&rig.site, &other] {
         site.handle(Input::Tick);

@@ -125,7 +125,7 @@ impl Trace {
                 let Some(lease) = self.pick(index) else { return Ok(()) };
                 let renewed = match self.store.renew(now, std::slice::from_ref(&lease))[0] {
                     Renewed::Renewed { wanted, .. } => Some(wanted),
-                    Renewed::NotHeld | Renewed::Revoked { .. } | Renewed::Unsure => None,
+                    Renewed::NotHeld | Renewed::Revoked { .. } | Renewed::Unsure(_) => None,
                 };
                 prop_assert_eq!(renewed, self.naive.renew(now, &lease));
             }

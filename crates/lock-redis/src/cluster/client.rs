@@ -135,7 +135,10 @@ pub(super) fn renewed(answers: Vec<Result<Renewed, Failure>>) -> Result<Vec<Rene
     {
         return Err(failure.clone().into_error(Operation::Renew));
     }
-    Ok(answers.into_iter().map(|answer| answer.unwrap_or(Renewed::Unsure)).collect())
+    let judged = |answer: Result<_, Failure>| {
+        answer.unwrap_or_else(|failure| Renewed::Unsure(failure.into_error(Operation::Renew)))
+    };
+    Ok(answers.into_iter().map(judged).collect())
 }
 
 /// The answer to a renewal of one lease.
@@ -171,6 +174,15 @@ mod tests {
         fn forget_verified(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    #[test]
+    fn a_renewal_that_fails_at_one_primary_says_why_for_its_lease() {
+        let failure = || Failure::no_answer("redis://h1:1", std::time::Duration::from_secs(1));
+        let answers = renewed(vec![Ok(Renewed::NotHeld), Err(failure())]).unwrap();
+        let [Renewed::NotHeld, Renewed::Unsure(error)] = &answers[..] else { panic!("{answers:?}") };
+        assert!(error.to_string().contains("redis renew: no answer from redis://h1:1"), "{error}");
+        assert!(renewed(vec![Err(failure()), Err(failure())]).is_err(), "no primary answered");
     }
 
     #[test]

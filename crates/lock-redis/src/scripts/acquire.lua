@@ -1,8 +1,8 @@
 
 -- One claim. `drawn` is the counter after its tokens were drawn, if that was done already.
-local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, terms, nothing_there, drawn)
+local function acquire(lock, tombstone, queue, floor, mine, terms, nothing_there, drawn)
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
-  local owner = string.sub(mine, 5, -2)
+  local owner, waiters, numbers = string.sub(mine, 5, -2), beside(queue, 'w'), beside(queue, 'n')
 
   local function grant()
     local low, high = draw(tonumber(width), tonumber(floor), drawn)
@@ -27,7 +27,7 @@ local function acquire(lock, tombstone, queue, waiters, numbers, floor, mine, te
     held = hand_over(lock, queue, waiters, owner)
   end
   if held == '' or is_shared(held) then
-    return acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, 0)
+    return acquire_shared(lock, tombstone, queue, floor, mine, terms, 0)
   end
   if not held then return grant() end
   local seen, left = string.sub(held, 1, 600), redis.call('PTTL', lock)

@@ -1,7 +1,7 @@
 
 -- One claim of any mode for a name that others hold or wait for together, or that it would share with them.
-local function acquire_shared(lock, tombstone, queue, waiters, numbers, floor, mine, terms, limit, drawn, barging)
-  local share, owner = sharing(), string.sub(mine, 5, -2)
+local function acquire_shared(lock, tombstone, queue, floor, mine, terms, limit, drawn, barging)
+  local share, owner, waiters, numbers = sharing(), string.sub(mine, 5, -2), beside(queue, 'w'), beside(queue, 'n')
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   width = tonumber(width)
   local held = redis.pcall('GET', lock)

@@ -1,5 +1,5 @@
 -- Nobody holds, waits or gave up: so most claims end, and nothing more is set up for them.
-local _, _, lock, tombstone, queue, waiters, numbers = unpack(KEYS)
+local _, _, lock, tombstone, queue = unpack(KEYS)
 lasts = ARGV[2]
 local mine, nothing_there, drawn = ARGV[3], redis.call('EXISTS', dwell, lock, tombstone, queue) == 0
 if nothing_there and counting == 'stored' then

@@ -8,12 +8,9 @@ if total > 0 then
   end)
 end
 
--- The keys of waiters and numbers differ from that of the queue only in the last letter.
 local function acquire_busy(i)
-  local queue = KEYS[i + 2 * count + 2]
-  local beside = string.sub(queue, 1, -2)
-  local lock, tombstone, mine, terms = KEYS[i + 2], KEYS[i + count + 2], ARGV[2 * i + 1], ARGV[2 * i + 2]
-  return acquire(lock, tombstone, queue, beside .. 'w', beside .. 'n', ARGV[1], mine, terms)
+  local lock, tombstone, queue = KEYS[i + 2], KEYS[i + count + 2], KEYS[i + 2 * count + 2]
+  return acquire(lock, tombstone, queue, ARGV[1], ARGV[2 * i + 1], ARGV[2 * i + 2])
 end
 
 for i = 1, count do

@@ -7,8 +7,8 @@ local function kept_for(owner)
 end
 
 -- Ends a hold, the time for which a lock is kept, or a place. Gives 1 for the first two, 2 for a place, 0 for none of them.
-local function give_up(lock, queue, waiters, mine, held, was_valid)
-  local owner = string.sub(mine, 5, -2)
+local function give_up(lock, queue, mine, held, was_valid)
+  local owner, waiters = string.sub(mine, 5, -2), beside(queue, 'w')
   local holder = held and string.match(held, '^lh1:(%x+):')
   if holder and (holder == owner or holder == kept_for(owner)) then
     -- It may have kept the lock and asked again.

@@ -1,8 +1,8 @@
 
 -- A release that lets nobody have the lock for a while. Nobody holds it then, so its value names an owner that nobody is.
-local lock, queue, waiters, tombstone = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local lock, queue, tombstone = KEYS[3], KEYS[4], KEYS[5]
 local mine, kept, time, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local owner, held = string.sub(mine, 5, -2), redis.pcall('GET', lock)
+local owner, waiters, held = string.sub(mine, 5, -2), beside(queue, 'w'), redis.pcall('GET', lock)
 if type(held) ~= 'string' then held = false end
 
 local function begins(with) return held and string.sub(held, 1, #with) == with end
@@ -21,7 +21,7 @@ local function keep()
     local lease = share.lease_of(share.visited(lock, queue, held), owner)
     if lease and lease.lives then return redis.error_reply('UNKEPT only an exclusive lease can be kept') end
   end
-  if not begins(mine) and not begins(kept) then return give_up(lock, queue, waiters, mine, held) end
+  if not begins(mine) and not begins(kept) then return give_up(lock, queue, mine, held) end
   -- It may have kept the lock and asked again. A full server takes this, and then what follows.
   leave(queue, waiters, owner)
   if begins(mine) then

@@ -1,6 +1,9 @@
 -- How many dead waiters are passed over together.
 local BATCH = 64
 
+-- Another key of a lock. Most claims and releases do not need it, and each key that is passed takes time.
+local function beside(queue, letter) return string.sub(queue, 1, -2) .. letter end
+
 -- What is set up only for names that several hold or wait for.
 local sharing
 

@@ -1,13 +1,13 @@
--- Releases of different locks. Holds without waiters, the usual case, are ended here.
-local count, over, answers = #ARGV, {}, {}
+-- Releases of different locks. If all are held and nobody waits, the usual case, they are ended here, and one number says so.
+local count, answers = #ARGV, {}
 local held, nobody_waits = redis.call('MGET', unpack(KEYS, 3, count + 2)), redis.call('EXISTS', unpack(KEYS, count + 3)) == 0
-local is_mine = {}
-for i, mine in ipairs(ARGV) do
-  is_mine[i] = held[i] and string.find(held[i], mine, 1, true) == 1
-  if is_mine[i] and (nobody_waits or redis.call('EXISTS', KEYS[i + count + 2]) == 0) then
-    over[#over + 1], answers[i] = KEYS[i + 2], 1
-  end
+
+local function is_mine(i) return held[i] and string.find(held[i], ARGV[i], 1, true) == 1 end
+
+local all_end = nobody_waits
+for i = 1, count do all_end = all_end and is_mine(i) end
+if all_end then
+  redis.call('DEL', unpack(KEYS, 3, count + 2))
+  return 1
 end
-if over[1] then redis.call('DEL', unpack(over)) end
-if #over == count then return answers end
 

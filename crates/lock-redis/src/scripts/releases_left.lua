@@ -1,9 +1,7 @@
 
 for i, mine in ipairs(ARGV) do
-  if not answers[i] then
-    -- The key of the waiters differs from that of the queue only in the last letter.
-    local queue = KEYS[i + count + 2]
-    answers[i] = guarded(give_up, KEYS[i + 2], queue, string.sub(queue, 1, -2) .. 'w', mine, held[i], true)
-  end
+  local lock, queue = KEYS[i + 2], KEYS[i + count + 2]
+  local ends = is_mine(i) and (nobody_waits or redis.call('EXISTS', queue) == 0)
+  answers[i] = ends and redis.call('DEL', lock) or guarded(give_up, lock, queue, mine, held[i], true)
 end
 return answers

@@ -1,6 +1,6 @@
 -- A claim that shares its name. Nobody holds, waits, gave up or set a limit, or only readers hold and this is another one: so most claims
 -- end, and nothing more is set up for them.
-local _, _, lock, tombstone, queue, waiters, numbers, holders, leases, limits = unpack(KEYS)
+local _, _, lock, tombstone, queue, holders, leases, limits = unpack(KEYS)
 local mine, limit = ARGV[3], tonumber(ARGV[5])
 lasts = ARGV[2]
 local owner, drawn = string.sub(mine, 5, -2)

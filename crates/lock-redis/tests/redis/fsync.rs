@@ -1,7 +1,8 @@
 //! Grants and renewals that have to be on disk.
 
 use lock_core::{Certainty, Claim, Effect, ErrorKind, Queueing};
-use test_support::{RedisOptions, RedisServer, RedisVersion};
+use test_support::sentinels::{PASSWORDS, url_of};
+use test_support::{Cluster, RedisOptions, RedisServer, RedisVersion, Sentinel};
 
 use crate::promotions::replicate;
 use crate::replicas::{IN_VAIN, calls};
@@ -59,6 +60,23 @@ fn a_lease_counts_once_it_is_on_disk() {
         assert!(client.acquire(&waiter, SOON).is_ok(), "{facade}: a place need not be on disk");
         server.command::<()>(&["CONFIG", "SET", "appendfsync", "always"]);
         take(&client, &format!("{facade} again"));
+    }
+}
+
+#[test]
+fn a_lease_at_the_primary_of_sentinels_or_of_a_cluster_counts_once_it_is_on_disk() {
+    let on_disk = RedisOptions::default().version(RedisVersion::Valkey).append_only();
+    let primary = RedisServer::start_with(on_disk.clone().require_password(PASSWORDS.0));
+    let sentinel = Sentinel::watching(&primary);
+    let cluster = Cluster::of_one_with(on_disk);
+    let urls = [url_of(&[sentinel.port()]), cluster.url()];
+    for (server, url) in [&primary, &cluster.servers[0]].into_iter().zip(urls) {
+        for (facade, client) in both(&format!("{url}&fsync=wait")) {
+            server.command::<()>(&["CONFIG", "RESETSTAT"]);
+            let (_, held) = take(&client, facade);
+            client.renew(std::slice::from_ref(&held), SOON).unwrap();
+            assert_eq!((calls(server, "waitaof"), calls(server, "wait")), (2, 0), "{facade}: {url}");
+        }
     }
 }
 

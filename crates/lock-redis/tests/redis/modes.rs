@@ -144,15 +144,15 @@ fn batches_of_renewals_mix_modes_and_revive_nothing() {
         let renewed = client.renew(&leases, SOON).unwrap();
         assert!(renewed.iter().all(|renewed| matches!(renewed, Renewed::Renewed { wanted: false, .. })), "{renewed:?}");
         let others = leases.clone().map(|lease| Lease { owner: lock_host::new_owner().unwrap(), ..lease });
-        assert_eq!(client.renew(&others, SOON).unwrap(), [const { Renewed::NotHeld }; 3], "{facade}");
+        assert_eq!(client.renew(&others, SOON).unwrap(), vec![Renewed::NotHeld; 3], "{facade}");
         let later = leases.clone().map(|lease| {
             let tokens = TokenRange::above(lease.tokens.high().get(), Width::ONE).unwrap();
             Lease { tokens, ..lease }
         });
-        assert_eq!(client.renew(&later, SOON).unwrap(), [const { Renewed::NotHeld }; 3], "{facade}");
+        assert_eq!(client.renew(&later, SOON).unwrap(), vec![Renewed::NotHeld; 3], "{facade}");
         thread::sleep(SHORT + SHORT / 4);
         let before = everything(&server);
-        assert_eq!(client.renew(&leases, SOON).unwrap(), [const { Renewed::NotHeld }; 3], "{facade}");
+        assert_eq!(client.renew(&leases, SOON).unwrap(), vec![Renewed::NotHeld; 3], "{facade}");
         assert_eq!(everything(&server), before);
         // A lock that was taken away by hand is lost, although its holders are still written down.
         let claim = asks(&name("r"), Mode::Shared);

@@ -62,18 +62,17 @@ impl Mixed {
     fn acquire(&mut self, party: Party) {
         let key = |part: &str| format!("leasehold:{{job}}:{part}");
         let tombstone = key(&format!("t:{}", party.1.to_wire()));
-        let mut keys = vec!["job".to_owned(), "leasehold:counter".to_owned(), tombstone, key("q"), key("w")];
-        if party.0 == Version::This {
-            keys.push(key("n"));
-            keys.swap(0, 1);
-            keys.insert(1, NO_DWELL.to_owned());
-        }
+        let [lock, counter, dwell] = ["job", "leasehold:counter", NO_DWELL].map(str::to_owned);
+        let keys: &[_] = match party.0 {
+            Version::Older => &[lock, counter, tombstone, key("q"), key("w")],
+            Version::This => &[counter, dwell, lock, tombstone, key("q")],
+        };
         let mine = mine(party);
         let arguments: &[&str] = match party.0 {
             Version::Older => &[&mine, "30000", "1", "0", "4711@here why", "-"],
             Version::This => &["0", "70000", &mine, "30000 1 - 4711@here why"],
         };
-        let said: Value = self.script(party.0.acquire(), &keys, arguments);
+        let said: Value = self.script(party.0.acquire(), keys, arguments);
         let place = self.line.iter().position(|other| *other == party);
         let at = format!("{}: {party:?} among {:?} was answered {said:?}", self.at, self.line);
         if let Value::Int(_) = said {
@@ -97,13 +96,11 @@ impl Mixed {
 
     fn release(&mut self, index: usize) {
         let party = self.line.remove(index);
-        let mut keys =
-            ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"].map(str::to_owned).to_vec();
-        if party.0 == Version::This {
-            keys.swap(0, 1);
-            keys.insert(1, NO_DWELL.to_owned());
-        }
-        let said: usize = self.script(party.0.release(), &keys, &[&mine(party)]);
+        let keys = match party.0 {
+            Version::Older => ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"],
+            Version::This => ["leasehold:counter", NO_DWELL, "job", "leasehold:{job}:q"],
+        };
+        let said: usize = self.script(party.0.release(), &keys.map(str::to_owned), &[&mine(party)]);
         assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);
     }
 

@@ -4,9 +4,9 @@ use std::env;
 use std::process::Command;
 
 use lock_core::BackendError;
-use lock_redis::{RedisConfig, blocking, nonblocking};
+use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::sentinels::{MASTER, PASSWORDS, server_with_tls};
-use test_support::{Certificates, Finish, Sentinel};
+use test_support::{Certificates, Cluster, Finish, Sentinel};
 
 use crate::support::{BOTH, hand_over};
 
@@ -32,8 +32,13 @@ fn client_process() {
     let Ok(url) = env::var(VARIABLE) else { return };
     let config = RedisConfig::from_url(&url).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let tries: [Result<(), BackendError>; 2] =
-        [runtime.block_on(nonblocking::Redis::connect(&config)).map(drop), blocking::Redis::connect(&config).map(drop)];
+    let tries: [Result<(), BackendError>; 2] = if config.is_cluster() {
+        let on_tokio = runtime.block_on(cluster::nonblocking::Cluster::connect(&config));
+        [on_tokio.map(drop), cluster::blocking::Cluster::connect(&config).map(drop)]
+    } else {
+        let on_tokio = runtime.block_on(nonblocking::Redis::connect(&config));
+        [on_tokio.map(drop), blocking::Redis::connect(&config).map(drop)]
+    };
     for ((facade, connect), tried) in BOTH.into_iter().zip(tries) {
         match tried {
             Ok(()) => {
@@ -56,6 +61,16 @@ fn are_refused(told: &str, whose: &str) {
     let refusal =
         format!("Config redis connect: the certificate of {whose} is not accepted; make the system trust the server's");
     assert_eq!(told.matches(&refusal).count(), 2, "{told}");
+}
+
+#[test]
+fn the_servers_of_a_cluster_are_reached_with_tls_and_must_be_trusted() {
+    let (trusted, other) = (Certificates::new(), Certificates::new());
+    let (cluster, port) = Cluster::of_one_with_tls(&trusted);
+    let url = cluster.url().replace("redis+", "rediss+");
+    let url = url.replace(&cluster.servers[0].port().to_string(), &port.to_string());
+    assert_eq!(clients(&trusted, &url), "async: granted\nblocking: granted\n");
+    are_refused(&clients(&other, &url), &format!("rediss://127.0.0.1:{port}"));
 }
 
 #[test]

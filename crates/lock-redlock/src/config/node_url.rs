@@ -31,14 +31,21 @@ impl NodeUrl {
                 "it has an option that all nodes share (\"{option}\"): write it after the last node"
             )));
         }
+        if parsed.fragment().is_some() {
+            return Err(bad("it has a fragment (#...)"));
+        }
         let database = parsed.path().trim_matches('/');
+        if parsed.has_host() && !database.is_empty() && database.parse::<u32>().is_err() {
+            return Err(bad("its database is not a number"));
+        }
         let address = match parsed.host_str() {
             Some(host) => {
                 let (host, port) = (host.to_ascii_lowercase(), parsed.port().unwrap_or(PORT));
                 let database = if database.is_empty() { "0" } else { database };
                 if database == "0" { format!("{host}:{port}") } else { format!("{host}:{port}/{database}") }
             }
-            None => format!("/{database}"),
+            None if parsed.scheme().contains("unix") => format!("/{database}"),
+            None => return Err(bad("it names no host")),
         };
         let is_here = parsed.host().map_or(parsed.scheme().contains("unix"), |host| is_here(&host));
         if let Some(prefix) = prefix {

@@ -120,7 +120,7 @@ impl Renew {
         if count.acknowledged >= self.majority {
             return Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
         }
-        if self.is_lost(count) { Renewed::NotHeld } else { Renewed::Unsure }
+        if self.is_lost(count) { Renewed::NotHeld } else { Renewed::Unsure(self.failure(Operation::Renew)) }
     }
 
     /// The verdict of a renewal, as soon as it is certain.
@@ -136,7 +136,7 @@ impl Renew {
         Some(verdict.map_err(|_| failure()).and_then(|answers| match answers.first() {
             Some(Renewed::Renewed { .. }) => Ok(Fenced::Acknowledged),
             Some(Renewed::NotHeld | Renewed::Revoked { .. }) => Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher)),
-            Some(Renewed::Unsure) | None => Err(failure()),
+            Some(Renewed::Unsure(_)) | None => Err(failure()),
         }))
     }
 }

@@ -43,7 +43,8 @@ fn a_lease_is_lost_only_where_no_majority_can_have_it() {
     lose_at(&rig, &[0, 1], &lease);
     assert!(matches!(client.renew(from_ref(&lease), WITHIN).unwrap()[..], [Renewed::Renewed { .. }]));
     refuse(&rig, &[2], ErrorKind::Unreachable);
-    assert_eq!(client.renew(from_ref(&lease), WITHIN).unwrap(), [Renewed::Unsure], "the third may have it");
+    let renewed = client.renew(from_ref(&lease), WITHIN).unwrap();
+    assert!(matches!(renewed[..], [Renewed::Unsure(_)]), "the third may have it: {renewed:?}");
     assert!(client.fence(&lease, WITHIN).is_err());
     rig.faults[2].heal_everything();
     rig.clock.advance(Duration::from_secs(2));

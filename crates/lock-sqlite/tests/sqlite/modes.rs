@@ -25,8 +25,8 @@ fn readers_hold_together_and_nobody_overtakes_anybody() {
     busy(here.ask(&impatient("a")));
     assert_eq!((position(here.ask(&writer)), position(there.ask(&late))), (1, 2));
     busy(there.ask(&at_once(reader("a"))));
-    let wanted = || Renewed::Renewed { valid_for: secs(30), wanted: true };
-    assert_eq!((here.extend(&first), there.extend(&second)), (wanted(), wanted()));
+    let wanted = Renewed::Renewed { valid_for: secs(30), wanted: true };
+    assert_eq!((here.extend(&first), there.extend(&second)), (wanted.clone(), wanted));
 
     assert_eq!(here.part(&one), Released::Released);
     assert_eq!((position(here.ask(&writer)), here.part(&one)), (1, Released::NotHeld));

@@ -221,7 +221,7 @@ fn owner(who: Who) -> Owner {
 fn without_wanted(answers: Vec<Renewed>) -> Vec<Renewed> {
     let without = |answer| match answer {
         Renewed::Renewed { valid_for, .. } => Renewed::Renewed { valid_for, wanted: false },
-        Renewed::NotHeld | Renewed::Revoked { .. } | Renewed::Unsure => answer,
+        Renewed::NotHeld | Renewed::Revoked { .. } | Renewed::Unsure(_) => answer,
     };
     answers.into_iter().map(without).collect()
 }

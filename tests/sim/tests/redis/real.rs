@@ -97,9 +97,9 @@ impl<'a> Real<'a> {
             Seat::Silent => "-".to_owned(),
             Seat::Told(inbox) => address(inbox),
         };
-        let (lock, queue, waiters) = keys(&claim.name);
-        let (tombstone, numbers) = (tombstone(&claim.name, claim.owner), format!("leasehold:{{{}}}:n", claim.name));
-        let keys = [COUNTER.to_owned(), self.dwell.to_owned(), lock, tombstone, queue, waiters, numbers];
+        let (lock, queue, _) = keys(&claim.name);
+        let tombstone = tombstone(&claim.name, claim.owner);
+        let keys = [COUNTER.to_owned(), self.dwell.to_owned(), lock, tombstone, queue];
         let floor = claim.floor.map_or(0, FencingToken::get);
         let terms = format!("{} {} {inbox} {}", claim.terms.ttl.as_millis(), claim.width.get(), claim.note.to_wire());
         let arguments = [floor.to_string(), LASTS.to_owned(), mine(claim.owner), terms];
@@ -125,8 +125,8 @@ impl<'a> Real<'a> {
     }
 
     fn release(&mut self, request: &ReleaseRequest) -> (Moment, Say) {
-        let (lock, queue, waiters) = keys(&request.name);
-        let mut keys = vec![COUNTER.to_owned(), self.dwell.to_owned(), lock, queue, waiters];
+        let (lock, queue, _) = keys(&request.name);
+        let mut keys = vec![COUNTER.to_owned(), self.dwell.to_owned(), lock, queue];
         let mut arguments = vec![mine(request.owner)];
         arguments.push(if request.evidence == Evidence::ValidHold { "valid" } else { "doubtful" }.to_owned());
         if request.certainty == Certainty::Unknown {

@@ -9,13 +9,13 @@ class NodeView {
     this.node = element("li", "", element("span", "address", node.node), this.state, this.dwell.node, this.note);
   }
 
-  show(node, seen) {
+  show(node, at) {
     const waits = Boolean(node.votes_in_ms);
     const nobody = { abstains: "abstains until a client connects", restarted: "restarted, waits for a client", empty: "empty, waits for a client" };
     setText(this.state, waits ? `${node.state}, votes within` : (nobody[node.state] ?? node.state));
     this.state.dataset.state = node.state;
     this.dwell.node.hidden = !waits;
-    if (waits) this.dwell.endAt(seen + node.votes_in_ms);
+    if (waits) this.dwell.endAt(at + node.votes_in_ms);
     setText(this.note, node.error ?? (node.evicts ? `may drop locks: ${node.evicts}` : ""));
   }
 
@@ -27,7 +27,7 @@ class NodeView {
 let nodes = new Map();
 
 /** Shows the nodes of a quorum, if there are any. */
-function showNodes(quorum, seen) {
+function showNodes(quorum, at) {
   byId("nodes").hidden = byId("voting-figure").hidden = !quorum;
   if (!quorum) return;
   const { voting, majority, spare, can_grant } = quorum;
@@ -35,7 +35,7 @@ function showNodes(quorum, seen) {
   setText(byId("voting"), `${voting} of ${quorum.nodes.length}`);
   setText(byId("verdict"), can_grant ? `Locks can be granted: ${majority} votes are needed, ${fail}.` : `No lock can be granted now: ${majority} votes are needed.`);
   nodes = keyed(nodes, quorum.nodes, (node) => node.node, (node) => new NodeView(node));
-  quorum.nodes.forEach((node) => nodes.get(node.node).show(node, seen));
+  quorum.nodes.forEach((node) => nodes.get(node.node).show(node, at));
   arrange(byId("node-list"), [...nodes.values()].map((view) => view.node));
 }
 

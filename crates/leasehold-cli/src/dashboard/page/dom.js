@@ -21,17 +21,14 @@ function setAttribute(node, name, value) {
   else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/** Brings the children of `parent` into this order, and removes all others. */
+/** Brings the children of `parent` into this order, and removes all others. What stays is not moved, so it keeps the focus. */
 function arrange(parent, wanted) {
+  const kept = new Set(wanted);
+  [...parent.children].filter((child) => !kept.has(child)).forEach((child) => child.remove());
   let next = parent.firstElementChild;
   for (const child of wanted) {
     if (child === next) next = next.nextElementSibling;
     else parent.insertBefore(child, next);
-  }
-  while (next) {
-    const gone = next;
-    next = next.nextElementSibling;
-    gone.remove();
   }
 }
 

@@ -6,12 +6,9 @@ const shownRows = () => [...locks.values()].map((view) => view.node).filter((row
 /** Hides what does not have all words of the filter. */
 function applyFilter() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
-  for (const view of locks.values()) {
-    view.node.hidden = !view.matches(words);
-    if (!view.node.hidden) shown += 1;
-  }
-  setText(byId("count"), words.length ? `${shown} of ${locks.size}` : "");
+  locks.forEach((view) => view.filter(words));
+  const counted = [shownRows().length, locks.size].map((count) => count.toLocaleString());
+  setText(byId("count"), words.length ? counted.join(" of ") : "");
   keepOneTabStop();
 }
 

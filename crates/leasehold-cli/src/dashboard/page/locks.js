@@ -8,7 +8,7 @@ const holderOf = (lease) =>
 
 /** What a lock is used as, and what more there is to say of that. */
 function kindOf(lock) {
-  if (lock.marks) return ["schedule", "slot that has run"];
+  if (lock.marks) return ["schedule", "slot"];
   if (!lock.leasehold) return ["other", ""];
   if (lock.kind === "semaphore") {
     const taken = lock.holders.reduce((sum, lease) => sum + lease.slots.length, 0);
@@ -41,7 +41,7 @@ class LeaseView {
     this.node = element("div", "lease", this.holder, this.token, this.countdown.node);
   }
 
-  show(lease, lock, seen) {
+  show(lease, lock, at) {
     const gone = lease.gone && !lock.marks ? "its process is gone" : "";
     const why = lease.why && lock.leases > 1 ? lease.why : "";
     const text = [holderOf(lease), gone, why].join("\n");
@@ -52,7 +52,7 @@ class LeaseView {
     }
     setText(this.token, lease.token === null ? "" : String(lease.token));
     this.countdown.node.classList.toggle("kept", Boolean(lock.marks));
-    this.countdown.endAt(lease.remaining_ms === null ? Infinity : seen + lease.remaining_ms);
+    this.countdown.endAt(lease.remaining_ms === null ? Infinity : at + lease.remaining_ms);
   }
 }
 
@@ -74,13 +74,27 @@ class LockView {
     this.node = element("div", "row", ...cells);
     this.node.setAttribute("role", "row");
     this.node.tabIndex = -1;
+    this.inView = !("oncontentvisibilityautostatechange" in this.node);
+    this.node.addEventListener("contentvisibilityautostatechange", ({ skipped }) => {
+      this.inView = !skipped;
+      this.follow();
+    });
     this.views = new Map();
     this.all = false;
   }
 
-  show(lock, seen) {
+  /** Whether it can be seen, as far as the browser tells. */
+  get seen() {
+    return this.inView && !this.node.hidden;
+  }
+
+  follow() {
+    this.views.forEach((view) => view.countdown.see(this.seen));
+  }
+
+  show(lock, at) {
     this.lock = lock;
-    this.seen = seen;
+    this.at = at;
     const [kind, detail] = kindOf(lock);
     const [waiters, queue] = [lock.waiters ? `${lock.waiters} waiting` : "–", queueOf(lock)];
     setText(this.why, lock.leases > 1 ? "" : (lock.why ?? ""));
@@ -103,7 +117,8 @@ class LockView {
     const holders = this.lock.holders.toSorted((one, other) => one.token - other.token);
     const shown = this.all ? holders : holders.slice(0, HOLDERS_SHOWN);
     this.views = keyed(this.views, shown, (lease) => lease.token, () => new LeaseView());
-    shown.forEach((lease) => this.views.get(lease.token).show(lease, this.lock, this.seen));
+    shown.forEach((lease) => this.views.get(lease.token).show(lease, this.lock, this.at));
+    this.follow();
     const hidden = leases - shown.length;
     setText(this.more, hidden > 0 ? `and ${hidden} more` : "fewer");
     this.more.disabled = holders.length <= HOLDERS_SHOWN;
@@ -116,20 +131,22 @@ class LockView {
     this.showLeases();
   }
 
-  matches(words) {
-    return words.every((word) => this.words.includes(word));
+  /** Hides it unless it has all these words. */
+  filter(words) {
+    this.node.hidden = !words.every((word) => this.words.includes(word));
+    this.follow();
   }
 
   tick() {
-    if (!this.node.hidden) this.views.forEach((view) => view.countdown.tick());
+    if (this.seen) this.views.forEach((view) => view.countdown.tick());
   }
 }
 
 let locks = new Map();
 
 /** Shows these locks, which were seen at this moment of `Date.now()`. */
-function showLocks(shown, seen) {
+function showLocks(shown, at) {
   locks = keyed(locks, shown, (lock) => lock.name, (lock) => new LockView(lock));
-  shown.forEach((lock) => locks.get(lock.name).show(lock, seen));
+  shown.forEach((lock) => locks.get(lock.name).show(lock, at));
   arrange(byId("rows"), [...locks.values()].map((view) => view.node));
 }

@@ -36,8 +36,8 @@ function show(state) {
   applyFilter();
   if (held > locks.size) setText(byId("count"), `the first ${locks.size.toLocaleString()}; start with a PATTERN to see others`);
   const seen = clock(new Date(now - state.age_ms));
-  showTrouble(trouble && `The store is away, and is looked for again. What is shown was seen at ${seen}. ${trouble}`);
-  showStatus(trouble ? "away" : "live", trouble ? "store away" : `live, ${seen}`);
+  showTrouble(trouble && `The store cannot be read, and is tried again. What is shown was seen at ${seen}. The reason: ${trouble}`);
+  showStatus(trouble ? "away" : "live", trouble ? `as of ${seen}` : `live, ${seen}`);
 }
 
 let stream = null;

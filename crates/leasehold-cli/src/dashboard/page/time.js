@@ -34,17 +34,28 @@ class Countdown {
     bar.setAttribute("aria-hidden", "true");
     this.node = element("span", "left", bar, this.text);
     this.length = 0;
+    this.seen = true;
   }
 
   /** It ends at this moment of `Date.now()`; `Infinity` if never. */
   endAt(end) {
     if (Math.abs(end - this.end) < SAME_END || end === this.end) return;
     this.end = end;
-    const left = end - Date.now();
-    this.length = Math.max(this.length, lengthFor(left));
+    this.length = Math.max(this.length, lengthFor(end - Date.now()));
+    this.restart();
+  }
+
+  /** It moves only while it can be seen: a thousand that move keep a browser busy. */
+  see(seen) {
+    if (seen === this.seen) return;
+    this.seen = seen;
+    this.restart();
+  }
+
+  restart() {
+    const left = this.end - Date.now();
     this.motion?.cancel();
-    this.motion = null;
-    if (end !== Infinity && !calm.matches && left > 0) this.motion = this.shrink(left);
+    this.motion = this.seen && this.end !== Infinity && left > 0 && !calm.matches ? this.shrink(left) : null;
     this.tick();
   }
 
@@ -54,6 +65,7 @@ class Countdown {
   }
 
   tick() {
+    if (!this.seen) return;
     const left = Math.max(0, this.end - Date.now());
     const part = this.end === Infinity ? 1 : left / this.length;
     setText(this.text, this.end === Infinity ? "never ends" : duration(left));

@@ -73,9 +73,9 @@ fn a_store_that_answers_is_waited_for_and_so_are_other_holders() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.feed(Input::Join(failing(2)));
     rig.pass(millis(20_000));
-    let failed = Err(error(ErrorKind::Unreachable, Effect::None));
-    assert_eq!(rig.renewal(rig.now, failed), none(), "the lock is held here, and the store is not asked");
-    assert_eq!(rig.renewal(rig.now, Ok(Renewed::Unsure)), none());
+    let failed = error(ErrorKind::Unreachable, Effect::None);
+    assert_eq!(rig.renewal(rig.now, Err(failed.clone())), none(), "the lock is held here, and the store is not asked");
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::Unsure(failed))), none());
 }
 
 #[test]

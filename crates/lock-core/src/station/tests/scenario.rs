@@ -76,6 +76,15 @@ fn a_renewal_counts_from_its_request_and_never_shortens() {
 }
 
 #[test]
+fn a_lease_of_which_the_store_cannot_tell_is_lost_with_the_reason() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.pass(millis(10_000));
+    let unsure = Renewed::Unsure(error(ErrorKind::Unreachable, Effect::None));
+    assert_eq!(rig.renewal(rig.now, Ok(unsure)), none());
+    assert_eq!(rig.wake()[0], "lose 1: expired, renewal failed");
+}
+
+#[test]
 fn without_a_queue_a_claim_of_unknown_outcome_is_released_and_the_next_one_has_another_owner() {
     let mut policy = told_in_order();
     policy.store.waiting = Waiting::Poll;

@@ -1,0 +1,169 @@
+//! The feature `metrics`: what happens to the locks, counted and timed. `docs/book/src/metrics.md` has the names.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use lock_core::LossReason;
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+
+use crate::observer::{Observer, SharedObserver};
+use crate::occurrence::Occurrence;
+use crate::outcome::Outcome;
+
+const ACQUIRE_SECONDS: &str = "leasehold_acquire_seconds";
+const WAIT_SECONDS: &str = "leasehold_wait_seconds";
+const QUEUE_POSITION: &str = "leasehold_queue_position";
+const LONG_WAITS: &str = "leasehold_long_waits_total";
+const LOCKS_HELD: &str = "leasehold_locks_held";
+const HOLD_SECONDS: &str = "leasehold_hold_seconds";
+const RENEWALS_LATE: &str = "leasehold_renewals_late_total";
+const LOST: &str = "leasehold_lost_total";
+const RELEASES_PENDING: &str = "leasehold_releases_pending";
+const DEGRADED: &str = "leasehold_degraded_total";
+const STORE_ERRORS: &str = "leasehold_store_errors_total";
+const STORE_UNAVAILABLE: &str = "leasehold_store_unavailable";
+
+/// The observer of every client that records the metrics.
+pub(crate) fn observer(backend: &'static str) -> Option<SharedObserver> {
+    describe();
+    let meter = Meter::new(backend);
+    meter.begin();
+    Some(Arc::new(meter))
+}
+
+fn describe() {
+    describe_histogram!(ACQUIRE_SECONDS, Unit::Seconds, "How long calls took that asked for a lock");
+    describe_histogram!(WAIT_SECONDS, Unit::Seconds, "How long calls waited for a lock that others had");
+    describe_histogram!(QUEUE_POSITION, "First position in the store's queue, 1 for the next in line");
+    describe_counter!(LONG_WAITS, "Waits that reached 10 s, 20 s, 40 s and so on");
+    describe_gauge!(LOCKS_HELD, "Locks held now");
+    describe_histogram!(HOLD_SECONDS, Unit::Seconds, "How long locks were held");
+    describe_counter!(RENEWALS_LATE, "Renewals confirmed when less than half of the lease was left");
+    describe_counter!(LOST, "Holds lost before they were released");
+    describe_gauge!(RELEASES_PENDING, "Releases that the store has not confirmed");
+    describe_counter!(DEGRADED, "Locks held within this process only, because the store was away");
+    describe_counter!(STORE_ERRORS, "Requests that the store refused or did not answer, for each lock");
+    describe_gauge!(STORE_UNAVAILABLE, "Clients whose store is unavailable");
+}
+
+/// Records the metrics of one client.
+struct Meter {
+    backend: &'static str,
+    held: Share,
+    pending: Share,
+    unavailable: Share,
+}
+
+impl Meter {
+    fn new(backend: &'static str) -> Self {
+        let share = |gauge| Share { gauge, backend, count: AtomicI32::new(0) };
+        let (held, pending, unavailable) = (share(LOCKS_HELD), share(RELEASES_PENDING), share(STORE_UNAVAILABLE));
+        Self { backend, held, pending, unavailable }
+    }
+
+    /// Counters begin at zero: a rise from nothing to one is not seen as a rise.
+    fn begin(&self) {
+        for counter in [LONG_WAITS, RENEWALS_LATE, DEGRADED] {
+            counter!(counter, "backend" => self.backend).increment(0);
+        }
+        for reason in [LossReason::Expired(None), LossReason::NotHeld, LossReason::MaxHold, LossReason::Closed] {
+            self.lost(&reason, 0);
+        }
+        for share in [&self.held, &self.pending, &self.unavailable] {
+            share.add(0);
+        }
+    }
+
+    fn count(&self, counter: &'static str) {
+        counter!(counter, "backend" => self.backend).increment(1);
+    }
+
+    fn lost(&self, reason: &LossReason, count: u64) {
+        counter!(LOST, "backend" => self.backend, "reason" => reason.name()).increment(count);
+    }
+
+    fn asked(&self, outcome: &'static str, waited: Duration) {
+        histogram!(ACQUIRE_SECONDS, "backend" => self.backend, "outcome" => outcome).record(waited);
+    }
+
+    fn waited(&self, contended: Option<Duration>) {
+        if let Some(contended) = contended {
+            histogram!(WAIT_SECONDS, "backend" => self.backend).record(contended);
+        }
+    }
+
+    fn queued(&self, position: Option<u32>) {
+        if let Some(position) = position {
+            histogram!(QUEUE_POSITION, "backend" => self.backend).record(position);
+        }
+    }
+
+    fn held(&self, end: &'static str, held: Duration) {
+        histogram!(HOLD_SECONDS, "backend" => self.backend, "end" => end).record(held);
+        self.held.add(-1);
+    }
+}
+
+impl Observer for Meter {
+    fn observe(&self, occurrence: &Occurrence) {
+        match occurrence {
+            Occurrence::Acquired { waited, contended, position, .. } => {
+                self.asked("acquired", *waited);
+                self.waited(*contended);
+                self.queued(*position);
+                self.held.add(1);
+            }
+            // It did not wait.
+            Occurrence::NotAcquired { waited, outcome: outcome @ Outcome::Busy { .. }, .. } => {
+                self.asked(outcome.name(), *waited);
+            }
+            Occurrence::NotAcquired { waited, contended, outcome, .. } => {
+                self.asked(outcome.name(), *waited);
+                self.waited(*contended);
+            }
+            Occurrence::WaitingLong { .. } => self.count(LONG_WAITS),
+            Occurrence::RenewedLate { .. } => self.count(RENEWALS_LATE),
+            Occurrence::Lost { held, reason, .. } => {
+                self.held("lost", *held);
+                self.lost(reason, 1);
+            }
+            Occurrence::Released { held, pending: None, .. } => self.held("released", *held),
+            Occurrence::Detached { held, .. } => self.held("detached", *held),
+            Occurrence::ReleasePending { held, .. } => {
+                self.held("released", *held);
+                self.pending.add(1);
+            }
+            Occurrence::Released { pending: Some(_), .. } | Occurrence::ReleaseGivenUp { .. } => self.pending.add(-1),
+            Occurrence::Degraded { .. } => self.count(DEGRADED),
+            Occurrence::RequestFailed { error, .. } => {
+                let (operation, error) = (error.operation().name(), error.kind().name());
+                counter!(STORE_ERRORS, "backend" => self.backend, "operation" => operation, "error" => error)
+                    .increment(1);
+            }
+            Occurrence::StoreUnavailable { .. } => self.unavailable.add(1),
+            Occurrence::StoreAvailable { .. } => self.unavailable.add(-1),
+        }
+    }
+}
+
+/// What one client has added to a gauge. It is taken back when the client ends.
+struct Share {
+    gauge: &'static str,
+    backend: &'static str,
+    count: AtomicI32,
+}
+
+impl Share {
+    fn add(&self, change: i32) {
+        self.count.fetch_add(change, Ordering::Relaxed);
+        gauge!(self.gauge, "backend" => self.backend).increment(change);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let count = *self.count.get_mut();
+        self.add(-count);
+    }
+}
