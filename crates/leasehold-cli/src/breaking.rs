@@ -7,7 +7,6 @@ use lock_core::{FencingToken, Holder, LockName};
 use serde::Serialize;
 
 use crate::args::BreakArgs;
-use crate::broken::Record;
 use crate::durations::whole_seconds_up;
 use crate::exit::{Exit, Failure};
 use crate::host::started;
@@ -15,7 +14,7 @@ use crate::locks::{Locks, is_gone, name_of};
 use crate::look::Lease;
 use crate::report::{json, print, say_question};
 use crate::screen::beside;
-use crate::store::{Store, longest_ttl};
+use crate::store::Store;
 
 /// Ends the lease that has this token, if it still holds the lock.
 pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
@@ -34,12 +33,9 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     if asks && !target.is_confirmed(&args.name, args.token)? {
         return Err(Failure::new(Exit::Unchanged, "nothing was changed"));
     }
-    let longest = store.config().ok().as_ref().and_then(longest_ttl);
-    let record = Record::begin(&locks, &args.name, target.highest(args.token), &args.why, longest);
-    if let Revoked::NotHeld = locks.revoke(&args.name, args.token)? {
+    if let Revoked::NotHeld = locks.revoke(&args.name, args.token, &args.why)? {
         return Err(unchanged(&args.name, args.token, locks.holder(&args.name)?.as_ref()));
     }
-    record.into_iter().for_each(|record| record.keep(target.held.and_then(|held| held.remaining)));
     if args.json {
         print(&json(&target.broken(&args.name, args.token))?)
     } else {
@@ -71,14 +67,6 @@ impl<'a> Target<'a> {
         let held = entry.holders.iter().find(|held| spans(held, token));
         let shows_all = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
         (held.is_some() || !shows_all).then_some(Self { held, waiters: entry.waiters })
-    }
-
-    /// The highest token of the lease, by which it is known.
-    fn highest(&self, token: FencingToken) -> FencingToken {
-        match self.held.map(|held| &held.holder) {
-            Some(Holder::Leasehold { tokens, .. }) => tokens.high(),
-            Some(Holder::Foreign) | None => token,
-        }
     }
 
     /// Who holds the lease.

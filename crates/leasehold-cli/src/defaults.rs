@@ -2,7 +2,6 @@
 
 use std::env::var_os;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -57,7 +56,9 @@ impl Defaults {
     /// Those of the configuration, with the variable, or with line and column of the file.
     pub(crate) fn load() -> Result<Self, Failure> {
         let file = path()?.map(File::read).transpose()?.unwrap_or_default();
-        let url = file.value(file.settings.url.as_ref(), |url| BackendConfig::from_url(url).map(|_| url.to_owned()))?;
+        let read_url =
+            |url: &str| BackendConfig::from_url(url).map(|_| url.to_owned()).map_err(|invalid| invalid.to_string());
+        let url = file.value(file.settings.url.as_ref(), read_url)?;
         Ok(Self {
             url: url.map(|url| (url, file.path.clone())),
             ttl: file.or_variable("LEASEHOLD_TTL", file.settings.ttl.as_ref(), ttl)?,
@@ -79,7 +80,7 @@ impl File {
         match toml::from_str(&text) {
             Ok(settings) => Ok(Self { path, text, settings }),
             // Its own text shows the line, which may hold a password.
-            Err(error) => Err(broken(&path, &text, error.span(), &error.message().trim())),
+            Err(error) => Err(broken(&path, &text, error.span(), &without_password(error.message().trim()))),
         }
     }
 
@@ -90,10 +91,11 @@ impl File {
         setting: Option<&Spanned<String>>,
         parse: impl Fn(&str) -> Result<T, Invalid>,
     ) -> Result<Option<T>, Failure> {
+        let parse = |text: &str| parse(text).map_err(|invalid| without_password(&invalid.to_string()));
         match var_os(variable).filter(|value| !value.is_empty()) {
             Some(value) => {
                 let text = value.to_string_lossy();
-                let failed = |invalid| Failure::new(Exit::Config, format!("{variable}: {invalid}"));
+                let failed = |problem| Failure::new(Exit::Config, format!("{variable}: {problem}"));
                 parse(&text).map(Some).map_err(failed)
             }
             None => self.value(setting, parse),
@@ -103,10 +105,10 @@ impl File {
     fn value<T>(
         &self,
         setting: Option<&Spanned<String>>,
-        parse: impl Fn(&str) -> Result<T, Invalid>,
+        parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, Failure> {
         let read = |setting: &Spanned<String>| {
-            parse(setting.get_ref()).map_err(|invalid| broken(&self.path, &self.text, Some(setting.span()), &invalid))
+            parse(setting.get_ref()).map_err(|problem| broken(&self.path, &self.text, Some(setting.span()), &problem))
         };
         setting.map(read).transpose()
     }
@@ -114,8 +116,14 @@ impl File {
 
 const REMEDY: &str = "fix it, or name another file in LEASEHOLD_CONFIG";
 
+/// The problem, unless it repeats a URL in a place where none belongs: that may contain a password.
+fn without_password(problem: &str) -> String {
+    let problem = if problem.contains("://") { "there is a URL where none belongs" } else { problem };
+    problem.to_owned()
+}
+
 /// What is wrong with a file, and where.
-fn broken(path: &Path, text: &str, span: Option<Range<usize>>, problem: &dyn fmt::Display) -> Failure {
+fn broken(path: &Path, text: &str, span: Option<Range<usize>>, problem: &str) -> Failure {
     let place = span.map_or_else(String::new, |span| {
         let before = text.get(..span.start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
@@ -174,11 +182,14 @@ fn ttl(text: &str) -> Result<Ttl, Invalid> {
 mod tests {
     use super::*;
 
+    /// A variable that is not set.
+    const UNSET: &str = "LEASEHOLD_NOT_SET";
+
     #[test]
     fn a_mistake_is_told_with_its_line_and_column() {
         let text = "# defaults\nurl = \"redis://h\"\nttl = \"soon\"\n";
         let file = File { path: "leasehold.toml".into(), text: text.into(), settings: toml::from_str(text).unwrap() };
-        let said = file.value(file.settings.ttl.as_ref(), ttl).unwrap_err().message;
+        let said = file.or_variable(UNSET, file.settings.ttl.as_ref(), ttl).unwrap_err().message;
         assert!(said.starts_with("leasehold.toml, line 3, column 7: ") && said.contains("soon"), "{said}");
         assert!(toml::from_str::<Settings>("tll = \"3s\"").is_err());
     }
@@ -190,10 +201,10 @@ mod tests {
         assert!(!files.is_empty());
         for text in files {
             let file = File { path: "leasehold.toml".into(), settings: toml::from_str(&text).unwrap(), text };
-            assert!(file.value(file.settings.url.as_ref(), BackendConfig::from_url).is_ok());
-            assert!(file.value(file.settings.ttl.as_ref(), ttl).is_ok());
-            assert!(file.value(file.settings.wait.as_ref(), |text| parse_duration("wait", text)).is_ok());
-            assert!(file.value(file.settings.why.as_ref(), Note::check_why).is_ok());
+            assert!(file.settings.url.as_ref().is_some_and(|url| BackendConfig::from_url(url.get_ref()).is_ok()));
+            assert!(file.or_variable(UNSET, file.settings.ttl.as_ref(), ttl).is_ok());
+            assert!(file.or_variable(UNSET, file.settings.wait.as_ref(), |text| parse_duration("wait", text)).is_ok());
+            assert!(file.or_variable(UNSET, file.settings.why.as_ref(), Note::check_why).is_ok());
         }
     }
 
@@ -201,9 +212,15 @@ mod tests {
     fn a_password_is_not_shown_with_a_mistake() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("leasehold.toml");
-        std::fs::write(&path, "url = \"redis://app:sesame@h\" oops").unwrap();
-        let said = File::read(path).unwrap_err().message;
-        assert!(said.contains("line 1, column ") && !said.contains("sesame"), "{said}");
+        for text in
+            ["url = \"redis://app:sesame@h\" oops", "\"redis://app:sesame@h\" = 1", "ttl = \"redis://app:sesame@h\""]
+        {
+            std::fs::write(&path, text).unwrap();
+            let read = File::read(path.clone());
+            let said = read.and_then(|file| file.or_variable(UNSET, file.settings.ttl.as_ref(), ttl));
+            let said = said.unwrap_err().message;
+            assert!(said.contains("line 1, column ") && !said.contains("sesame"), "{said}");
+        }
     }
 
     #[test]

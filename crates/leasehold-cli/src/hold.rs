@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use leasehold::blocking::{Guard, Mutex, NamedLock};
-use lock_core::{AcquireError, BackendError, Fairness, FencingToken, LossReason, Moment, OnUnavailable};
+use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment, OnUnavailable};
 use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
 use crate::exit::Failure;
@@ -186,11 +186,6 @@ impl Hold {
         self.guard.proof().fencing_token()
     }
 
-    /// The highest token of the lease, by which it is known beside its holder.
-    pub(crate) fn highest_token(&self) -> FencingToken {
-        Proof::hold(self.guard.proof()).lease().tokens.high()
-    }
-
     /// The slot of a semaphore; `None` of any other lock.
     pub(crate) fn slot(&self) -> Option<u32> {
         Proof::hold(self.guard.proof()).lease().slots.get().first().copied()
@@ -212,11 +207,6 @@ impl Hold {
     /// Why the hold was lost, if it was.
     pub(crate) fn lost(&self) -> Option<String> {
         self.guard.proof().check().err().map(|lost| lost.reason.to_string())
-    }
-
-    /// Whether it was lost because the store no longer has the lease.
-    pub(crate) fn has_lost_its_lease(&self) -> bool {
-        self.guard.proof().check().is_err_and(|lost| lost.reason == LossReason::NotHeld)
     }
 
     /// Releases the lock.

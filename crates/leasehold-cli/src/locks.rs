@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
-use leasehold::kit::{Mark, Slot, Taken};
+use leasehold::kit::{Mark, Slot, SlotAfter, Taken};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
-    Mode, Operation,
+    Mode, Note, Operation,
 };
+use lock_host::note;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -120,12 +121,18 @@ impl Locks {
 
     /// Frees a slot that is marked.
     pub(crate) fn free(&self, marked: &Marked) -> Result<(), Failure> {
-        self.revoke(&marked.name, marked.token).map(|_| ())
+        self.revoke(&marked.name, marked.token, SlotAfter::FREED_WHY).map(|_| ())
     }
 
     /// Ends the lease that spans this token, for any owner.
-    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken) -> Result<Revoked, Failure> {
-        Ok(self.inspect()?.revoke(name, token, LOOK_WITHIN)?)
+    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken, why: &str) -> Result<Revoked, Failure> {
+        let by = note(why).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))?;
+        Ok(self.inspect()?.revoke(name, token, &by, LOOK_WITHIN)?)
+    }
+
+    /// Who ended the lease whose highest token this is, if somebody did.
+    pub(crate) fn revoked_by(&self, name: &LockName, highest: FencingToken) -> Result<Option<Note>, Failure> {
+        Ok(self.inspect()?.revoked_by(name, highest, LOOK_WITHIN)?)
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use lock_core::inspect::Entry;
-use lock_core::{FencingToken, Holder, LockName, Moment};
+use lock_core::{FencingToken, LockName, Moment, Note};
 use lock_host::{Clock, HostClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::broken::{broken_by, is_record};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::nodes::Nodes;
@@ -62,10 +61,10 @@ impl Looks {
         Ok(Self { shown, pattern: pattern.to_owned(), away: None, was_away: false })
     }
 
-    /// Who broke the lease with this token, if `leasehold break` did; nobody breaks a lock of a quorum.
-    pub(crate) fn broken_by(&self, name: &LockName, token: FencingToken) -> Result<Option<Holder>, Failure> {
+    /// Who broke the lease whose highest token this is, if somebody did; nobody breaks a lock of a quorum.
+    pub(crate) fn broken_by(&self, name: &LockName, token: FencingToken) -> Result<Option<Note>, Failure> {
         match &self.shown {
-            Shown::Store(locks) => broken_by(locks, name, token),
+            Shown::Store(locks) => locks.revoked_by(name, token),
             Shown::Quorum(_) => Ok(None),
         }
     }
@@ -80,13 +79,12 @@ impl Looks {
         self.was_away
     }
 
-    /// Looks once, without the records of `leasehold break`. A store that does not answer is an error.
+    /// Looks once. A store that does not answer is an error.
     pub(crate) fn first(&mut self) -> Result<Look, Failure> {
         let mut entries = match &mut self.shown {
             Shown::Store(locks) => locks.list(&self.pattern)?,
             Shown::Quorum(nodes) => nodes.list(&self.pattern)?,
         };
-        entries.retain(|entry| !is_record(&entry.name));
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
         Ok(Look { at: HostClock.now(), entries })

@@ -6,7 +6,6 @@
 
 mod args;
 mod breaking;
-mod broken;
 mod dashboard;
 mod defaults;
 mod demo;

@@ -5,6 +5,7 @@
 
 mod support;
 
+use lock_core::LockName;
 use support::leasehold::{Leasehold, code, text};
 use support::session::Session;
 use test_support::{Finish, RedisServer};
@@ -48,7 +49,7 @@ fn only_the_token_of_the_holder_breaks_a_lock_and_the_holder_hears_of_the_operat
         assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
         let [_, said] = break_it(&leasehold, &format!("{url} a --yes --token {token}"), 1);
         assert!(said.contains("a is not held"), "{said}");
-        assert_eq!(leasehold.json(&format!("ls {url}")), serde_json::json!([]), "the record is not listed");
+        assert_eq!(leasehold.json(&format!("ls {url}")), serde_json::json!([]), "nothing is left that is listed");
     }
 }
 
@@ -63,6 +64,19 @@ fn the_holder_hears_of_the_operator_where_ttls_are_short() {
     break_it(&leasehold, &format!("{url} a --yes --why stuck --token {token}"), 0);
     let said = text(&holder.end().stderr);
     assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
+}
+
+#[test]
+fn a_name_of_any_length_is_broken() {
+    let server = RedisServer::start();
+    for url in stores(&server) {
+        let (leasehold, name) = (Leasehold::new(), "n".repeat(LockName::BYTES_MAX));
+        let holder = leasehold.start(&format!("{url} --ttl 3s {name}"), &hold("held"), "held");
+        let token = leasehold.json(&format!("show {url} {name}"))["token"].as_u64().unwrap();
+        break_it(&leasehold, &format!("{url} {name} --yes --why stuck --token {token}"), 0);
+        let said = text(&holder.end().stderr);
+        assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn the_lease_is_revoked() {
     let entry = leasehold.json("show a");
     let token = FencingToken::new(entry["token"].as_u64().unwrap()).unwrap();
     let client = blocking::connect(&leasehold.url()).unwrap();
-    client.inspect().unwrap().revoke(&"a".parse().unwrap(), token, SECOND).unwrap();
+    client.inspect().unwrap().revoke(&"a".parse().unwrap(), token, &lock_host::note("").unwrap(), SECOND).unwrap();
     assert_eq!(code(running.end().status), 76);
     // The next renewal finds it, after a third of the ttl; the deadline would find it after 9 s.
     assert!(began.elapsed() < SECOND * 8);

@@ -122,6 +122,9 @@ fn each_primary_of_a_cluster_is_looked_at() {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((code(output.status), verdicts(&found, "eviction")), (0, vec!["ok"]), "{found}");
     assert_eq!((verdicts(&found, "reach"), verdicts(&found, "rights")), (vec!["ok"], vec!["ok"]), "{found}");
+    let eviction = found["checks"].as_array().unwrap().iter().find(|check| check["check"] == "eviction").unwrap();
+    let address = format!("127.0.0.1:{}", cluster.servers[0].port());
+    assert!(eviction["server"].as_str().is_some_and(|server| server.contains(&address)), "{eviction}");
     let _: String = cluster.servers[0].command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     let output = leasehold.command("doctor").env("LEASEHOLD_URL", cluster.url()).finish();
     assert_eq!(code(output.status), 78, "{}", text(&output.stdout));

@@ -115,7 +115,11 @@ fn a_leader_whose_lease_is_lost_ends_its_command_and_leads_again_later() {
     assert_eq!(leasehold.json("show scheduler")["why"], "web-3");
     let client = blocking::connect(&leasehold.url()).unwrap();
     let token = FencingToken::new(first.number).unwrap();
-    client.inspect().unwrap().revoke(&"scheduler".parse().unwrap(), token, SECOND).unwrap();
+    client
+        .inspect()
+        .unwrap()
+        .revoke(&"scheduler".parse().unwrap(), token, &lock_host::note("").unwrap(), SECOND)
+        .unwrap();
     let second = term(&leasehold, 2);
     assert!(second.number > first.number && !is_alive(first.command), "{first:?}, then {second:?}");
     leader.signal(Signal::TERM);
@@ -206,7 +210,11 @@ fn a_leader_that_was_asked_to_end_does_not_campaign_again() {
     assert!(!leader.has_ended() && is_alive(first.command));
     let client = blocking::connect(&leasehold.url()).unwrap();
     let token = FencingToken::new(first.number).unwrap();
-    client.inspect().unwrap().revoke(&"scheduler".parse().unwrap(), token, SECOND).unwrap();
+    client
+        .inspect()
+        .unwrap()
+        .revoke(&"scheduler".parse().unwrap(), token, &lock_host::note("").unwrap(), SECOND)
+        .unwrap();
     assert_eq!(code(leader.end().status), 76);
     assert_eq!(terms(&leasehold).len(), 1);
 }

@@ -239,6 +239,7 @@ macro_rules! __cases {
                 requests_for_a_lock_take_effect_in_order_as_the_capabilities_say: Nothing;
                 a_holder_is_shown_as_it_is: Inspect;
                 a_revocation_by_another_token_changes_nothing: Inspect;
+                a_holder_learns_who_revoked_its_lease: Inspect;
                 listings_are_complete: Inspect;
                 what_is_over_is_not_shown: Inspect;
             }

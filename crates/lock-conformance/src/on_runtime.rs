@@ -12,7 +12,7 @@ use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit,
-    Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use tokio::runtime::Handle;
 
@@ -79,8 +79,25 @@ impl BlockingInspect for OnRuntime {
         self.runtime.block_on(self.backend.inspect().unwrap().list(query, within))
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.runtime.block_on(self.backend.inspect().unwrap().revoke(name, token, within))
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        let inspect = self.backend.inspect().unwrap();
+        self.runtime.block_on(inspect.revoke(name, token, by, within))
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        let inspect = self.backend.inspect().unwrap();
+        self.runtime.block_on(inspect.revoked_by(name, highest, within))
     }
 }
 

@@ -8,7 +8,7 @@ use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
-    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Queueing, ReleaseRequest,
+    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Note, Queueing, ReleaseRequest,
     Released, Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
@@ -25,6 +25,11 @@ const WITHIN: Duration = Duration::from_secs(3);
 
 pub(crate) fn lock_name(name: &str) -> LockName {
     name.parse().unwrap()
+}
+
+/// Who revokes leases.
+pub(crate) fn operator() -> Note {
+    Note::new("console", 1, "it hangs").unwrap()
 }
 
 /// A claim with a new owner and a long ttl that wants no place.
@@ -226,7 +231,12 @@ impl Verbs {
 
     #[track_caller]
     pub(crate) fn revoke(&self, name: &str, token: FencingToken) -> Revoked {
-        self.view().revoke(&lock_name(name), token, self.within).unwrap()
+        self.view().revoke(&lock_name(name), token, &operator(), self.within).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn revoked_by(&self, lease: &Lease) -> Option<Note> {
+        self.view().revoked_by(&lease.name, lease.tokens.high(), self.within).unwrap()
     }
 
     /// A request about the latch "a".

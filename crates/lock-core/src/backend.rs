@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::inspect::{Entry, Page, Query, Revoked};
+use crate::inspect::{AsyncInspect, BlockingInspect};
 use crate::latch::{Request, Seen};
 use crate::limit::{self, Usage};
 use crate::{
-    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location, LockName,
-    ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location, LockName, ReleaseRequest, Released,
+    Renewed,
 };
 
 /// What the async and the blocking form of a store share.
@@ -185,58 +185,6 @@ pub trait BlockingBackend: Backend {
     fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
         Err(self.capabilities().no_limits())
     }
-}
-
-/// Looks at locks and ends leases, from tokio. `within` is how long a request may take.
-#[async_trait]
-pub trait AsyncInspect: Send + Sync {
-    /// Who holds a lock now; `None` if nobody does.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError>;
-
-    /// Some of the held locks that match.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
-
-    /// Ends the lease that spans `token`, for any owner.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point: the revocation may or may not have taken effect.
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError>;
-}
-
-/// Looks at locks and ends leases, from plain threads. `within` is how long a request may take.
-pub trait BlockingInspect: Send + Sync {
-    /// Who holds a lock now; `None` if nobody does.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError>;
-
-    /// Some of the held locks that match.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
-
-    /// Ends the lease that spans `token`, for any owner.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError>;
 }
 
 /// Counts arrivals at latches, from tokio. See [`latch`](crate::latch).

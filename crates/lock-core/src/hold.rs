@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::{BackendError, FencingToken, Lease, LockName, Moment};
+use crate::{BackendError, FencingToken, Lease, LockName, Moment, Note};
 
 /// Why a hold ended before it was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,13 @@ use crate::{BackendError, FencingToken, Lease, LockName, Moment};
 pub enum LossReason {
     /// Its validity ended before the store confirmed a renewal; with the last error, if there was one.
     Expired(Option<BackendError>),
-    /// The store says that the lease no longer exists, although it should have lasted longer: an operator ended it, as `leasehold
-    /// break` does, or the store lost it.
+    /// An operator ended the lease, as `leasehold break` does.
+    Revoked {
+        /// Who did, as they described themselves.
+        by: Note,
+    },
+    /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or an operator ended
+    /// it and the answer that told so did not say who.
     NotHeld,
     /// It lasted for as long as `max_hold` allows, or `at_most` of a job.
     MaxHold,
@@ -27,6 +32,7 @@ impl LossReason {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Expired(_) => "expired",
+            Self::Revoked { .. } => "revoked",
             Self::NotHeld => "not held",
             Self::MaxHold => "max hold",
             Self::Closed => "closed",
@@ -39,6 +45,7 @@ impl fmt::Display for LossReason {
         match self {
             Self::Expired(None) => f.write_str("its lease ended before a renewal was confirmed"),
             Self::Expired(Some(error)) => write!(f, "its lease ended before a renewal was confirmed ({error})"),
+            Self::Revoked { by } => write!(f, "an operator ended its lease early: {by}"),
             Self::NotHeld => {
                 f.write_str("the store no longer has the lease: an operator ended it early, or the store lost it")
             }

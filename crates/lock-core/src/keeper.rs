@@ -191,7 +191,7 @@ impl Keeper {
                 let (due, valid_for) = (asked_at + self.period(*valid_for), *valid_for);
                 self.schedule(lease, Kept { due, valid_for });
             }
-            Some(Ok(Renewed::NotHeld)) => self.forget(owner),
+            Some(Ok(Renewed::NotHeld | Renewed::Revoked { .. })) => self.forget(owner),
             Some(Ok(Renewed::Unsure(_)) | Err(_)) | None => {
                 let pause = self.dice.jittered(valid_for / RETRY_PART);
                 self.schedule(lease, Kept { due: now + pause.clamp(PAUSE_MIN, RETRY_MAX), valid_for });

@@ -44,15 +44,13 @@ mod time;
 mod token;
 mod verbs;
 
-pub use backend::{
-    AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingInspect, BlockingLatch,
-    BlockingLimit,
-};
+pub use backend::{AsyncBackend, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingLatch, BlockingLimit};
 pub use budget::Budget;
 pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
+pub use inspect::{AsyncInspect, BlockingInspect};
 pub use invalid::Invalid;
 pub use keeper::{BATCH_MAX, Batch, Keeper, Lateness, Renewal};
 pub use lease_id::LeaseId;

@@ -159,13 +159,11 @@ pub enum Answer {
     },
     /// Other owners hold the lock or wait for it, and the store keeps no place for this one.
     Busy {
-        /// How long until the first waiter, or this claim if nobody waits, could be served at the earliest: until enough
-        /// leases have ended, unless they are renewed. `None` if the store cannot tell.
+        /// As in [`Answer::Queued`].
         remaining: Option<Duration>,
         /// Who holds the lock now: of several, the one whose lease ends last.
         holder: Holder,
-        /// The highest token that was drawn for the name before this answer, or for any name if all share a counter;
-        /// `None` if the store does not report it. A grant with a higher token is later than this answer.
+        /// As in [`Answer::Queued`].
         drawn: Option<FencingToken>,
     },
 }
@@ -217,6 +215,11 @@ pub enum Renewed {
     },
     /// The store no longer knows the lease.
     NotHeld,
+    /// Somebody [revoked](crate::AsyncInspect::revoke) the lease, and the store still remembers who.
+    Revoked {
+        /// Who did.
+        by: Note,
+    },
     /// The store cannot tell now, and why. This is like an error, but for this lease only, which is then asked for again.
     Unsure(BackendError),
 }
@@ -281,10 +284,7 @@ impl Released {
     /// the hold.
     #[must_use]
     pub fn repeated(self) -> Self {
-        match self {
-            Self::Released | Self::NotHeld => Self::Released,
-            Self::Left => Self::Left,
-        }
+        if self == Self::Left { Self::Left } else { Self::Released }
     }
 }
 

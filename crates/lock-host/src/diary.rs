@@ -115,7 +115,7 @@ impl Diary {
             }
             Input::Renewal { owner, asked_at, answer } => match answer {
                 Ok(Renewed::Unsure(error)) | Err(error) => self.news.store_said(self.now, Some(error)),
-                Ok(Renewed::NotHeld) => self.news.store_said(self.now, None),
+                Ok(Renewed::NotHeld | Renewed::Revoked { .. }) => self.news.store_said(self.now, None),
                 Ok(Renewed::Renewed { valid_for, .. }) => {
                     self.news.store_said(self.now, None);
                     self.renewed(*owner, *asked_at, *valid_for);

@@ -71,8 +71,15 @@ macro_rules! guards {
             $(#[$verify])*
             pub $($async)? fn verify(&self) -> Result<(), $crate::VerifyError> {
                 let inquiry = self.0.inquire()?;
-                let answer = inquiry.driver().backend.fence(inquiry.lease(), inquiry.within())$($await)*?;
-                Ok(inquiry.fenced(&answer)?)
+                let (backend, lease, within) = (&inquiry.driver().backend, inquiry.lease(), inquiry.within());
+                if let ::lock_core::Fenced::Acknowledged = backend.fence(lease, within)$($await)*? {
+                    return Ok(self.check()?);
+                }
+                let by = match backend.inspect() {
+                    Some(inspect) => inspect.revoked_by(&lease.name, lease.tokens.high(), within)$($await)*.ok().flatten(),
+                    None => None,
+                };
+                Ok(inquiry.gone(by)?)
             }
 
             /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have

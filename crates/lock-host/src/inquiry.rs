@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{Fenced, Lease, Lost, Moment, Renewed};
+use lock_core::{Lease, Lost, Moment, Note, Renewed};
 
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
@@ -45,15 +45,12 @@ impl<'a, D: Driver> Inquiry<'a, D> {
         self.site.ports().policy.within(self.lease().terms.ttl)
     }
 
-    /// Gives the answer to a fence to the station.
+    /// The store has the lease no more: the station loses it, to whom revoked it if that is known.
     ///
     /// # Errors
-    /// `Lost` if the hold has ended.
-    pub fn fenced(self, answer: &Fenced) -> Result<(), Lost> {
-        match answer {
-            Fenced::Acknowledged => {}
-            Fenced::NotHeld | Fenced::Higher(_) => self.tell(Renewed::NotHeld),
-        }
+    /// `Lost`, as the hold has ended.
+    pub fn gone(self, revoked_by: Option<Note>) -> Result<(), Lost> {
+        self.tell(revoked_by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by }));
         self.proof.check()
     }
 

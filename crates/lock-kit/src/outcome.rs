@@ -55,6 +55,9 @@ pub enum SlotAfter {
 }
 
 impl SlotAfter {
+    /// Why the lease of a slot that was marked ends early, for those who watch.
+    pub const FREED_WHY: &str = "its run failed";
+
     /// This, if the store has confirmed it.
     #[cfg(any(feature = "async", feature = "blocking"))]
     pub(crate) fn confirmed<T, E>(self, answer: &Result<T, E>) -> Self {

@@ -8,7 +8,7 @@ use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
+    EventSink, Fenced, FencingToken, Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -108,8 +108,23 @@ impl BlockingInspect for Memory {
         Ok(self.0.ask(|store, now, _| store.list(now, query)))
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
-        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        _within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token, by)))
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        _within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.revoked_by(now, name, highest)))
     }
 }
 

@@ -46,6 +46,7 @@ pub mod node;
 pub mod nonblocking;
 mod queue;
 mod refusal;
+mod revocations;
 pub mod store;
 mod tokens;
 mod visit;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::limit::Record;
-use lock_core::{Limit, LockName, Mode, Moment, Owner, Ttl};
+use lock_core::{FencingToken, Limit, LockName, Mode, Moment, Owner, Ttl};
 
-use crate::holds::Holds;
+use crate::holds::{Hold, Holds};
 use crate::queue::Queue;
 
 /// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
@@ -40,6 +40,13 @@ impl Lock {
 
     pub(crate) fn was_given_up(&self, owner: Owner) -> bool {
         self.tombstones.contains_key(&owner)
+    }
+
+    /// Ends the hold that spans the token.
+    pub(crate) fn end(&mut self, now: Moment, token: FencingToken) -> Option<Hold> {
+        let spans = |hold: &&Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
+        let owner = self.holds.living(now).find(spans).map(|hold| hold.owner)?;
+        self.holds.remove(owner)
     }
 
     /// The owners that hold, and those that wait.

@@ -9,7 +9,7 @@ use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
+    Fenced, FencingToken, Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -111,8 +111,23 @@ impl AsyncInspect for Memory {
         Ok(self.0.ask(|store, now, _| store.list(now, query)))
     }
 
-    async fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
-        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token)))
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        _within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.revoke(now, name, token, by)))
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        _within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        Ok(self.0.ask(|store, now, _| store.revoked_by(now, name, highest)))
     }
 }
 

@@ -10,8 +10,8 @@ use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, Owner, ReleaseRequest,
-    Released, Renewed,
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, Note, Owner,
+    ReleaseRequest, Released, Renewed,
 };
 
 use crate::hand_over::News;
@@ -19,6 +19,7 @@ pub use crate::hand_over::{ClientId, HandOver, Hint};
 pub use crate::holds::Hold;
 use crate::latches::Latches;
 use crate::lock::Lock;
+use crate::revocations::Revocations;
 use crate::tokens::LastToken;
 use crate::visit::Visit;
 
@@ -30,6 +31,7 @@ pub struct Store {
     last_token: LastToken,
     locks: BTreeMap<LockName, Lock>,
     latches: Latches,
+    revocations: Revocations,
     news: News,
 }
 
@@ -99,9 +101,12 @@ impl Store {
     }
 
     fn renew_one(&mut self, now: Moment, lease: &Lease) -> Renewed {
-        let Some(lock) = self.locks.get_mut(&lease.name) else { return Renewed::NotHeld };
-        let Some(_) = lock.holds.get(lease.owner).filter(|hold| hold.lives_at(now) && hold.is(lease)) else {
-            return Renewed::NotHeld;
+        let lock = self.locks.get_mut(&lease.name);
+        let held =
+            |lock: &&mut Lock| lock.holds.get(lease.owner).is_some_and(|hold| hold.lives_at(now) && hold.is(lease));
+        let Some(lock) = lock.filter(held) else {
+            let by = self.revoked_by(now, &lease.name, lease.tokens.high());
+            return by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by });
         };
         let valid_for = lease.terms.ttl.get();
         lock.holds.extend(lease.owner, now + valid_for);
@@ -160,11 +165,18 @@ impl Store {
         Page { entries, next }
     }
 
-    /// Ends the lease that spans `token`, for any owner, and passes on what it held.
-    pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken) -> Revoked {
-        let revoked = self.visit(now, name, |visit| visit.revoke(token));
+    /// Ends the lease that spans `token`, for any owner, passes on what it held, and remembers who ended it.
+    pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken, by: &Note) -> Revoked {
+        let ended = self.visit(now, name, |visit| visit.lock.end(now, token));
         self.forget_if_empty(name);
-        revoked
+        let Some(ended) = ended else { return Revoked::NotHeld };
+        self.revocations.remember(now, name, &ended, by);
+        Revoked::Revoked
+    }
+
+    /// Who revoked the lease whose highest token this is, if that is remembered.
+    pub fn revoked_by(&self, now: Moment, name: &LockName, highest: FencingToken) -> Option<Note> {
+        self.revocations.by(now, name, highest)
     }
 
     /// Sets the limit of a semaphore and hands over what is free under it, or looks at the semaphore.

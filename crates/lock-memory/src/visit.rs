@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::inspect::Revoked;
 use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Event, Fairness, FencingToken, Holder, Lease, Limit, LockName, Mode,
-    Moment, NameKind, Operation, Owner, Queueing, ReleaseRequest, Released, Slots, TokenRange,
+    Answer, BackendError, Certainty, Claim, Event, Fairness, Holder, Lease, Limit, LockName, Mode, Moment, NameKind,
+    Operation, Owner, Queueing, ReleaseRequest, Released, Slots, TokenRange,
 };
 
 use crate::BACKEND;
@@ -212,16 +211,6 @@ impl Visit<'_> {
         self.lock.holds.keep(self.now, holder, owner, keep);
         // It asks how long the lock is kept, and asks again then.
         self.tell_next();
-    }
-
-    /// Ends the lease that spans the token.
-    pub(crate) fn revoke(&mut self, token: FencingToken) -> Revoked {
-        let spans = |hold: &&Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
-        let owner = self.lock.holds.living(self.now).find(spans).map(|hold| hold.owner);
-        match owner.and_then(|owner| self.lock.holds.remove(owner)) {
-            Some(_) => Revoked::Revoked,
-            None => Revoked::NotHeld,
-        }
     }
 
     /// Hands over what is free, and leaves word of everything that was.

@@ -20,9 +20,10 @@ use crate::failover::Failover;
 use crate::failure::Failure;
 use crate::greeting::{Role, meet};
 use crate::keys::Scope;
-use crate::look::{Look, Revocation, Scan, WhoHolds, entries};
+use crate::look::{Look, Scan, WhoHolds, entries};
 use crate::renewal::Renewal;
 use crate::replicas::without_wait;
+use crate::revocation::{Revocation, RevokedBy};
 use crate::server_info::ServerInfo;
 use crate::value::{Stored, of_owner, of_tokens};
 use crate::wire::{Line, Question, Wire};
@@ -60,7 +61,9 @@ pub fn reply(reply: &Value) -> Result<String, Invalid> {
     }
     said.ask(WhoHolds(&name), reply);
     said.ask(Scan { query: &Query::all(), cursor: None }, reply);
-    said.ask(Revocation(&name, FencingToken::new(7)?), reply);
+    let (token, by) = (FencingToken::new(7)?, &Note::from_wire("1@h"));
+    said.ask(Revocation { name: &name, token, by }, reply);
+    said.ask(RevokedBy(&name, token), reply);
     said.ask(LongestTtl(Scope::Database), reply);
     said.ask(EndDwell { scope: Scope::Database, mark: "m", incarnation: "i" }, reply);
     said.ask(&limit::Request { name: name.clone(), known: Limit::new(8)?, act: limit::Act::Look }, reply);

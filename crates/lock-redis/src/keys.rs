@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lock_core::{LockName, Owner, Prefix};
+use lock_core::{FencingToken, LockName, Owner, Prefix};
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::hash_slot::HashSlot;
@@ -54,6 +54,8 @@ pub(crate) enum Key<'a> {
     Limits(Keys<'a>),
     /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
+    /// Who revoked the lease with this highest token.
+    Revocation(Keys<'a>, FencingToken),
     /// A part of the latch of this name.
     Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
@@ -133,6 +135,10 @@ impl<'a> Keys<'a> {
         Key::Tombstone(self, owner)
     }
 
+    pub(crate) fn revocation(self, highest: FencingToken) -> Key<'a> {
+        Key::Revocation(self, highest)
+    }
+
     /// Writes one of our own keys for this lock. `write!` takes several times as long, and each request needs a few.
     fn beside(self, f: &mut fmt::Formatter<'_>, what: &[&str]) -> fmt::Result {
         f.write_str("leasehold:{")?;
@@ -188,6 +194,7 @@ impl fmt::Display for Key<'_> {
             Self::Leases(keys) => keys.beside(f, &["s"]),
             Self::Limits(keys) => keys.beside(f, &["l"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
+            Self::Revocation(keys, highest) => keys.beside(f, &["r:", &highest.to_string()]),
             Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str("leasehold:node"),
             Self::Inboxes(keys) => keys.beside(f, &["i"]),
@@ -292,7 +299,9 @@ mod tests {
                 let prefix: Prefix = prefix.parse().unwrap();
                 let keys = Keys::of(Layout::Cluster, &prefix, &name);
                 let slot = HashSlot::of(prefix.key(name.as_str()).as_bytes());
-                let beside = [keys.queue(), keys.tombstone(Owner::from_random([1; 16])), Key::Latch(keys, ":w")];
+                let highest = FencingToken::new(7).unwrap();
+                let tombstone = keys.tombstone(Owner::from_random([1; 16]));
+                let beside = [keys.queue(), tombstone, keys.revocation(highest), Key::Latch(keys, ":w")];
                 let beside = beside.map(|key| key.to_string());
                 for key in beside.iter().chain(&shared(keys.scope())) {
                     assert_eq!(HashSlot::of(key.as_bytes()), slot, "{key} beside {name}");

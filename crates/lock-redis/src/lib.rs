@@ -66,6 +66,7 @@ mod probe;
 mod query;
 mod renewal;
 mod replicas;
+mod revocation;
 mod runs;
 mod script;
 mod seen;

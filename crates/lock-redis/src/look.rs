@@ -1,7 +1,7 @@
-//! Questions for operators: who holds what, and the end of a lease. No I/O.
+//! Questions for operators: who holds what. No I/O.
 
-use lock_core::inspect::{Cursor, Entry, Query, Revoked, glob_matches};
-use lock_core::{FencingToken, LockName, Operation};
+use lock_core::inspect::{Cursor, Entry, Query, glob_matches};
+use lock_core::{LockName, Operation};
 use redis::{ToRedisArgs, Value};
 
 use crate::failure::Failure;
@@ -145,30 +145,5 @@ fn entry(name: LockName, lock: SeenLock) -> Entry {
             None => entry,
         },
         None => entry,
-    }
-}
-
-/// Ends the lease that spans a token.
-pub(crate) struct Revocation<'a>(pub(crate) &'a LockName, pub(crate) FencingToken);
-
-impl Question for Revocation<'_> {
-    type Answer = Revoked;
-
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
-
-    fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
-        let keys = wire.keys(self.0);
-        let scope = keys.scope();
-        let keys = [keys.counter(), server_info.failover.key(scope), keys.lock(), keys.queue(), keys.waiters()];
-        Ok(Call::counting(script::REVOKE.counting(server_info.counting), scope, &keys).arg(self.1.get()))
-    }
-
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Revoked, Failure> {
-        match read::<i64>(reply)? {
-            0 => Ok(Revoked::NotHeld),
-            _ => Ok(Revoked::Revoked),
-        }
     }
 }

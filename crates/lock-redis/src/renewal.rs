@@ -5,6 +5,7 @@ use redis::Value;
 
 use crate::failure::Failure;
 use crate::keys::Keys;
+use crate::revocation::note_of;
 use crate::script;
 use crate::value::{of_lease, of_shared_lease};
 use crate::wire::{Call, Line, Question, Retry, read};
@@ -38,22 +39,26 @@ impl Question for Renewal<'_> {
             if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
         };
         let call = Call::script(script, &of_locks);
-        Ok(self.0.iter().fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis())))
+        let revocation = |lease: &Lease| wire.keys(&lease.name).revocation(lease.tokens.high()).to_string();
+        Ok(self
+            .0
+            .iter()
+            .fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis()).arg(revocation(lease))))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {
         let renewed = |lease: &Lease, wanted| Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted };
         if !self.are_exclusive() {
-            let words: Vec<u8> = read(reply)?;
-            let answer = |(word, lease)| if word == 0 { Renewed::NotHeld } else { renewed(lease, word == 2) };
+            let words: Vec<(u8, Option<Vec<u8>>)> = read(reply)?;
+            let answer = |((word, by), lease)| if word == 0 { gone(by) } else { renewed(lease, word == 2) };
             let answers: Vec<_> = words.into_iter().zip(self.0).map(answer).collect();
             return Some(answers).filter(|all| all.len() == self.0.len()).ok_or_else(Failure::strange_answer);
         }
-        let lost: Vec<usize> = read(reply)?;
+        let lost: Vec<(usize, Option<Vec<u8>>)> = read(reply)?;
         let mut answers: Vec<_> = self.0.iter().map(|lease| renewed(lease, false)).collect();
-        for number in lost {
+        for (number, by) in lost {
             *number.checked_sub(1).and_then(|index| answers.get_mut(index)).ok_or_else(Failure::strange_answer)? =
-                Renewed::NotHeld;
+                gone(by);
         }
         Ok(answers)
     }
@@ -61,4 +66,9 @@ impl Question for Renewal<'_> {
     fn retry(&self) -> Retry {
         Retry::Once
     }
+}
+
+/// The answer for a lease that is lost.
+fn gone(revoked_by: Option<Vec<u8>>) -> Renewed {
+    revoked_by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by: note_of(&by) })
 }

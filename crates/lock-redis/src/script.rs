@@ -1,8 +1,8 @@
 //! What Redis runs: one script for each verb, atomic by nature. The texts are in `scripts/`, the contract in
 //! `docs/wire.md`.
 //!
-//! Rules of all scripts: every key is declared, except that some are derived where most requests do not need them, or where many locks
-//! are served: those of a lock from its queue or waiters, and those that locks share from the counter, so that they are in the same hash
+//! Rules of all scripts: every key is declared, except that some are derived or passed as arguments where most requests do not need them, or
+//! where many locks are served: those of a lock from its queue or waiters, and those that locks share from the counter, so that they are in the same hash
 //! slot of a cluster; the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
@@ -180,17 +180,18 @@ pub(crate) static KEEP: Drawing = drawing!("clock", "place", "members", "dwell",
 /// Answers `usage`, the limit in force and how many permits are held, or `otherkind` and the limit that is in use.
 pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "limit");
 
-/// Ends the lease that spans a token. Keys: counter, dwell, lock, queue, waiters. Arguments: token. Answers 1 or 0.
+/// Ends the lease that spans a token. Keys: counter, dwell, lock, queue, waiters. Arguments: token, who does it, and how long to remember
+/// that at least (ms). Answers 1 or 0.
 pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "revoke");
 
-/// Renews leases. Keys: locks. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms).
-/// Answers the numbers of those that are lost, from 1.
-pub(crate) static RENEW: Script = Script::new(text!("renew"));
+/// Renews leases. Keys: locks. Arguments, three for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms), and the key of its revocation.
+/// Answers for each lease that is lost its number, from 1, and who revoked it, or nothing.
+pub(crate) static RENEW: Script = Script::new(text!("revoked_by", "renew"));
 
-/// Renews leases, some of which may share their locks. Keys: locks, then what their waiters ask for. Arguments, two for each: `lh1:OWNER:LOW:HIGH:`, or
-/// `lh2:OWNER:LOW:HIGH:` for one that may share; ttl (ms). Answers for each: 0 if it is lost, 1 if not, 2 if others are known to
-/// wait.
-pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "living", "renew_any"));
+/// Renews leases, some of which may share their locks. Keys: locks, then what their waiters ask for. Arguments, three for each:
+/// `lh1:OWNER:LOW:HIGH:`, or `lh2:OWNER:LOW:HIGH:` for one that may share; ttl (ms); the key of its revocation. Answers two
+/// values for each: 0 if it is lost, 1 if not, 2 if others are known to wait; and who revoked it, if it is lost and somebody did.
+pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "living", "revoked_by", "renew_any"));
 
 /// Checks a lease that may share its lock. Keys: lock, waiters. Arguments: owner, `LOW:HIGH:`. Answers 1 or 0, or the value of a lock
 /// that is held exclusively.

@@ -8,14 +8,14 @@ use lock_core::latch::{Act, Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, Location, LockName, ReleaseRequest, Released, Renewed,
+    EventSink, Fenced, FencingToken, Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
 use crate::line::Line;
 use crate::settings::{CAPABILITIES, Settings};
 use crate::store::Store;
-use crate::verb::{Count, Glance, NewLimit, Revocation, Verb};
+use crate::verb::{Count, Glance, NewLimit, Revocation, RevokedBy, Verb};
 use crate::watcher::Watcher;
 use crate::{SqliteConfig, Timing};
 
@@ -119,8 +119,23 @@ impl BlockingInspect for Sqlite {
         self.ask(query.clone(), within)
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.ask(Revocation(name.clone(), token), within)
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.ask(Revocation(name.clone(), token, by.clone()), within)
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.ask(RevokedBy(name.clone(), highest), within)
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::slice;
 
-use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
-use lock_core::{FencingToken, LockName, Mode, Operation};
-use rusqlite::named_params;
+use lock_core::inspect::{Cursor, Entry, Page, Query, glob_matches};
+use lock_core::{LockName, Mode};
 
 use crate::error::Fault;
 use crate::transaction::Transaction;
-use crate::wire::{self, Held, Place, nanos};
+use crate::wire::{self, Held, Place};
 
 impl Transaction<'_> {
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
@@ -51,28 +50,6 @@ impl Transaction<'_> {
         }
         let next = if seen == wire::SCAN_MAX { last.map(Cursor) } else { None };
         Ok(Page { entries, next })
-    }
-
-    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken) -> Result<Revoked, Fault> {
-        let key = self.key(name);
-        let Some(held) = self.held(&key)? else { return Ok(Revoked::NotHeld) };
-        let ended = if held.mode == Mode::Exclusive {
-            (held.last.tokens.low()..=held.last.tokens.high()).contains(&token)
-        } else {
-            self.end_hold_with(&key, token)?
-        };
-        if !ended {
-            return Ok(Revoked::NotHeld);
-        }
-        self.pass_on(&key, Some(held.mode), Operation::Inspect)?;
-        Ok(Revoked::Revoked)
-    }
-
-    fn end_hold_with(&self, key: &str, token: FencingToken) -> Result<bool, Fault> {
-        let holding = named_params! {
-            ":name": key, ":token": i64::from(token), ":boot": self.boot(), ":now": nanos(self.now),
-        };
-        Ok(self.run(wire::REVOKE_HOLD, holding)? > 0)
     }
 
     /// How the lock is held now, and who is the next in line.

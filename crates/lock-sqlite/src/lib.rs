@@ -46,6 +46,7 @@ mod namespace;
 mod network;
 mod queue;
 mod replacing;
+mod revoking;
 mod schema;
 mod session;
 mod settings;

@@ -9,12 +9,12 @@ use lock_core::latch::{Act, Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
+    Fenced, FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
 use crate::settings::{CAPABILITIES, Settings};
-use crate::verb::{Count, Glance, NewLimit, Revocation};
+use crate::verb::{Count, Glance, NewLimit, Revocation, RevokedBy};
 use crate::worker::{Worker, no_thread};
 use crate::{SqliteConfig, Timing};
 
@@ -107,8 +107,23 @@ impl AsyncInspect for Sqlite {
         self.0.ask(query.clone(), within).await
     }
 
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.0.ask(Revocation(name.clone(), token), within).await
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.0.ask(Revocation(name.clone(), token, by.clone()), within).await
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.0.ask(RevokedBy(name.clone(), highest), within).await
     }
 }
 

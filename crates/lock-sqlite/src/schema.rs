@@ -63,8 +63,16 @@ CREATE TABLE limits(
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// Who revoked leases: see `revoking`. They came last. A holder that does not know them learns that its lease is gone, and not from whom.
+const REVOCATIONS: &str = "
+CREATE TABLE revocations(
+    name TEXT NOT NULL, token INTEGER NOT NULL, note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL,
+    PRIMARY KEY(name, token)
+) STRICT, WITHOUT ROWID;
+";
+
 /// What was added over time, by a table of each.
-const ADDED: [(&str, &str); 2] = [("holds", ADDITIONS), ("limits", LIMITS)];
+const ADDED: [(&str, &str); 3] = [("holds", ADDITIONS), ("limits", LIMITS), ("revocations", REVOCATIONS)];
 
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -133,7 +141,7 @@ fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
 fn initialise(db: &Connection) -> rusqlite::Result<()> {
     let first = wall_micros();
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} {ADDITIONS} {LIMITS}
+        "BEGIN IMMEDIATE; {TABLES} {ADDITIONS} {LIMITS} {REVOCATIONS}
          INSERT INTO counter VALUES (1, {first});
          PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};
          COMMIT"
@@ -190,7 +198,7 @@ mod tests {
         let db = Connection::open(&path).unwrap();
         let mark = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}");
         db.execute_batch(&format!("{TABLES} {mark}")).unwrap();
-        for older in ["", "DROP TABLE limits"] {
+        for older in ["", "DROP TABLE limits", "DROP TABLE revocations"] {
             db.execute_batch(older).unwrap();
             assert_eq!(examine(&db).unwrap(), Contents::Older);
             for _ in 0..2 {
@@ -198,7 +206,7 @@ mod tests {
                 assert_eq!(examine(&db).unwrap(), Contents::Ours);
             }
         }
-        for table in ["holds", "latches", "arrivals", "limits"] {
+        for table in ["holds", "latches", "arrivals", "limits", "revocations"] {
             let rows = db.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get::<_, i32>(0));
             assert_eq!(rows.unwrap(), 0);
         }

@@ -94,7 +94,11 @@ impl<'a> Transaction<'a> {
             }
             Some(_) | None => false,
         };
-        Ok(if renewed == 1 { Renewed::Renewed { valid_for, wanted } } else { Renewed::NotHeld })
+        if renewed == 1 {
+            return Ok(Renewed::Renewed { valid_for, wanted });
+        }
+        let by = self.revoked_by(&lease.name, lease.tokens.high())?;
+        Ok(by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by }))
     }
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {

@@ -4,7 +4,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Claim, Fenced, FencingToken, Lease, Limit, LockName, Operation, ReleaseRequest, Released, Renewed,
+    Answer, Claim, Fenced, FencingToken, Lease, Limit, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use crate::error::Fault;
@@ -100,8 +100,8 @@ impl Verb for Query {
     }
 }
 
-/// Ends the hold that has this token.
-pub(crate) struct Revocation(pub(crate) LockName, pub(crate) FencingToken);
+/// Ends the hold that has this token, for whom the note names.
+pub(crate) struct Revocation(pub(crate) LockName, pub(crate) FencingToken, pub(crate) Note);
 
 impl Verb for Revocation {
     type Answer = Revoked;
@@ -109,7 +109,20 @@ impl Verb for Revocation {
     const ACCESS: Access = Access::Write;
 
     fn work(&self, transaction: &Transaction<'_>) -> Result<Revoked, Fault> {
-        transaction.revoke(&self.0, self.1)
+        transaction.revoke(&self.0, self.1, &self.2)
+    }
+}
+
+/// Who ended the hold whose highest token this is.
+pub(crate) struct RevokedBy(pub(crate) LockName, pub(crate) FencingToken);
+
+impl Verb for RevokedBy {
+    type Answer = Option<Note>;
+    const OPERATION: Operation = Operation::Inspect;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<Option<Note>, Fault> {
+        transaction.revoked_by(&self.0, self.1)
     }
 }
 

@@ -57,8 +57,6 @@ pub(crate) const OTHER_HOLD: &str = "SELECT owner, low, high, note, expires_ns -
 /// Returns whether it was living.
 pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner
     RETURNING boot = :boot AND expires_ns > :now";
-pub(crate) const REVOKE_HOLD: &str = "DELETE FROM holds
-    WHERE name = :name AND :token BETWEEN low AND high AND boot = :boot AND expires_ns > :now";
 pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
 
 pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue

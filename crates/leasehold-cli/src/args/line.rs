@@ -108,6 +108,16 @@ mod tests {
     }
 
     #[test]
+    fn who_does_not_know_the_token_learns_where_it_is() {
+        let said = |line: &str| match parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap_err() {
+            Mistake::Line(error) => error.to_string(),
+            Mistake::Defaults(failure) => failure.message,
+        };
+        assert!(said("leasehold break a").contains("`leasehold show NAME` prints"));
+        assert!(said("leasehold break").contains("<NAME>"));
+    }
+
+    #[test]
     fn a_report_is_found_on_invalid_lines_and_never_among_the_words_of_the_command() {
         let asked = |line: &str| report_file(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         for line in [

@@ -23,6 +23,8 @@ pub(super) enum Verdict {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
     pub(super) check: &'static str,
+    /// Which server of a cluster it is about.
+    pub(super) server: Option<String>,
     pub(super) verdict: Verdict,
     pub(super) message: String,
     /// What to do about it.
@@ -33,7 +35,7 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Ok, message: message.into(), remedy: None, exit: Exit::Done }
+        Self { check, server: None, verdict: Verdict::Ok, message: message.into(), remedy: None, exit: Exit::Done }
     }
 
     pub(super) fn remark(check: &'static str, message: impl Into<String>) -> Self {
@@ -49,9 +51,9 @@ impl Check {
         Self { verdict: Verdict::Failed, exit: failure.exit, ..Self::ok(check, failure.message.clone()) }
     }
 
-    /// Of this one of several servers.
+    /// Of this server of a cluster.
     pub(super) fn of(self, server: &str) -> Self {
-        Self { message: format!("{server}: {}", self.message), ..self }
+        Self { server: Some(server.to_owned()), ..self }
     }
 
     pub(super) fn with_remedy(self, remedy: impl Into<String>) -> Self {

@@ -18,7 +18,7 @@ pub(super) fn check(config: &RedisConfig, checks: &mut Checks) {
             checks.add(Check::ok("reach", format!("connected to {}", config.shown_url())));
             for found in &servers {
                 let each = about(found, config).into_iter();
-                each.for_each(|check| checks.add(if servers.len() == 1 { check } else { check.of(&found.server) }));
+                each.for_each(|check| checks.add(if config.is_cluster() { check.of(&found.server) } else { check }));
             }
         }
         Err(error) => checks.add(Check::failed("reach", &error.into())),

@@ -42,10 +42,11 @@ const ARROW: &str = "-> ";
 /// The longest of the words.
 const WORD: usize = "finding".len();
 
-fn line(Check { check, verdict, message, remedy, .. }: &Check, width: usize) -> String {
+fn line(Check { check, server, verdict, message, remedy, .. }: &Check, width: usize) -> String {
     let (word, style) = word(*verdict);
     let margin = width + WORD + 4;
-    let message = beside(margin, message, &stdout());
+    let server = server.as_ref().map(|server| format!("{server}: ")).unwrap_or_default();
+    let message = beside(margin, &format!("{server}{message}"), &stdout());
     let remedy = remedy.as_ref().map(|remedy| {
         let remedy = beside(margin + ARROW.len(), remedy, &stdout());
         format!("{:margin$}{ARROW}{remedy}\n", "")

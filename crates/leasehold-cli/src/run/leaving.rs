@@ -9,7 +9,6 @@ use lock_host::{Clock, HostClock};
 
 use super::supervise::Verdict;
 use super::wire::Status;
-use crate::broken::broken_by;
 use crate::exit::Failure;
 use crate::hold::Hold;
 use crate::job::{Failed, Job, Marked};
@@ -81,13 +80,6 @@ pub(super) fn warn_of_missed(name: &str, missed: &[Slot], voice: &mut Voice) {
         some => format!("the slots {}", some.iter().map(Slot::to_string).collect::<Vec<_>>().join(", ")),
     };
     voice.warn(&format!("nobody has run {text} of {name}; run what is missing by hand, if it is still wanted"));
-}
-
-/// Which operator ended the lease of a hold that was lost, if one did.
-pub(super) fn breaker(locks: &Locks, name: &LockName, hold: &Hold) -> Option<String> {
-    let ended_early = hold.has_lost_its_lease();
-    let breaker = ended_early.then(|| broken_by(locks, name, hold.highest_token()).ok().flatten()).flatten()?;
-    Some(format!("an operator ended it with `leasehold break` ({breaker})"))
 }
 
 /// Whether a release that was not answered takes effect while it is repeated.

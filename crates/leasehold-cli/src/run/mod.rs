@@ -159,7 +159,6 @@ impl<'a> Session<'a> {
         let overrun = self.wish.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
         let (verdict, slotted) = leaving::settle(&mut hold, &self.wish.job, verdict, overrun);
         let marked = slotted.map(|slotted| leaving::free(slotted, &locks, self.voice));
-        let verdict = verdict.map(|verdict| verdict.explained(|| leaving::breaker(&locks, &self.args.name, &hold)));
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
@@ -210,7 +209,6 @@ impl<'a> Session<'a> {
     /// Releases the lock. A lease that is found to be lost may have been lost before the command ended.
     fn release(&mut self, locks: &Locks, hold: Hold) -> Result<(), Failure> {
         let token = hold.token();
-        let breaker = leaving::breaker(locks, &self.args.name, &hold);
         match hold.release() {
             // It is repeated while this process lives, for example if the connection had broken.
             Parted::Unknown(_) if leaving::is_over_soon(locks, &self.args.name, token) => {
@@ -221,7 +219,7 @@ impl<'a> Session<'a> {
                 self.voice.note(&format!("released {}", self.args.name));
                 Ok(())
             }
-            Parted::AlreadyLost(reason) => Err(lost(&breaker.unwrap_or(reason))),
+            Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
                 self.voice.warn_afterwards(&format!(
                     "{} may not have been released, and then expires within {}: {problem}",

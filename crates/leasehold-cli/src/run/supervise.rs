@@ -42,14 +42,6 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// The same, with what is known of an operator who ended the lease.
-    pub(super) fn explained(self, breaker: impl FnOnce() -> Option<String>) -> Self {
-        match self {
-            Self::Lost(reason) => Self::Lost(breaker().unwrap_or(reason)),
-            Self::Ended(_) | Self::Unreported | Self::Refused(_) | Self::Unguarded => self,
-        }
-    }
-
     /// Why the lease was lost, if that ended the command.
     pub(crate) fn loss(&self) -> Option<&str> {
         match self {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use leasehold::kit::Mark;
 use lock_core::inspect::{Entry, Held};
-use lock_core::{FencingToken, Holder, LockName, Mode, Moment};
+use lock_core::{FencingToken, Holder, LockName, Mode, Moment, Note};
 
 use crate::looks::Look;
 
@@ -44,8 +44,8 @@ pub(crate) enum Way {
     Released,
     /// When its time was over.
     Lost,
-    /// By `leasehold break` of this process.
-    Broken(Holder),
+    /// By an operator.
+    Broken(Note),
     /// While the store was away.
     Ended,
 }

@@ -102,7 +102,10 @@ impl Stage {
             Holder::Leasehold { tokens, .. } => Some(tokens.high()),
             Holder::Foreign => None,
         });
-        assert!(matches!(inspect.revoke(&name, token, WITHIN).unwrap(), Revoked::Revoked));
+        assert!(matches!(
+            inspect.revoke(&name, token, &Note::new("db1", 77, "the host is gone").unwrap(), WITHIN).unwrap(),
+            Revoked::Revoked
+        ));
     }
 }
 

@@ -57,7 +57,7 @@ fn both_facades_count_the_same_on_each_store() {
     let _watchdog = Watchdog::over_this_test();
     for store in STORES {
         let value = |name, label, value| SCRAPE.value(name, &[("backend", store), (label, value)]);
-        for reason in ["expired", "not held", "max hold"] {
+        for reason in ["expired", "revoked", "max hold"] {
             assert_eq!(value("leasehold_lost_total", "reason", reason), Some(2.0), "{store}, {reason}");
         }
         for outcome in ["busy", "timed out", "closed"] {

@@ -8,7 +8,7 @@ use lock_core::{AcquireError, BackendError, Effect, ErrorKind, LossReason, Opera
 use lock_host::{ReleaseError, WhileHeldError};
 use lock_memory::faults::{Fault, Faulty};
 
-use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, until};
+use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, operator, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -92,20 +92,32 @@ async fn a_release_tells_whether_the_lock_was_held_until_then() {
 
 /// Ends the lease as an operator does, without the client.
 async fn revoke(client: &Client, guard: &Guard) {
-    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_revoked_lease_is_lost() {
+async fn a_holder_that_asks_learns_who_revoked_its_lease() {
     let bench = Bench::new();
     let client = bench.client();
     let guard = client.mutex("a").acquire().await.unwrap();
     let inspect = client.inspect().unwrap();
-    inspect.revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
+    inspect.revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).await.unwrap();
     assert!(guard.check().is_ok(), "checking is local");
     assert!(guard.verify().await.is_err());
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
-    assert_eq!(lost.reason, LossReason::NotHeld);
+    assert_eq!(lost.reason, LossReason::Revoked { by: operator() });
+}
+
+#[tokio::test]
+async fn a_holder_learns_who_revoked_its_lease_when_it_is_renewed() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().await.unwrap();
+    revoke(&client, &guard).await;
+    bench.clock.advance(11 * SECOND);
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
+    assert_eq!(lost.reason, LossReason::Revoked { by: operator() });
+    assert!(lost.to_string().ends_with("an operator ended its lease early: pid 1 on console (it hangs)"), "{lost}");
 }
 
 #[tokio::test]
@@ -117,7 +129,7 @@ async fn a_lease_is_renewed_when_asked_for() {
     assert!(guard.remaining() < 25 * SECOND, "no regular renewal is due yet");
     guard.renew().await.unwrap();
     assert!(guard.remaining() > 29 * SECOND);
-    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).await.unwrap();
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).await.unwrap();
     assert!(guard.renew().await.is_err() && guard.check().is_err());
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_async::Client;
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Note, ReleaseRequest,
     Released, Renewed,
 };
 use lock_host::{ManualClock, Observer, Occurrence};
@@ -190,4 +190,9 @@ impl Observer for Names {
         // The test may have ended.
         _ = self.0.send(occurrence.name());
     }
+}
+
+/// Who ends the leases of others.
+pub(crate) fn operator() -> Note {
+    Note::new("console", 1, "it hangs").unwrap()
 }

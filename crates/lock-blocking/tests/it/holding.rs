@@ -5,7 +5,7 @@ use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
 use lock_host::{ReleaseError, WhileHeldError};
 use lock_memory::faults::Fault;
 
-use crate::support::{Bench, PATIENCE, until};
+use crate::support::{Bench, PATIENCE, operator, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -83,20 +83,32 @@ fn a_release_tells_whether_the_lock_was_held_until_then() {
 
 /// Ends the lease as an operator does, without the client.
 fn revoke(client: &Client, guard: &Guard) {
-    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).unwrap();
 }
 
 #[test]
-fn a_revoked_lease_is_lost() {
+fn a_holder_that_asks_learns_who_revoked_its_lease() {
     let bench = Bench::new();
     let client = bench.client();
     let guard = client.mutex("a").acquire().unwrap();
     let inspect = client.inspect().unwrap();
-    inspect.revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
+    inspect.revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).unwrap();
     assert!(guard.check().is_ok(), "checking is local");
     assert!(guard.verify().is_err());
     let lost = guard.lost_within(PATIENCE).unwrap();
-    assert_eq!(lost.reason, LossReason::NotHeld);
+    assert_eq!(lost.reason, LossReason::Revoked { by: operator() });
+}
+
+#[test]
+fn a_holder_learns_who_revoked_its_lease_when_it_is_renewed() {
+    let bench = Bench::new();
+    let client = bench.client();
+    let guard = client.mutex("a").acquire().unwrap();
+    revoke(&client, &guard);
+    bench.clock.advance(11 * SECOND);
+    let lost = guard.lost_within(PATIENCE).unwrap();
+    assert_eq!(lost.reason, LossReason::Revoked { by: operator() });
+    assert!(lost.to_string().ends_with("an operator ended its lease early: pid 1 on console (it hangs)"), "{lost}");
 }
 
 #[test]
@@ -108,7 +120,7 @@ fn a_lease_is_renewed_when_asked_for() {
     assert!(guard.remaining() < 25 * SECOND, "no regular renewal is due yet");
     guard.renew().unwrap();
     assert!(guard.remaining() > 29 * SECOND);
-    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
+    client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).unwrap();
     assert!(guard.renew().is_err() && guard.check().is_err());
 }
 
@@ -224,9 +236,9 @@ fn a_loss_reaches_another_thread() {
     let guard = client.mutex("a").acquire().unwrap();
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| guard.lost());
-        client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), SECOND).unwrap();
+        client.inspect().unwrap().revoke(guard.name(), guard.fencing_token(), &operator(), SECOND).unwrap();
         bench.clock.advance(10 * SECOND);
-        assert_eq!(watching.join().unwrap().reason, LossReason::NotHeld);
+        assert_eq!(watching.join().unwrap().reason, LossReason::Revoked { by: operator() });
     });
 }
 

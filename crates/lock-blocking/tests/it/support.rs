@@ -4,7 +4,7 @@ use std::time::Duration;
 use lock_blocking::Client;
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Operation, ReleaseRequest, Released, Renewed,
+    Note, Operation, ReleaseRequest, Released, Renewed,
 };
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
@@ -130,4 +130,9 @@ pub(crate) fn hang(ask: &Ask<'_>) -> BackendError {
 
 pub(crate) fn unanswered() -> BackendError {
     BackendError::new("test", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, "no answer")
+}
+
+/// Who ends the leases of others.
+pub(crate) fn operator() -> Note {
+    Note::new("console", 1, "it hangs").unwrap()
 }

@@ -5,7 +5,7 @@ use lock_core::{Claim, Effect, ErrorKind, Fenced, Holder, Lease, Mode, Released,
 use super::events::grants_told;
 use crate::Bench;
 use crate::bench::earliest_end;
-use crate::verbs::{BRIEF, LONG, Verbs, claim, in_mode, lasting, waiting_claim};
+use crate::verbs::{BRIEF, LONG, Verbs, claim, in_mode, lasting, operator, waiting_claim};
 
 fn reader() -> Claim {
     in_mode(Mode::Shared, claim("a"))
@@ -261,6 +261,6 @@ pub fn each_reader_is_shown_and_revoked_alone(bench: &Bench) {
     assert_eq!(tokens.collect::<Vec<_>>(), leases.each_ref().map(|lease| (lease.tokens, Mode::Shared)));
     assert_eq!((entry.leases, entry.waiters, entry.queue), (2, 1, vec![Mode::Exclusive]));
     assert_eq!(two.revoke("a", leases[0].tokens.low()), lock_core::inspect::Revoked::Revoked);
-    assert_eq!(one.renew(&leases[0]), Renewed::NotHeld);
+    assert_eq!(one.renew(&leases[0]), Renewed::Revoked { by: operator() });
     holds(&two, &leases[1]);
 }

@@ -6,7 +6,7 @@ use lock_host::{ReleaseError, Unchanged};
 use crate::bench::earliest_end;
 use crate::facade::options;
 use crate::locks::{Guard, Lock};
-use crate::verbs::{BRIEF, LONG, claim};
+use crate::verbs::{self, BRIEF, LONG, claim};
 use crate::{Bench, Client, Fault};
 
 /// A client of this facade, and one of the other.
@@ -132,7 +132,9 @@ pub fn a_lost_lock_is_not_detached(bench: &Bench) {
     }
     operator.revoke("a", guard.token());
     let refused = guard.detach().expect_err("it is lost");
-    assert!(matches!(refused.reason(), Unchanged::Lost(lost) if lost.reason == LossReason::NotHeld));
+    assert!(
+        matches!(refused.reason(), Unchanged::Lost(lost) if lost.reason == LossReason::Revoked { by: verbs::operator() })
+    );
     let released = refused.into_guard().release();
     assert!(matches!(released, Err(ReleaseError::Lost(_))), "{released:?}");
 }

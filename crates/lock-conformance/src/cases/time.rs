@@ -35,6 +35,7 @@ pub fn no_grant_is_longer_than_asked(bench: &Bench) {
             Renewed::Renewed { valid_for, .. } => assert!(valid_for <= ttl, "{valid_for:?} for {ttl:?}"),
             // The shortest may be over by now.
             Renewed::NotHeld | Renewed::Unsure(_) => assert_eq!(millis, 100),
+            Renewed::Revoked { by } => panic!("{by} did not"),
         }
     }
 }

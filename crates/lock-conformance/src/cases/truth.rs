@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Query, Revoked};
-use lock_core::{Event, EventSink, Fenced, FencingToken, Holder, Released, RequestOrder, Waiting};
+use lock_core::{
+    Claim, Event, EventSink, Fenced, FencingToken, Holder, Released, Renewed, RequestOrder, Waiting, Width,
+};
 
 use crate::absence::keeps_a_queue;
 use crate::asks::{Ask, Said};
 use crate::facade::options;
-use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
+use crate::verbs::{BRIEF, LONG, claim, lasting, operator, waiting_claim};
 use crate::{Bench, Verbs};
 
 /// Every client of a store says the same, before and after it was used.
@@ -134,6 +136,23 @@ pub fn a_revocation_by_another_token_changes_nothing(bench: &Bench) {
     assert_eq!(one.fence(&lease), Fenced::NotHeld);
     assert_eq!(two.revoke("a", lease.tokens.low()), Revoked::NotHeld);
     assert!(two.take(&claim("a")).tokens.low() > lease.tokens.high());
+}
+
+/// Whose lease was revoked learns that and by whom, also while somebody else has the lock.
+pub fn a_holder_learns_who_revoked_its_lease(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let (released, lease) = (claim("b"), one.take(&Claim { width: Width::for_waiters(3), ..claim("a") }));
+    let other = one.take(&released);
+    assert_eq!(two.revoked_by(&lease), None);
+    two.revoke("a", lease.tokens.low());
+    let next = two.take(&claim("a"));
+    one.release(&released);
+    for _ in 0..2 {
+        assert_eq!(one.renew(&lease), Renewed::Revoked { by: operator() });
+        assert_eq!(two.revoked_by(&lease), Some(operator()));
+    }
+    assert_eq!((one.renew(&other), two.revoked_by(&other)), (Renewed::NotHeld, None));
+    assert!(matches!(two.renew(&next), Renewed::Renewed { .. }));
 }
 
 /// Page by page, a listing shows every lock that matches, and no other.

@@ -211,10 +211,8 @@ impl Station {
                 let over = tenure.extend(validity(asked_at, valid_for), valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
             }
-            Ok(Renewed::NotHeld) => match tenure.replacement.as_mut().filter(|new| new.may_have_happened()) {
-                Some(replacement) => replacement.old_is_gone = true,
-                None => self.lose_lease(now, owner, &LossReason::NotHeld),
-            },
+            Ok(Renewed::NotHeld) => self.on_gone(now, owner, &LossReason::NotHeld),
+            Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, &LossReason::Revoked { by }),
             Ok(Renewed::Unsure(error)) => tenure.last_error = Some(error),
             Err(error) => {
                 tenure.last_error = Some(error.clone());
@@ -222,6 +220,15 @@ impl Station {
                     self.fail_impatient(now, None, &error);
                 }
             }
+        }
+    }
+
+    /// The store has a lease no more. It may have been replaced.
+    fn on_gone(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
+        let replacement = self.tenure_of(owner).and_then(|tenure| tenure.replacement.as_mut());
+        match replacement.filter(|new| new.may_have_happened()) {
+            Some(replacement) => replacement.old_is_gone = true,
+            None => self.lose_lease(now, owner, reason),
         }
     }
 

@@ -149,7 +149,9 @@ impl Tenure {
         }
         let reason = |turn: &Turn| match turn.hold.ended(now) {
             None | Some(LossReason::Expired(_)) => LossReason::Expired(self.last_error.clone()),
-            Some(reason @ (LossReason::NotHeld | LossReason::MaxHold | LossReason::Closed)) => reason,
+            Some(
+                reason @ (LossReason::Revoked { .. } | LossReason::NotHeld | LossReason::MaxHold | LossReason::Closed),
+            ) => reason,
         };
         self.turns.iter().map(|(id, turn)| (id, reason(turn))).collect()
     }

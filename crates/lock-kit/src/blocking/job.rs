@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use lock_blocking::{Client, Guard, Mutex};
 use lock_core::{AcquireError, LockName, Lost};
-use lock_host::{Clock, HostClock};
+use lock_host::{Clock, HostClock, note};
 
 use crate::errors::JobError;
 use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
@@ -187,8 +187,10 @@ impl Job {
 
     /// Frees a slot that is marked.
     fn free(&self, Marked { name, token }: &Marked) -> SlotAfter {
-        let Some(inspect) = self.client.inspect() else { return SlotAfter::Unknown };
-        SlotAfter::Free.confirmed(&inspect.revoke(name, *token, Taken::LOOK_WITHIN))
+        let (Some(inspect), Ok(by)) = (self.client.inspect(), note(SlotAfter::FREED_WHY)) else {
+            return SlotAfter::Unknown;
+        };
+        SlotAfter::Free.confirmed(&inspect.revoke(name, *token, &by, Taken::LOOK_WITHIN))
     }
 }
 

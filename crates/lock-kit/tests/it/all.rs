@@ -100,7 +100,7 @@ async fn a_lock_that_was_lost_in_the_wait_for_another_is_acquired_again() {
     let name = "a".parse().unwrap();
     let holder = inspect.holder(&name, PATIENCE).await.unwrap().unwrap().holder;
     let lock_core::Holder::Leasehold { tokens, .. } = holder else { panic!("{holder}") };
-    inspect.revoke(&name, tokens.low(), PATIENCE).await.unwrap();
+    inspect.revoke(&name, tokens.low(), &lock_host::note("").unwrap(), PATIENCE).await.unwrap();
     // The keeper finds out.
     bench.clock.advance(Duration::from_secs(11));
     until("the renewals", || bench.faults.calls(Operation::Renew) >= 2).await;

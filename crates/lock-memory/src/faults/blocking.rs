@@ -9,7 +9,7 @@ use lock_core::limit::{self, Usage};
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
 use lock_core::{
     Answer, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Claim, Fenced, FencingToken,
-    Lease, LockName, Operation, ReleaseRequest, Released, Renewed,
+    Lease, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -77,9 +77,25 @@ impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
         self.pass_blocking(self.call(Operation::Inspect), || inspect.list(query, within))
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(self.call(Operation::Inspect), || inspect.revoke(name, token, within))
+        self.pass_blocking(self.call(Operation::Inspect), || inspect.revoke(name, token, by, within))
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_blocking(self.call(Operation::Inspect), || inspect.revoked_by(name, highest, within))
     }
 }
 

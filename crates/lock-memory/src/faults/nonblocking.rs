@@ -11,7 +11,7 @@ use lock_core::limit::{self, Usage};
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, BackendError, Claim, Fenced, FencingToken, Lease,
-    LockName, Operation, ReleaseRequest, Released, Renewed,
+    LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -85,9 +85,25 @@ impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
         self.pass_async(self.call(Operation::Inspect), inspect.list(query, within)).await
     }
 
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
         let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(self.call(Operation::Inspect), inspect.revoke(name, token, within)).await
+        self.pass_async(self.call(Operation::Inspect), inspect.revoke(name, token, by, within)).await
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
+        self.pass_async(self.call(Operation::Inspect), inspect.revoked_by(name, highest, within)).await
     }
 }
 

@@ -47,13 +47,13 @@ fn a_revocation_ends_the_lease_that_spans_the_token_and_no_other() {
     let mut store = Store::new();
     let wide = Claim { width: Width::for_waiters(3), ..claim(1) };
     store.acquire(at(0), ONE, &wide).unwrap();
-    assert_eq!(store.revoke(at(1), &wide.name, token(4)), Revoked::NotHeld);
-    assert_eq!(store.revoke(at(1), &name("other"), token(1)), Revoked::NotHeld);
-    assert_eq!(store.revoke(at(1), &wide.name, token(3)), Revoked::Revoked);
-    assert_eq!(store.revoke(at(1), &wide.name, token(3)), Revoked::NotHeld);
+    assert_eq!(store.revoke(at(1), &wide.name, token(4), &operator()), Revoked::NotHeld);
+    assert_eq!(store.revoke(at(1), &name("other"), token(1), &operator()), Revoked::NotHeld);
+    assert_eq!(store.revoke(at(1), &wide.name, token(3), &operator()), Revoked::Revoked);
+    assert_eq!(store.revoke(at(1), &wide.name, token(3), &operator()), Revoked::NotHeld);
     assert_eq!(store.release(at(1), &release_of(1)).unwrap(), Released::NotHeld);
     granted(store.acquire(at(1), TWO, &claim(2)).unwrap());
-    assert_eq!(store.revoke(at(31), &wide.name, token(4)), Revoked::NotHeld, "it has expired");
+    assert_eq!(store.revoke(at(31), &wide.name, token(4), &operator()), Revoked::NotHeld, "it has expired");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_revoked_lock_goes_to_the_next_in_line() {
     let mut store = Store::new();
     store.acquire(at(0), ONE, &claim(1)).unwrap();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
-    store.revoke(at(1), &name("invoice:42"), token(1));
+    store.revoke(at(1), &name("invoice:42"), token(1), &operator());
     let hand_overs = store.take_hand_overs();
     assert_eq!((hand_overs.len(), hand_overs[0].lease.owner), (1, owner(2)));
 }

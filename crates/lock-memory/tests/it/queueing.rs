@@ -184,9 +184,9 @@ fn a_waiter_that_has_stopped_delays_the_queue_only_until_its_place_expires() {
 fn a_holder_is_told_that_others_wait() {
     let mut store = held();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
-    let renewed = |store: &mut Store, now| match store.renew(now, std::slice::from_ref(&lease))[0] {
-        Renewed::Renewed { wanted, .. } => wanted,
-        ref other @ (Renewed::NotHeld | Renewed::Unsure(_)) => panic!("{other:?}"),
+    let renewed = |store: &mut Store, now| match &store.renew(now, std::slice::from_ref(&lease))[..] {
+        [Renewed::Renewed { wanted, .. }] => *wanted,
+        other => panic!("{other:?}"),
     };
     assert!(!renewed(&mut store, at(1)));
     store.acquire(at(1), TWO, &try_claim(2)).unwrap();

@@ -13,7 +13,7 @@ use lock_core::{
 use lock_memory::store::Store;
 use proptest::prelude::*;
 
-use crate::support::{ONE, claim, name, owner};
+use crate::support::{ONE, claim, name, operator, owner};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -153,7 +153,7 @@ fn release(store: &mut Store, belief: &mut Belief, now: Moment, request: &Releas
 
 fn revoke(store: &mut Store, belief: &mut Belief, now: Moment, index: usize) -> Result<(), TestCaseError> {
     let Some(lease) = pick(&belief.grants, index) else { return Ok(()) };
-    if store.revoke(now, &lease.name, lease.tokens.high()) == lock_core::inspect::Revoked::Revoked {
+    if store.revoke(now, &lease.name, lease.tokens.high(), &operator()) == lock_core::inspect::Revoked::Revoked {
         let lock = (lease.name, lease.owner);
         let ended = belief.relied_on.remove(&lock).or(belief.kept.remove(&lock));
         prop_assert!(ended.is_some(), "revoked what nobody held");

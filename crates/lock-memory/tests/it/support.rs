@@ -78,3 +78,8 @@ pub(crate) fn position(answer: Answer) -> u32 {
 pub(crate) fn tokens(lease: &Lease) -> (u64, u64) {
     (lease.tokens.low().get(), lease.tokens.high().get())
 }
+
+/// Who ends the leases of others.
+pub(crate) fn operator() -> Note {
+    Note::new("console", 1, "it hangs").unwrap()
+}

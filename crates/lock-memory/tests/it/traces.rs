@@ -15,7 +15,7 @@ use lock_memory::store::{Hold, Store};
 use proptest::prelude::*;
 
 use crate::naive::{Naive, Said, Served, shown};
-use crate::support::{ONE, claim, owner, tokens};
+use crate::support::{ONE, claim, operator, owner, tokens};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -125,7 +125,7 @@ impl Trace {
                 let Some(lease) = self.pick(index) else { return Ok(()) };
                 let renewed = match self.store.renew(now, std::slice::from_ref(&lease))[0] {
                     Renewed::Renewed { wanted, .. } => Some(wanted),
-                    Renewed::NotHeld | Renewed::Unsure(_) => None,
+                    Renewed::NotHeld | Renewed::Revoked { .. } | Renewed::Unsure(_) => None,
                 };
                 prop_assert_eq!(renewed, self.naive.renew(now, &lease));
             }
@@ -135,7 +135,7 @@ impl Trace {
             }
             Step::Revoke(index) => {
                 let Some(lease) = self.pick(index) else { return Ok(()) };
-                let revoked = self.store.revoke(now, &lease.name, lease.tokens.high()) == Revoked::Revoked;
+                let revoked = self.store.revoke(now, &lease.name, lease.tokens.high(), &operator()) == Revoked::Revoked;
                 prop_assert_eq!(revoked, self.naive.revoke(now, lease.tokens.high().get()));
             }
             Step::Pass(time) => self.now = now + time,

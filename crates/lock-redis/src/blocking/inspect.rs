@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::{BackendError, BlockingInspect, FencingToken, LockName, Operation};
+use lock_core::{BackendError, BlockingInspect, FencingToken, LockName, Note, Operation};
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::look::{Look, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 
 impl BlockingInspect for Redis {
@@ -34,7 +35,22 @@ impl BlockingInspect for Redis {
         Ok(page)
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.ask(Revocation(name, token), within)
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.ask(Revocation { name, token, by }, within)
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.ask(RevokedBy(name, highest), within)
     }
 }

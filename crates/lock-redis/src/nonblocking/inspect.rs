@@ -5,11 +5,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::{AsyncInspect, BackendError, FencingToken, LockName, Operation};
+use lock_core::{AsyncInspect, BackendError, FencingToken, LockName, Note, Operation};
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::look::{Look, Revocation, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::look::{Look, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 
 #[async_trait]
@@ -38,7 +39,22 @@ impl AsyncInspect for Redis {
         Ok(page)
     }
 
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.ask(Revocation(name, token), within).await
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.ask(Revocation { name, token, by }, within).await
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.ask(RevokedBy(name, highest), within).await
     }
 }

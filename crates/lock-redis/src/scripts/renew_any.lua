@@ -16,7 +16,7 @@ end
 
 for i = 1, count do
   local lock, waiters = KEYS[i], KEYS[count + i]
-  local mine, ttl = ARGV[2 * i - 1], ARGV[2 * i]
+  local mine, ttl = ARGV[3 * i - 2], ARGV[3 * i - 1]
   local owner, tokens = string.match(mine, '^lh2:(%x+):(.*)$')
   local lives, wanted
   if owner then
@@ -25,6 +25,6 @@ for i = 1, count do
   else
     lives = held[i] and string.sub(held[i], 1, #mine) == mine and redis.call('PEXPIRE', lock, ttl) == 1
   end
-  answers[i] = lives and 1 + (wanted or 0) or 0
+  answers[i] = lives and {1 + (wanted or 0), false} or {0, revoked_by(ARGV[3 * i])}
 end
 return answers

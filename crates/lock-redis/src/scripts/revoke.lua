@@ -7,8 +7,11 @@ local name = share.visited(lock, queue, held or nil)
 
 local function spans(low, high) return low and tonumber(low) <= token and token <= tonumber(high) end
 
+local highest, left
 if name.limit == 0 then
-  if not spans(string.match(held or '', '^lh1:%x+:(%d+):(%d+):')) then return 0 end
+  local low, high = string.match(held or '', '^lh1:%x+:(%d+):(%d+):')
+  if not spans(low, high) then return 0 end
+  highest, left = high, redis.call('PTTL', lock)
   name.used, name.changed = 0, true
 else
   local stored, lease = redis.call('HGETALL', name.leases)
@@ -16,8 +19,11 @@ else
     if spans(string.match(stored[i + 1], '^(%d+):(%d+):')) then lease = share.lease_of(name, stored[i]) end
   end
   if not lease or not lease.lives then return 0 end
+  highest, left = lease.high, lease.over - name.now
   share.end_lease(name, lease)
 end
 share.hand_over(name)
 share.settle(name)
+-- After the other writes: a full server takes this only behind them. The lease has ended even if it is not taken.
+redis.pcall('SET', string.sub(queue, 1, -2) .. 'r:' .. highest, ARGV[2], 'PX', math.max(left, tonumber(ARGV[3])))
 return 1

@@ -14,7 +14,7 @@ use test_support::{Cluster, RedisServer, RedisVersion};
 use crate::facades::{on_threads, on_tokio};
 use crate::inspect::{inspectors, names};
 use crate::sentinels::are_refused;
-use crate::support::{SOON, both, claim, draw, eventually, hand_over, is_busy, release_of, take};
+use crate::support::{SOON, both, claim, draw, eventually, hand_over, is_busy, operator, release_of, take};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -101,7 +101,7 @@ fn locks_at_all_primaries_are_listed_and_ended() {
     }
     let [(_, inspect), _] = inspectors(&cluster.url());
     for lease in &leases {
-        let revoked = inspect.revoke(&lease.name, lease.tokens.high(), SOON).unwrap();
+        let revoked = inspect.revoke(&lease.name, lease.tokens.high(), &operator(), SOON).unwrap();
         assert!(matches!(revoked, Revoked::Revoked), "{revoked:?}");
         assert_eq!(inspect.holder(&lease.name, SOON).unwrap(), None);
     }

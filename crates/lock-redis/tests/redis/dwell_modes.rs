@@ -9,7 +9,7 @@ use lock_redis::{RedisConfig, blocking};
 use test_support::RedisServer;
 
 use crate::dwell::{asks, begin_dwell, dwelling, dwells, end_dwell, takes, valid};
-use crate::support::{Client, SOON, both, granted};
+use crate::support::{self, Client, SOON, both, granted};
 
 fn wants(name: &str, mode: Mode) -> Claim {
     let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
@@ -125,7 +125,7 @@ fn neither_a_revocation_nor_another_limit_serves_anybody_during_a_dwell() {
     granted(client.acquire(&wants("pool", Mode::one_permit(one)), SOON));
     let second = queued(&client, wants("pool", Mode::one_permit(one)));
     begin_dwell(&server);
-    assert_eq!(operator.revoke(&held.name, lease.tokens.high(), SOON).unwrap(), Revoked::Revoked);
+    assert_eq!(operator.revoke(&held.name, lease.tokens.high(), &support::operator(), SOON).unwrap(), Revoked::Revoked);
     assert!(!held_by(&client, &next), "after the revocation");
     let raise = Request { name: second.name.clone(), known: one, act: Act::Set(Limit::new(2).unwrap()) };
     BlockingLimit::ask(&operator, &raise, SOON).unwrap();

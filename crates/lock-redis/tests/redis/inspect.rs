@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::{AsyncBackend, AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingToken, Holder, LockName};
+use lock_core::{
+    AsyncBackend, AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingToken, Holder, LockName, Note,
+};
 use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::RedisServer;
 
 use crate::queue::queue;
-use crate::support::{Client, OnTokio, SOON, both, eventually, take};
+use crate::support::{Client, OnTokio, SOON, both, eventually, operator, take};
 
 impl<B: AsyncBackend + AsyncInspect> BlockingInspect for OnTokio<B> {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
@@ -20,8 +22,23 @@ impl<B: AsyncBackend + AsyncInspect> BlockingInspect for OnTokio<B> {
         self.runtime.block_on(AsyncInspect::list(&*self.inner, query, within))
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        self.runtime.block_on(AsyncInspect::revoke(&*self.inner, name, token, within))
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.runtime.block_on(AsyncInspect::revoke(&*self.inner, name, token, by, within))
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.runtime.block_on(AsyncInspect::revoked_by(&*self.inner, name, highest, within))
     }
 }
 
@@ -115,11 +132,11 @@ fn a_lease_is_ended_by_its_token_only() {
     for (facade, inspect) in inspectors(&server.url()) {
         let (_, lease) = take(&client, facade);
         let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
-        assert_eq!(inspect.revoke(&lease.name, other, SOON).unwrap(), Revoked::NotHeld);
-        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::Revoked);
-        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
+        assert_eq!(inspect.revoke(&lease.name, other, &operator(), SOON).unwrap(), Revoked::NotHeld);
+        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), &operator(), SOON).unwrap(), Revoked::Revoked);
+        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), &operator(), SOON).unwrap(), Revoked::NotHeld);
         server.command::<()>(&["SET", facade, "c2VjcmV0"]);
-        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), SOON).unwrap(), Revoked::NotHeld);
+        assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), &operator(), SOON).unwrap(), Revoked::NotHeld);
         take(&client, &format!("{facade}:next"));
     }
 }

@@ -14,7 +14,7 @@ use lock_memory::store::{ClientId, Store};
 use lock_redis::RedisConfig;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
-use crate::support::{Client, SOON, both, claim, release_of};
+use crate::support::{Client, SOON, both, claim, operator, release_of};
 
 /// How many traces there are, and how many steps each has.
 const TRACES: u64 = 6;
@@ -202,9 +202,9 @@ impl Play {
     }
 
     fn revoke(&mut self, lease: &Lease) {
-        let revoked: Revoked = self.inspect.revoke(&lease.name, lease.tokens.high(), SOON).unwrap();
+        let revoked: Revoked = self.inspect.revoke(&lease.name, lease.tokens.high(), &operator(), SOON).unwrap();
         let (expected, now) = (self.expected(std::slice::from_ref(lease)), self.now());
-        let expected = self.store.revoke(now, &lease.name, expected[0].tokens.high());
+        let expected = self.store.revoke(now, &lease.name, expected[0].tokens.high(), &operator());
         assert_eq!(revoked, expected, "{}: {lease:?}", self.at);
     }
 

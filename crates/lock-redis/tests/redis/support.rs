@@ -200,3 +200,8 @@ pub(crate) fn eventually<A: Awaited>(what: &str, ask: impl FnMut() -> A) -> A::V
 pub(crate) fn owner(byte: u8) -> Owner {
     Owner::from_random([byte; 16])
 }
+
+/// Who ends the leases of others.
+pub(crate) fn operator() -> Note {
+    Note::new("console", 1, "it hangs").unwrap()
+}

@@ -135,7 +135,7 @@ impl Renew {
         let failure = || self.failure(Operation::Fence);
         Some(verdict.map_err(|_| failure()).and_then(|answers| match answers.first() {
             Some(Renewed::Renewed { .. }) => Ok(Fenced::Acknowledged),
-            Some(Renewed::NotHeld) => Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher)),
+            Some(Renewed::NotHeld | Renewed::Revoked { .. }) => Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher)),
             Some(Renewed::Unsure(_)) | None => Err(failure()),
         }))
     }

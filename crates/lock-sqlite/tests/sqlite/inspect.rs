@@ -4,7 +4,7 @@ use lock_core::inspect::{Page, Query, Revoked};
 use lock_core::{BlockingBackend, FencingToken, Holder, LockName};
 use lock_sqlite::blocking::Sqlite;
 
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, position, secs};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, operator, position, secs};
 
 fn list(client: &Sqlite, query: &Query) -> Page {
     client.inspect().unwrap().list(query, WITHIN).unwrap()
@@ -96,9 +96,9 @@ fn only_a_token_of_a_lease_revokes_it() {
     let waiter = claim("a");
     position(client.ask(&waiter));
     let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
-    assert_eq!(inspect.revoke(&mine.name, other, WITHIN).unwrap(), Revoked::NotHeld);
-    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), WITHIN).unwrap(), Revoked::Revoked);
-    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(inspect.revoke(&mine.name, other, &operator(), WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
+    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::NotHeld);
     granted(client.ask(&waiter));
 }
 

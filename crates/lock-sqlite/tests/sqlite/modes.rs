@@ -6,7 +6,7 @@ use lock_core::{
 };
 
 use crate::rig::{
-    Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, permits, position, reader, secs,
+    Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, operator, permits, position, reader, secs,
 };
 use crate::watching::ear;
 
@@ -185,12 +185,12 @@ fn one_of_many_is_revoked_by_its_token_and_shown_with_the_longest() {
     let entry = inspect.holder(name, WITHIN).unwrap().unwrap();
     let Holder::Leasehold { tokens, .. } = entry.holder else { panic!("{entry:?}") };
     assert_eq!((tokens, entry.remaining, entry.waiters), (leases[1].tokens, Some(secs(30)), 1));
-    assert_eq!(inspect.revoke(name, leases[1].tokens.low(), WITHIN).unwrap(), Revoked::Revoked);
-    assert_eq!(inspect.revoke(name, leases[1].tokens.low(), WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(inspect.revoke(name, leases[1].tokens.low(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
+    assert_eq!(inspect.revoke(name, leases[1].tokens.low(), &operator(), WITHIN).unwrap(), Revoked::NotHeld);
     assert_eq!(inspect.holder(name, WITHIN).unwrap().unwrap().remaining, Some(secs(20)));
     assert_eq!(leases.each_ref().map(|lease| is_renewed(client.extend(lease))), [true, false, true]);
     for lease in [&leases[0], &leases[2]] {
-        assert_eq!(inspect.revoke(name, lease.tokens.high(), WITHIN).unwrap(), Revoked::Revoked);
+        assert_eq!(inspect.revoke(name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
     }
     granted(client.ask(&writer));
     assert_eq!(leases.each_ref().map(|lease| is_renewed(client.extend(lease))), [false; 3]);

@@ -17,7 +17,7 @@ use lock_memory::store::{ClientId, Store};
 use lock_sqlite::blocking::Sqlite;
 use proptest::prelude::*;
 
-use crate::rig::{Rig, WITHIN};
+use crate::rig::{Rig, WITHIN, operator};
 
 /// Owners are numbers. Each asks for one thing only.
 type Who = u8;
@@ -112,8 +112,8 @@ impl Both {
             }
             Step::Renew(who) => {
                 let Some((here, there)) = self.leases.get(&who) else { return Ok(()) };
-                let here = self.file.renew(std::slice::from_ref(here), WITHIN).unwrap()[0].clone();
-                let there = self.store.renew(now, std::slice::from_ref(there))[0].clone();
+                let here = self.file.renew(std::slice::from_ref(here), WITHIN).unwrap();
+                let there = self.store.renew(now, std::slice::from_ref(there));
                 prop_assert_eq!(without_wanted(here), without_wanted(there));
             }
             Step::Release(who) => self.release_by(&self.release(who))?,
@@ -134,8 +134,8 @@ impl Both {
             Step::Revoke(who) => {
                 let Some((here, there)) = self.leases.get(&who) else { return Ok(()) };
                 let (here, there) = (here.tokens.high(), there.tokens.high());
-                let here: Revoked = self.file.inspect().unwrap().revoke(&name(), here, WITHIN).unwrap();
-                prop_assert_eq!(here, self.store.revoke(now, &name(), there));
+                let here: Revoked = self.file.inspect().unwrap().revoke(&name(), here, &operator(), WITHIN).unwrap();
+                prop_assert_eq!(here, self.store.revoke(now, &name(), there, &operator()));
             }
             Step::SetLimit(known, new) => {
                 let acts = [Act::Set(limit(new)), Act::Look];
@@ -218,11 +218,12 @@ fn owner(who: Who) -> Owner {
     Owner::from_random([who + 1; 16])
 }
 
-fn without_wanted(renewed: Renewed) -> Renewed {
-    match renewed {
+fn without_wanted(answers: Vec<Renewed>) -> Vec<Renewed> {
+    let without = |answer| match answer {
         Renewed::Renewed { valid_for, .. } => Renewed::Renewed { valid_for, wanted: false },
-        Renewed::NotHeld | Renewed::Unsure(_) => renewed,
-    }
+        Renewed::NotHeld | Renewed::Revoked { .. } | Renewed::Unsure(_) => answer,
+    };
+    answers.into_iter().map(without).collect()
 }
 
 fn note(holder: &Holder) -> Option<String> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Queueing, Released, Renewed, Terms,
-    Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Note, Queueing, Released, Renewed,
+    Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -129,7 +129,7 @@ impl Ask for blocking::Sqlite {
     }
 
     fn extend(&self, lease: &Lease) -> Renewed {
-        self.renew(std::slice::from_ref(lease), WITHIN).unwrap()[0].clone()
+        self.renew(std::slice::from_ref(lease), WITHIN).unwrap().swap_remove(0)
     }
 
     fn refusal(&self, claim: &Claim) -> BackendError {
@@ -163,4 +163,9 @@ pub(crate) fn busy(answer: Answer) -> Duration {
 
 pub(crate) fn low(lease: &Lease) -> u64 {
     lease.tokens.low().get()
+}
+
+/// Who ends the leases of others.
+pub(crate) fn operator() -> Note {
+    Note::new("console", 1, "it hangs").unwrap()
 }

@@ -16,7 +16,7 @@ use super::twin::Twin;
 use crate::client::Usage;
 use crate::dice::Dice;
 use crate::network::ConnId;
-use crate::one::{Ask, Inbox, Listeners, Mistake, Model, Order, Outcome, Refused, Say, Seat, Stored, micros};
+use crate::one::{Ask, Inbox, Listeners, Mistake, Model, Order, Outcome, Refused, Say, Seat, Stored, micros, operator};
 
 /// The shortest time for which claims of an owner are refused that was given up: longer than anything is under way.
 const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ impl Server {
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
             Ask::Release(request) => Say::Release(self.release(now, request).map_err(refused)),
             Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
-            Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token)),
+            Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token, &operator())),
             Ask::Latch(request, _, inbox) => Say::Latch(self.ask_latch(now, request, *inbox)),
             Ask::ForeignSet(name, value, life) => {
                 self.outsider = self.foreign_set(now, name, *value, Duration::from_millis(*life));

@@ -25,7 +25,7 @@ use stores::One;
 pub(crate) use stores::any_client;
 pub use units::{Inbox, Seat};
 pub(crate) use units::{Millis, micros, millis};
-pub use words::{Ask, Refused, Say};
+pub use words::{Ask, Refused, Say, operator};
 pub(crate) use words::{ConfigEpoch, Outcome, Words};
 
 use crate::diary::Diary;

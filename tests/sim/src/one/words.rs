@@ -3,7 +3,7 @@
 use lock_core::inspect::Revoked;
 use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 
 use super::units::{Inbox, Millis, Seat};
@@ -24,6 +24,11 @@ impl Talk for Words {
     type Say = Say;
 }
 
+/// Who ends the leases of others.
+pub fn operator() -> Note {
+    Note::from_wire("1@console")
+}
+
 /// What a client asks over a connection.
 #[derive(Clone, Debug)]
 pub enum Ask {
@@ -37,7 +42,7 @@ pub enum Ask {
     Release(ReleaseRequest),
     /// The fourth verb.
     Fence(Lease),
-    /// An operator ends the lease that spans a token.
+    /// The [`operator`] ends the lease that spans a token.
     Revoke(LockName, FencingToken),
     /// About a latch, for the call with this number. The answer to one that waits may be told here.
     Latch(Request, u64, Option<Inbox>),

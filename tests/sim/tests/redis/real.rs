@@ -1,14 +1,15 @@
 //! The scripts on a real Redis, asked and read without the backend.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::inspect::Revoked;
+use lock_core::inspect::{REMEMBERED_MIN, Revoked};
 use lock_core::{
     Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
     ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
-use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat};
+use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat, operator};
 use redis::{Connection, PubSub, Value};
 
 const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";
@@ -108,12 +109,17 @@ impl<'a> Real<'a> {
 
     fn renew(&mut self, leases: &[Lease]) -> (Moment, Say) {
         let keys: Vec<_> = leases.iter().map(|lease| lease.name.to_string()).collect();
-        let two = |lease: &Lease| [of_lease(lease), lease.terms.ttl.as_millis().to_string()];
-        let (at, reply) = self.script(texts().renew, &keys, &leases.iter().flat_map(two).collect::<Vec<_>>());
-        let lost: Vec<usize> = redis::from_redis_value(reply).unwrap();
-        let renewed = |(index, lease): (usize, &Lease)| match lost.contains(&(index + 1)) {
-            true => Renewed::NotHeld,
-            false => Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false },
+        let three = |lease: &Lease| {
+            let revocation = format!("leasehold:{{{}}}:r:{}", lease.name, lease.tokens.high());
+            [of_lease(lease), lease.terms.ttl.as_millis().to_string(), revocation]
+        };
+        let (at, reply) = self.script(texts().renew, &keys, &leases.iter().flat_map(three).collect::<Vec<_>>());
+        let lost: BTreeMap<usize, Option<String>> =
+            redis::from_redis_value::<Vec<_>>(reply).unwrap().into_iter().collect();
+        let renewed = |(index, lease): (usize, &Lease)| match lost.get(&(index + 1)) {
+            Some(None) => Renewed::NotHeld,
+            Some(Some(by)) => Renewed::Revoked { by: Note::from_wire(by) },
+            None => Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false },
         };
         (at, Say::Renew(leases.iter().enumerate().map(renewed).collect()))
     }
@@ -149,7 +155,7 @@ impl<'a> Real<'a> {
         let (at, reply) = self.script(
             texts().revoke,
             &[COUNTER.to_owned(), self.dwell.to_owned(), lock, queue, waiters],
-            &[token.to_string()],
+            &[token.to_string(), operator().to_wire().to_owned(), REMEMBERED_MIN.as_millis().to_string()],
         );
         let revoked = if reply == Value::Int(1) { Revoked::Revoked } else { Revoked::NotHeld };
         (at, Say::Revoke(revoked))

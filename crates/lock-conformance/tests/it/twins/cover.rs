@@ -14,7 +14,7 @@ use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, BlockingBackend,
     BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease,
-    LockName, ReleaseRequest, Released, Renewed,
+    LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
@@ -84,8 +84,9 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
         view: &dyn BlockingInspect,
         name: &LockName,
         token: FencingToken,
+        by: &Note,
     ) -> Result<Revoked, BackendError> {
-        view.revoke(name, token, WITHIN)
+        view.revoke(name, token, by, WITHIN)
     }
 
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Seen, BackendError> {
@@ -289,8 +290,23 @@ impl<B: Breakage> BlockingInspect for Twin<B> {
         self.breakage.list(self.view(), query)
     }
 
-    fn revoke(&self, name: &LockName, token: FencingToken, _within: Duration) -> Result<Revoked, BackendError> {
-        self.breakage.revoke(self.view(), name, token)
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        _within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.breakage.revoke(self.view(), name, token, by)
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        _within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.view().revoked_by(name, highest, WITHIN)
     }
 }
 
@@ -352,8 +368,23 @@ impl<B: Breakage> AsyncInspect for Twin<B> {
         BlockingInspect::list(self, query, within)
     }
 
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        BlockingInspect::revoke(self, name, token, within)
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        BlockingInspect::revoke(self, name, token, by, within)
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        BlockingInspect::revoked_by(self, name, highest, within)
     }
 }
 

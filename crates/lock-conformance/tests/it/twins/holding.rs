@@ -174,7 +174,7 @@ impl Breakage for ReleasesStrangers {
         let released = store.release(request, WITHIN)?;
         let view = store.inspect().unwrap();
         if let Some(Holder::Leasehold { tokens, .. }) = view.holder(&request.name, WITHIN)?.map(|entry| entry.holder) {
-            view.revoke(&request.name, tokens.low(), WITHIN)?;
+            view.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
         }
         Ok(released)
     }

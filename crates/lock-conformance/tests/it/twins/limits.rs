@@ -85,7 +85,7 @@ impl Breakage for TakesAway {
             let Holder::Leasehold { tokens, .. } = view.holder(&request.name, WITHIN)?.unwrap().holder else {
                 panic!("a twin holds it")
             };
-            view.revoke(&request.name, tokens.low(), WITHIN)?;
+            view.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
         }
         Ok(usage)
     }

@@ -174,7 +174,7 @@ impl Breakage for ReleasesAll {
         let released = store.release(request, WITHIN)?;
         while let Some(entry) = shown(store, &request.name)?.filter(|_| released == Released::Released) {
             let lock_core::Holder::Leasehold { tokens, .. } = entry.holder else { panic!("a twin holds it") };
-            store.inspect().unwrap().revoke(&request.name, tokens.low(), WITHIN)?;
+            store.inspect().unwrap().revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
         }
         Ok(released)
     }

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use lock_conformance::{Facade, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::{BackendError, BlockingBackend, BlockingInspect, Capabilities, EventSink, FencingToken, Holder};
-use lock_core::{LockName, Waiting};
+use lock_core::{
+    BackendError, BlockingBackend, BlockingInspect, Capabilities, EventSink, FencingToken, Holder, Lease, LockName,
+    Note, Renewed, Waiting,
+};
 
 use super::cover::{Breakage, Stores, WITHIN};
 use super::twins;
@@ -36,6 +38,9 @@ twins! {
     one_that_revokes_by_any_token: RevokesAnything,
         caught by ["truth::a_revocation_by_another_token_changes_nothing"],
         spared by ["truth::a_holder_is_shown_as_it_is"];
+    one_that_forgets_who_revokes: ForgetsWhoRevokes,
+        caught by ["truth::a_holder_learns_who_revoked_its_lease"],
+        spared by ["truth::a_revocation_by_another_token_changes_nothing"];
     one_that_lists_a_part: ListsAPart,
         caught by ["truth::listings_are_complete"],
         spared by ["truth::what_is_over_is_not_shown"];
@@ -125,11 +130,28 @@ impl Breakage for ShowsNobody {
 struct RevokesAnything;
 
 impl Breakage for RevokesAnything {
-    fn revoke(&self, view: &dyn BlockingInspect, name: &LockName, _: FencingToken) -> Result<Revoked, BackendError> {
+    fn revoke(
+        &self,
+        view: &dyn BlockingInspect,
+        name: &LockName,
+        _: FencingToken,
+        by: &Note,
+    ) -> Result<Revoked, BackendError> {
         match view.holder(name, WITHIN)?.map(|entry| entry.holder) {
-            Some(Holder::Leasehold { tokens, .. }) => view.revoke(name, tokens.low(), WITHIN),
+            Some(Holder::Leasehold { tokens, .. }) => view.revoke(name, tokens.low(), by, WITHIN),
             Some(Holder::Foreign) | None => Ok(Revoked::NotHeld),
         }
+    }
+}
+
+/// Tells nobody who revoked a lease.
+#[derive(Default)]
+struct ForgetsWhoRevokes;
+
+impl Breakage for ForgetsWhoRevokes {
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        let forget = |renewed| if let Renewed::Revoked { .. } = renewed { Renewed::NotHeld } else { renewed };
+        Ok(store.renew(leases, WITHIN)?.into_iter().map(forget).collect())
     }
 }
 

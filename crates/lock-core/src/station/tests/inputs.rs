@@ -6,7 +6,7 @@ use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, reader, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
 use crate::{
-    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, OnUnavailable, Patience, Released,
+    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, Note, OnUnavailable, Patience, Released,
     Renewed, Terms,
 };
 
@@ -21,7 +21,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 62] = [
+pub(super) const INPUTS: [(&str, Feed); 63] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -99,6 +99,7 @@ pub(super) const INPUTS: [(&str, Feed); 62] = [
     ("renewed", |rig| rig.renewed(false)),
     ("renewed, wanted", |rig| rig.renewed(true)),
     ("not held", |rig| rig.renewal(rig.now, Ok(Renewed::NotHeld))),
+    ("revoked", |rig| rig.renewal(rig.now, Ok(Renewed::Revoked { by: Note::from_wire("1@elsewhere") }))),
     ("renewal failed", |rig| rig.renewal(rig.now, Err(error(ErrorKind::Timeout, Effect::Unknown)))),
     ("not held, of another owner", |rig| {
         rig.feed(Input::Renewal { owner: stranger(), asked_at: rig.now, answer: Ok(Renewed::NotHeld) })

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
 use crate::{
-    Answer, Effect, ErrorKind, LossReason, Mode, ModeKind, Patience, Released, Renewed, RequestOrder, Terms, Waiting,
+    Answer, Effect, ErrorKind, LossReason, Mode, ModeKind, Note, Patience, Released, Renewed, RequestOrder, Terms,
+    Waiting,
 };
 
 #[test]
@@ -169,12 +170,14 @@ fn a_waiter_that_does_not_wait_gets_the_first_answer() {
 }
 
 #[test]
-fn a_hold_reports_its_own_revocation() {
+fn a_hold_says_who_ended_it() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let hold = rig.hold();
-    let lost = ["lose 1: not held", "forget o1", "run #2: release o1, all answered, within 1000ms"];
-    assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), lost);
-    assert!(matches!(hold.check(rig.now).unwrap_err().reason, LossReason::NotHeld));
+    let by = Note::new("web-3", 4711, "hung").unwrap();
+    let lost = ["lose 1: revoked", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(rig.renewal(rig.now, Ok(Renewed::Revoked { by })), lost);
+    let said = hold.check(rig.now).unwrap_err().to_string();
+    assert!(said.ends_with("an operator ended its lease early: pid 4711 on web-3 (hung)"), "{said}");
     rig.join(2);
     rig.grant(8, 8);
     let hold = rig.hold();

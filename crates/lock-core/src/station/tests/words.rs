@@ -137,6 +137,7 @@ fn loss(reason: &LossReason) -> &'static str {
     match reason {
         LossReason::Expired(None) => "expired",
         LossReason::Expired(Some(_)) => "expired, renewal failed",
+        LossReason::Revoked { .. } => "revoked",
         LossReason::NotHeld => "not held",
         LossReason::MaxHold => "max_hold",
         LossReason::Closed => "closed",

@@ -10,7 +10,7 @@ use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed,
+    Fenced, FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::Cluster;
@@ -18,8 +18,9 @@ use crate::acknowledged::Acknowledged;
 use crate::cluster::client::{only, renewed};
 use crate::cluster::listing::{after, stop};
 use crate::failure::Failure;
-use crate::look::{Revocation, WhoHolds};
+use crate::look::WhoHolds;
 use crate::renewal::Renewal;
+use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::wire::Question;
 
@@ -132,7 +133,22 @@ impl AsyncInspect for Cluster {
         Ok(Page { next: after(&primaries, &address, page.next), ..page })
     }
 
-    async fn revoke(&self, name: &LockName, token: FencingToken, within: Duration) -> Result<Revoked, BackendError> {
-        Self::ask(self, name, Revocation(name, token), within).await
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        Self::ask(self, name, Revocation { name, token, by }, within).await
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        Self::ask(self, name, RevokedBy(name, highest), within).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lock_core::{Holder, Note, Owner, TokenRange};
+use lock_core::{FencingToken, Holder, Note, Owner, TokenRange};
 
 use super::queue::{Queue, Waiter};
 use crate::one::Millis;
@@ -61,6 +61,8 @@ pub(crate) struct Keys {
     pub(crate) lock: Option<Kept<Stored>>,
     pub(crate) queue: Option<Kept<Queue>>,
     pub(crate) tombstones: BTreeMap<Owner, Millis>,
+    /// Until when it is remembered who revoked the lease with this highest token.
+    pub(crate) revocations: BTreeMap<FencingToken, Millis>,
 }
 
 impl Keys {
@@ -68,10 +70,11 @@ impl Keys {
         self.lock.take_if(|lock| lock.is_over(now));
         self.queue.take_if(|queue| queue.is_over(now));
         self.tombstones.retain(|_, ends| now <= *ends);
+        self.revocations.retain(|_, ends| now <= *ends);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock.is_none() && self.queue.is_none() && self.tombstones.is_empty()
+        self.lock.is_none() && self.queue.is_none() && self.tombstones.is_empty() && self.revocations.is_empty()
     }
 
     /// Removes the first owner that counts, or is this one, from the queue; those before it are dropped.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::inspect::Revoked;
+use lock_core::inspect::{REMEMBERED_MIN, Revoked};
 use lock_core::{
     Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest,
     Released, Renewed, Slots, Terms, TokenRange, Ttl, Width,
@@ -11,7 +11,7 @@ use lock_core::{
 use super::database::{Database, Detail, RunId};
 use super::keys::{Kept, Keys, Stored};
 use super::queue::{PLACE_MAX, Waiter};
-use crate::one::{Inbox, Listeners, Millis, Mistake, Refused, Seat, micros, millis};
+use crate::one::{Inbox, Listeners, Millis, Mistake, Refused, Seat, micros, millis, operator};
 
 /// The shortest that a tombstone lives.
 const TOMBSTONE_MIN: Millis = 10_000;
@@ -128,10 +128,14 @@ impl Script<'_> {
 
     fn renew_one(&mut self, lease: &Lease) -> Renewed {
         let (now, wanted) = (millis(self.now), self.is_wanted(&lease.name));
-        match &mut self.keys(&lease.name).lock {
+        let keys = self.keys(&lease.name);
+        match &mut keys.lock {
             Some(lock) if lock.value.owner() == Some(lease.owner) && lock.value.tokens() == Some(lease.tokens) => {
                 lock.ends = now + lease.terms.ttl.as_millis();
                 Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted }
+            }
+            Some(_) | None if keys.revocations.contains_key(&lease.tokens.high()) => {
+                Renewed::Revoked { by: operator() }
             }
             Some(_) | None => Renewed::NotHeld,
         }
@@ -147,11 +151,12 @@ impl Script<'_> {
     }
 
     pub(crate) fn revoke(&mut self, name: &LockName, token: FencingToken) -> Revoked {
-        let tokens = self.keys(name).lock.as_ref().and_then(|lock| lock.value.tokens());
-        if !tokens.is_some_and(|tokens| (tokens.low()..=tokens.high()).contains(&token)) {
-            return Revoked::NotHeld;
-        }
+        let until = millis(self.now + REMEMBERED_MIN);
+        let held = self.keys(name).lock.as_ref().and_then(|lock| Some((lock.value.tokens()?, lock.ends)));
+        let spans = |tokens: TokenRange| (tokens.low()..=tokens.high()).contains(&token);
+        let Some((tokens, ends)) = held.filter(|(tokens, _)| spans(*tokens)) else { return Revoked::NotHeld };
         self.free(name, Ttl::DEFAULT, Evidence::Nothing);
+        self.keys(name).revocations.insert(tokens.high(), ends.max(until));
         Revoked::Revoked
     }
 

@@ -3,7 +3,7 @@
 use lock_core::inspect::Revoked;
 use lock_core::{Answer, Fenced, Holder, Released, Renewed};
 
-use crate::one::{Refused, Say};
+use crate::one::{Refused, Say, operator};
 
 /// What a trace must have met to be meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub enum Met {
     Renewed,
     /// A lease was not there to be renewed.
     NotRenewed,
+    /// A lease that an operator ended is not renewed, and its holder learns that.
+    RenewalRevoked,
     /// A place was given up.
     Left,
     /// A lease was ended by its token.
@@ -38,7 +40,7 @@ pub enum Met {
 
 impl Met {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Granted,
         Self::QueuedBehind,
         Self::Busy,
@@ -48,6 +50,7 @@ impl Met {
         Self::Told,
         Self::Renewed,
         Self::NotRenewed,
+        Self::RenewalRevoked,
         Self::Left,
         Self::Revoked,
         Self::Acknowledged,
@@ -66,6 +69,7 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         Say::Acquire(Err(Refused::GivenUp)) => Some(Met::GivenUp),
         Say::Acquire(Err(Refused::Dwells)) => Some(Met::Dwells),
         Say::Renew(answers) if answers.contains(&Renewed::NotHeld) => Some(Met::NotRenewed),
+        Say::Renew(answers) if answers.contains(&Renewed::Revoked { by: operator() }) => Some(Met::RenewalRevoked),
         Say::Renew(_) => Some(Met::Renewed),
         Say::Release(Ok(Released::Left)) => Some(Met::Left),
         Say::Revoke(Revoked::Revoked) => Some(Met::Revoked),

@@ -20,7 +20,7 @@ use crate::dice::Dice;
 use crate::network::ConnId;
 use crate::one::Model as _;
 use crate::one::millis;
-pub use crate::one::{Ask, Inbox, Refused, Say, Seat};
+pub use crate::one::{Ask, Inbox, Refused, Say, Seat, operator};
 use crate::redis::server::{Detail, Server};
 
 /// What a step does.
