@@ -113,12 +113,14 @@ impl Diary {
                     self.confirmed(*id);
                 }
             }
-            Input::Renewal { owner, asked_at, answer } => {
-                self.store_said(answer);
-                if let Ok(Renewed::Renewed { valid_for, .. }) = answer {
+            Input::Renewal { owner, asked_at, answer } => match answer {
+                Ok(Renewed::Unsure(error)) | Err(error) => self.news.store_said(self.now, Some(error)),
+                Ok(Renewed::NotHeld) => self.news.store_said(self.now, None),
+                Ok(Renewed::Renewed { valid_for, .. }) => {
+                    self.news.store_said(self.now, None);
                     self.renewed(*owner, *asked_at, *valid_for);
                 }
-            }
+            },
             Input::Cancel(_) | Input::Replace { .. } | Input::Detach(_) => {}
             Input::Event(_) | Input::Tick | Input::Close => {}
         }

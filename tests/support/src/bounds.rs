@@ -80,23 +80,32 @@ pub fn wait_at_most<A: Awaited>(patience: Duration, what: &str, mut ask: impl Fn
 ///
 /// After [`PATIENCE`] the whole process ends, because nothing else would end the wait.
 pub fn within<T>(what: &str, run: impl FnOnce() -> T) -> T {
-    let _watchdog = Watchdog::over(what);
+    within_at_most(PATIENCE, what, run)
+}
+
+/// The same for this time, for what has many steps.
+pub fn within_at_most<T>(patience: Duration, what: &str, run: impl FnOnce() -> T) -> T {
+    let _watchdog = Watchdog::over_for(patience, what);
     run()
 }
 
-/// Ends the whole process, and says why, unless it is dropped within [`PATIENCE`].
+/// Ends the whole process, and says why, unless it is dropped in time.
 #[derive(Debug)]
 pub struct Watchdog {
     _done: Sender<()>,
 }
 
 impl Watchdog {
-    /// Starts the watch; `what` is reported if it does not happen in time.
+    /// Starts the watch; `what` is reported if it does not happen within [`PATIENCE`].
     pub fn over(what: &str) -> Self {
+        Self::over_for(PATIENCE, what)
+    }
+
+    fn over_for(patience: Duration, what: &str) -> Self {
         let (done, watched) = channel::<()>();
-        let said = in_vain(PATIENCE, what);
+        let said = in_vain(patience, what);
         thread::spawn(move || {
-            if watched.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if watched.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
                 // Not by a macro, whose text the test harness keeps to itself.
                 let _ = writeln!(stderr(), "{said}; the other tests of this program end with it");
                 std::process::exit(101);

@@ -2,7 +2,7 @@
 
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    also if the --slot has run, or runs elsewhere; the command was not started
+  0    also if the --slot has run, or runs elsewhere; nothing was started
   the command's own code, or 128+n if signal n ended it; if leasehold received
        that signal too, it ends by the same signal, so that Ctrl-C ends a loop
   75   the lock is held, or the wait timed out (see --busy-code)

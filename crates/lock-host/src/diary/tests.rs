@@ -275,6 +275,17 @@ fn a_late_renewal_is_told_with_what_was_left() {
 }
 
 #[test]
+fn a_renewal_that_is_unsure_has_failed() {
+    let rig = Rig::new(|_| {});
+    let lease = rig.hold(1);
+    let answer = Ok(Renewed::Unsure(unreachable()));
+    rig.site.handle(Input::Renewal { owner: lease.owner, asked_at: Moment::ORIGIN, answer });
+    assert_eq!(rig.names(), ["acquired", "request failed", "store unavailable"]);
+    rig.renewed(&lease);
+    assert_eq!(rig.names(), ["store available"]);
+}
+
+#[test]
 fn a_loss_is_told_with_its_reason() {
     let rig = Rig::new(|_| {});
     let lease = rig.hold(1);

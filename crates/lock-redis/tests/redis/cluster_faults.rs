@@ -143,11 +143,10 @@ fn a_hash_slot_that_came_back_is_verified_again() {
     let maps = || cluster.servers.iter().map(|server| calls(server, "cluster|slots")).sum::<u64>();
     for (facade, client) in both(&cluster.url()) {
         let [name, beside] = [0, 2].map(|server| cluster.name_at(server, &format!("back-{facade}")));
-        for name in [&name, &beside] {
-            draw(&client, name);
-            cluster.migrate(cluster.hash_slot_of(name), 1).finish();
-        }
+        [&name, &beside].into_iter().for_each(|name| _ = draw(&client, name));
+        cluster.migrate(cluster.hash_slot_of(&name), 1).finish();
         let before = maps();
+        cluster.migrate(cluster.hash_slot_of(&beside), 1).finish();
         draw(&client, &beside);
         eventually("the map is asked for", || maps() > before);
         cluster.migrate(cluster.hash_slot_of(&name), 0).finish();

@@ -205,6 +205,19 @@ fn the_next_in_line_of_each_lock_is_served() {
 }
 
 #[test]
+fn releases_that_nobody_waits_for_end_only_their_own_holds() {
+    let server = RedisServer::start();
+    let (crowd, rival) = (Crowd::new(&server.url()), Crowd::new(&server.url()));
+    let claims = claims(3);
+    crowd.take(&claims[..2]);
+    rival.take(&[claim("lock 2")]);
+    let (ran, answers) = scripts(&server, || crowd.release(&claims));
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    assert_eq!((ran, answers), (1, vec![Released::Released, Released::Released, Released::NotHeld]));
+    assert_eq!([0, 1, 2].map(|lock| exists(&server, &format!("lock {lock}"))), [false, false, true]);
+}
+
+#[test]
 fn forgotten_scripts_for_many_are_loaded_again() {
     let server = RedisServer::start();
     let crowd = Crowd::new(&server.url());

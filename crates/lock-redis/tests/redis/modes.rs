@@ -194,11 +194,13 @@ fn slots_are_the_lowest_that_are_free() {
 fn what_ended_is_free_again_at_its_end() {
     let server = RedisServer::start();
     for (facade, client) in both(&server.url()) {
-        let all = 150;
+        // Long enough for all requests of a busy machine.
+        let (all, ttl) = (150, Ttl::new(SHORT * 10).unwrap());
+        let ending = || Claim { terms: Terms { ttl, mode: permits(1, all) }, ..claim(facade) };
         let lasting = take(&client, &asks(facade, permits(1, all)));
-        (1..all).for_each(|_| _ = take(&client, &brief(asks(facade, permits(1, all)))));
+        (1..all).for_each(|_| _ = take(&client, &ending()));
         is_busy(client.acquire(&asks(facade, permits(1, all)), SOON));
-        thread::sleep(SHORT);
+        thread::sleep(ttl.get());
         let leases = [64, 64, 21].map(|count| take(&client, &asks(facade, permits(count, all))));
         let slots: BTreeSet<u32> = leases.iter().flat_map(|lease| lease.slots.get()).copied().collect();
         assert_eq!(slots, (1..all).collect(), "{facade}");

@@ -164,7 +164,7 @@ fn the_next_in_line_is_notified_when_a_dead_first_one_is_skipped() {
                 told.send(lease.owner).ok();
             }
         }));
-        let dying = Claim { terms: Terms::exclusive(Ttl::MIN), ..claim(facade) };
+        let dying = Claim { terms: Terms::exclusive(Ttl::new(Duration::from_secs(2)).unwrap()), ..claim(facade) };
         granted(client.acquire(&dying, SOON));
         let nobody = format!("leasehold:inbox:{}", "f".repeat(32));
         enter(&server, facade, over_in(PLACE_MAX), &format!("{nobody} n1 4711@here dead"));

@@ -3,12 +3,10 @@
 use std::env;
 use std::process::Command;
 
-use lock_core::BackendError;
-use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::sentinels::{MASTER, PASSWORDS, server_with_tls};
 use test_support::{Certificates, Cluster, Finish, Sentinel};
 
-use crate::support::{BOTH, hand_over};
+use crate::support::{connecting, hand_over};
 
 /// Tells the test program that it is a client, and of which URL.
 const VARIABLE: &str = "LEASEHOLD_TLS_TEST_URL";
@@ -30,19 +28,10 @@ fn clients(trusted: &Certificates, url: &str) -> String {
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn client_process() {
     let Ok(url) = env::var(VARIABLE) else { return };
-    let config = RedisConfig::from_url(&url).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let tries: [Result<(), BackendError>; 2] = if config.is_cluster() {
-        let on_tokio = runtime.block_on(cluster::nonblocking::Cluster::connect(&config));
-        [on_tokio.map(drop), cluster::blocking::Cluster::connect(&config).map(drop)]
-    } else {
-        let on_tokio = runtime.block_on(nonblocking::Redis::connect(&config));
-        [on_tokio.map(drop), blocking::Redis::connect(&config).map(drop)]
-    };
-    for ((facade, connect), tried) in BOTH.into_iter().zip(tries) {
-        match tried {
-            Ok(()) => {
-                hand_over(&connect(&url), facade);
+    for (facade, outcome) in connecting(&url) {
+        match outcome {
+            Ok(client) => {
+                hand_over(&client, facade);
                 println!("{TOLD}{facade}: granted");
             }
             Err(error) => println!("{TOLD}{facade}: {:?} {error}", error.kind()),

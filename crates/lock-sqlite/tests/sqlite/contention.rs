@@ -302,7 +302,7 @@ fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
     let (blocking, nonblocking) = (rig.client(), rig.nonblocking());
     let writer = rig.raw();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let within = Duration::from_millis(200);
+    let within = secs(2);
     let begun = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mine = claim("a");
@@ -310,7 +310,7 @@ fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
         blocking.acquire(&mine, within).unwrap_err(),
         runtime.block_on(nonblocking.acquire(&mine, within)).unwrap_err(),
     ];
-    assert!(begun.elapsed() < secs(10));
+    assert!(begun.elapsed() < secs(20));
     for error in errors {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
     }

@@ -9,10 +9,10 @@ use stress::double::{doubly_held, longest_pause};
 use stress::history::now;
 use stress::part::Facade;
 use stress::run::await_that;
-use test_support::bounds::within;
+use test_support::bounds::within_at_most;
 use test_support::{Bus, Cluster, Fault};
 
-use crate::{BARE, Setting, crew, ground, is_over, judge, one_holder, post, since, turns_of};
+use crate::{BARE, PLAY, Setting, crew, ground, is_over, judge, one_holder, post, since, turns_of};
 
 const DWELL: Setting = "failover=dwell&max_ttl=6s";
 const ACKNOWLEDGED: Setting = "failover=dwell&max_ttl=6s&replicas=1";
@@ -49,7 +49,7 @@ fn a_primary_of_a_cluster_that_is_cut_off_with_its_client_lends_once_with_acknow
 
 fn is_cut_off(setting: Setting) {
     let (cluster, bus) = Cluster::start_apart();
-    within(setting, || plays(&cluster, bus, setting));
+    within_at_most(PLAY, setting, || plays(&cluster, bus, setting));
 }
 
 fn plays(cluster: &Cluster, bus: Bus, setting: Setting) {

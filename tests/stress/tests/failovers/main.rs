@@ -24,7 +24,7 @@ use stress::part::Facade;
 use stress::problem::{Problem, refusals};
 use stress::register::lost_updates;
 use stress::turn::Turn;
-use test_support::bounds::within;
+use test_support::bounds::within_at_most;
 use test_support::sentinels::url_of;
 
 /// The options of the clients.
@@ -33,9 +33,12 @@ type Setting = &'static str;
 /// Free locks are granted at once, and nothing is acknowledged.
 const BARE: Setting = "failover=grant";
 
+/// How long a play may take. Each of its waits has a bound of its own.
+const PLAY: Duration = Duration::from_secs(300);
+
 /// Plays each setting, all at the same time: they mostly wait.
 fn in_each<const N: usize>(settings: [Setting; N], play: fn(Setting)) {
-    within("all settings", || {
+    within_at_most(PLAY, "all settings", || {
         thread::scope(|scope| settings.map(|setting| scope.spawn(move || play(setting))).map(drop));
     });
 }

@@ -15,12 +15,16 @@ function duration(ms) {
 const clock = (date) => date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
 /** Lengths of full bars. A store tells what remains of a lease, not how long it lasts: it is as long as the next of these. */
-const LENGTHS = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1800, 3600].map((seconds) => seconds * SECOND);
+const LENGTHS = [
+  ...[1, 2, 3, 5, 10, 15, 20, 30, 45].map((seconds) => seconds * SECOND),
+  ...[1, 1.5, 2, 3, 5, 10, 15, 30].map((minutes) => minutes * MINUTE),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
+];
 const lengthFor = (ms) => LENGTHS.find((length) => ms <= length + SECOND / 4) ?? DAY * Math.ceil(ms / DAY);
 
 /** Two ends that are this close are one: the looks at the store differ by a little. */
 const SAME_END = 0.4 * SECOND;
-/** Below this part, a lease that is renewed in time does not get. */
+/** A lease that is renewed in time, at a third of its ttl, keeps more than this part. */
 const LOW = 0.3;
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");

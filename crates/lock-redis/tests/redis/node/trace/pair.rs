@@ -21,7 +21,7 @@ type Kept = (Option<String>, i64);
 /// The server's clock, and the stored state of three locks.
 type Looked = ([u64; 2], Option<String>, i64, Option<String>, i64, Option<String>, i64);
 
-/// No request is sent while something is about to expire: two readings of the clock would decide.
+/// No request is sent while something is about to expire: two readings of the clock would decide. Longer once a request was slow.
 const EDGE: Duration = Duration::from_millis(10);
 /// Anything that ends within this time is waited for.
 const SOONEST: Duration = Duration::from_millis(200);
@@ -162,9 +162,9 @@ impl Pair {
     /// The server's clock once nothing ends around it.
     fn away_from_an_end(&mut self) -> Moment {
         loop {
-            let now = self.now();
-            let Some(end) = self.ends.range(now - EDGE..now + EDGE).next_back() else { return now };
-            std::thread::sleep((*end + EDGE).since(now));
+            let (now, edge) = (self.now(), EDGE.max(self.slowest + ROUNDING));
+            let Some(end) = self.ends.range(now - edge..now + edge).next_back() else { return now };
+            std::thread::sleep((*end + edge).since(now));
         }
     }
 
