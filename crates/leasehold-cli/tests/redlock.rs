@@ -199,7 +199,7 @@ fn nodes_that_are_no_deployment_are_refused() {
     for (url, words) in [
         ("redlock://:sesame@a,b", "2 node(s)"),
         ("redlock://?node=redis://:sesame@a/x&node=redis://b&node=redis://c", "not a number"),
-        ("redlock://?node=sqlite:/x&node=redis://b&node=redis://c", "scheme"),
+        ("redlock://?node=sqlite:/x&node=redis://b&node=redis://c", "names no host"),
         ("redlok://:sesame@a,b,c", "did you mean redlock:"),
     ] {
         let said = nodes.refused(&format!("--url {url} a"), 78);

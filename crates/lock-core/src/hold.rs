@@ -78,7 +78,8 @@ pub struct Hold {
     valid_until: AtomicU64,
     /// When `max_hold` ends the turn.
     pub(crate) hold_until: Option<Moment>,
-    lost: OnceLock<LossReason>,
+    /// Boxed: few holds are lost.
+    lost: OnceLock<Box<LossReason>>,
     /// Whether its guard has ended it.
     given_up: AtomicBool,
     /// The same turn under the lease that has replaced this one.
@@ -142,7 +143,7 @@ impl Hold {
     /// Why the hold is not valid, if it is not.
     pub(crate) fn ended(&self, now: Moment) -> Option<LossReason> {
         if let Some(reason) = self.lost.get() {
-            return Some(reason.clone());
+            return Some(LossReason::clone(reason));
         }
         let lease_until = self.lease_until();
         match self.hold_until.filter(|end| *end <= lease_until) {
@@ -157,7 +158,7 @@ impl Hold {
 
     /// Why the hold was lost, once it is.
     pub fn lost(&self) -> Option<Lost> {
-        self.lost.get().map(|reason| self.loss(reason.clone()))
+        self.lost.get().map(|reason| self.loss(LossReason::clone(reason)))
     }
 
     /// Moves the end of the validity. Returns false for a hold that was reported as expired, which is not revived.
@@ -168,7 +169,7 @@ impl Hold {
 
     /// Marks the hold as lost; the first reason stays.
     pub fn lose(&self, reason: LossReason) {
-        _ = self.lost.set(reason);
+        _ = self.lost.set(Box::new(reason));
     }
 
     /// Whether the guard has ended the hold: it was dropped, or its release has begun. Then no loss is looked for any more.

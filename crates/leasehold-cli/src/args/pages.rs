@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use test_support::pages::blocks_in;
@@ -14,30 +13,26 @@ use test_support::{Finish, temp_dir};
 
 use super::line;
 
-/// Programs of the pages that no test needs to run.
-const OTHERS: [&str; 5] = ["cargo", "jq", "redis-cli", "redis-server", "sqlite3"];
+/// Notes its name and its words, each with a separator behind it, on one line.
+const STUB: &str = "#!/bin/sh\nprintf '%s\\037' \"${0##*/}\" \"$@\" >> \"$NOTES\"\necho >> \"$NOTES\"\n";
 
-/// Writes a program that notes its words, each with a separator behind it, on one line.
-fn program(path: &Path, notes: &Path) {
-    let script = format!("#!/bin/sh\nprintf '%s\\037' leasehold \"$@\" >> {0}\necho >> {0}\n", notes.display());
-    fs::write(path, script).unwrap();
-    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-}
+/// Writes the stubs, also of programs that no test needs to run. The shell does it: a file that this process had open could still be open
+/// in a child of another test, and could not be run then.
+const SETUP: &str = "mkdir bin; for name in leasehold cargo jq redis-cli redis-server sqlite3; do \
+    printf '%s' \"$STUB\" > bin/$name; chmod +x bin/$name; done; PATH=$PWD/bin:/usr/bin:/bin\n";
 
 /// The lines with which the blocks call `leasehold`.
 fn calls(blocks: &str) -> Vec<Vec<OsString>> {
     let folder = temp_dir();
-    let (programs, notes) = (folder.path().join("bin"), folder.path().join("notes"));
-    fs::create_dir(&programs).unwrap();
-    program(&programs.join("leasehold"), &notes);
-    OTHERS.iter().for_each(|name| program(&programs.join(name), Path::new("/dev/null")));
+    let notes = folder.path().join("notes");
     let mut shell = Command::new("sh");
-    shell.args(["-euc", blocks]).current_dir(folder.path()).env("TMPDIR", folder.path());
-    shell.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).env("LEASEHOLD_URL", "redis://db1");
+    shell.args(["-euc", &[SETUP, blocks].concat()]).current_dir(folder.path()).env("TMPDIR", folder.path());
+    shell.env("STUB", STUB).env("NOTES", &notes).env("LEASEHOLD_URL", "redis://db1");
     let output = shell.finish();
     assert!(output.status.success(), "{blocks}\n{}", String::from_utf8_lossy(&output.stderr));
     let words = |line: &str| line.split_terminator('\x1f').map(OsString::from).collect();
-    fs::read_to_string(notes).unwrap_or_default().lines().map(words).collect()
+    let calls = fs::read_to_string(notes).unwrap_or_default();
+    calls.lines().filter(|line| line.starts_with("leasehold\x1f")).map(words).collect()
 }
 
 /// The commands about servers need a URL, which the pages give them in the environment.

@@ -78,13 +78,19 @@ pub fn tokens_of_each_slot_rise(bench: &Bench) {
             assert!(before.is_none_or(|before| before < token), "slot {slot}: {token} after {before:?}");
         }
     };
+    let give_back = |guard: Guard<Permits>| {
+        guard.slots().iter().for_each(|slot| held.lock().unwrap()[*slot as usize] = false);
+        guard.release().unwrap();
+    };
+    let beside = [&one, &two].map(|client| semaphore(client).acquire_many(1).unwrap());
+    beside.iter().for_each(note);
+    beside.map(give_back);
     let works = |client: &Client, count: u32| {
         for _ in 0..4 {
             let guard = semaphore(client).acquire_many(count).unwrap();
             note(&guard);
             std::thread::sleep(OVERLAP);
-            guard.slots().iter().for_each(|slot| held.lock().unwrap()[*slot as usize] = false);
-            guard.release().unwrap();
+            give_back(guard);
         }
     };
     std::thread::scope(|scope| {
