@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use lock_core::LossReason;
+use lock_core::{LossReason, Note};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
 use crate::observer::{Observer, SharedObserver};
@@ -67,7 +67,9 @@ impl Meter {
         for counter in [LONG_WAITS, RENEWALS_LATE, DEGRADED] {
             counter!(counter, "backend" => self.backend).increment(0);
         }
-        for reason in [LossReason::Expired(None), LossReason::NotHeld, LossReason::MaxHold, LossReason::Closed] {
+        let revoked = LossReason::Revoked { by: Note::from_wire("") };
+        for reason in [LossReason::Expired(None), revoked, LossReason::NotHeld, LossReason::MaxHold, LossReason::Closed]
+        {
             self.lost(&reason, 0);
         }
         for share in [&self.held, &self.pending, &self.unavailable] {
@@ -165,5 +167,49 @@ impl Drop for Share {
     fn drop(&mut self) {
         let count = *self.count.get_mut();
         self.add(-count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, with_local_recorder};
+
+    use super::*;
+
+    /// The values of the label `reason` that there are.
+    #[derive(Default)]
+    struct Reasons(Mutex<BTreeSet<String>>);
+
+    impl Recorder for Reasons {
+        fn describe_counter(&self, _key: KeyName, _unit: Option<Unit>, _text: SharedString) {}
+
+        fn describe_gauge(&self, _key: KeyName, _unit: Option<Unit>, _text: SharedString) {}
+
+        fn describe_histogram(&self, _key: KeyName, _unit: Option<Unit>, _text: SharedString) {}
+
+        fn register_counter(&self, key: &Key, _metadata: &Metadata<'_>) -> Counter {
+            let reasons = key.labels().filter(|label| label.key() == "reason").map(|label| label.value().to_owned());
+            self.0.lock().unwrap().extend(reasons);
+            Counter::noop()
+        }
+
+        fn register_gauge(&self, _key: &Key, _metadata: &Metadata<'_>) -> Gauge {
+            Gauge::noop()
+        }
+
+        fn register_histogram(&self, _key: &Key, _metadata: &Metadata<'_>) -> Histogram {
+            Histogram::noop()
+        }
+    }
+
+    #[test]
+    fn losses_for_each_reason_are_counted_from_zero() {
+        let reasons = Reasons::default();
+        with_local_recorder(&reasons, || Meter::new("memory").begin());
+        let expected = ["closed", "expired", "max hold", "not held", "revoked"].map(str::to_owned);
+        assert_eq!(reasons.0.into_inner().unwrap(), BTreeSet::from(expected));
     }
 }

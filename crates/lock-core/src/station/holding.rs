@@ -200,7 +200,7 @@ impl Station {
         asked_at: Moment,
         answer: Result<Renewed, BackendError>,
     ) {
-        if answer.is_ok() {
+        if !matches!(answer, Ok(Renewed::Unsure(_)) | Err(_)) {
             self.failing_since = None;
         }
         let Some(tenure) = self.tenure_of(owner) else { return };
@@ -211,10 +211,9 @@ impl Station {
                 let over = tenure.extend(validity(asked_at, valid_for), valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
             }
-            Ok(Renewed::NotHeld) => self.on_gone(now, owner, &LossReason::NotHeld),
-            Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, &LossReason::Revoked { by }),
-            Ok(Renewed::Unsure(error)) => tenure.last_error = Some(error),
-            Err(error) => {
+            Ok(Renewed::NotHeld) => self.on_gone(now, owner, LossReason::NotHeld),
+            Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, LossReason::Revoked { by }),
+            Ok(Renewed::Unsure(error)) | Err(error) => {
                 tenure.last_error = Some(error.clone());
                 if tenure.word_asked_at.is_some() {
                     self.fail_impatient(now, None, &error);
@@ -224,11 +223,11 @@ impl Station {
     }
 
     /// The store has a lease no more. It may have been replaced.
-    fn on_gone(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
+    fn on_gone(&mut self, now: Moment, owner: Owner, reason: LossReason) {
         let replacement = self.tenure_of(owner).and_then(|tenure| tenure.replacement.as_mut());
         match replacement.filter(|new| new.may_have_happened()) {
-            Some(replacement) => replacement.old_is_gone = true,
-            None => self.lose_lease(now, owner, reason),
+            Some(replacement) => replacement.old_is_gone = Some(reason),
+            None => self.lose_lease(now, owner, &reason),
         }
     }
 

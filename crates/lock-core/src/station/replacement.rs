@@ -1,7 +1,7 @@
 //! What is known of an effort to replace a lease in one step.
 
 use super::progress::Progress;
-use crate::{FencingToken, Lease, Moment, Owner, Terms};
+use crate::{FencingToken, Lease, LossReason, Moment, Owner, Terms};
 
 /// An effort to replace the lease. It keeps the same two owners until the store has said how it ended, or the old lease is
 /// over.
@@ -20,8 +20,8 @@ pub(super) struct Replacement {
     pub(super) tries: u32,
     /// Until when a claim that was not answered may still arrive, if there was one.
     pub(super) unanswered_until: Option<Moment>,
-    /// Whether the store said meanwhile that the old lease is not held. It counts only if the replacement is refused.
-    pub(super) old_is_gone: bool,
+    /// Why the old lease is lost, if the store said meanwhile that it is not held. It counts only if the replacement is refused.
+    pub(super) old_is_gone: Option<LossReason>,
 }
 
 impl Replacement {
@@ -34,7 +34,7 @@ impl Replacement {
             floor: None,
             tries: 0,
             unanswered_until: None,
-            old_is_gone: false,
+            old_is_gone: None,
         }
     }
 

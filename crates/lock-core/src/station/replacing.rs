@@ -136,8 +136,8 @@ impl Station {
         let Some(tenure) = self.tenure_of(replacement.replaces) else { return };
         let Some(turn) = tenure.turns.first().map(|(id, _)| id) else { return };
         self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
-        if replacement.old_is_gone {
-            self.lose_lease(now, replacement.replaces, &LossReason::NotHeld);
+        if let Some(reason) = &replacement.old_is_gone {
+            self.lose_lease(now, replacement.replaces, reason);
         }
     }
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
-    AsyncBackend, AsyncInspect, BackendError, BlockingInspect, ErrorKind, FencingToken, Holder, LockName, Note,
+    AsyncBackend, AsyncInspect, BackendError, BlockingInspect, Claim, ErrorKind, FencingToken, Holder, LockName, Note,
+    Renewed, Terms,
 };
 use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::RedisServer;
 
 use crate::queue::queue;
-use crate::support::{Client, OnTokio, SOON, both, eventually, operator, take};
+use crate::support::{Client, OnTokio, SOON, both, claim, eventually, granted, operator, take};
 
 impl<B: AsyncBackend + AsyncInspect> BlockingInspect for OnTokio<B> {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
@@ -138,6 +139,29 @@ fn a_lease_is_ended_by_its_token_only() {
         server.command::<()>(&["SET", facade, "c2VjcmV0"]);
         assert_eq!(inspect.revoke(&lease.name, lease.tokens.low(), &operator(), SOON).unwrap(), Revoked::NotHeld);
         take(&client, &format!("{facade}:next"));
+    }
+}
+
+/// On a full server, too. A holder that cannot read the note learns that its lease is gone.
+#[test]
+fn a_revocation_is_remembered_for_as_long_as_the_lease_could_have_lasted_and_for_a_minute() {
+    let server = RedisServer::start();
+    let client = client(&server.url());
+    for (facade, inspect) in inspectors(&server.url()) {
+        for (ttl, remembered) in [("30s", 30_001..=60_000), ("5m", 60_001..=300_000)] {
+            let terms = Terms::exclusive(ttl.parse().unwrap());
+            let lease = granted(client.acquire(&Claim { terms, ..claim(&format!("{facade} {ttl}")) }, SOON));
+            server.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+            let revoked = inspect.revoke(&lease.name, lease.tokens.high(), &operator(), SOON);
+            server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+            assert_eq!(revoked, Ok(Revoked::Revoked), "{facade}, {ttl}");
+            let key = format!("leasehold:{{{}}}:r:{}", lease.name, lease.tokens.high());
+            let left: i64 = server.command(&["PTTL", &key]);
+            assert!(remembered.contains(&left), "{facade}, {ttl}: {left}");
+            server.command::<()>(&["DEL", &key]);
+            server.command::<()>(&["LPUSH", &key, "no note"]);
+            assert_eq!(client.renew(&[lease], SOON), Ok(vec![Renewed::NotHeld]), "{facade}, {ttl}");
+        }
     }
 }
 

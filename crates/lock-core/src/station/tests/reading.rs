@@ -253,11 +253,13 @@ fn a_lease_that_is_lost_while_readers_wait_for_the_word_is_asked_for_again() {
 /// The keeper tries again by itself.
 #[test]
 fn a_word_that_fails_to_come_is_reported_as_the_failure_of_the_store() {
-    let mut rig = asking_for_word();
-    assert_eq!(rig.feed(impatient(reader(3))), none());
-    let failed = Err(error(ErrorKind::Unreachable, Effect::None));
-    assert_eq!(rig.renewal(rig.now, failed), ["refuse 3: error Unreachable, effect None"]);
-    assert_eq!(rig.station.trouble().map(crate::BackendError::kind), Some(ErrorKind::Unreachable));
+    let failed = error(ErrorKind::Unreachable, Effect::None);
+    for answer in [Err(failed.clone()), Ok(Renewed::Unsure(failed))] {
+        let mut rig = asking_for_word();
+        assert_eq!(rig.feed(impatient(reader(3))), none());
+        assert_eq!(rig.renewal(rig.now, answer), ["refuse 3: error Unreachable, effect None"]);
+        assert_eq!(rig.station.trouble().map(crate::BackendError::kind), Some(ErrorKind::Unreachable));
+    }
     let mut rig = reading();
     rig.pass(millis(20));
     rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(5)), ..reader(2) }));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, somebody, told_in_order};
-use crate::{Answer, Effect, ErrorKind, Patience, Released, Renewed};
+use crate::{Answer, Effect, ErrorKind, Note, Patience, Released, Renewed};
 
 /// `o1` holds under token 7, and a replacement for one minute is under way as `o2`.
 fn replacing() -> Rig {
@@ -84,10 +84,13 @@ fn before_the_answer_not_held_is_ignored_and_the_validity_stays() {
 
 #[test]
 fn not_held_counts_once_the_replacement_is_refused() {
-    let mut rig = replacing();
-    assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), none());
-    let refused = rig.fail(ErrorKind::Protocol, Effect::None);
-    assert_eq!(refused[..2], ["replaced 1: error Protocol, effect None", "lose 1: not held"]);
+    let by = Note::from_wire("1@elsewhere");
+    for (answer, lost) in [(Renewed::NotHeld, "lose 1: not held"), (Renewed::Revoked { by }, "lose 1: revoked")] {
+        let mut rig = replacing();
+        assert_eq!(rig.renewal(rig.now, Ok(answer)), none());
+        let refused = rig.fail(ErrorKind::Protocol, Effect::None);
+        assert_eq!(refused[..2], ["replaced 1: error Protocol, effect None", lost]);
+    }
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn replacing(now: Moment, new: &Replacement) -> String {
         Progress::Due(at) => format!("again in {}", after(now, at)),
     };
     let unanswered = if new.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
-    let old = if new.old_is_gone { ", the old one not held" } else { "" };
+    let old = if new.old_is_gone.is_some() { ", the old one not held" } else { "" };
     format!("; replacing it as {}, {progress}{unanswered}{old}", owner(new.owner))
 }
 
