@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::io::Read;
 use std::net::TcpListener;
 use std::thread::sleep;
 use std::time::Duration;
@@ -237,6 +238,18 @@ fn pages_are_bounded_and_share_one_reader() {
     pages.iter_mut().for_each(|page| drop(page.next()));
     drop(pages);
     wait_for("room for a page", || (dashboard.events().status == "HTTP/1.1 200 OK").then_some(()));
+}
+
+#[test]
+fn clients_that_send_no_request_do_not_keep_others_out() {
+    let leasehold = Leasehold::new();
+    let dashboard = Dashboard::start(&leasehold, "");
+    let silent: Vec<_> =
+        (0..100).map(|count| dashboard.send(if count % 2 == 0 { "" } else { "GET / HTTP/1.1\r\n" })).collect();
+    assert!(dashboard.get("/", "").starts_with("HTTP/1.1 200 "));
+    for mut client in silent {
+        client.read_to_end(&mut Vec::new()).unwrap();
+    }
 }
 
 #[test]
