@@ -109,7 +109,7 @@ fn a_ttl_is_suggested_from_holds_that_were_seen() {
     let binaries = std::path::Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
     holder.args(["-c", script]).env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()));
     let holder = support::leasehold::Running::spawn(holder);
-    let (found, exit) = report(&leasehold, "--for 3s a");
+    let (found, exit) = report(&leasehold, "--for 10s a");
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
     assert_eq!((exit, verdicts(&found, "ttl")), (0, vec!["ok"]), "{found}");
     assert_eq!(code(holder.end().status), 0);

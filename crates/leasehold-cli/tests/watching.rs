@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, text};
 use support::session::Session;
@@ -156,12 +157,11 @@ fn a_pattern_and_a_pause_are_checked_and_a_signal_ends_it() {
     for line in ["watch --every soon", "watch --every 1ms", "ls --watch --every 0s"] {
         assert_eq!(code(leasehold.command(line).finish().status), 64, "{line}");
     }
-    let watch = Running::spawn(leasehold.command("ls --watch --every 100ms nothing*"));
-    thread::sleep(std::time::Duration::from_millis(500));
-    watch.signal(rustix::process::Signal::INT);
-    let output = watch.end();
-    assert_eq!(code(output.status), 130);
-    assert!(text(&output.stdout).contains("no held lock matches \"nothing*\""), "{}", text(&output.stdout));
+    let mut watch = Watch::start(leasehold.command("ls --watch --every 100ms nothing*"));
+    let said = watch.line();
+    assert!(said.contains("no held lock matches \"nothing*\""), "{said}");
+    kill_process(Pid::from_child(&watch.child), Signal::INT).unwrap();
+    assert_eq!(code(status_of(&mut watch.child, "the watch")), 130);
 }
 
 #[test]
@@ -170,19 +170,23 @@ fn a_terminal_is_redrawn_and_a_dumb_one_is_not() {
         "leasehold run job10 -- sh -c 'echo h > held; sleep 60' < /dev/null & one=$!; \
          leasehold run job2 -- sh -c 'echo h > held2; sleep 60' < /dev/null & two=$!; \
          while [ ! -e held ] || [ ! -e held2 ]; do sleep 0.05; done; stty rows 24 cols 80; \
-         TERM=xterm timeout -s INT 1.5 leasehold ls --watch; echo code $?; \
-         stty rows 0 cols 0; TERM=xterm timeout -s INT 1.5 leasehold ls --watch; echo again $?; \
-         TERM=dumb timeout -s INT 1.5 leasehold ls --watch; echo dumb; kill $one $two; wait",
+         until_enter() { leasehold ls --watch & read enter; kill $!; wait $!; }; \
+         TERM=xterm until_enter; echo over; stty rows 0 cols 0; TERM=xterm until_enter; echo again; \
+         TERM=dumb until_enter; echo dumb; kill $one $two; wait",
     );
     session.shows("Ctrl-C ends this");
     session.shows("HELD");
     session.shows("job2");
     session.shows("job10");
     session.shows("\x1b[H");
-    session.shows("code ");
+    session.types("\n");
+    session.shows("over");
     session.shows("\x1b[H");
-    session.shows("again ");
+    session.types("\n");
+    session.shows("again");
+    session.shows("job2 ");
+    session.types("\n");
     let screen = session.end();
-    let dumb = screen.rsplit("again ").next().unwrap();
+    let dumb = screen.rsplit("again").next().unwrap();
     assert!(dumb.contains("job2 ") && !dumb.contains('\x1b'), "{dumb}");
 }
