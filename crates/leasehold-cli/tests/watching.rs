@@ -12,20 +12,11 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::leasehold::{Leasehold, Running, code, text};
+use support::leasehold::{Leasehold, Running, code, text, until_let_go};
 use support::session::Session;
 use support::wait_for;
 use test_support::bounds::status_of;
 use test_support::{Finish, RedisOptions, RedisServer};
-
-/// Holds a lock until this file is there.
-fn hold(me: &str) -> String {
-    format!("echo held > {me}; while [ ! -e {me}.done ]; do sleep 0.02; done")
-}
-
-fn let_go(leasehold: &Leasehold, me: &str) {
-    std::fs::write(leasehold.scratch.file(&format!("{me}.done")), "").unwrap();
-}
 
 /// A watch, whose lines are read as they come.
 struct Watch {
@@ -65,27 +56,27 @@ fn each_event_is_one_line() {
     let server = RedisServer::start_with(RedisOptions::default().append_only());
     for url in [String::new(), format!("--url {}", server.url())] {
         let leasehold = Leasehold::new();
-        let first = leasehold.start(&format!("{url} --why one job:a"), &hold("one"), "one");
-        let other = leasehold.start(&format!("{url} other"), &hold("other"), "other");
+        let first = leasehold.start(&format!("{url} --why one job:a"), &until_let_go("one"), "one");
+        let other = leasehold.start(&format!("{url} other"), &until_let_go("other"), "other");
         let watch = Watch::start(leasehold.command(&format!("watch {url} --json --every 100ms job:*")));
         let token = watch.event("acquired", "job:a");
         assert_eq!((&token["already"], &token["lease"]["why"]), (&true.into(), &"one".into()));
-        let waiter = Running::spawn(leasehold.script(&format!("{url} --ttl 3s job:a"), &hold("two")));
+        let waiter = Running::spawn(leasehold.script(&format!("{url} --ttl 3s job:a"), &until_let_go("two")));
         assert_eq!(watch.event("queued", "job:a")["waiters"], 1);
-        let_go(&leasehold, "one");
+        leasehold.let_go("one");
         assert_eq!(watch.event("released", "job:a")["lease"]["token"], token["lease"]["token"]);
         let token = watch.event("acquired", "job:a")["lease"]["token"].as_u64().unwrap();
         let broken = leasehold.command(&format!("break {url} job:a --yes --token {token}")).finish();
         assert_eq!(code(broken.status), 0, "{}", text(&broken.stderr));
         let event = watch.event("broken", "job:a");
         assert!(event["lease"]["token"] == token && event["by"].as_str().unwrap().contains("pid"), "{event}");
-        let killed = leasehold.start(&format!("{url} --ttl 2s job:b"), &hold("three"), "three");
+        let killed = leasehold.start(&format!("{url} --ttl 2s job:b"), &until_let_go("three"), "three");
         watch.event("acquired", "job:b");
         let pid = leasehold.json(&format!("show {url} job:b"))["pid"].as_i64().unwrap();
         test_support::signals::kill_now(u32::try_from(pid).unwrap());
         watch.event("lost", "job:b");
         assert_eq!(code(waiter.end().status), 76);
-        let_go(&leasehold, "other");
+        leasehold.let_go("other");
         drop((first, killed));
         assert_eq!(code(other.end().status), 0);
     }
@@ -133,7 +124,7 @@ fn a_store_that_goes_away_is_told_once_and_looked_for_again() {
 fn what_a_store_forgot_while_it_was_away_is_not_told_as_released() {
     let mut server = RedisServer::start();
     let leasehold = Leasehold::new();
-    let _holder = leasehold.start(&format!("--url {} b", server.url()), &hold("held"), "held");
+    let _holder = leasehold.start(&format!("--url {} b", server.url()), &until_let_go("held"), "held");
     let mut command = leasehold.program("sh");
     command.args([
         "-c",
