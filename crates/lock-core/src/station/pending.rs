@@ -43,7 +43,7 @@ impl Of {
         matches!(self, Self::OneOfTwo | Self::OneOfTwoAdopted)
     }
 
-    fn is_adopted(self) -> bool {
+    pub(super) fn is_adopted(self) -> bool {
         matches!(self, Self::Adopted | Self::OneOfTwoAdopted)
     }
 }

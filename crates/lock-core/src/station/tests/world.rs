@@ -369,7 +369,7 @@ impl World {
     /// The unanswered releases of a station are bounded.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
-        let owed: Vec<_> = station.pending_releases.0.iter().filter(|pending| pending.of != Of::Adopted).collect();
+        let owed: Vec<_> = station.pending_releases.0.iter().filter(|pending| !pending.of.is_adopted()).collect();
         // At a semaphore, each turn that ends adds one, and each of several claims may.
         let (of_turns, of_claims): (Vec<_>, Vec<_>) =
             owed.into_iter().partition(|pending| self.limit.is_some() && pending.of != Of::Claim);
