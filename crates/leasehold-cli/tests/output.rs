@@ -5,8 +5,6 @@
 
 mod support;
 
-use std::path::Path;
-
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::wait_for;
@@ -17,10 +15,9 @@ const HOLD: &str = "echo held > held; while [ ! -e done ]; do sleep 0.02; done";
 
 /// Runs a script on a terminal of its own. `script` (package `bsdutils`) makes one without a size.
 fn on_a_terminal(leasehold: &Leasehold, script: &str) -> String {
-    let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
     let mut command = leasehold.program("script");
     command.args(["-qec", script, "/dev/null"]).env_remove("COLUMNS").env("SHELL", "/bin/sh");
-    command.env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()));
+    command.env("PATH", support::path_with_leasehold());
     text(&Running::spawn(command).end().stdout)
 }
 

@@ -32,8 +32,7 @@ fn with_a_small_disk(leasehold: &Leasehold, script: &str) -> Command {
     if !rustix::process::geteuid().is_root() {
         command.args(["--user", "--map-root-user"]);
     }
-    let binaries = std::path::Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
-    command.env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap())).env("SHELL", "/bin/sh");
+    command.env("PATH", support::path_with_leasehold()).env("SHELL", "/bin/sh");
     command.args(["sh", "-c", &format!("mount -t tmpfs -o size=1m none disk || exit 99; {script}")]);
     command
 }

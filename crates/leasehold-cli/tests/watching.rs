@@ -10,21 +10,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::leasehold::{Leasehold, Running, code, text};
+use support::leasehold::{Leasehold, Running, code, text, until_let_go};
 use support::session::Session;
 use support::wait_for;
 use test_support::bounds::status_of;
 use test_support::{Finish, RedisOptions, RedisServer};
-
-/// Holds a lock until this file is there.
-fn hold(me: &str) -> String {
-    format!("echo held > {me}; while [ ! -e {me}.done ]; do sleep 0.02; done")
-}
-
-fn let_go(leasehold: &Leasehold, me: &str) {
-    std::fs::write(leasehold.scratch.file(&format!("{me}.done")), "").unwrap();
-}
 
 /// A watch, whose lines are read as they come.
 struct Watch {
@@ -64,27 +56,27 @@ fn each_event_is_one_line() {
     let server = RedisServer::start_with(RedisOptions::default().append_only());
     for url in [String::new(), format!("--url {}", server.url())] {
         let leasehold = Leasehold::new();
-        let first = leasehold.start(&format!("{url} --why one job:a"), &hold("one"), "one");
-        let other = leasehold.start(&format!("{url} other"), &hold("other"), "other");
+        let first = leasehold.start(&format!("{url} --why one job:a"), &until_let_go("one"), "one");
+        let other = leasehold.start(&format!("{url} other"), &until_let_go("other"), "other");
         let watch = Watch::start(leasehold.command(&format!("watch {url} --json --every 100ms job:*")));
         let token = watch.event("acquired", "job:a");
         assert_eq!((&token["already"], &token["lease"]["why"]), (&true.into(), &"one".into()));
-        let waiter = Running::spawn(leasehold.script(&format!("{url} --ttl 3s job:a"), &hold("two")));
+        let waiter = Running::spawn(leasehold.script(&format!("{url} --ttl 3s job:a"), &until_let_go("two")));
         assert_eq!(watch.event("queued", "job:a")["waiters"], 1);
-        let_go(&leasehold, "one");
+        leasehold.let_go("one");
         assert_eq!(watch.event("released", "job:a")["lease"]["token"], token["lease"]["token"]);
         let token = watch.event("acquired", "job:a")["lease"]["token"].as_u64().unwrap();
         let broken = leasehold.command(&format!("break {url} job:a --yes --token {token}")).finish();
         assert_eq!(code(broken.status), 0, "{}", text(&broken.stderr));
         let event = watch.event("broken", "job:a");
         assert!(event["lease"]["token"] == token && event["by"].as_str().unwrap().contains("pid"), "{event}");
-        let killed = leasehold.start(&format!("{url} --ttl 2s job:b"), &hold("three"), "three");
+        let killed = leasehold.start(&format!("{url} --ttl 2s job:b"), &until_let_go("three"), "three");
         watch.event("acquired", "job:b");
         let pid = leasehold.json(&format!("show {url} job:b"))["pid"].as_i64().unwrap();
         test_support::signals::kill_now(u32::try_from(pid).unwrap());
         watch.event("lost", "job:b");
         assert_eq!(code(waiter.end().status), 76);
-        let_go(&leasehold, "other");
+        leasehold.let_go("other");
         drop((first, killed));
         assert_eq!(code(other.end().status), 0);
     }
@@ -132,7 +124,7 @@ fn a_store_that_goes_away_is_told_once_and_looked_for_again() {
 fn what_a_store_forgot_while_it_was_away_is_not_told_as_released() {
     let mut server = RedisServer::start();
     let leasehold = Leasehold::new();
-    let _holder = leasehold.start(&format!("--url {} b", server.url()), &hold("held"), "held");
+    let _holder = leasehold.start(&format!("--url {} b", server.url()), &until_let_go("held"), "held");
     let mut command = leasehold.program("sh");
     command.args([
         "-c",
@@ -156,12 +148,11 @@ fn a_pattern_and_a_pause_are_checked_and_a_signal_ends_it() {
     for line in ["watch --every soon", "watch --every 1ms", "ls --watch --every 0s"] {
         assert_eq!(code(leasehold.command(line).finish().status), 64, "{line}");
     }
-    let watch = Running::spawn(leasehold.command("ls --watch --every 100ms nothing*"));
-    thread::sleep(std::time::Duration::from_millis(500));
-    watch.signal(rustix::process::Signal::INT);
-    let output = watch.end();
-    assert_eq!(code(output.status), 130);
-    assert!(text(&output.stdout).contains("no held lock matches \"nothing*\""), "{}", text(&output.stdout));
+    let mut watch = Watch::start(leasehold.command("ls --watch --every 100ms nothing*"));
+    let said = watch.line();
+    assert!(said.contains("no held lock matches \"nothing*\""), "{said}");
+    kill_process(Pid::from_child(&watch.child), Signal::INT).unwrap();
+    assert_eq!(code(status_of(&mut watch.child, "the watch")), 130);
 }
 
 #[test]
@@ -170,19 +161,23 @@ fn a_terminal_is_redrawn_and_a_dumb_one_is_not() {
         "leasehold run job10 -- sh -c 'echo h > held; sleep 60' < /dev/null & one=$!; \
          leasehold run job2 -- sh -c 'echo h > held2; sleep 60' < /dev/null & two=$!; \
          while [ ! -e held ] || [ ! -e held2 ]; do sleep 0.05; done; stty rows 24 cols 80; \
-         TERM=xterm timeout -s INT 1.5 leasehold ls --watch; echo code $?; \
-         stty rows 0 cols 0; TERM=xterm timeout -s INT 1.5 leasehold ls --watch; echo again $?; \
-         TERM=dumb timeout -s INT 1.5 leasehold ls --watch; echo dumb; kill $one $two; wait",
+         until_enter() { leasehold ls --watch & read enter; kill $!; wait $!; }; \
+         TERM=xterm until_enter; echo over; stty rows 0 cols 0; TERM=xterm until_enter; echo again; \
+         TERM=dumb until_enter; echo dumb; kill $one $two; wait",
     );
     session.shows("Ctrl-C ends this");
     session.shows("HELD");
     session.shows("job2");
     session.shows("job10");
     session.shows("\x1b[H");
-    session.shows("code ");
+    session.types("\n");
+    session.shows("over");
     session.shows("\x1b[H");
-    session.shows("again ");
+    session.types("\n");
+    session.shows("again");
+    session.shows("job2 ");
+    session.types("\n");
     let screen = session.end();
-    let dumb = screen.rsplit("again ").next().unwrap();
+    let dumb = screen.rsplit("again").next().unwrap();
     assert!(dumb.contains("job2 ") && !dumb.contains('\x1b'), "{dumb}");
 }

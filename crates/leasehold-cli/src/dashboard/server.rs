@@ -14,14 +14,22 @@ use axum::middleware::from_fn;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::Listener;
 use futures_util::stream::{Stream, unfold};
-use tokio::sync::watch;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::{Semaphore, watch};
 
 use super::guard::guard;
 use super::html::{Nonce, page, policy};
 
 /// How many pages may be open at the same time. Chosen: more than one person opens.
 const PAGES_MAX: usize = 32;
+/// How many connections are served at the same time; others wait. Chosen: twice as many as pages, and far fewer than a process may have.
+const CONNECTIONS_MAX: usize = 64;
+/// A connection on which no request arrives for this long is closed, so that silent clients do not keep others out.
+const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where pages get what they show. An empty text says that nobody has looked yet.
 #[derive(Clone)]
@@ -83,8 +91,21 @@ pub(super) fn serve(listener: TcpListener, pages: Pages) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        axum::serve(listener, router(pages)).await
+        let mut listener = tokio::net::TcpListener::from_std(listener)?;
+        let service = TowerToHyperService::new(router(pages));
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN);
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
+            let (stream, _) = Listener::accept(&mut listener).await;
+            let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+            tokio::spawn(async move {
+                // A client that goes away in the middle is nothing to report.
+                let _ = connection.await;
+                drop(place);
+            });
+        }
     })
 }
 

@@ -23,7 +23,7 @@ pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
     let mut seen = Seen::default();
     let mut look = Some(looks.first()?);
     loop {
-        if let Some(Look { at, entries }) = look {
+        if let Some(Look { at, entries, .. }) = look {
             let entries = sorted(entries);
             seen.note(at, &entries);
             let text = match (args.json, entries.is_empty()) {

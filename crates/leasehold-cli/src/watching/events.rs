@@ -12,6 +12,7 @@ use crate::looks::Look;
 /// What was seen at one look. The only thing that is kept of earlier ones.
 #[derive(Debug)]
 pub(super) struct State {
+    asked: Moment,
     pub(super) at: Moment,
     pub(super) locks: BTreeMap<LockName, Entry>,
 }
@@ -56,7 +57,7 @@ pub(super) struct Vanished<'a> {
     held: &'a Held,
     /// Whether it was kept for a time that was set.
     is_mark: bool,
-    /// From the last look that showed it.
+    /// At most so much later than the last look that showed it.
     since: Duration,
 }
 
@@ -77,7 +78,8 @@ impl Vanished<'_> {
 
 impl State {
     pub(super) fn of(look: Look) -> Self {
-        Self { at: look.at, locks: look.entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect() }
+        let locks = look.entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect();
+        Self { asked: look.asked, at: look.at, locks }
     }
 
     /// How long until a lease ends that nobody renews.
@@ -87,7 +89,7 @@ impl State {
 
     /// What there was when the watch began.
     pub(super) fn already(&self) -> Vec<Change> {
-        let before = Self { at: self.at, locks: BTreeMap::new() };
+        let before = Self { asked: self.asked, at: self.at, locks: BTreeMap::new() };
         let mut changes = before.compare(self, |_| Way::Ended);
         changes.iter_mut().for_each(|change| change.already = true);
         changes
@@ -95,7 +97,8 @@ impl State {
 
     /// What has happened until the next look: what ended first.
     pub(super) fn compare(&self, next: &Self, mut way: impl FnMut(&Vanished<'_>) -> Way) -> Vec<Change> {
-        let since = next.at.since(self.at);
+        // What remained may have been read when the store was asked, and that it is over when it had answered.
+        let since = next.at.since(self.asked);
         let mut changes = Vec::new();
         for (name, entry) in &self.locks {
             let after = next.locks.get(name);
@@ -153,7 +156,8 @@ mod tests {
     }
 
     fn state(second: u64, entries: Vec<Entry>) -> State {
-        State::of(Look { at: Moment::ORIGIN + Duration::from_secs(second), entries })
+        let at = Moment::ORIGIN + Duration::from_secs(second);
+        State::of(Look { asked: at, at, entries })
     }
 
     fn told(before: &State, after: &State) -> Vec<String> {
@@ -175,6 +179,12 @@ mod tests {
         assert_eq!(before.next_end(), Some(Duration::from_secs(1)));
         let already = before.already();
         assert!(already.len() == 4 && already.iter().all(|change| change.already));
+    }
+
+    #[test]
+    fn a_lease_that_ended_by_time_was_lost_also_if_the_store_answered_late() {
+        let before = State { asked: Moment::ORIGIN + Duration::from_secs(6), ..state(10, vec![entry("a", 1, 5, 0)]) };
+        assert_eq!(told(&before, &state(12, Vec::new())), ["a Lost"]);
     }
 
     #[test]

@@ -57,6 +57,8 @@ impl Browser {
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
+            // Containers have little shared memory.
+            "--disable-dev-shm-usage",
             "--disable-quic",
             "--no-first-run",
             "--disable-background-networking",

@@ -62,7 +62,8 @@ impl Dashboard {
         status_of(&mut self.child, "the dashboard")
     }
 
-    fn send(&self, request: &str) -> TcpStream {
+    /// Sends this. What is read from it must arrive in time.
+    pub(crate) fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();

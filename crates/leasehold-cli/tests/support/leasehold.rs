@@ -79,6 +79,11 @@ impl Leasehold {
         running
     }
 
+    /// Lets a script of [`until_let_go`] end.
+    pub(crate) fn let_go(&self, me: &str) {
+        std::fs::write(self.scratch.file(&format!("{me}.done")), "").unwrap();
+    }
+
     /// The answer of `ls` or `show` with `--json`.
     pub(crate) fn json(&self, line: &str) -> Value {
         let output = self.command(line).arg("--json").finish();
@@ -145,6 +150,11 @@ impl Drop for Running {
 }
 
 /// The exit code as a shell shows it.
+/// A shell script that writes a file of this name, and goes on until it may end.
+pub(crate) fn until_let_go(me: &str) -> String {
+    format!("echo held > {me}; while [ ! -e {me}.done ]; do sleep 0.02; done")
+}
+
 pub(crate) fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
 }

@@ -59,6 +59,12 @@ impl Scratch {
     }
 }
 
+/// `PATH`, on which `leasehold` is found first.
+pub(crate) fn path_with_leasehold() -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
+    format!("{binaries}:{}", std::env::var("PATH").unwrap())
+}
+
 /// Whether a process still runs; one that is only waiting to be reaped does not.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };

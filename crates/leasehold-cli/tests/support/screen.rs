@@ -1,6 +1,5 @@
 //! What output goes to, and what a person sees there.
 
-use std::path::Path;
 use std::process::Command;
 
 use vt100::{Cell, Color, Parser};
@@ -55,8 +54,7 @@ impl Screen {
             Self::Pipe => command.args(["-c", &script]),
             Self::Terminal | Self::NoSize | Self::Dumb => command.args(["-qec", &script, "/dev/null"]),
         };
-        let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
-        command.env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()));
+        command.env("PATH", super::path_with_leasehold());
         for name in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }

@@ -1,7 +1,6 @@
 //! A terminal session: a program on a terminal of its own, a keyboard, and what the screen has shown.
 
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -30,10 +29,9 @@ impl Session {
     pub(crate) fn of_script(script: &str) -> Self {
         let scratch = Scratch::new();
         let mut command = Command::new("script");
-        let binaries = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap().display();
         command
             .args(["-qec", &format!("stty rows 24 cols 80; {script}"), "/dev/null"])
-            .env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap()))
+            .env("PATH", super::path_with_leasehold())
             .env("XDG_STATE_HOME", scratch.path())
             .env("SHELL", "/bin/sh")
             .env("PS1", PROMPT)
