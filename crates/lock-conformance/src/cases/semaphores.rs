@@ -84,7 +84,7 @@ pub fn tokens_of_each_slot_rise(bench: &Bench) {
     };
     let beside = [&one, &two].map(|client| semaphore(client).acquire_many(1).unwrap());
     beside.iter().for_each(note);
-    beside.map(give_back);
+    beside.into_iter().for_each(give_back);
     let works = |client: &Client, count: u32| {
         for _ in 0..4 {
             let guard = semaphore(client).acquire_many(count).unwrap();
