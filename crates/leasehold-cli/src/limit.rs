@@ -51,7 +51,7 @@ fn before(locks: &Locks, in_use: Option<Limit>, args: &LimitArgs) -> Result<Opti
 
 fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> String {
     let others = from.filter(|from| Some(from.get()) != *old);
-    let also = others.map(|from| format!(", also for those who give {from}")).unwrap_or_default();
+    let also = others.map(|from| format!(", also for commands with --slots {from}")).unwrap_or_default();
     match (old, from) {
         (Some(old), _) if old == new => format!("{name} has {new} slots, as before{also}"),
         (Some(old), _) => format!("{name} has {new} slots now{also}; before, it had {old}"),

@@ -147,11 +147,14 @@ fn a_number_of_slots_that_nobody_uses_is_set_for_those_who_give_another_one() {
         let set = |line: &str| text(&leasehold.command(&format!("limit {url} {line}")).finish().stdout);
         assert!(set("gpu 2").contains("--from"));
         assert_eq!(code(leasehold.run(&format!("{url} -n --slots 5 gpu"), "true").status), 78);
-        assert_eq!(set("gpu 2 --from 5").trim(), "gpu has 2 slots, as before, also for those who give 5");
+        assert_eq!(set("gpu 2 --from 5").trim(), "gpu has 2 slots, as before, also for commands with --slots 5");
         assert_eq!(code(leasehold.run(&format!("{url} -n --slots 5 gpu"), "true").status), 0);
         assert_eq!(leasehold.json(&format!("limit {url} gpu 3 --from 5"))["old"], 2);
         assert_eq!(leasehold.json(&format!("limit {url} gpu 16 --from 4"))["old"], 3, "it had not replaced 4");
-        assert_eq!(set("gpu 8 --from 9").trim(), "gpu has 8 slots now, also for those who give 9; before, it had 16");
+        assert_eq!(
+            set("gpu 8 --from 9").trim(),
+            "gpu has 8 slots now, also for commands with --slots 9; before, it had 16"
+        );
         let holder = leasehold.start(&format!("{url} book"), &hold("book"), "book");
         let refused = leasehold.command(&format!("limit {url} --json book 2")).finish();
         assert_eq!(code(refused.status), 78, "{}", text(&refused.stderr));

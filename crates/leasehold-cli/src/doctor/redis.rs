@@ -110,9 +110,10 @@ fn dwell(found: &Examination, config: &RedisConfig) -> Check {
             format!("free locks are granted again in {}: the server may have forgotten leases", whole_seconds_up(left)),
         )
         .with_remedy("wait; or if no lock was ever granted there, run `leasehold redis init` with this URL"),
-        (Some(_), OnFailover::Grant | _) => {
-            Check::ok("dwell", "the server may have forgotten leases lately; this URL does not wait for that")
-        }
+        (Some(_), OnFailover::Grant | _) => Check::ok(
+            "dwell",
+            "the server may have forgotten leases lately; without failover=dwell, free locks are granted at once",
+        ),
         (None, OnFailover::Dwell) if config.is_cluster() => Check::ok(
             "dwell",
             "each hash slot has its own, and only that of the lock on trial is known: see \"rights\" below",
