@@ -150,7 +150,7 @@ fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>) -> Fai
         ),
         ([held, ..], [one]) => {
             let holder = name_of(Some(&held.holder));
-            format!("no lease of {name} has token {token}; to break that of {holder}, give --token {one}")
+            format!("no lease of {name} has token {token}; it is held by {holder} with token {one}")
         }
         (_, several) => {
             format!("no lease of {name} has token {token}; its leases have the tokens {}", several.join(", "))

@@ -55,7 +55,19 @@ impl Defaults {
     /// # Errors
     /// Those of the configuration, with the variable, or with line and column of the file.
     pub(crate) fn load() -> Result<Self, Failure> {
-        path()?.map(File::read).transpose()?.unwrap_or_default().defaults()
+        let file = path()?.map(File::read).transpose()?.unwrap_or_default();
+        let read_url =
+            |url: &str| BackendConfig::from_url(url).map(|_| url.to_owned()).map_err(|invalid| invalid.to_string());
+        let url = file.value(file.settings.url.as_ref(), read_url)?;
+        Ok(Self {
+            url: url.map(|url| (url, file.path.clone())),
+            ttl: file.or_variable("LEASEHOLD_TTL", file.settings.ttl.as_ref(), ttl)?,
+            wait: file
+                .or_variable("LEASEHOLD_WAIT", file.settings.wait.as_ref(), |text| parse_duration("wait", text))?,
+            why: file.or_variable("LEASEHOLD_WHY", file.settings.why.as_ref(), |text| {
+                Note::check_why(text).map(|()| text.to_owned())
+            })?,
+        })
     }
 }
 
@@ -70,22 +82,6 @@ impl File {
             // Its own text shows the line, which may hold a password.
             Err(error) => Err(broken(&path, &text, error.span(), &without_password(error.message().trim()))),
         }
-    }
-
-    /// What the file says, unless a variable says otherwise.
-    fn defaults(&self) -> Result<Defaults, Failure> {
-        let read_url =
-            |url: &str| BackendConfig::from_url(url).map(|_| url.to_owned()).map_err(|invalid| invalid.to_string());
-        let url = self.value(self.settings.url.as_ref(), read_url)?;
-        Ok(Defaults {
-            url: url.map(|url| (url, self.path.clone())),
-            ttl: self.or_variable("LEASEHOLD_TTL", self.settings.ttl.as_ref(), ttl)?,
-            wait: self
-                .or_variable("LEASEHOLD_WAIT", self.settings.wait.as_ref(), |text| parse_duration("wait", text))?,
-            why: self.or_variable("LEASEHOLD_WHY", self.settings.why.as_ref(), |text| {
-                Note::check_why(text).map(|()| text.to_owned())
-            })?,
-        })
     }
 
     /// The value of the variable, or that of the file.
@@ -210,24 +206,6 @@ mod tests {
             assert!(file.or_variable(UNSET, file.settings.wait.as_ref(), |text| parse_duration("wait", text)).is_ok());
             assert!(file.or_variable(UNSET, file.settings.why.as_ref(), Note::check_why).is_ok());
         }
-    }
-
-    #[test]
-    fn any_file_is_read_or_refused_by_its_name() {
-        const FILES: &[&str] = &[
-            "# defaults\nurl = \"redis://h\"\nttl = \"9s\"\n",
-            "wait = \"10m\"\nwhy = \"für März\" # a remark\n",
-            "why = \'\'\'a\nb\'\'\'\n[lock]\nttl = 1\n",
-        ];
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(NAME);
-        fuzz::fuzz(fuzz::inputs::like(FILES), |text| {
-            std::fs::write(&path, text).unwrap();
-            if let Err(failure) = File::read(path.clone()).and_then(|file| file.defaults()) {
-                assert!(failure.message.contains(NAME) && failure.message.ends_with(REMEDY), "{}", failure.message);
-            }
-            Ok(())
-        });
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn only_the_token_of_the_holder_breaks_a_lock_and_the_holder_hears_of_the_operat
         let holder = leasehold.start(&format!("{url} --ttl 3s --why nightly a"), &hold("held"), "held");
         let token = leasehold.json(&format!("show {url} a"))["token"].as_u64().unwrap();
         let [_, said] = break_it(&leasehold, &format!("{url} a --yes --token {}", token + 1), 1);
-        assert!(said.contains(&format!("give --token {token}")) && said.contains("nothing was changed"), "{said}");
+        assert!(said.contains(&format!("with token {token}")) && said.contains("nothing was changed"), "{said}");
         let [_, said] = break_it(&leasehold, &format!("{url} a --token {token}"), 64);
         assert!(said.contains("--yes"), "{said}");
         assert_eq!(leasehold.json(&format!("show {url} a"))["token"], token);
