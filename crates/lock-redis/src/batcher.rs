@@ -15,12 +15,24 @@ use tokio::task::{unconstrained, yield_now};
 use crate::wire::{Call, Ownership};
 use crate::writes::{Request, Size, Write, writes};
 
-/// How many requests are sent in one write at most, since the first of them waits for the answer to the last. With several
-/// writes under way, the server answers one while the client prepares another.
-pub(crate) const TOGETHER_MAX: usize = 32;
-/// The same for a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of
-/// them time.
-pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
+/// When requests share a write.
+#[derive(Clone, Copy)]
+pub(crate) struct Sharing {
+    /// Beside how many others a request may leave at once, in a write of its own.
+    beside_max: usize,
+    /// How many requests are sent in one write at most, since the first of them waits for the answer to the last.
+    together_max: usize,
+}
+
+impl Sharing {
+    /// With several writes under way, the server answers one while the client prepares another.
+    pub(crate) const AT_A_SERVER: Self = Self { beside_max: 0, together_max: 32 };
+    /// At a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of them time.
+    /// One task has up to four requests at a slow node, a pair that is nearly over and the next one, and each node has the same
+    /// to do for them: there is nothing to gain from a common write.
+    pub(crate) const AT_A_NODE: Self = Self { beside_max: 3, together_max: 128 };
+}
+
 /// How many waiting requests are grouped at a time. Chosen: enough for full runs of several verbs, and little to look at.
 const GROUPED_MAX: usize = 128;
 
@@ -28,7 +40,10 @@ const GROUPED_MAX: usize = 128;
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
+    sharing: Sharing,
     under_way: AtomicUsize,
+    /// How many of those share writes. Until they are answered, they may be sent again, so none must overtake them.
+    queued: AtomicUsize,
 }
 
 /// Counts a request for as long as it is under way.
@@ -49,22 +64,21 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Batcher {
-    /// Starts the task that sends, at most this many requests together. It ends with the last handle, once everything
-    /// was answered.
-    pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
+    /// Starts the task that sends requests together. It ends with the last handle, once everything was answered.
+    pub(crate) fn new(connection: MultiplexedConnection, sharing: Sharing) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
-        tokio::spawn(send_all(requests, connection.clone(), together));
-        Self { connection, requests: batcher, under_way: AtomicUsize::new(0) }
+        tokio::spawn(send_all(requests, connection.clone(), sharing.together_max));
+        let (under_way, queued) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { connection, requests: batcher, sharing, under_way, queued }
     }
 
     /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let (under_way, others) = UnderWay::begin(&self.under_way);
-        // Nothing can be overtaken, and there is nothing to send together with.
         let asked = if call.ownership == Ownership::Moving {
             // Boxed: most requests do not need this space.
             Either::Right(Either::Left(self.asking(call).boxed()))
-        } else if others == 0 && call.wait.is_none() {
+        } else if others <= self.sharing.beside_max && self.queued.load(Ordering::Relaxed) == 0 && call.wait.is_none() {
             Either::Left(self.alone(call.command))
         } else {
             Either::Right(Either::Right(self.queued(call)))
@@ -90,11 +104,15 @@ impl Batcher {
         }
     }
 
-    fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
+    fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let (answer, answered) = oneshot::channel();
+        let (queued, _) = UnderWay::begin(&self.queued);
         // What cannot be sent is dropped, and so answered.
         _ = self.requests.send(Request { call, answer });
-        answered.map(|reply| reply.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into())))
+        answered.map(move |reply| {
+            drop(queued);
+            reply.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+        })
     }
 }
 
