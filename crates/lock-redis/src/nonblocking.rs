@@ -153,7 +153,7 @@ impl Redis {
     /// another connection if the first one broke.
     pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
         let first = self.answer_once(question, span, None).await;
-        self.repeat(question, span, first).await
+        self.repeat(question, || span, first).await
     }
 
     /// Like [`answer`](Self::answer), but without a timer if the connection is already up: the caller drops the request
@@ -172,20 +172,20 @@ impl Redis {
         let reply = self.evaluate(&mut handle, question, None).await;
         unanswered.end();
         let first = self.read(question, handle, Some(reply?), within, None);
-        self.repeat(question, Span::from_now(within), first).await
+        self.repeat(question, || Span::from_now(within), first).await
     }
 
     /// Asks once more if that is safe and the connection broke.
     async fn repeat<Q: Question + Sync>(
         &self,
         question: &Q,
-        span: Span,
+        span: impl FnOnce() -> Span,
         first: Result<Q::Answer, Failure>,
     ) -> Result<Q::Answer, Failure> {
         match (first, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
                 // Boxed: most requests do not need this space.
-                let again = Box::pin(self.answer_once(question, span, Some(&failure)));
+                let again = Box::pin(self.answer_once(question, span(), Some(&failure)));
                 again.await.map_err(Failure::after_a_part)
             }
             (outcome, Retry::Once | Retry::Never) => outcome,
