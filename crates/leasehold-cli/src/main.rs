@@ -14,7 +14,6 @@ mod durations;
 mod exit;
 mod held;
 mod hold;
-mod host;
 mod job;
 mod limit;
 mod locks;
