@@ -185,9 +185,8 @@ pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell"
 pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "revoke");
 
 /// Renews leases. Keys: locks. Arguments: how many; what the keys of revocations begin with, up to that of the lock; `lh1:OWNER:LOW:HIGH:`
-/// of each; and each ttl (ms) with the number of the last lease in a row that has it, from 1.
-///
-/// Answers for each lease that is lost its number, from 1, and who revoked it, or nothing.
+/// of each; and each ttl (ms) with the number of the last lease in a row that has it, from 1. Answers for each lease that is lost its
+/// number, from 1, and who revoked it, or nothing.
 pub(crate) static RENEW: Script = Script::new(text!("leases", "renew"));
 
 /// Renews leases, some of which may share their locks. Keys: locks, then what their waiters ask for. Arguments: the same, but
