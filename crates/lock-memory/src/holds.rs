@@ -17,7 +17,7 @@ pub struct Hold {
     pub tokens: TokenRange,
     /// When the lease ends.
     pub until: Moment,
-    /// When the lease was granted, by this mode.
+    /// When the lease was granted in this mode.
     pub(crate) granted: Moment,
     /// Who else may hold at the same time.
     pub mode: Mode,
