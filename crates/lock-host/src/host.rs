@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use lock_core::{Invalid, Note, Owner};
 
@@ -56,6 +57,11 @@ pub fn note(why: &str) -> Result<Note, Invalid> {
         _ = WITHOUT_REASON.set(note.clone());
     }
     Ok(note)
+}
+
+/// The time since 1970 by the wall clock, which may be set at any time: for display, and for numbers that should rise.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// An identifier of this boot of the machine, new after each reboot. `None` if the system has none.
