@@ -16,7 +16,7 @@ pub fn new_owner() -> io::Result<Owner> {
     Ok(Owner::from_random(bytes))
 }
 
-/// A secret for one station, from the operating system's random source: the owners of its leases are drawn from it.
+/// A secret for one client, from the operating system's random source: the owners of its leases are drawn from it.
 ///
 /// A copy of this process that continues after a `fork` would draw the same owners; it has none of the client's threads
 /// and must not use the client anyway.
