@@ -61,8 +61,8 @@ pub(crate) enum Command {
     Elect(ElectArgs),
     /// List the locks that are held.
     ///
-    /// HELD says for how long, as far as that is known: "<2m" for less than two minutes, since the holder's process on this machine
-    /// was started then; ">5s" for longer than since --watch first saw it.
+    /// HELD says for how long, to the second, as far as the clocks of the machines agree. It is empty for a lease of an earlier
+    /// version, and for a lock of another library.
     ///
     /// In Redis, a lock of another library is listed only while a leasehold client waits for it; `leasehold show NAME`
     /// always shows it.

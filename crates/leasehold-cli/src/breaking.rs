@@ -7,9 +7,8 @@ use lock_core::{FencingToken, Holder, LockName};
 use serde::Serialize;
 
 use crate::args::BreakArgs;
-use crate::durations::whole_seconds_up;
+use crate::durations::{whole_seconds, whole_seconds_up};
 use crate::exit::{Exit, Failure};
-use crate::host::started;
 use crate::locks::{Locks, is_gone, name_of};
 use crate::look::Lease;
 use crate::report::{json, print, say_question};
@@ -91,10 +90,10 @@ impl<'a> Target<'a> {
         let remaining = self.held.and_then(|held| held.remaining);
         let left =
             remaining.map_or_else(String::new, |left| format!(", for {} unless renewed", whole_seconds_up(left)));
-        let since = self.held.and_then(|held| started(&held.holder));
+        let since = self.held.and_then(|held| held.age);
         let since = since.map_or_else(
             || "; the store does not say since when".to_owned(),
-            |ago| format!("; its process was started {} ago", whole_seconds_up(ago)),
+            |age| format!("; it got the lock {} ago", whole_seconds(age)),
         );
         let next = match self.waiters {
             0 => "nobody waits for it".to_owned(),
@@ -180,11 +179,14 @@ mod tests {
 
     #[test]
     fn the_question_names_holder_note_token_and_who_waits() {
-        let entry = entry(7, 9);
+        let mut entry = entry(7, 9);
         let question = Target::find(Some(&entry), token(8)).unwrap().question(&entry.name, token(8));
         for words in ["5 on no-such-host", "nightly", "token 8", "for 27s", "since when", "2 others wait", "[y/N] "] {
             assert!(question.contains(words), "{words}: {question}");
         }
+        entry.holders[0].age = Some(Duration::from_secs(125));
+        let question = Target::find(Some(&entry), token(8)).unwrap().question(&entry.name, token(8));
+        assert!(question.contains("; it got the lock 2m 5s ago; "), "{question}");
     }
 
     #[test]

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use humantime::{FormattedDuration, format_duration};
 
+/// In seconds.
+const HOUR: u64 = 3600;
+const DAY: u64 = 24 * HOUR;
+
 /// A duration for display, to the millisecond.
 pub(crate) fn human(duration: Duration) -> FormattedDuration {
     format_duration(Duration::from_millis(millis(duration)))
@@ -16,9 +20,18 @@ pub(crate) fn rough(duration: Duration) -> FormattedDuration {
     human(Duration::from_millis(if hundredths < 1000 { hundredths } else { nearest(100) }))
 }
 
-/// A duration for display, in whole seconds rounded down, at least one.
+/// A duration for display, rounded down to whole seconds, or to whole minutes from an hour on, or to whole hours from a day on; at
+/// least one second.
 pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
-    human(Duration::from_secs(duration.as_secs().max(1)))
+    let seconds = duration.as_secs().max(1);
+    let unit = if seconds >= DAY {
+        HOUR
+    } else if seconds >= HOUR {
+        60
+    } else {
+        1
+    };
+    human(Duration::from_secs(seconds - seconds % unit))
 }
 
 /// A duration for display, in whole seconds rounded up.
@@ -41,6 +54,10 @@ mod tests {
             [(0, "0s"), (4, "0s"), (6, "10ms"), (994, "990ms"), (999, "1s"), (3_049, "3s"), (3_050, "3s 100ms")];
         for (millis, text) in table {
             assert_eq!(rough(Duration::from_millis(millis)).to_string(), text, "{millis} ms");
+        }
+        let table = [(0, "1s"), (3599, "59m 59s"), (7_325, "2h 2m"), (86_399, "23h 59m"), (8 * DAY - 73, "7days 23h")];
+        for (seconds, text) in table {
+            assert_eq!(whole_seconds(Duration::from_secs(seconds)).to_string(), text, "{seconds} s");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `leasehold ls` and `leasehold show`.
 
-mod held_for;
 mod live;
 mod nothing;
 mod order;
@@ -10,7 +9,7 @@ mod shown;
 use self::nothing::{nothing, nothing_held};
 pub(crate) use self::order::natural;
 pub(crate) use self::row::{Lease, Row};
-use self::shown::{at_a_glance, shown_as_json, sorted, table};
+use self::shown::{shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
@@ -27,7 +26,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
         (false, true) => print(&nothing_held(args)),
-        (false, false) => print(&table(&entries, at_a_glance)),
+        (false, false) => print(&table(&entries)),
     }
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&json(&row)?);
     }
     match entry {
-        Some(entry) => print(&table(&[entry], at_a_glance)),
+        Some(entry) => print(&table(&[entry])),
         None => print(&nothing(&format!("lock {:?} is not held", args.name.as_str()), &args.store)),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
 //! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
-//! that is held, of any kind) · `job` (what a run leaves behind) · `log` (what happens to them) · `screen`, `table`, `report` (how it is shown).
+//! that is held, of any kind) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `report` (how it is shown).
 
 mod args;
 mod breaking;
@@ -14,7 +14,6 @@ mod durations;
 mod exit;
 mod held;
 mod hold;
-mod host;
 mod job;
 mod limit;
 mod locks;
@@ -23,6 +22,7 @@ mod look;
 mod looks;
 mod man;
 mod nodes;
+mod past;
 mod place;
 mod quorum;
 mod redis;

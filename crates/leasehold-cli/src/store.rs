@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use leasehold::BackendConfig;
 use leasehold::redlock::RedlockConfig;
@@ -112,6 +112,19 @@ impl Store {
     }
 }
 
+/// A store without user and password.
+pub(crate) fn shown(config: &BackendConfig) -> String {
+    match config {
+        BackendConfig::Redis(config) => config.shown_url().to_owned(),
+        BackendConfig::Sqlite(config) => format!("sqlite:{}", config.path.display()),
+        BackendConfig::Redlock(config) => {
+            let nodes: Vec<_> = config.nodes().iter().map(|node| node.address().to_string()).collect();
+            format!("redlock://{}", nodes.join(","))
+        }
+        BackendConfig::Memory(_) | _ => "a store of another kind".to_owned(),
+    }
+}
+
 /// The longest ttl that a deployment allows, if it has a limit.
 pub(crate) fn longest_ttl(config: &BackendConfig) -> Option<Ttl> {
     match config {
@@ -122,19 +135,31 @@ pub(crate) fn longest_ttl(config: &BackendConfig) -> Option<Ttl> {
 }
 
 fn state_file() -> Result<Store, Failure> {
-    let directory = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).ok_or_else(|| {
+    let path = state_path("locks.db").ok_or_else(|| {
         Failure::new(
             Exit::Config,
             "there is no state directory for the locks: neither XDG_STATE_HOME nor HOME is an absolute path; \
              set one of them, or give --url",
         )
     })?;
-    DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|error| {
+    create_directory_of(&path).map_err(|error| {
         let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem].contains(&error.kind());
         let exit = if denied { Exit::Denied } else { Exit::Config };
-        Failure::new(exit, format!("cannot create {}: {error}; make it writable, or give --url", directory.display()))
+        let directory = path.parent().unwrap_or(&path).display();
+        Failure::new(exit, format!("cannot create {directory}: {error}; make it writable, or give --url"))
     })?;
-    Ok(Store::File(directory.join("locks.db")))
+    Ok(Store::File(path))
+}
+
+/// A file of the user's state directory, if there is such a directory.
+pub(crate) fn state_path(file: &str) -> Option<PathBuf> {
+    let directory = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))?;
+    Some(directory.join(file))
+}
+
+/// Creates the state directory, for the user alone.
+pub(crate) fn create_directory_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| DirBuilder::new().recursive(true).mode(0o700).create(directory))
 }
 
 /// # Source

@@ -125,7 +125,7 @@ fn a_terminal_is_asked() {
     );
     session.shows("a is held by");
     session.shows("nightly");
-    session.shows("was started");
+    session.shows("it got the lock");
     session.shows("[y/N] ");
     session.types("\n");
     session.shows("nothing was changed");

@@ -36,6 +36,7 @@ fn people_read_filter_and_walk_through_the_locks() {
 
     markup_is_text(&browser);
     bars_shrink(&browser);
+    browser.until(&format!("{AGES}.length === 9 && {AGES}.every(age => /^held [1-9]/.test(age))"));
     the_filter_filters(&browser);
     keys_lead_through_the_rows(&browser);
     light_and_dark(&browser, &dashboard);
@@ -54,6 +55,9 @@ fn people_read_filter_and_walk_through_the_locks() {
 const ROWS: &str = "[...document.querySelectorAll('#rows .row')].filter(row => !row.hidden)";
 /// Their names.
 const NAMES: &str = "[...document.querySelectorAll('#rows .row:not([hidden]) .name')].map(name => name.textContent)";
+
+/// For how long their leases have been held, of those that are shown.
+const AGES: &str = "[...document.querySelectorAll('#rows .age')].map(age => age.textContent)";
 
 /// Holds a lock until it is dropped, which releases it.
 struct Holding(Running);

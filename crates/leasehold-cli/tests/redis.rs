@@ -62,6 +62,11 @@ fn what_is_no_redis_is_not_initialised() {
     let said = text(&refused.stderr);
     assert_eq!(code(refused.status), 78, "{said}");
     assert!(said.contains("this store is no Redis, and needs no init"), "{said}");
+    for command in ["redis init", "redlock init", "redlock status"] {
+        let refused = leasehold.command(&format!("{command} --url redis://h")).finish();
+        let said = text(&refused.stderr);
+        assert!(code(refused.status) == 64 && said.contains("tip: the URL stands alone, without --url"), "{said}");
+    }
 }
 
 #[test]

@@ -81,5 +81,6 @@ pub use lock_core::{
     BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Certainty, Claim, Counter, Durability, Effect,
     ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder, Isolation, Lease, Limit, Listener, Listeners,
     Location, LockName, Mode, ModeKind, Moment, NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest,
-    Released, Renewed, RequestOrder, Slots, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
+    Released, Renewed, RequestOrder, Slots, Stamped, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit,
+    node,
 };

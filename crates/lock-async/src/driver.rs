@@ -48,8 +48,8 @@ impl lock_host::Driver for Driver {
 }
 
 /// Waits for the verdict of a turn that has joined the line; `None` if the turn ends first.
-pub(crate) async fn verdict(site: &Site, turn: TurnId) -> Option<Verdict> {
-    answer(site, turn, Turns::poll_verdict).await
+pub(crate) fn verdict(site: &Site, turn: TurnId) -> impl Future<Output = Option<Verdict>> {
+    answer(site, turn, Turns::poll_verdict)
 }
 
 /// Ends a hold, and waits for the outcome.
@@ -65,14 +65,14 @@ pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verd
 }
 
 /// Waits until a turn hears something, and runs the request that leads to it while that is the only one at the site. If
-/// this is dropped, the caller has to leave the turn, so that a loop continues the request.
-async fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> T {
-    poll_fn(|cx| {
+/// this is dropped, the caller has to leave the turn, so that a loop continues the request. Not an `async fn`, whose future would
+/// hold the arguments twice: each task that waits has one.
+fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> impl Future<Output = T> {
+    poll_fn(move |cx| {
         // Whatever takes the request away wakes this task. If the task also waited for the answer, it would wake twice.
         ready!(poll_own(site, turn, cx));
         site.lock().waiters.hear(turn, hear, cx)
     })
-    .await
 }
 
 /// Polls the request that the task of a turn runs, if there is one. Pending if the task keeps it, and will be woken.

@@ -32,9 +32,9 @@ struct Limits {
     waiter: usize,
 }
 
-const LIMITS: Limits = Limits { lease: 1_150, waiter: 2_400 };
+const LIMITS: Limits = Limits { lease: 1_024, waiter: 1_600 };
 /// The limits with an observer, which the feature `tracing` adds.
-const OBSERVED: Limits = Limits { lease: 1_550, waiter: 3_130 };
+const OBSERVED: Limits = Limits { lease: 1_450, waiter: 2_200 };
 
 /// The allocated memory.
 #[derive(Clone, Copy, Debug)]

@@ -231,6 +231,10 @@ macro_rules! __cases {
                 a_stopped_holder_knows_that_it_lost: Processes;
                 a_process_goes_on_with_the_lock_of_another: Processes;
             }
+            ages {
+                a_lease_is_as_old_as_its_grant: Inspect;
+                a_replacement_is_as_old_as_the_lease_before_it: Ability(Replace);
+            }
             truth {
                 capabilities_do_not_change: Nothing;
                 places_are_given_as_the_capabilities_say: Nothing;

@@ -29,9 +29,9 @@ impl Entry {
     /// How many leases and waiters an entry lists at most. Chosen: more than a person reads.
     pub const SHOWN_MAX: usize = 100;
 
-    /// A lock that is held by one exclusive lease, and for which others wait that want the same.
+    /// A lock that is held by one exclusive lease of unknown age, and for which others wait that want the same.
     pub fn exclusive(name: LockName, holder: Holder, remaining: Option<Duration>, waiters: u32) -> Self {
-        let held = Held { holder: holder.clone(), mode: Mode::Exclusive, slots: Slots::NONE, remaining };
+        let held = Held { holder: holder.clone(), mode: Mode::Exclusive, slots: Slots::NONE, age: None, remaining };
         let shown = usize::try_from(waiters).unwrap_or(usize::MAX).min(Self::SHOWN_MAX);
         let queue = vec![Mode::Exclusive; shown];
         Self { name, holder, remaining, leases: 1, holders: vec![held], waiters, queue }
@@ -47,6 +47,11 @@ pub struct Held {
     pub mode: Mode,
     /// The slots of its permits.
     pub slots: Slots,
+    /// How long ago the lease was granted, to the second; `None` if the store does not say, as for a lease of an earlier version.
+    ///
+    /// Renewals do not count, nor does a ticket that is adopted; a change of the mode is a new grant. For display only: it is
+    /// the difference of two clocks, and never negative.
+    pub age: Option<Duration>,
     /// How long until the lease ends if nobody renews it; `None` if it never expires.
     pub remaining: Option<Duration>,
 }

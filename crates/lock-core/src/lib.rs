@@ -37,6 +37,7 @@ mod prefix;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod slots;
+mod stamped;
 pub mod station;
 mod terms;
 mod ticket;
@@ -62,6 +63,7 @@ pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;
 pub use slots::Slots;
+pub use stamped::Stamped;
 pub use station::{OnUnavailable, Patience};
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
 pub use ticket::Ticket;

@@ -1,6 +1,7 @@
 //! Time as the core sees it: instants that the caller reads from a clock, and durations.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,25 +14,28 @@ use crate::Invalid;
 ///
 /// Nanoseconds since an origin that only this host knows: two machines' moments are never compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(u64);
+pub struct Moment(
+    /// One more than the nanoseconds since the origin, so that an optional moment takes no more memory. There may be many.
+    NonZeroU64,
+);
 
 impl Moment {
     /// The origin of the clock.
-    pub const ORIGIN: Self = Self(0);
+    pub const ORIGIN: Self = Self::from_nanos(0);
 
     /// The moment this many nanoseconds after the clock's origin.
     pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
+        Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since the clock's origin.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// The time from `earlier` to this moment; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.as_nanos().saturating_sub(earlier.as_nanos()))
     }
 }
 
@@ -49,7 +53,7 @@ impl Sub<Duration> for Moment {
 
     /// Earlier by `duration`, at most back to the origin.
     fn sub(self, duration: Duration) -> Self {
-        Self(self.0.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
+        Self::from_nanos(self.as_nanos().saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 

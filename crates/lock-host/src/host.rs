@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use lock_core::{Invalid, Note, Owner};
 
@@ -15,7 +16,7 @@ pub fn new_owner() -> io::Result<Owner> {
     Ok(Owner::from_random(bytes))
 }
 
-/// A secret for one station, from the operating system's random source: the owners of its leases are drawn from it.
+/// A secret for one client, from the operating system's random source: the owners of its leases are drawn from it.
 ///
 /// A copy of this process that continues after a `fork` would draw the same owners; it has none of the client's threads
 /// and must not use the client anyway.
@@ -56,6 +57,11 @@ pub fn note(why: &str) -> Result<Note, Invalid> {
         _ = WITHOUT_REASON.set(note.clone());
     }
     Ok(note)
+}
+
+/// The time since 1970 by the wall clock, which may be set at any time: for display, and for numbers that should rise.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// An identifier of this boot of the machine, new after each reboot. `None` if the system has none.

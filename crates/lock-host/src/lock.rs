@@ -10,7 +10,6 @@ use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, 
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
-use crate::errors::no_randomness;
 use crate::host::note;
 use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
@@ -133,7 +132,7 @@ impl<D: Driver, M> Lock<D, M> {
     /// Begins to ask for the lock.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name or option; `Backend` if the system's random source fails.
+    /// `Invalid` for an invalid name or option.
     pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
         let ready = self.ready.get().map_or_else(|| self.get_ready(), Ok)?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
@@ -144,7 +143,7 @@ impl<D: Driver, M> Lock<D, M> {
         self.options.validate()?;
         let (name, _) = self.wanted.as_ref().map_err(Clone::clone)?;
         let note = note(&self.options.why)?;
-        let site = self.stations.site(name).map_err(no_randomness)?;
+        let site = self.stations.site(name);
         Ok(self.ready.get_or_init(|| Ready { site, note }))
     }
 

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::io;
 
+use lock_core::station::Owners;
 use lock_core::{Keeper, Policy};
 
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
-use crate::host::random_u64;
+use crate::host::{random_u64, secret};
 use crate::observer::SharedObserver;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Ports<D> {
     pub clock: SharedClock,
     /// What the keeper renews.
     pub renewals: Arc<RenewalQueue>,
+    /// What the stations draw the owners of their leases from.
+    pub(crate) owners: Arc<Owners>,
     pub(crate) alarms: Alarms,
     pub(crate) watch: Option<Arc<Watch>>,
 }
@@ -40,8 +43,8 @@ impl<D> Ports<D> {
     ) -> io::Result<Self> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
-        let policy = Arc::new(policy);
-        Ok(Self { driver, policy, clock, renewals, alarms, watch: None })
+        let (policy, owners) = (Arc::new(policy), Arc::new(Owners::new(secret()?)));
+        Ok(Self { driver, policy, clock, renewals, owners, alarms, watch: None })
     }
 
     /// The same, with observers of what happens to the locks.

@@ -1,6 +1,6 @@
 //! Where stations leave the leases that the keeper has to renew.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -14,9 +14,6 @@ use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The wake-up time of a keeper that is reading the queue: it has to be woken for each new lease.
 const LOOKING: u64 = u64::MAX;
-
-/// How much capacity each part of the queue keeps for leases that come and go.
-const KEPT_MIN: usize = 16;
 
 /// The leases of one client that have to be renewed. Stations add and remove leases; one thread, the keeper, takes what
 /// is due [`next`](Self::next).
@@ -58,7 +55,7 @@ pub enum Next {
 /// What has changed since the keeper looked.
 #[derive(Default)]
 struct Changes {
-    kept: HashMap<Owner, Kept>,
+    kept: BTreeMap<Owner, Kept>,
     hastened: Vec<Owner>,
     gone: Vec<Owner>,
 }
@@ -154,8 +151,8 @@ impl RenewalQueue {
         self.asleep_until.store(LOOKING, Ordering::SeqCst);
         for mut changes in self.changes.all() {
             std::mem::take(&mut changes.gone).into_iter().for_each(|owner| keeper.forget(owner));
-            changes.kept.drain().for_each(|(_, kept)| keeper.keep(kept.lease, kept.asked_at, kept.valid_for));
-            changes.kept.shrink_to(KEPT_MIN);
+            let kept = std::mem::take(&mut changes.kept).into_values();
+            kept.for_each(|kept| keeper.keep(kept.lease, kept.asked_at, kept.valid_for));
             hastened.append(&mut changes.hastened);
         }
         hastened

@@ -196,8 +196,7 @@ impl<D: Driver> Site<D> {
         input: Input,
         mut note: impl FnMut(&Output),
     ) {
-        station.handle_input(now, input);
-        while let Some(output) = station.poll_output() {
+        for output in station.handle_input(now, input) {
             note(&output);
             self.carry_out(waiters, output);
         }

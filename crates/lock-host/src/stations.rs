@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io;
 
 use lock_core::station::{Floor, Input, Station};
 use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
 use crate::clock::Clock;
-use crate::host::secret;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
@@ -59,22 +57,20 @@ impl<D: Driver> Stations<D> {
     }
 
     /// The station of a name, made if there is none.
-    ///
-    /// # Errors
-    /// If the system's random source fails.
-    pub fn site(&self, name: &LockName) -> io::Result<Arc<Site<D>>> {
+    pub fn site(&self, name: &LockName) -> Arc<Site<D>> {
         let mut sites = self.sites.of(name);
         if let Some(site) = sites.by_name.get(name) {
-            return Ok(Arc::clone(site));
+            return Arc::clone(site);
         }
         sites.tidy();
-        let station = Station::new(name.clone(), Arc::clone(&self.ports.policy), secret()?).sharing(&self.floor);
+        let (policy, owners) = (Arc::clone(&self.ports.policy), Arc::clone(&self.ports.owners));
+        let station = Station::new(name.clone(), policy, owners).sharing(&self.floor);
         let site = Site::new(Arc::clone(&self.ports), station);
         if sites.phase == Phase::Closed {
             site.close();
         }
         sites.by_name.insert(name.clone(), Arc::clone(&site));
-        Ok(site)
+        site
     }
 
     /// The station of a name, if there is one.

@@ -17,6 +17,8 @@ pub struct Hold {
     pub tokens: TokenRange,
     /// When the lease ends.
     pub until: Moment,
+    /// When the lease was granted in this mode.
+    pub(crate) granted: Moment,
     /// Who else may hold at the same time.
     pub mode: Mode,
     /// The slots of its permits.
@@ -30,7 +32,7 @@ impl Hold {
     /// What the claim asks for, without slots.
     pub(crate) fn new(now: Moment, client: Option<ClientId>, claim: &Claim, tokens: TokenRange) -> Self {
         let (owner, until, mode) = (claim.owner, now + claim.terms.ttl.get(), claim.terms.mode);
-        Self { owner, tokens, until, mode, slots: Slots::NONE, client, note: claim.note.clone() }
+        Self { owner, tokens, until, granted: now, mode, slots: Slots::NONE, client, note: claim.note.clone() }
     }
 
     pub(crate) fn lives_at(&self, now: Moment) -> bool {
@@ -53,8 +55,8 @@ impl Hold {
     }
 
     pub(crate) fn shown_at(&self, now: Moment) -> Held {
-        let remaining = Some(self.until.since(now));
-        Held { holder: self.shown(), mode: self.mode, slots: self.slots.clone(), remaining }
+        let (age, remaining) = (Some(now.since(self.granted)), Some(self.until.since(now)));
+        Held { holder: self.shown(), mode: self.mode, slots: self.slots.clone(), age, remaining }
     }
 }
 
@@ -164,14 +166,18 @@ impl Holds {
         slots
     }
 
-    /// Ends a hold and stores another one instead, with the first of its slots. Returns these.
+    /// Ends a hold and stores another one instead, with the first of its slots. Returns these. In the same mode, it counts as
+    /// granted when the old one was.
     pub(crate) fn replace(&mut self, old: Owner, hold: Hold) -> Slots {
-        let slots = self.take(old).map(|hold| hold.slots).unwrap_or_default();
+        let old = self.take(old);
+        let same = old.as_ref().filter(|old| old.mode.kind() == hold.mode.kind());
+        let granted = same.map_or(hold.granted, |old| old.granted);
+        let slots = old.map(|old| old.slots).unwrap_or_default();
         let count = usize::try_from(hold.mode.count()).unwrap_or(usize::MAX);
         let (kept, returned) = slots.get().split_at(count.min(slots.get().len()));
         self.free.returned.extend(returned);
         let slots = Slots::new(kept.iter().copied());
-        self.insert(Hold { slots: slots.clone(), ..hold });
+        self.insert(Hold { slots: slots.clone(), granted, ..hold });
         slots
     }
 

@@ -256,7 +256,8 @@ impl Visit<'_> {
         let Place { owner, client, terms, note, .. } = place;
         let valid_for = place_for(terms.ttl);
         let until = self.now + valid_for;
-        let hold = Hold { owner, tokens, until, mode: terms.mode, slots: Slots::NONE, client: Some(client), note };
+        let (granted, mode, slots) = (self.now, terms.mode, Slots::NONE);
+        let hold = Hold { owner, tokens, until, granted, mode, slots, client: Some(client), note };
         let slots = self.lock.holds.add(hold);
         let lease = Lease { name: self.name.clone(), owner, tokens, terms, slots };
         HandOver { client, lease, valid_for, wanted: false }

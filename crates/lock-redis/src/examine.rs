@@ -188,11 +188,11 @@ impl<'a> Info<'a> {
 /// A command that is no script, and reads.
 struct Plain<'a, T>(&'a Cmd, PhantomData<T>);
 
-fn ask<T: FromRedisValue>(redis: &Redis, command: &Cmd) -> Result<T, Failure> {
+fn ask<T: FromRedisValue + Send>(redis: &Redis, command: &Cmd) -> Result<T, Failure> {
     redis.answer(&Plain(command, PhantomData), Span::from_now(CONNECT_WITHIN))
 }
 
-impl<T: FromRedisValue> Question for Plain<'_, T> {
+impl<T: FromRedisValue + Send> Question for Plain<'_, T> {
     type Answer = T;
 
     fn operation(&self) -> Operation {

@@ -133,7 +133,7 @@ pub fn message(prefix: &Prefix, message: &[u8]) -> Option<String> {
 pub fn stored(value: &[u8]) -> Result<String, Holder> {
     let Some(Stored { owner, tokens, note }) = Stored::read(value) else { return Err(Stored::holder(value)) };
     LeaseId::of(owner, tokens.high());
-    Ok([&of_owner(owner), &of_tokens(tokens), note.to_wire()].concat())
+    Ok([of_owner(owner), of_tokens(tokens), note.to_wire()].concat())
 }
 
 /// Reads where a server of a cluster sends a request, and writes the address.

@@ -56,6 +56,8 @@ pub(crate) enum Key<'a> {
     Tombstone(Keys<'a>, Owner),
     /// Who revoked the lease with this highest token.
     Revocation(Keys<'a>, FencingToken),
+    /// What that key begins with, before the key of the lock.
+    Revocations(Keys<'a>),
     /// A part of the latch of this name.
     Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
@@ -139,13 +141,21 @@ impl<'a> Keys<'a> {
         Key::Revocation(self, highest)
     }
 
+    pub(crate) fn revocations(self) -> Key<'a> {
+        Key::Revocations(self)
+    }
+
+    /// Writes what our own keys for this lock begin with.
+    fn lead(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("leasehold:{")?;
+        let Some(slot) = self.tag else { return Ok(()) };
+        fmt::Display::fmt(&slot.tag(), f)?;
+        f.write_str("}:{")
+    }
+
     /// Writes one of our own keys for this lock. `write!` takes several times as long, and each request needs a few.
     fn beside(self, f: &mut fmt::Formatter<'_>, what: &[&str]) -> fmt::Result {
-        f.write_str("leasehold:{")?;
-        if let Some(slot) = self.tag {
-            fmt::Display::fmt(&slot.tag(), f)?;
-            f.write_str("}:{")?;
-        }
+        self.lead(f)?;
         fmt::Display::fmt(&self, f)?;
         f.write_str("}:")?;
         what.iter().try_for_each(|part| f.write_str(part))
@@ -195,6 +205,7 @@ impl fmt::Display for Key<'_> {
             Self::Limits(keys) => keys.beside(f, &["l"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
             Self::Revocation(keys, highest) => keys.beside(f, &["r:", &highest.to_string()]),
+            Self::Revocations(keys) => keys.lead(f),
             Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str("leasehold:node"),
             Self::Inboxes(keys) => keys.beside(f, &["i"]),

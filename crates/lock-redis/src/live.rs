@@ -2,12 +2,15 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
+use tokio::sync::SemaphorePermit;
+use tokio::task::unconstrained;
 
 use crate::batcher::{Batcher, Sharing};
 use crate::channel::{Channel, Subscription};
@@ -32,6 +35,38 @@ pub(crate) struct Live {
     pub(crate) silence: Arc<Silence>,
     /// Where the server is, if that may change.
     place: Option<Place>,
+}
+
+/// A connection with room for a request, until it is dropped.
+pub(crate) struct Seat(Arc<Live>);
+
+impl Seat {
+    /// Waits until there is room, first come, first served.
+    pub(crate) async fn take(live: Arc<Live>) -> Self {
+        // A task that has used up its time slice would otherwise lose its place here to later requests. Room is never closed.
+        unconstrained(live.batcher.room.acquire()).await.into_iter().for_each(SemaphorePermit::forget);
+        Self(live)
+    }
+
+    /// Takes a seat if there is room now.
+    pub(crate) fn try_take(live: &Arc<Live>) -> Option<Self> {
+        live.batcher.room.try_acquire().ok()?.forget();
+        Some(Self(Arc::clone(live)))
+    }
+}
+
+impl Deref for Seat {
+    type Target = Live;
+
+    fn deref(&self) -> &Live {
+        &self.0
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.batcher.room.add_permits(1);
+    }
 }
 
 impl Live {

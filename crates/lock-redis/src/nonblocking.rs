@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, FutureExt, TryFutureExt, ready};
 use lock_core::{BackendError, EventSink, Invalid, Operation, Prefix};
 use redis::{RedisResult, Value};
 use tokio::task::spawn_blocking;
@@ -20,11 +21,14 @@ use crate::RedisConfig;
 use crate::acknowledged::DiskCheck;
 use crate::channel::Channel;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
+use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::hash_slot::HashSlot;
 use crate::link::Link;
+use crate::live::Seat;
+use crate::runs::was_not_run;
+use crate::script::Script;
 use crate::span::Span;
 use crate::target::Target;
 use crate::verification;
@@ -151,9 +155,12 @@ impl Redis {
 
     /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
     /// another connection if the first one broke.
-    pub(crate) async fn answer<Q: Question + Sync>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
-        let first = self.answer_once(question, span, None).await;
-        self.repeat(question, || span, first).await
+    pub(crate) fn answer<'a, Q: Question + Sync>(
+        &'a self,
+        question: &'a Q,
+        span: Span,
+    ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
+        self.answer_once(question, span, None).then(move |first| self.repeat(question, move || span, first))
     }
 
     /// Like [`answer`](Self::answer), but without a timer if the connection is already up: the caller drops the request
@@ -163,12 +170,13 @@ impl Redis {
         question: &Q,
         within: Duration,
     ) -> Result<Q::Answer, Failure> {
-        let Some((link, live)) = self.source.link().and_then(|link| Some((link, link.at_hand()?))) else {
+        let seated = |link| Link::at_hand(link).and_then(|live| Some((link, Seat::try_take(&live)?, live)));
+        let Some((link, seat, live)) = self.source.link().and_then(seated) else {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;
         };
-        let unanswered = link.begin(Arc::clone(&live), within);
-        let mut handle = Handle::Own(live);
+        let unanswered = link.begin(live, within);
+        let mut handle = Handle::Own(seat);
         let reply = self.evaluate(&mut handle, question, None).await;
         unanswered.end();
         let first = self.read(question, handle, Some(reply?), within, None);
@@ -176,37 +184,41 @@ impl Redis {
     }
 
     /// Asks once more if that is safe and the connection broke.
-    async fn repeat<Q: Question + Sync>(
-        &self,
-        question: &Q,
+    fn repeat<'a, Q: Question + Sync>(
+        &'a self,
+        question: &'a Q,
         span: impl FnOnce() -> Span,
         first: Result<Q::Answer, Failure>,
-    ) -> Result<Q::Answer, Failure> {
+    ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
         match (first, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
+                let span = span();
+                let again = async move { self.answer_once(question, span, Some(&failure)).await };
                 // Boxed: most requests do not need this space.
-                let again = Box::pin(self.answer_once(question, span(), Some(&failure)));
-                again.await.map_err(Failure::after_a_part)
+                Either::Left(again.boxed().map_err(Failure::after_a_part))
             }
-            (outcome, Retry::Once | Retry::Never) => outcome,
+            (outcome, Retry::Once | Retry::Never) => Either::Right(ready(outcome)),
         }
     }
 
-    async fn answer_once<Q: Question + Sync>(
+    #[expect(clippy::manual_async_fn, reason = "its future would hold the arguments twice, and many may be under way")]
+    fn answer_once<Q: Question + Sync>(
         &self,
         question: &Q,
         span: Span,
         first: Option<&Failure>,
-    ) -> Result<Q::Answer, Failure> {
-        // One time limit for both steps, because each one is a timer.
-        let mut handle = None;
-        let asked = timeout_at(span.until.into(), async {
-            let handle = handle.insert(self.source.checkout(question.operation()).await?);
-            self.evaluate(handle, question, first).await
-        });
-        let reply = asked.await.ok().transpose()?;
-        let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
-        self.read(question, handle, reply, span.within, first)
+    ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
+        async move {
+            // One time limit for both steps, because each one is a timer.
+            let mut handle = None;
+            let asked = timeout_at(span.until.into(), async {
+                let handle = handle.insert(self.source.checkout(question.operation()).await?);
+                self.evaluate(handle, question, first).await
+            });
+            let reply = asked.await.ok().transpose()?;
+            let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
+            self.read(question, handle, reply, span.within, first)
+        }
     }
 
     /// Reads a reply, if there was one in time, and gives the connection back.
@@ -232,38 +244,50 @@ impl Redis {
         answer
     }
 
-    /// Sends a question; if the server has forgotten its script, sends it again on the same connection.
-    async fn evaluate<Q: Question + Sync>(
+    /// Sends a question; if the server did not run its script, sends it again on the same connection.
+    #[expect(clippy::manual_async_fn, reason = "as above")]
+    fn evaluate<Q: Question + Sync>(
         &self,
         handle: &mut Handle,
         question: &Q,
         first: Option<&Failure>,
-    ) -> Result<RedisResult<Value>, Failure> {
-        let call = question.call(Line { first, ..self.line(handle) })?;
-        let (script, slot) = (call.script, call.slot);
-        if let Some(slot) = handle.server_info().unverified(slot)
-            // Boxed: most requests do not need this space.
-            && let Err(error) = Box::pin(verify(handle, slot)).await
-        {
-            return Ok(Err(error));
+    ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
+        async move {
+            let mut call = question.call(Line { first, ..self.line(handle) })?;
+            if let Some(slot) = handle.server_info().unverified(call.slot) {
+                drop(call);
+                // Boxed: most requests do not need this space.
+                if let Err(error) = Box::pin(verify(handle, slot)).await {
+                    return Ok(Err(error));
+                }
+                call = question.call(Line { first, ..self.line(handle) })?;
+            }
+            let script = call.script;
+            let outcome = handle.ask(call).await;
+            handle.server_info().judge(&outcome);
+            match script.filter(|_| outcome.as_ref().is_err_and(was_not_run)) {
+                Some(script) => {
+                    let again = question.call(Line { first, ..self.line(handle) })?;
+                    // Boxed: most requests do not need this space.
+                    Ok(Box::pin(ask_alone(handle, script, again)).await)
+                }
+                None => Ok(outcome),
+            }
         }
-        let outcome = handle.ask(call).await;
-        handle.server_info().judge(&outcome);
-        let Some(script) = script.filter(|_| outcome.as_ref().is_err_and(has_forgotten_the_script)) else {
-            return Ok(outcome);
-        };
-        let again = question.call(Line { first, ..self.line(handle) })?;
-        // Boxed: most requests do not need this space.
-        Ok(Box::pin(async {
-            handle.ask(Call::plain(load(script))).await?;
-            handle.ask(again).await
-        })
-        .await)
     }
 
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
         Line { wire: &self.wire, server_info: handle.server_info(), first: None }
     }
+}
+
+/// Asks again what the server did not run, and not together with others: one of them may be at fault. Loads what it may have
+/// forgotten, also the script for several locks, which the next ones use.
+async fn ask_alone(handle: &mut Handle, script: &'static Script, call: Call) -> RedisResult<Value> {
+    for script in [script].into_iter().chain(script.many().map(|many| &many.script)) {
+        handle.ask(Call::plain(load(script))).await?;
+    }
+    handle.ask(call.alone()).await
 }
 
 /// Verifies the counter of a hash slot, on the connection that is about to depend on it.

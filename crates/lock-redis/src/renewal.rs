@@ -38,12 +38,14 @@ impl Question for Renewal<'_> {
         let named = |lease: &Lease| {
             if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
         };
-        let call = Call::script(script, &of_locks);
-        let revocation = |lease: &Lease| wire.keys(&lease.name).revocation(lease.tokens.high()).to_string();
-        Ok(self
-            .0
-            .iter()
-            .fold(call, |call, lease| call.arg(named(lease)).arg(lease.terms.ttl.as_millis()).arg(revocation(lease))))
+        let revocations = self.0.first().map(|lease| wire.keys(&lease.name).revocations());
+        let call = Call::script(script, &of_locks).arg(self.0.len()).arg(revocations);
+        let call = self.0.iter().fold(call, |call, lease| call.arg(named(lease)));
+        let mut last = 0;
+        Ok(self.0.chunk_by(|one, next| one.terms.ttl == next.terms.ttl).fold(call, |call, alike| {
+            last += alike.len();
+            call.arg(alike[0].terms.ttl.as_millis()).arg(last)
+        }))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Vec<Renewed>, Failure> {

@@ -184,14 +184,15 @@ pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell"
 /// that at least (ms). Answers 1 or 0.
 pub(crate) static REVOKE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "revoke");
 
-/// Renews leases. Keys: locks. Arguments, three for each: `lh1:OWNER:LOW:HIGH:`, ttl (ms), and the key of its revocation.
-/// Answers for each lease that is lost its number, from 1, and who revoked it, or nothing.
-pub(crate) static RENEW: Script = Script::new(text!("revoked_by", "renew"));
+/// Renews leases. Keys: locks. Arguments: how many; what the keys of revocations begin with, up to that of the lock; `lh1:OWNER:LOW:HIGH:`
+/// of each; and each ttl (ms) with the number of the last lease in a row that has it, from 1. Answers for each lease that is lost its
+/// number, from 1, and who revoked it, or nothing.
+pub(crate) static RENEW: Script = Script::new(text!("leases", "renew"));
 
-/// Renews leases, some of which may share their locks. Keys: locks, then what their waiters ask for. Arguments, three for each:
-/// `lh1:OWNER:LOW:HIGH:`, or `lh2:OWNER:LOW:HIGH:` for one that may share; ttl (ms); the key of its revocation. Answers two
-/// values for each: 0 if it is lost, 1 if not, 2 if others are known to wait; and who revoked it, if it is lost and somebody did.
-pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "living", "revoked_by", "renew_any"));
+/// Renews leases, some of which may share their locks. Keys: locks, then what their waiters ask for. Arguments: the same, but
+/// `lh2:OWNER:LOW:HIGH:` for one that may share. Answers two values for each: 0 if it is lost, 1 if not, 2 if others are known to wait;
+/// and who revoked it, if it is lost and somebody did.
+pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "living", "leases", "renew_any"));
 
 /// Checks a lease that may share its lock. Keys: lock, waiters. Arguments: owner, `LOW:HIGH:`. Answers 1 or 0, or the value of a lock
 /// that is held exclusively.

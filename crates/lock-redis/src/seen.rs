@@ -89,7 +89,13 @@ fn shared(limit: i64, leases: i64, listed: &[Value]) -> Option<SeenShared> {
         [Value::BulkString(value), Value::Int(left), Value::BulkString(text)] => {
             let slots = slots(std::str::from_utf8(text).ok()?)?;
             let mode = held_mode_of(limit, slots.get().len().try_into().ok()?)?;
-            Some(Held { holder: Stored::holder(value), mode, slots, remaining: remaining(*left) })
+            Some(Held {
+                holder: Stored::holder(value),
+                mode,
+                slots,
+                age: Stored::age(value),
+                remaining: remaining(*left),
+            })
         }
         _ => None,
     };

@@ -1,6 +1,9 @@
 //! The value of a held lock: `lh1:OWNER:LOW:HIGH:NOTE`.
 
-use lock_core::{FencingToken, Holder, Lease, Mode, Note, Owner, Slots, TokenRange};
+use std::time::Duration;
+
+use lock_core::{FencingToken, Holder, Lease, Mode, Note, Owner, Slots, Stamped, TokenRange};
+use lock_host::since_1970;
 
 /// How each of our values begins: the layout and its version.
 const LAYOUT: &str = "lh1:";
@@ -64,7 +67,7 @@ pub(crate) fn slots(text: &str) -> Option<Slots> {
 pub(crate) struct Stored {
     pub(crate) owner: Owner,
     pub(crate) tokens: TokenRange,
-    pub(crate) note: Note,
+    pub(crate) note: Stamped,
 }
 
 impl Stored {
@@ -75,14 +78,25 @@ impl Stored {
         let owner = parts.next()?.parse().ok()?;
         let low = token(parts.next()?)?;
         let high = token(parts.next()?)?;
-        let note = Note::from_wire(parts.next()?);
+        let note = Stamped::from_wire(parts.next()?);
         Some(Self { owner, tokens: TokenRange::new(low, high).ok()?, note })
     }
 
     /// Who holds the lock, for display.
     pub(crate) fn holder(value: &[u8]) -> Holder {
-        Self::read(value).map_or(Holder::Foreign, |Self { tokens, note, .. }| Holder::Leasehold { tokens, note })
+        let leasehold = |Self { tokens, note, .. }| Holder::Leasehold { tokens, note: note.note };
+        Self::read(value).map_or(Holder::Foreign, leasehold)
     }
+
+    /// How long ago the lease was granted, for display.
+    pub(crate) fn age(value: &[u8]) -> Option<Duration> {
+        Self::read(value)?.note.age(since_1970())
+    }
+}
+
+/// The note of a claim: if it is granted, the lease begins now.
+pub(crate) fn stamped(note: &Note) -> String {
+    Stamped::new(note.clone(), since_1970()).to_wire()
 }
 
 pub(crate) fn token(digits: &str) -> Option<FencingToken> {
@@ -102,7 +116,7 @@ mod tests {
         assert_eq!(value, "lh1:abababababababababababababababab:7:9:4711@web-3 nightly: report");
         let stored = Stored::read(value.as_bytes()).unwrap();
         assert_eq!((stored.owner, stored.tokens.to_string().as_str()), (owner, "7..9"));
-        assert_eq!(stored.note.why(), "nightly: report");
+        assert_eq!(stored.note.note.why(), "nightly: report");
         for foreign in ["", "lh1:", "lh1:abc:1:1:x", "lh2:abababababababababababababababab:7:9:x", "c2VjcmV0"] {
             assert_eq!(Stored::holder(foreign.as_bytes()), Holder::Foreign, "{foreign}");
         }

@@ -16,7 +16,7 @@ use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
 use crate::seen::Seen;
-use crate::value::{Stored, limit_of, of_owner, of_tokens, slots, token};
+use crate::value::{Stored, limit_of, of_owner, of_tokens, slots, stamped, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
@@ -49,7 +49,7 @@ impl Question for &Claim {
                 .arg(self.floor.map_or(0, FencingToken::get))
                 .arg(to_millis(server_info.failover.dwell()))
                 .arg(of_owner(self.owner))
-                .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), self.note.to_wire()))
+                .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), stamped(&self.note)))
         };
         let (mode, tombstone) = (self.terms.mode, keys.tombstone(self.owner));
         let dwell = server_info.failover.key(scope);

@@ -124,7 +124,7 @@ const ARGS_ROUGHLY: usize = 12;
 const BYTES_ROUGHLY: usize = 384;
 
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
-const SCRIPT_AND_COUNT: usize = 3;
+pub(crate) const SCRIPT_AND_COUNT: usize = 3;
 
 /// One command, and the script to load if the server does not know it.
 pub(crate) struct Call {
@@ -245,7 +245,7 @@ impl Line<'_> {
 /// A question to Redis: how to ask it, and how to read its answer.
 pub(crate) trait Question {
     /// The decoded answer.
-    type Answer;
+    type Answer: Send;
 
     /// What is being done, for errors.
     fn operation(&self) -> Operation;

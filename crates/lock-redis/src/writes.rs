@@ -9,9 +9,9 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use tokio::sync::oneshot;
 
 use crate::replicas::Wait;
-use crate::runs::{NOT_RUN, apart, grouped, together};
+use crate::runs::{apart, grouped, together};
 use crate::script::Many;
-use crate::wire::{Call, load};
+use crate::wire::Call;
 
 pub(crate) struct Request {
     pub(crate) call: Call,
@@ -62,10 +62,7 @@ impl Write {
     /// Sends the requests, and delivers the answers. Returns how many there were.
     pub(crate) async fn send(self, connection: MultiplexedConnection) -> Size {
         let size = self.size();
-        let left = send_runs(connection.clone(), self.0).await;
-        if !left.is_empty() {
-            send_one_by_one(connection, left).await;
-        }
+        send_runs(connection, self.0).await;
         size
     }
 }
@@ -86,47 +83,28 @@ fn runs(mut requests: Vec<Request>) -> Vec<Run> {
     grouped(requests, |request| &request.call).into_iter().filter_map(Run::of).collect()
 }
 
-/// Receives the requests that the server refused to run together.
-async fn send_runs(mut connection: MultiplexedConnection, mut runs: Vec<Run>) -> Vec<Run> {
+async fn send_runs(mut connection: MultiplexedConnection, mut runs: Vec<Run>) {
     let mut pipeline = Pipeline::with_capacity(runs.len() + 1);
     let wait = wait_of(runs.iter().flat_map(Run::each));
     runs.iter_mut().for_each(|run| _ = pipeline.add_command(run.command()));
-    match exchange(&mut connection, pipeline, 0, wait).await {
+    match exchange(&mut connection, pipeline, wait).await {
         Ok((replies, waited)) => {
-            let answered = |(run, reply): (Run, Value)| run.answered(reply, waited.as_ref());
-            runs.into_iter().zip(replies).filter_map(answered).collect()
+            runs.into_iter().zip(replies).for_each(|(run, reply)| run.answered(reply, waited.as_ref()));
         }
         Err(error) => {
             runs.into_iter().flat_map(Run::requests).for_each(|request| request.answered(Err(error.clone()), None));
-            Vec::new()
         }
     }
 }
 
-/// Loads the scripts for many, in case the server has forgotten them, but does without them this time.
-async fn send_one_by_one(mut connection: MultiplexedConnection, runs: Vec<Run>) {
-    let mut pipeline = redis::pipe();
-    let loads = runs.iter().filter_map(Run::many).map(|many| _ = pipeline.add_command(load(&many.script))).count();
-    let mut requests: Vec<_> = runs.into_iter().flat_map(Run::requests).filter(Request::is_wanted).collect();
-    let wait = wait_of(requests.iter());
-    requests.iter_mut().for_each(|request| _ = pipeline.add_command(request.command()));
-    match exchange(&mut connection, pipeline, loads, wait).await {
-        Ok((replies, waited)) => {
-            requests.into_iter().zip(replies).for_each(|(request, reply)| request.answered(Ok(reply), waited.as_ref()));
-        }
-        Err(error) => requests.into_iter().for_each(|request| request.answered(Err(error.clone()), None)),
-    }
-}
-
-/// Sends commands, and returns the replies except the first few, and that to the wait for replicas if there is one.
+/// Sends commands, and returns the replies, and that to the wait for replicas if there is one.
 async fn exchange(
     connection: &mut MultiplexedConnection,
     mut pipeline: Pipeline,
-    skipped: usize,
     wait: Option<Wait>,
 ) -> RedisResult<(Vec<Value>, Option<RedisResult<Value>>)> {
     wait.iter().for_each(|wait| _ = pipeline.add_command(wait.command()));
-    let mut replies = connection.req_packed_commands(&pipeline, skipped, pipeline.len() - skipped).await?;
+    let mut replies = connection.req_packed_commands(&pipeline, 0, pipeline.len()).await?;
     let waited = wait.and_then(|_| replies.pop()).map(Ok);
     Ok((replies, waited))
 }
@@ -162,13 +140,6 @@ impl Run {
         }
     }
 
-    fn many(&self) -> Option<&'static Many> {
-        match self {
-            Self::Alone(_) => None,
-            Self::Together(many, _) => Some(many),
-        }
-    }
-
     fn each(&self) -> &[Request] {
         match self {
             Self::Alone(request) => slice::from_ref(request),
@@ -186,22 +157,23 @@ impl Run {
     fn command(&mut self) -> Cmd {
         match self {
             Self::Alone(request) => request.command(),
-            Self::Together(many, requests) => together(many, requests.iter().map(|request| &request.call)),
+            Self::Together(many, requests) => {
+                let command = together(many, requests.iter().map(|request| &request.call));
+                // Many may be under way, and this has their contents.
+                requests.iter_mut().for_each(|request| drop(request.command()));
+                command
+            }
         }
     }
 
-    /// Gives each request its answer, or the run back if the server refused to run it.
-    fn answered(self, reply: Value, waited: Option<&RedisResult<Value>>) -> Option<Self> {
-        match (self, reply) {
-            (Self::Alone(request), reply) => request.answered(Ok(reply), waited),
-            (run @ Self::Together(..), Value::ServerError(error)) if NOT_RUN.contains(&error.code()) => {
-                return Some(run);
-            }
-            (Self::Together(many, requests), reply) => {
+    /// Gives each request its answer. If the server did not run them, each one is told, and asks again alone.
+    fn answered(self, reply: Value, waited: Option<&RedisResult<Value>>) {
+        match self {
+            Self::Alone(request) => request.answered(Ok(reply), waited),
+            Self::Together(many, requests) => {
                 let answers = apart(many, reply, requests.len());
                 requests.into_iter().zip(answers).for_each(|(request, answer)| request.answered(Ok(answer), waited));
             }
         }
-        None
     }
 }

@@ -24,7 +24,7 @@ impl Transaction<'_> {
             holder: held.last.shown(),
             remaining: Some(held.last.remaining),
             leases: u32::try_from(holds.len()).unwrap_or(u32::MAX),
-            holders: holds.iter().take(Entry::SHOWN_MAX).map(|hold| held.shown(hold)).collect(),
+            holders: holds.iter().take(Entry::SHOWN_MAX).map(|hold| held.shown(self.now, hold)).collect(),
             waiters,
             queue,
         })

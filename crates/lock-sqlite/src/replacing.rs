@@ -23,13 +23,16 @@ impl Transaction<'_> {
             }
             (_, _) => return Err(cannot_replace()),
         };
-        let tokens = self.draw(claim.width, Operation::Acquire)?;
+        let mut hold = self.new_hold(claim, slots)?;
+        if held.mode.kind() == claim.terms.mode.kind() {
+            hold.note = lease.note.with_note(hold.note.note);
+        }
         if held.mode != Mode::Exclusive {
             self.end_hold(key, old)?;
         }
         self.bury(key, old, claim.terms.ttl)?;
         let standing = Standing { mode: Some(held.mode), next: self.first_place(key)? };
-        self.grant(key, claim, standing, tokens, slots)
+        self.grant(key, claim, standing, hold)
     }
 
     /// Of the other holds the one that ends last.

@@ -39,7 +39,8 @@ impl Transaction<'_> {
                 break;
             };
             let Place { owner, ttl, mode, width, note, .. } = next;
-            let hold = Hold { owner, tokens: self.draw(width, operation)?, slots, note, remaining: place_for(ttl) };
+            let (tokens, note) = (self.draw(width, operation)?, self.stamped(note));
+            let hold = Hold { owner, tokens, slots, note, remaining: place_for(ttl) };
             self.drop_place(key, owner)?;
             self.store(key, standing.mode, mode, &hold)?;
             *standing = self.standing(key, Some(mode))?;

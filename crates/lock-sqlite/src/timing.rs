@@ -1,10 +1,9 @@
 //! The clock that times leases.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use lock_core::{BackendError, FencingToken, Moment};
-use lock_host::{Clock, HostClock, SharedClock, boot_id};
+use lock_host::{Clock, HostClock, SharedClock, boot_id, since_1970};
 
 use crate::namespace::boottime_shift;
 
@@ -77,10 +76,6 @@ impl Clock for WallClock {
     fn now(&self) -> Moment {
         Moment::ORIGIN + since_1970()
     }
-}
-
-fn since_1970() -> Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The wall clock in microseconds since 1970, within the bounds of a token. Nothing but tokens depends on it.

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, ErrorKind, Fairness, Fenced, Lease, Mode, Moment, Operation, Owner,
-    Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange,
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fairness, Fenced, Lease, Mode, Moment, Note, Operation, Owner,
+    Queueing, ReleaseRequest, Released, Renewed, Slots, Stamped,
 };
 use rusqlite::{Connection, named_params};
 
@@ -60,7 +60,7 @@ impl<'a> Transaction<'a> {
         };
         if let Some(slots) = slots {
             self.sweep(key)?;
-            return self.grant(key, claim, standing, self.draw(claim.width, Operation::Acquire)?, slots);
+            return self.grant(key, claim, standing, self.new_hold(claim, slots)?);
         }
         let held = self.held(key)?.ok_or_else(|| contradiction(claim))?;
         self.put_off(key, claim, &held, first.unwrap_or(claim.terms.mode))
@@ -144,17 +144,20 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Stores the claim's hold for its ttl beside the others; a holder no longer waits. Those behind it follow if they fit.
-    pub(crate) fn grant(
-        &self,
-        key: &str,
-        claim: &Claim,
-        standing: Standing,
-        tokens: TokenRange,
-        slots: Slots,
-    ) -> Result<Answer, Fault> {
+    /// What a claim is granted now.
+    pub(crate) fn new_hold(&self, claim: &Claim, slots: Slots) -> Result<Hold, Fault> {
+        let (tokens, note) = (self.draw(claim.width, Operation::Acquire)?, self.stamped(claim.note.clone()));
+        Ok(Hold { owner: claim.owner, tokens, slots, note, remaining: claim.terms.ttl.get() })
+    }
+
+    /// The note of a lease that is granted now.
+    pub(crate) fn stamped(&self, note: Note) -> Stamped {
+        Stamped::new(note, self.now.since(Moment::ORIGIN))
+    }
+
+    /// Stores the claim's hold beside the others; a holder no longer waits. Those behind it follow if they fit.
+    pub(crate) fn grant(&self, key: &str, claim: &Claim, standing: Standing, hold: Hold) -> Result<Answer, Fault> {
         let (mode, valid_for) = (claim.terms.mode, claim.terms.ttl.get());
-        let hold = Hold { owner: claim.owner, tokens, slots, note: claim.note.clone(), remaining: valid_for };
         if standing.next.is_some() {
             self.drop_place(key, claim.owner)?;
         }
@@ -167,7 +170,7 @@ impl<'a> Transaction<'a> {
                 standing.next.is_some()
             }
         };
-        Ok(Answer::Granted { lease: claim.lease_of(tokens, hold.slots), valid_for, wanted })
+        Ok(Answer::Granted { lease: claim.lease_of(hold.tokens, hold.slots), valid_for, wanted })
     }
 
     /// Answers a claim of an owner that holds the lock: nothing changes but the time.
@@ -175,7 +178,9 @@ impl<'a> Transaction<'a> {
         let mode = claim.terms.mode;
         let slots = match (held, mode) {
             (Some(Mode::Exclusive), Mode::Exclusive) | (Some(Mode::Shared), Mode::Shared) => Slots::NONE,
-            (Some(held), _) if held.suits(mode) && own.slots.get().len() == wire::size(mode.count()) => own.slots,
+            (Some(held), _) if held.suits(mode) && own.slots.get().len() == wire::size(mode.count()) => {
+                own.slots.clone()
+            }
             // An older program handed it over, as an exclusive one.
             (Some(Mode::Exclusive), _) => Slots::new(0..mode.count()),
             (_, _) => {
@@ -187,7 +192,7 @@ impl<'a> Transaction<'a> {
             self.bury(key, old, claim.terms.ttl)?;
         }
         let standing = Standing { mode: held, next: self.first_place(key)? };
-        self.grant(key, claim, standing, own.tokens, slots)
+        self.grant(key, claim, standing, Hold { slots, remaining: claim.terms.ttl.get(), ..own })
     }
 
     /// Answers a claim on a lock that others hold, or that others wait for, the first of them in the mode `first`.

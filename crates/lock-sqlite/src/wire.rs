@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Holder, Mode, Moment, Note, Owner, Slots, TokenRange, Ttl, Width, inspect};
+use lock_core::{FencingToken, Holder, Mode, Moment, Note, Owner, Slots, Stamped, TokenRange, Ttl, Width, inspect};
 use rusqlite::types::Type;
 use rusqlite::{Error as SqlError, Row};
 
@@ -134,7 +134,8 @@ pub(crate) struct Hold {
     pub(crate) owner: Owner,
     pub(crate) tokens: TokenRange,
     pub(crate) slots: Slots,
-    pub(crate) note: Note,
+    /// With the time of the grant by the clock that times leases.
+    pub(crate) note: Stamped,
     /// Zero after its end.
     pub(crate) remaining: Duration,
 }
@@ -172,9 +173,10 @@ impl Held {
     }
 
     /// One of its holds, as operators see it.
-    pub(crate) fn shown(&self, hold: &Hold) -> inspect::Held {
+    pub(crate) fn shown(&self, now: Moment, hold: &Hold) -> inspect::Held {
         let (holder, mode, slots) = (hold.shown(), self.mode_of(hold), hold.slots.clone());
-        inspect::Held { holder, mode, slots, remaining: Some(hold.remaining) }
+        let age = hold.note.age(now.since(Moment::ORIGIN));
+        inspect::Held { holder, mode, slots, age, remaining: Some(hold.remaining) }
     }
 }
 
@@ -185,7 +187,7 @@ impl Hold {
             owner: owner(row, 0)?,
             tokens: parsed(1, TokenRange::new(token(1)?, token(2)?))?,
             slots: Slots::NONE,
-            note: note(row, 3)?,
+            note: Stamped::from_wire(row.get_ref(3)?.as_str()?),
             remaining: Duration::from_nanos(unsigned(row.get(4)?)),
         })
     }
@@ -196,7 +198,7 @@ impl Hold {
     }
 
     pub(crate) fn shown(&self) -> Holder {
-        Holder::Leasehold { tokens: self.tokens, note: self.note.clone() }
+        Holder::Leasehold { tokens: self.tokens, note: self.note.note.clone() }
     }
 }
 
@@ -219,7 +221,7 @@ impl Place {
             ttl: parsed(1, Ttl::new(Duration::from_millis(unsigned(row.get(1)?))))?,
             mode: modes::from_kind(row.get(5)?, width),
             width,
-            note: note(row, 3)?,
+            note: Note::from_wire(row.get_ref(3)?.as_str()?),
             remaining: Duration::from_nanos(unsigned(row.get(4)?)),
         })
     }
@@ -240,10 +242,6 @@ fn slots(row: &Row<'_>, column: usize) -> Result<Slots, SqlError> {
 
 fn owner(row: &Row<'_>, column: usize) -> Result<Owner, SqlError> {
     parsed(column, row.get_ref(column)?.as_str()?.parse())
-}
-
-fn note(row: &Row<'_>, column: usize) -> Result<Note, SqlError> {
-    Ok(Note::from_wire(row.get_ref(column)?.as_str()?))
 }
 
 fn parsed<T, E: Error + Send + Sync + 'static>(column: usize, result: Result<T, E>) -> Result<T, SqlError> {

@@ -217,7 +217,7 @@ pub fn victim(rng: &mut Rng, crew: &Crew, held: Option<&str>) -> usize {
     }
 }
 
-/// The process id in the note of a lease: `lh1:OWNER:LOW:HIGH:PID@HOST WHY`, or `LOW:HIGH:SLOTS:PID@HOST WHY`.
+/// The process id in the note of a lease: `lh1:OWNER:LOW:HIGH:TIME~PID@HOST WHY`, or `LOW:HIGH:SLOTS:TIME~PID@HOST WHY`.
 fn pid_in(value: &str) -> Option<u32> {
-    value.split_once('@')?.0.rsplit(':').next()?.parse().ok()
+    value.split_once('@')?.0.rsplit([':', '~']).next()?.parse().ok()
 }

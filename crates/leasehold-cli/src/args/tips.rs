@@ -18,12 +18,22 @@ pub(super) fn lacks(error: &Error, argument: &str) -> bool {
         && matches!(missing, Some(ContextValue::Strings(all)) if all.iter().any(|one| one.starts_with(argument)))
 }
 
+/// Whether the command has no such option.
+fn is_unknown_option(error: &Error, option: &str) -> bool {
+    let unknown = error.get(ContextKind::InvalidArg);
+    error.kind() == ErrorKind::UnknownArgument
+        && matches!(unknown, Some(ContextValue::String(given)) if given == option)
+}
+
 fn tip(error: &Error) -> Option<&'static str> {
     if lacks(error, "<COMMAND>") {
         return Some("the first argument is the name of the lock: NAME -- COMMAND");
     }
     if lacks(error, "--token") {
         return Some("`leasehold show NAME` prints the token");
+    }
+    if is_unknown_option(error, "--url") {
+        return Some("the URL stands alone, without --url, or in LEASEHOLD_URL");
     }
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let is_unknown = error.kind() == ErrorKind::InvalidSubcommand && usage.contains("leasehold <COMMAND>");

@@ -10,14 +10,13 @@ use lock_host::{Clock, HostClock};
 
 use super::server::Feed;
 use super::snapshot::{Snapshot, rows};
-use crate::doctor::shown_store;
 use crate::durations::millis;
 use crate::exit::{Exit, Failure};
 use crate::looks::Looks;
 use crate::quorum::{Health, Quorum};
 use crate::redlock::Status;
 use crate::report::{json, say_warning};
-use crate::store::Store;
+use crate::store::{Store, shown};
 use crate::watching::{Change, Following, Line};
 
 /// For how long events are kept. Chosen: what happened since somebody was called.
@@ -46,7 +45,7 @@ impl Reader {
             BackendConfig::Redis(_) | BackendConfig::Sqlite(_) | BackendConfig::Memory(_) | _ => None,
         };
         Ok(Self {
-            store: shown_store(&config),
+            store: shown(&config),
             pattern: pattern.to_owned(),
             every,
             following: Following::begin(Looks::of(store, pattern)?)?,

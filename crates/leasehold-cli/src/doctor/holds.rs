@@ -17,8 +17,8 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How many holds are remembered at most: the last ones.
 const HOLDS_MAX: usize = 10_000;
 
-/// Watches a lock. No store keeps how long locks were held in the past.
-pub(super) fn suggested(locks: &Locks, name: &LockName, time: Duration) -> Result<Check, Failure> {
+/// From holds that begin and end while this watches the lock.
+pub(super) fn watched(locks: &Locks, name: &LockName, time: Duration) -> Result<Check, Failure> {
     let began = HostClock.now();
     let mut holds = Holds::default();
     while HostClock.now().since(began) < time {
@@ -30,7 +30,12 @@ pub(super) fn suggested(locks: &Locks, name: &LockName, time: Duration) -> Resul
         holds.note(HostClock.now(), tokens.collect());
         sleep(EVERY.min(time));
     }
-    Ok(holds.check(name, time))
+    if holds.over.is_empty() {
+        let problem = format!("no hold of {name} began and ended while it was watched, for {}", human(time));
+        let remedy = "watch longer, with --for 10m; without a reason, keep the default of 30s";
+        return Ok(Check::remark("ttl", problem).with_remedy(remedy));
+    }
+    Ok(suggested(name, holds.over, &format!("in {}", human(time))))
 }
 
 /// Holds of one lock, by the lowest token of the lease.
@@ -53,28 +58,29 @@ impl Holds {
         let surplus = self.over.len().saturating_sub(HOLDS_MAX);
         self.over.drain(..surplus);
     }
+}
 
-    fn check(mut self, name: &LockName, time: Duration) -> Check {
-        self.over.sort_unstable();
-        let Some(longest) = self.over.get((self.over.len() * 99).div_ceil(100).saturating_sub(1)) else {
-            let problem = format!("no hold of {name} began and ended while it was watched, for {}", human(time));
-            return Check::remark("ttl", problem)
-                .with_remedy("watch longer, with --for 10m; without a reason, keep the default of 30s");
-        };
-        let (least, most) = (ttl(longest.saturating_mul(3)), ttl(longest.saturating_mul(5)));
-        let holds = if self.over.len() == 1 { "hold" } else { "holds" };
-        let text = format!(
-            "{} {holds} of {name} in {}, 99 % of them shorter than {}: a ttl of {} to {} suits (three to five times that)",
-            self.over.len(),
-            human(time),
-            rough(*longest),
-            human(least),
-            human(most)
-        );
-        let remark = "a holder that renews its lease, as leasehold run does, may have a shorter ttl: it is how long the lock stays \
-                      held after its holder has died";
-        Check::ok("ttl", text).with_remedy(remark)
-    }
+/// From holds of past runs.
+pub(super) fn past(name: &LockName, holds: Vec<Duration>) -> Check {
+    suggested(name, holds, "by past runs on this machine")
+}
+
+/// Three to five times the 99th percentile.
+fn suggested(name: &LockName, mut holds: Vec<Duration>, source: &str) -> Check {
+    holds.sort_unstable();
+    let longest = holds.get((holds.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default();
+    let (least, most) = (ttl(longest.saturating_mul(3)), ttl(longest.saturating_mul(5)));
+    let text = format!(
+        "{} {} of {name} {source}, 99 % of them shorter than {}: a ttl of {} to {} suits (three to five times that)",
+        holds.len(),
+        if holds.len() == 1 { "hold" } else { "holds" },
+        rough(longest),
+        human(least),
+        human(most)
+    );
+    let remark = "a holder that renews its lease, as leasehold run does, may have a shorter ttl: it is how long the lock stays \
+                  held after its holder has died";
+    Check::ok("ttl", text).with_remedy(remark)
 }
 
 /// In whole seconds, and no shorter than what `leasehold run` takes.
@@ -91,8 +97,6 @@ mod tests {
     fn a_ttl_is_three_to_five_times_the_longest_hold_but_for_the_rarest() {
         let mut holds = Holds::default();
         let name = "a".parse().unwrap();
-        assert_eq!(holds.check(&name, EVERY).verdict, super::super::check::Verdict::Remark);
-        holds = Holds::default();
         let at = |millis| Moment::ORIGIN + Duration::from_millis(millis);
         holds.note(at(0), vec![1]);
         holds.note(at(1000), vec![2]);
@@ -100,7 +104,7 @@ mod tests {
         assert_eq!(holds.over, [Duration::from_secs(4)], "nobody knows how long the first one was held");
         holds.over.extend(vec![Duration::from_millis(500); 100]);
         holds.over.push(Duration::from_secs(90));
-        let said = holds.check(&name, Duration::from_secs(60)).message;
+        let said = suggested(&name, holds.over, "in 1m").message;
         assert!(said.contains("102 holds of a") && said.contains("a ttl of 12s to 20s"), "{said}");
     }
 }

@@ -9,28 +9,44 @@ mod shown;
 mod sqlite;
 mod trial;
 
-use leasehold::BackendConfig;
+use std::time::Duration;
+
+use leasehold::{BackendConfig, LockName};
 
 use self::check::{Check, Checks};
-pub(crate) use self::shown::store as shown_store;
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
+use crate::past;
 use crate::report::{json, print};
-use crate::store::Store;
+use crate::store::{Store, shown};
+
+/// How long a lock is watched whose past is unknown.
+const WATCHED: Duration = Duration::from_secs(60);
 
 /// Checks the store in force, and says what was found.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     let store = Store::choose(args.store.url.as_deref())?.shared()?;
     let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
-    let mut checks = Checks::of(shown::store(&config), args.store.origin());
+    let mut checks = Checks::of(shown(&config), args.store.origin());
     examine(&store, &config, &mut checks);
     if let (Some(name), true) = (&args.name, checks.reached()) {
-        checks.add(holds::suggested(&Locks::connect(&store)?, name, args.watched)?);
+        checks.add(ttl(name, &store, args.watched)?);
     }
     let exit = checks.exit();
     let done = if args.json { print(&json(&checks.report())?)? } else { shown::show(&checks)? };
     Ok(if exit == Exit::Done { done } else { exit })
+}
+
+/// Suggests a ttl: from past holds, or from those that begin and end in this time.
+fn ttl(name: &LockName, store: &Store, watched: Option<Duration>) -> Result<Check, Failure> {
+    let past = if watched.is_some() { Ok(Vec::new()) } else { past::holds(store, name) };
+    Ok(match past {
+        Err(problem) => Check::remark("ttl", problem)
+            .with_remedy("watch the lock, with --for 1m; if the file is damaged, delete it"),
+        Ok(past) if past.is_empty() => holds::watched(&Locks::connect(store)?, name, watched.unwrap_or(WATCHED))?,
+        Ok(past) => holds::past(name, past),
+    })
 }
 
 /// One check after the other. Without a connection, there is nothing more to find.

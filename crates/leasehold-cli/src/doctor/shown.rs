@@ -1,25 +1,11 @@
 //! What was found, for display.
 
 use anstyle::{AnsiColor, Style};
-use leasehold::BackendConfig;
 use std::io::{ErrorKind, Write, stdout};
 
 use super::check::{Check, Checks, Verdict};
 use crate::exit::{Exit, Failure};
 use crate::screen::beside;
-
-/// A store without user and password.
-pub(crate) fn store(config: &BackendConfig) -> String {
-    match config {
-        BackendConfig::Redis(config) => config.shown_url().to_owned(),
-        BackendConfig::Sqlite(config) => format!("sqlite:{}", config.path.display()),
-        BackendConfig::Redlock(config) => {
-            let nodes: Vec<_> = config.nodes().iter().map(|node| node.address().to_string()).collect();
-            format!("redlock://{}", nodes.join(","))
-        }
-        BackendConfig::Memory(_) | _ => "a store of another kind".to_owned(),
-    }
-}
 
 /// Prints a line for each check, and a verdict. In colour on a terminal only.
 pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {

@@ -6,7 +6,6 @@ use lock_core::{Holder, Mode, ModeKind, NameKind};
 use serde::Serialize;
 
 use crate::durations::millis;
-use crate::host::started;
 use crate::locks::is_gone;
 
 /// One lock.
@@ -19,6 +18,8 @@ pub(crate) struct Row<'a> {
     /// Of several holders, the one whose lease ends last.
     #[serde(flatten)]
     who: Who<'a>,
+    /// For how long it has held the lock; null if the store does not say.
+    held_ms: Option<u64>,
     /// Until that lease ends unless it is renewed; null if it never expires.
     remaining_ms: Option<u64>,
     waiters: u32,
@@ -43,8 +44,6 @@ struct Who<'a> {
     host: Option<&'a str>,
     /// Whether the holder is a process of this host that has ended; null if unknown.
     gone: Option<bool>,
-    /// How long ago the holder's process was started, if that is known: it has held the lock for no longer.
-    held_at_most_ms: Option<u64>,
     why: Option<&'a str>,
     /// The highest token of the lease.
     token: Option<u64>,
@@ -57,6 +56,8 @@ pub(crate) struct Lease<'a> {
     who: Who<'a>,
     mode: ModeKind,
     slots: &'a [u32],
+    /// For how long the lease has held the lock; null if the store does not say.
+    held_ms: Option<u64>,
     /// Until the lease ends unless it is renewed; null if it never expires.
     remaining_ms: Option<u64>,
 }
@@ -77,6 +78,7 @@ impl<'a> Row<'a> {
             held: false,
             marks: None,
             who: Who::default(),
+            held_ms: None,
             remaining_ms: None,
             waiters: 0,
             kind: None,
@@ -90,12 +92,14 @@ impl<'a> Row<'a> {
 
 impl<'a> From<&'a Entry> for Row<'a> {
     fn from(entry: &'a Entry) -> Self {
-        let mode = entry.holders.first().map(|held| held.mode);
+        let last = entry.holders.first();
+        let mode = last.map(|held| held.mode);
         Row {
             name: entry.name.as_str(),
             held: true,
             marks: Mark::shown(entry).map(|slot| slot.to_string()),
             who: Who::from(&entry.holder),
+            held_ms: last.and_then(|held| held.age).map(millis),
             remaining_ms: entry.remaining.map(millis),
             waiters: entry.waiters,
             kind: mode.map(Mode::name_kind),
@@ -113,6 +117,7 @@ impl<'a> From<&'a Held> for Lease<'a> {
             who: Who::from(&held.holder),
             mode: held.mode.kind(),
             slots: held.slots.get(),
+            held_ms: held.age.map(millis),
             remaining_ms: held.remaining.map(millis),
         }
     }
@@ -126,7 +131,6 @@ impl<'a> From<&'a Holder> for Who<'a> {
                 pid: note.pid(),
                 host: Some(note.host()),
                 gone: is_gone(holder),
-                held_at_most_ms: started(holder).map(millis),
                 why: Some(note.why()),
                 token: Some(tokens.high().get()),
             },

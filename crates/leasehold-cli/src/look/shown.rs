@@ -5,12 +5,11 @@ use std::time::Duration;
 use comfy_table::Cell;
 use leasehold::kit::Mark;
 use lock_core::inspect::{Entry, Held};
-use lock_core::{Holder, LockName, Mode};
+use lock_core::{Holder, Mode};
 
-use super::held_for::HeldFor;
 use super::order::natural;
 use super::row::Row;
-use crate::durations::{human, whole_seconds, whole_seconds_up};
+use crate::durations::{whole_seconds, whole_seconds_up};
 use crate::exit::Failure;
 use crate::locks::is_gone;
 use crate::report::json;
@@ -43,21 +42,14 @@ const OF_KINDS: [&str; 2] = ["MODE", "QUEUE"];
 
 /// Where the column HELD is.
 const HELD: usize = 5;
-/// Bounds that are shown as one time. Chosen: what a look each second finds.
-const BOUNDS_CLOSE: Duration = Duration::from_secs(2);
 
 /// How many groups of the queue are shown at most; the JSON has all that the store shows.
 const GROUPS_MAX: usize = 6;
 
-/// For how long a lease of a lock has been held.
-pub(super) fn at_a_glance(_: &LockName, held: &Held) -> HeldFor {
-    HeldFor::at_a_glance(held)
-}
-
 /// All of them, for display.
-pub(super) fn table(entries: &[Entry], held_for: impl Fn(&LockName, &Held) -> HeldFor) -> String {
+pub(super) fn table(entries: &[Entry]) -> String {
     let kinds = entries.iter().any(has_kinds);
-    let rows: Vec<_> = entries.iter().flat_map(|entry| rows(entry, &held_for)).collect();
+    let rows: Vec<_> = entries.iter().flat_map(rows).collect();
     let since = rows.iter().any(|row| !row[HELD].content().is_empty());
     let shown = |column: &Column| match column.title() {
         "HELD" => since,
@@ -75,13 +67,9 @@ fn has_kinds(entry: &Entry) -> bool {
 }
 
 /// A row for each holder. What concerns the whole lock is in the first.
-fn rows(entry: &Entry, held_for: impl Fn(&LockName, &Held) -> HeldFor) -> Vec<[Cell; 9]> {
-    let marks = Mark::shown(entry).is_some();
-    let mut rows: Vec<_> = entry
-        .holders
-        .iter()
-        .map(|held| if marks { mark_cells(held) } else { cells(held, held_for(&entry.name, held)) })
-        .collect();
+fn rows(entry: &Entry) -> Vec<[Cell; 9]> {
+    let cells = if Mark::shown(entry).is_some() { mark_cells } else { lease_cells };
+    let mut rows: Vec<_> = entry.holders.iter().map(cells).collect();
     let shown = u32::try_from(entry.holders.len()).unwrap_or(u32::MAX);
     if entry.leases > shown {
         let mut more = [""; 9].map(Cell::new);
@@ -96,19 +84,10 @@ fn rows(entry: &Entry, held_for: impl Fn(&LockName, &Held) -> HeldFor) -> Vec<[C
     rows
 }
 
-fn cells(held: &Held, held_for: HeldFor) -> [Cell; 9] {
+fn lease_cells(held: &Held) -> [Cell; 9] {
     let gone = if is_gone(&held.holder) == Some(true) { " (gone)" } else { "" };
-    cells_of(held, gone, time_held(held_for), remaining(held.remaining))
-}
-
-/// Both bounds, if they are close together; otherwise the one that is known.
-fn time_held(HeldFor { at_least, at_most }: HeldFor) -> String {
-    match (at_least, at_most) {
-        (Some(least), Some(most)) if most.saturating_sub(least) <= BOUNDS_CLOSE => whole_seconds(least).to_string(),
-        (Some(least), _) => format!(">{}", human(Duration::from_secs(least.as_secs()))),
-        (None, Some(most)) => format!("<{}", whole_seconds_up(most)),
-        (None, None) => String::new(),
-    }
+    let time_held = held.age.map_or_else(String::new, |age| whole_seconds(age).to_string());
+    cells_of(held, gone, time_held, remaining(held.remaining))
 }
 
 /// The cells of a lock that marks a slot. Nobody holds it any more.
@@ -177,7 +156,7 @@ mod tests {
     }
 
     fn shown(entry: &Entry) -> Vec<String> {
-        rows(entry, at_a_glance)[0].iter().map(Cell::content).collect()
+        rows(entry)[0].iter().map(Cell::content).collect()
     }
 
     fn permits(count: u32) -> Mode {
@@ -186,20 +165,21 @@ mod tests {
 
     #[test]
     fn a_lock_is_shown_with_all_that_is_known_of_its_holder() {
-        let entry = elsewhere("17@no-such-host the books");
+        let mut entry = elsewhere("17@no-such-host the books");
+        entry.holders[0].age = Some(Duration::from_millis(125_900));
         assert_eq!(
             shown(&entry),
-            ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "", "2s", "3", "exclusive x3"]
+            ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "2m 5s", "2s", "3", "exclusive x3"]
         );
         let row = serde_json::to_value(Row::from(&entry)).unwrap();
         let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });
         let expected = serde_json::json!({
             "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
-            "held_at_most_ms": null, "why": "the books", "token": 8, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
+            "why": "the books", "token": 8, "held_ms": 125_900, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
             "marks": null,
             "holders": [{
-                "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null, "held_at_most_ms": null, "why": "the books", "token": 8,
-                "mode": "exclusive", "slots": [], "remaining_ms": 1500,
+                "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null, "why": "the books", "token": 8,
+                "mode": "exclusive", "slots": [], "held_ms": 125_900, "remaining_ms": 1500,
             }],
             "queue": [alone, alone, alone],
         });
@@ -247,7 +227,7 @@ mod tests {
         ended.name = "nightly@2026-11-21T03:00:00Z".parse().unwrap();
         (ended.remaining, ended.holders[0].remaining) = (left, left);
         let cells = shown(&ended);
-        assert_eq!((&*cells[1], &*cells[6]), (&*format!("pid {} on {host}", i32::MAX), "kept for 7days 2s"));
+        assert_eq!((&*cells[1], &*cells[6]), (&*format!("pid {} on {host}", i32::MAX), "kept for 7days"));
         assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["marks"], "2026-11-21T03:00:00Z");
     }
 
@@ -260,7 +240,7 @@ mod tests {
         entry.holders.push(other);
         (entry.leases, entry.waiters) = (102, 4);
         entry.queue = vec![permits(3), permits(1), permits(1)];
-        let text = table(std::slice::from_ref(&entry), at_a_glance);
+        let text = table(std::slice::from_ref(&entry));
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].contains("MODE") && lines[0].ends_with("QUEUE"), "{text}");
         assert!(lines[1].contains("slots 0,3 of 4") && lines[1].ends_with("4  3 slots, 1 slot x2, ..."), "{text}");
@@ -275,10 +255,10 @@ mod tests {
     #[test]
     fn modes_are_a_column_only_where_they_differ() {
         let alone = elsewhere("17@no-such-host");
-        assert!(!table(std::slice::from_ref(&alone), at_a_glance).contains("exclusive"));
+        assert!(!table(std::slice::from_ref(&alone)).contains("exclusive"));
         let mut read = alone.clone();
         read.holders[0].mode = Mode::Shared;
-        let text = table(&[alone, read], at_a_glance);
+        let text = table(&[alone, read]);
         assert!(text.contains("exclusive") && text.contains("shared"), "{text}");
     }
 }

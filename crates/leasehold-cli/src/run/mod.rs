@@ -26,6 +26,7 @@ mod watch;
 mod wire;
 
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 use lock_core::Budget;
 use lock_host::{Clock, HostClock};
@@ -48,6 +49,7 @@ use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{Hold, Parted};
 use crate::locks::Locks;
+use crate::past;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::store::Store;
 use crate::wish::Wish;
@@ -163,7 +165,7 @@ impl<'a> Session<'a> {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
         let released = self.release(&locks, hold);
-        self.report.held_ms = Some(millis(HostClock.now().since(got)));
+        self.remember(verdict.as_ref().ok(), HostClock.now().since(got));
         let exit = self.judge(verdict.map_err(Stop::before_start)?)?;
         Ok(released.and(marked).map(|()| exit)?)
     }
@@ -227,6 +229,16 @@ impl<'a> Session<'a> {
                 ));
                 Ok(())
             }
+        }
+    }
+
+    /// Keeps how long the lock was held, in the report and for the next `leasehold doctor`.
+    fn remember(&mut self, verdict: Option<&Verdict>, held: Duration) {
+        self.report.held_ms = Some(millis(held));
+        if let (Task::Run(_), Some(Verdict::Ended(_))) = (&self.task, verdict)
+            && let Err(problem) = past::add(&self.store, &self.args.name, held)
+        {
+            self.voice.note(&problem);
         }
     }
 

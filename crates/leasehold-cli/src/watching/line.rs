@@ -9,8 +9,12 @@ use lock_core::{Holder, Mode, ModeKind};
 use serde::Serialize;
 
 use super::events::{Change, Event, Way};
+use crate::durations::whole_seconds;
 use crate::locks::name_of;
 use crate::look::Lease;
+
+/// What is said of what was so before, as far as nothing more is known.
+const ALREADY: &str = "already when the watch began";
 
 /// An event for scripts.
 #[derive(Debug, Serialize)]
@@ -71,18 +75,24 @@ fn word(event: &Event) -> (&'static str, Style) {
 /// An event for display.
 pub(super) fn text(change: &Change) -> String {
     let (word, style) = word(&change.event);
-    let already = if change.already { ", already when the watch began" } else { "" };
     let detail = match &change.event {
-        Event::Acquired(held) => format!("{}{already}", lease(held)),
+        Event::Acquired(held) if change.already => format!("{}, {}", lease(held), already(held)),
+        Event::Acquired(held) => lease(held),
         Event::Over(held, Way::Broken(by)) => format!("{}, broken by {by}", lease(held)),
         Event::Over(held, Way::Released | Way::Lost | Way::Ended) => lease(held),
         Event::Queued(more, wanted) => {
             let wanted = wanted.map_or_else(String::new, |mode| format!(" ({})", mode.kind()));
+            let already = if change.already { format!(", {ALREADY}") } else { String::new() };
             format!("{more} more{wanted}, {} in line{already}", change.waiters)
         }
     };
     let time = format_rfc3339_millis(change.time);
     format!("{time}  {style}{word:8}{style:#}  {}  {detail}", change.name)
+}
+
+/// What is said of a lease that was there before.
+fn already(held: &Held) -> String {
+    held.age.map_or_else(|| ALREADY.to_owned(), |age| format!("already held for {}", whole_seconds(age)))
 }
 
 fn lease(held: &Held) -> String {

@@ -167,6 +167,8 @@ fn normal(text: &str, place: &str) -> String {
         (r"\b1[789]\d{14}\b", "1795295642004295"),
         (r"127\.0\.0\.1:\d{5}\b", "127.0.0.1:16379"),
         (r"\b30m \d\ds\b", "30m 50s"),
+        (r"[ \d]\ds( +30m 50s)", " 1s$1"),
+        (r"got the lock \d+s ago", "got the lock 1s ago"),
         (r"\b\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d\d\d)?Z", "2026-11-21T03:00:00Z"),
         (r"\d+\.\d{3} ms", "0.123 ms"),
         (r"trial lock in [0-9ms ]+", "trial lock in 12ms"),

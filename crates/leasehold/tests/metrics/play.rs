@@ -71,8 +71,9 @@ impl Play<'_> {
         faults.fail_everything(refused(ErrorKind::Unreachable));
         clock.advance(20 * SECOND);
         self.parts.pass_until(Duration::ZERO, "store unavailable", 1);
-        self.at_least_one("leasehold_locks_held");
-        self.at_least_one("leasehold_store_unavailable");
+        self.at_least_one(Duration::ZERO, "leasehold_locks_held");
+        // The call that was interrupted may be answered only now, and then the store is available until the next request.
+        self.at_least_one(STEP, "leasehold_store_unavailable");
         faults.heal_everything();
         self.parts.pass_until(STEP, "renewed late", 1);
         assert!(guard.release());
@@ -103,7 +104,7 @@ impl Play<'_> {
         let pending = self.client.acquire("pending");
         faults.fail_everything(refused(ErrorKind::Unavailable));
         assert!(!pending.release());
-        self.at_least_one("leasehold_releases_pending");
+        self.at_least_one(Duration::ZERO, "leasehold_releases_pending");
         faults.heal_everything();
         let released = told.count("released");
         self.parts.pass_until(STEP, "released", released + 1);
@@ -126,11 +127,13 @@ impl Play<'_> {
         assert!(!ended.release());
     }
 
-    /// The gauge is read while others run, which may add to it.
+    /// Has time pass in small steps until the gauge has risen. It is read while others run, which may add to it.
     #[track_caller]
-    fn at_least_one(&self, gauge: &str) {
+    fn at_least_one(&self, step: Duration, gauge: &str) {
         wait_for(&format!("{gauge} to rise"), || {
-            self.endpoint.scrape().value(gauge, &[("backend", self.backend)]).filter(|value| *value >= 1.0)
+            self.parts.clock.advance(step);
+            let value = self.endpoint.scrape().value(gauge, &[("backend", self.backend)]);
+            value.filter(|value| *value >= 1.0).ok_or_else(|| format!("{value:?}"))
         });
     }
 }

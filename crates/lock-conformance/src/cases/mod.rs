@@ -3,6 +3,7 @@
 //! A case gets an unused store. Its name states a fact, and it panics if the fact is not true. No case asserts that
 //! something happens within less than seconds: it waits until it is so, and compares the clients' clock.
 
+pub mod ages;
 pub mod barging;
 pub mod cross_process;
 mod events;

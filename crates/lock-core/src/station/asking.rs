@@ -27,8 +27,7 @@ impl Station {
 
     /// Sends the next claim of a quest that is due, or gives the quest up if the front waiter has no use for it.
     pub(super) fn go_on_asking(&mut self, now: Moment) {
-        let Some(Quest { progress: Progress::Due(at), terms, owner, .. }) = self.quests.first().map(AsRef::as_ref)
-        else {
+        let Some(Quest { progress: Progress::Due(at), terms, owner, .. }) = self.quests.first() else {
             return;
         };
         if self.line.front_with(*terms).is_none() {

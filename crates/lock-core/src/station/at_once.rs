@@ -18,7 +18,7 @@ impl Station {
             return None;
         }
         let tenure = self.tenures.first_mut()?;
-        tenure.word_for(now, now).filter(|word| !word.wanted)?;
+        tenure.wanted_for(now, now).filter(|wanted| !wanted)?;
         self.last_now = now;
         Some(tenure.begin(now, turn, tenure.lease.tokens.low(), note.clone(), None))
     }
@@ -36,8 +36,8 @@ impl Station {
 
     /// Whether there are readers under one lease and nothing else, and nothing is due.
     fn only_reads(&self, now: Moment) -> bool {
-        let is_quiet = self.last_now <= now && self.outbox.is_empty() && !self.closed;
-        let [tenure] = &*self.tenures else { return false };
+        let is_quiet = self.last_now <= now && !self.closed;
+        let Some(tenure) = self.tenures.first().filter(|_| self.tenures.len() == 1) else { return false };
         is_quiet
             && tenure.is_shared()
             && !tenure.adopted

@@ -25,7 +25,8 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
-        let mut tenure = Tenure { asked: quest.terms.mode.limit(), ..self.keep(grant, quest.certainty) };
+        let mut tenure = self.keep(grant, quest.certainty);
+        tenure.asked = quest.terms.mode.limit();
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
         if tenure.is_shared() && others_join {
@@ -35,10 +36,10 @@ impl Station {
     }
 
     /// Has the keeper renew the lease of a fresh grant.
-    pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Tenure {
+    pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Box<Tenure> {
         let (asked_at, valid_for) = (grant.basis, grant.valid_for);
-        let tenure = Tenure::new(grant, certainty);
-        self.outbox.push_back(Output::Keep { lease: Arc::clone(&tenure.lease), asked_at, valid_for });
+        let tenure = Box::new(Tenure::new(grant, certainty));
+        self.outbox.push(Output::Keep { lease: Arc::clone(&tenure.lease), asked_at, valid_for });
         tenure
     }
 
@@ -47,7 +48,7 @@ impl Station {
         let Join { turn, max_hold, note, .. } = join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let hold = tenure.begin(now, turn, token, note, hold_until);
-        self.outbox.push_back(Output::Admit { turn, hold });
+        self.outbox.push(Output::Admit { turn, hold });
     }
 
     /// A turn under this lease begins with this token.
@@ -70,10 +71,10 @@ impl Station {
             ended.hold.give_up();
         }
         if !tenure.turns.is_empty() {
-            self.outbox.push_back(Output::Ended { turn, result: Ok(Released::Released) });
+            self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
             self.tenures.push(tenure);
         } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() || tenure.adopted {
-            self.give_up(now, tenure, Some(turn), keep);
+            self.give_up(now, *tenure, Some(turn), keep);
         } else {
             tenure.replacement = None;
             self.pass_on(now, tenure, turn);
@@ -82,18 +83,18 @@ impl Station {
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
     /// that fits.
-    fn pass_on(&mut self, now: Moment, mut tenure: Tenure, after: TurnId) {
+    fn pass_on(&mut self, now: Moment, mut tenure: Box<Tenure>, after: TurnId) {
         tenure.passes = tenure.passes.saturating_add(1);
         let may_pass = tenure.passes <= self.policy.chain && tenure.has_half_left(now);
         let token = tenure.lease.tokens.nth(u64::from(tenure.passes)).filter(|_| may_pass);
         match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
             Some((token, waiter)) => {
-                self.outbox.push_back(Output::Ended { turn: after, result: Ok(Released::Released) });
+                self.outbox.push(Output::Ended { turn: after, result: Ok(Released::Released) });
                 self.raise_floor(&tenure.lease, token);
                 self.admit(now, &mut tenure, waiter.join, token);
                 self.tenures.push(tenure);
             }
-            None => self.give_up(now, tenure, Some(after), None),
+            None => self.give_up(now, *tenure, Some(after), None),
         }
     }
 
@@ -137,10 +138,10 @@ impl Station {
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(id)) else { return };
         if let Some(turn) = tenure.take(id) {
             turn.hold.lose(reason.clone());
-            self.outbox.push_back(Output::Lose { turn: id, reason });
+            self.outbox.push(Output::Lose { turn: id, reason });
         }
         if tenure.turns.is_empty() {
-            self.give_up(now, tenure, None, None);
+            self.give_up(now, *tenure, None, None);
         } else {
             self.tenures.push(tenure);
         }
@@ -151,7 +152,7 @@ impl Station {
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
         // Those who ask with the same limit need not wait for this.
         let terms = Terms { mode: tenure.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
-        self.outbox.push_back(Output::Forget(owner));
+        self.outbox.push(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
         // A lease that was adopted may have been adopted twice, if the store has forgotten the first time.

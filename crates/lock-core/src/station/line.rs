@@ -1,7 +1,8 @@
 //! The local waiters of a station, first come, first served.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::by_turn::ByTurn;
 use super::io::{Join, TurnId};
 use crate::{Fairness, Mode, Moment, OnUnavailable, Patience, Queueing, Terms, Width};
 
@@ -46,28 +47,56 @@ impl Waiter {
         };
         patience.into_iter().chain(last_answer).chain(outage).map(move |limit| (limit, turn))
     }
+
+    /// Its turn, if it may be served before those who came first.
+    fn barging(&self) -> Option<TurnId> {
+        (self.join.fairness == Fairness::Barging).then_some(self.join.turn)
+    }
 }
 
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// Boxed, because most lines have one waiter, and there may be many lines.
-    waiters: BTreeMap<TurnId, Box<Waiter>>,
+    /// Boxed, because most lines have one waiter or none, and there may be many lines.
+    waiters: ByTurn<Box<Waiter>>,
+    /// Finds waiters without a look at the others, from the second one on.
+    index: Option<Box<Index>>,
+    /// How many claims the store has answered without a grant.
+    answers: u64,
+}
+
+/// Where the waiters are that something concerns.
+#[derive(Debug, Default)]
+struct Index {
     /// What ends each wait that has an end.
     limits: BTreeSet<(Limit, TurnId)>,
     /// The waiters that may be served before those who came first.
     barging: BTreeSet<TurnId>,
-    /// How many claims the store has answered without a grant.
-    answers: u64,
+}
+
+impl Index {
+    fn add(&mut self, waiter: &Waiter) {
+        self.limits.extend(waiter.limits());
+        self.barging.extend(waiter.barging());
+    }
+
+    fn remove(&mut self, waiter: &Waiter) {
+        waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
+        waiter.barging().into_iter().for_each(|turn| _ = self.barging.remove(&turn));
+    }
 }
 
 impl Line {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
         let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
         let waiter = Box::new(Waiter { join, since: now, last_answer });
-        self.limits.extend(waiter.limits());
-        if waiter.join.fairness == Fairness::Barging {
-            self.barging.insert(waiter.join.turn);
+        if !self.is_empty() {
+            let index = self.index.get_or_insert_with(|| {
+                let mut index = Box::<Index>::default();
+                self.waiters.iter().for_each(|(_, waiter)| index.add(waiter));
+                index
+            });
+            index.add(&waiter);
         }
         self.waiters.insert(waiter.join.turn, waiter);
     }
@@ -78,12 +107,12 @@ impl Line {
 
     /// All waiters, the first one first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiter> {
-        self.waiters.values().map(AsRef::as_ref)
+        self.waiters.iter().map(|(_, waiter)| waiter.as_ref())
     }
 
     /// The front waiter. Only those who are barging pass it.
     pub(super) fn front(&self) -> Option<&Waiter> {
-        self.iter().next()
+        self.waiters.first().map(AsRef::as_ref)
     }
 
     /// The front waiter, if it can hold under a lease of these terms.
@@ -105,7 +134,8 @@ impl Line {
 
     /// The waiters that may be served before those who came first, the first one first.
     pub(super) fn barging(&self) -> impl Iterator<Item = &Waiter> {
-        self.barging.iter().filter_map(|turn| self.get(*turn))
+        let many = self.index.iter().flat_map(|index| &index.barging).filter_map(|turn| self.get(*turn));
+        self.only().into_iter().filter(|waiter| waiter.barging().is_some()).chain(many)
     }
 
     /// What the front waiter wants.
@@ -134,7 +164,7 @@ impl Line {
 
     /// A waiter in line.
     pub(super) fn get(&self, turn: TurnId) -> Option<&Waiter> {
-        self.waiters.get(&turn).map(AsRef::as_ref)
+        self.waiters.get(turn).map(AsRef::as_ref)
     }
 
     /// Takes out those of the waiters that do not wait that are like this.
@@ -148,8 +178,8 @@ impl Line {
     }
 
     fn take_with(&mut self, limit: Limit, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        let limited = self.limits.range((limit, TurnId(0))..).take_while(|(other, _)| *other == limit);
-        let waiters = limited.filter_map(|(_, turn)| self.get(*turn));
+        let limited = self.limits_from(limit).take_while(|(other, _)| *other == limit);
+        let waiters = limited.filter_map(|(_, turn)| self.get(turn));
         let turns: Vec<_> = waiters.filter(|waiter| is_it(waiter)).map(|waiter| waiter.join.turn).collect();
         turns.into_iter().filter_map(|turn| self.leave(turn)).collect()
     }
@@ -166,7 +196,8 @@ impl Line {
     }
 
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
-        std::mem::take(self).waiters.into_values().map(|waiter| *waiter)
+        let mut line = std::mem::take(self);
+        std::iter::from_fn(move || line.leave(line.front()?.join.turn))
     }
 
     /// The end of the first wait that ends.
@@ -179,13 +210,11 @@ impl Line {
 
     /// Takes a waiter out, if it is in line.
     pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
-        let waiter = self.waiters.remove(&turn)?;
-        waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
-        self.barging.remove(&turn);
+        let waiter = self.waiters.remove(turn)?;
         if self.waiters.is_empty() {
-            // An emptied map would keep its memory, and there may be many stations without waiters.
-            *self = Self { answers: self.answers, ..Self::default() };
+            self.index = None;
         }
+        self.index.iter_mut().for_each(|index| index.remove(&waiter));
         Some(*waiter)
     }
 
@@ -199,7 +228,20 @@ impl Line {
     }
 
     fn first_limit(&self, from: Limit) -> Option<(Limit, TurnId)> {
-        self.limits.range((from, TurnId(0))..).next().copied()
+        self.limits_from(from).next()
+    }
+
+    /// What ends waits, from this limit on.
+    fn limits_from(&self, from: Limit) -> impl Iterator<Item = (Limit, TurnId)> {
+        let many = self.index.iter().flat_map(move |index| index.limits.range((from, TurnId(0))..).copied());
+        // In the order of the limits, as there.
+        let only = self.only().into_iter().flat_map(Waiter::limits).filter(move |(limit, _)| *limit >= from);
+        only.chain(many)
+    }
+
+    /// The waiter, while there is no index.
+    fn only(&self) -> Option<&Waiter> {
+        self.front().filter(|_| self.index.is_none())
     }
 }
 
@@ -269,7 +311,7 @@ mod tests {
         assert_eq!((line.next_deadline(), line.queueing()), (None, Queueing::Unwanted));
         line.leave(TurnId(2));
         line.leave(TurnId(2));
-        assert!(line.limits.is_empty() && line.is_empty());
+        assert!(line.index.is_none() && line.is_empty());
     }
 
     #[test]
@@ -301,7 +343,7 @@ mod tests {
         line.leave(TurnId(5));
         assert_eq!(turns(&line.take_exhausted()), [3, 4]);
         assert_eq!(turns(line.iter()), [1, 2]);
-        assert!(line.limits.is_empty());
+        assert_eq!(line.limits_from(Limit::Impatience).count(), 0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A [`Station`] holds the local waiters of one lock and the lease they share, and decides everything about it:
 //! when to ask, whom to admit, when to pass the lease on to the next local waiter, when a hold is lost, what has to be
 //! released. It does no I/O and reads no clock. A facade feeds it [`Input`]s with the present moment, carries out the
-//! [`Output`]s, and ticks it at [`Station::next_wake`].
+//! [`Output`]s that they lead to, and ticks it at [`Station::next_wake`].
 //!
 //! Its state is a product: a *tenure* (its time with a lease, and the turns under it), and a *quest* (its effort to get one).
 //!
@@ -63,7 +63,7 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 
 use adoption::Adoption;
@@ -73,7 +73,7 @@ pub use floor::Floor;
 use floor::Floors;
 pub use io::{Action, ActionId, Input, Join, Leaving, OnUnavailable, Output, Patience, Reply, Request, TurnId};
 use line::Line;
-use owners::Owners;
+pub use owners::Owners;
 use pending::PendingReleases;
 use progress::Progress;
 use quest::{Place, Quest};
@@ -88,14 +88,13 @@ pub struct Station {
     name: LockName,
     policy: Arc<Policy>,
     dice: Dice,
-    owners: Owners,
+    owners: Arc<Owners>,
     closed: bool,
     line: Line,
     tenures: Few<Tenure>,
-    /// Boxed, because few stations have one at a time.
-    quests: Few<Box<Quest>>,
+    quests: Few<Quest>,
     /// Those who want to go on with a lease that was detached.
-    adoptions: Few<Box<Adoption>>,
+    adoptions: Few<Adoption>,
     pending_releases: PendingReleases,
     /// When the first request failed since the store has last answered one.
     failing_since: Option<Moment>,
@@ -104,14 +103,14 @@ pub struct Station {
     last_asked: Option<Owner>,
     last_action: u64,
     last_now: Moment,
-    outbox: VecDeque<Output>,
+    /// What follows from the present input.
+    outbox: Vec<Output>,
 }
 
 impl Station {
-    /// A station for a lock. The owners of its leases are drawn from `secret`, so it must come from a cryptographic
-    /// random source, fresh for this station.
-    pub fn new(name: LockName, policy: impl Into<Arc<Policy>>, secret: [u8; 32]) -> Self {
-        let owners = Owners::new(secret);
+    /// A station for a lock. `owners` draws the owners of its leases.
+    pub fn new(name: LockName, policy: impl Into<Arc<Policy>>, owners: impl Into<Arc<Owners>>) -> Self {
+        let owners = owners.into();
         Self {
             name,
             policy: policy.into(),
@@ -128,7 +127,7 @@ impl Station {
             last_asked: None,
             last_action: 0,
             last_now: Moment::ORIGIN,
-            outbox: VecDeque::new(),
+            outbox: Vec::new(),
         }
     }
 
@@ -146,8 +145,10 @@ impl Station {
         &self.name
     }
 
-    /// Processes an input. A `now` that is before an earlier one counts as the earlier one.
-    pub fn handle_input(&mut self, now: Moment, input: Input) {
+    /// Processes an input. Returns what is to be done, in this order. A `now` that is before an earlier one counts as the earlier
+    /// one.
+    #[must_use = "the facade has to carry out the outputs"]
+    pub fn handle_input(&mut self, now: Moment, input: Input) -> Vec<Output> {
         let now = now.max(self.last_now);
         self.last_now = now;
         self.expire(now);
@@ -171,17 +172,7 @@ impl Station {
             Input::Close => self.on_close(now),
         }
         self.advance(now);
-    }
-
-    /// The next thing to do; call until it is `None` after each input.
-    #[must_use]
-    pub fn poll_output(&mut self) -> Option<Output> {
-        let output = self.outbox.pop_front();
-        if output.is_none() {
-            // There may be many stations, and most are inactive: an empty outbox keeps no memory.
-            self.outbox = VecDeque::new();
-        }
-        output
+        mem::take(&mut self.outbox)
     }
 
     /// Drops all turns, whose holds are lost by that. For a station that has panicked, whatever its state is.
@@ -201,7 +192,7 @@ impl Station {
         // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
         // a shared lease, the answer does not come from those quests.
         if join.patience == Patience::Never && !self.common().is_some_and(Tenure::is_shared) {
-            let before = |quest: &&mut Box<Quest>| quest.turn.is_none() || quest.place == Place::Outside;
+            let before = |quest: &&mut Quest| quest.turn.is_none() || quest.place == Place::Outside;
             self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
         }
         self.line.join(now, join);
@@ -260,7 +251,7 @@ impl Station {
     fn run(&mut self, now: Moment, request: Request, terms: Terms) -> Progress {
         self.last_action += 1;
         let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));
-        self.outbox.push_back(Output::Run(Action { id, request, within }));
+        self.outbox.push(Output::Run(Action { id, request, within }));
         Progress::UnderWay(id, now)
     }
 

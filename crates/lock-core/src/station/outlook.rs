@@ -39,6 +39,6 @@ impl Station {
     /// Whether others are known to wait for the lock that is held here. A hint: it may be late, and no longer true.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
-        self.tenures.iter().any(|tenure| tenure.word.wanted)
+        self.tenures.iter().any(|tenure| tenure.wanted)
     }
 }

@@ -1,5 +1,6 @@
 //! Pending releases, and which of them hold a new claim back.
 
+use super::few::Few;
 use super::io::{ActionId, TurnId};
 use super::progress::Progress;
 use crate::policy::QUESTS_MAX;
@@ -66,7 +67,7 @@ impl PendingRelease {
 
 /// All pending releases of a station.
 #[derive(Debug, Default)]
-pub(super) struct PendingReleases(pub(super) Vec<PendingRelease>);
+pub(super) struct PendingReleases(pub(super) Few<PendingRelease>);
 
 impl PendingReleases {
     /// Whether a release of this owner was not answered yet.
@@ -74,16 +75,15 @@ impl PendingReleases {
         self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
-    /// The release that has to be answered before a new owner may ask for a lease of this mode. With `most` pending, there is
-    /// one.
-    pub(super) fn before_claims(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> Option<&PendingRelease> {
-        self.before_claims_at(policy, most, mode).and_then(|index| self.0.get(index))
+    /// Whether a release has to be answered before a new owner may ask for a lease of this mode. With `most` pending, one has.
+    pub(super) fn come_before_claims(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> bool {
+        self.before_claims_at(policy, most, mode).is_some()
     }
 
     /// Repeats that release at once, unless it is under way.
     pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy, most: usize, mode: Option<Mode>) {
-        let first = self.before_claims_at(policy, most, mode).and_then(|index| self.0.get_mut(index));
-        if let Some(PendingRelease { progress: Progress::Due(at), .. }) = first {
+        let first = self.before_claims_at(policy, most, mode).and_then(|index| self.0.iter_mut().nth(index));
+        if let Some(Progress::Due(at)) = first.map(|pending| &mut pending.progress) {
             *at = now;
         }
     }
@@ -91,7 +91,8 @@ impl PendingReleases {
     fn before_claims_at(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> Option<usize> {
         let one = self.0.iter().position(|pending| pending.comes_before_claims(policy, mode));
         // One that is under way comes first.
-        let any = || (0..self.0.len()).min_by_key(|index| self.0[*index].progress.due());
+        let any =
+            || self.0.iter().enumerate().min_by_key(|(_, pending)| pending.progress.due()).map(|(index, _)| index);
         if one.is_none() && self.0.len() >= most { any() } else { one }
     }
 
@@ -115,32 +116,17 @@ impl PendingReleases {
         self.0.iter().find_map(|pending| pending.trouble.as_ref())
     }
 
-    pub(super) fn push(&mut self, pending: PendingRelease) {
-        // Most stations have one at a time.
-        if self.0.is_empty() {
-            self.0.reserve_exact(1);
-        }
+    pub(super) fn push(&mut self, pending: Box<PendingRelease>) {
         self.0.push(pending);
     }
 
-    pub(super) fn answered(&mut self, id: ActionId) -> Option<PendingRelease> {
-        let index = self.0.iter().position(|pending| pending.progress.asked_at(id).is_some())?;
-        Some(self.take(index))
+    pub(super) fn answered(&mut self, id: ActionId) -> Option<Box<PendingRelease>> {
+        self.0.take(|pending| pending.progress.asked_at(id).is_some())
     }
 
     /// Takes out one that is to be sent again by now.
-    pub(super) fn take_due(&mut self, now: Moment) -> Option<PendingRelease> {
-        let index = self.0.iter().position(|pending| pending.progress.due().is_some_and(|at| at <= now))?;
-        Some(self.take(index))
-    }
-
-    fn take(&mut self, index: usize) -> PendingRelease {
-        let pending = self.0.swap_remove(index);
-        if self.0.is_empty() {
-            // There may be many stations, and most have none: an emptied list would keep its memory.
-            self.0 = Vec::new();
-        }
-        pending
+    pub(super) fn take_due(&mut self, now: Moment) -> Option<Box<PendingRelease>> {
+        self.0.take(|pending| pending.progress.due().is_some_and(|at| at <= now))
     }
 
     pub(super) fn next_due(&self) -> Option<Moment> {

@@ -49,19 +49,19 @@ impl Station {
         let Some(tenure) = self.tenures.iter_mut().find(|tenure| !tenure.adopted) else { return };
         if tenure.word_asked_at.is_none() {
             tenure.word_asked_at = Some(now);
-            self.outbox.push_back(Output::Renew(tenure.lease.owner));
+            self.outbox.push(Output::Renew(tenure.lease.owner));
         }
     }
 
     fn need(&self, now: Moment) -> Need {
         let (Some(tenure), Some(front)) = (self.common(), self.line.front()) else { return Need::Nothing };
         let asks = || self.quests.iter().any(|quest| quest.terms.mode == Mode::Shared);
-        match tenure.word_for(now, front.since) {
+        match tenure.wanted_for(now, front.since) {
             // The lease may be exclusive by now, and another one here would prevent that.
             _ if tenure.replacement.is_some() => Need::Nothing,
             _ if front.join.terms.mode != Mode::Shared => Need::Lease,
-            Some(word) if !word.wanted => Need::Turn,
-            Some(_) => Need::Lease,
+            Some(false) => Need::Turn,
+            Some(true) => Need::Lease,
             None if front.join.patience != Patience::Never && asks() => Need::Lease,
             None => Need::Word,
         }

@@ -35,7 +35,7 @@ impl Station {
 
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
         let turn = waiter.join.turn;
-        let own = self.quests.iter().find(|quest| quest.turn == Some(turn)).map(AsRef::as_ref);
+        let own = self.quests.iter().find(|quest| quest.turn == Some(turn));
         let quest = own.or_else(|| self.first_quest());
         let waited = whole_millis(now.since(waiter.since));
         // A reader that waits for the store's word about others does not wait for those who hold here.
@@ -133,7 +133,7 @@ impl Station {
     /// The quest for the first in line.
     pub(super) fn first_quest(&self) -> Option<&Quest> {
         let first = self.line.iter().next().map(|waiter| waiter.join.turn);
-        self.quests.iter().find(|quest| quest.turn.is_none() || quest.turn == first).map(AsRef::as_ref)
+        self.quests.iter().find(|quest| quest.turn.is_none() || quest.turn == first)
     }
 
     /// The wait is over, and the store has said nothing about the lock.

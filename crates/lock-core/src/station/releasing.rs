@@ -32,7 +32,8 @@ impl Station {
 
     /// Whether a release has to be answered before another claim, of this mode, goes out beside so many other quests.
     pub(super) fn is_release_due(&self, others: usize, mode: Option<Mode>) -> bool {
-        self.pending_releases.before_claims(&self.policy, self.owed_most(others), mode).is_some()
+        let pending = &self.pending_releases;
+        !pending.0.is_empty() && pending.come_before_claims(&self.policy, self.owed_most(others), mode)
     }
 
     /// The mode that the first in line wants.
@@ -91,10 +92,11 @@ impl Station {
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
-        self.send(now, PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None });
+        let pending = PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None };
+        self.send(now, Box::new(pending));
     }
 
-    fn send(&mut self, now: Moment, mut pending: PendingRelease) {
+    fn send(&mut self, now: Moment, mut pending: Box<PendingRelease>) {
         pending.request.keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
         if pending.tries > 0 {
             pending.request.evidence = Evidence::Nothing;
@@ -117,7 +119,7 @@ impl Station {
             // The turn held one of the two leases when it ended, and the other release may be the one that found it.
             let is_one_of_two = pending.of.is_one_of_two();
             let result = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
-            self.outbox.push_back(Output::Ended { turn, result });
+            self.outbox.push(Output::Ended { turn, result });
         }
         match result {
             Ok(_) => {
@@ -132,7 +134,7 @@ impl Station {
     }
 
     /// A release was not answered. It is tried again, sooner if there are waiters. A waiter that does not wait is rejected.
-    fn release_again(&mut self, now: Moment, mut pending: PendingRelease, error: BackendError) {
+    fn release_again(&mut self, now: Moment, mut pending: Box<PendingRelease>, error: BackendError) {
         let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));
         pending.progress = Progress::Due(again_at.min(pending.over_at));

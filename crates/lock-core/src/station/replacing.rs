@@ -35,7 +35,7 @@ impl Station {
                 return tenure.replacement = Some(Box::new(replacement));
             }
         };
-        self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
+        self.outbox.push(Output::Replaced { turn, result: Err(refusal) });
     }
 
     /// When the claim to replace this lease is to go out, unless something else has to be answered first: a claim of the old
@@ -135,7 +135,7 @@ impl Station {
     fn refuse_replacement(&mut self, now: Moment, replacement: &Replacement, refusal: Refusal) {
         let Some(tenure) = self.tenure_of(replacement.replaces) else { return };
         let Some(turn) = tenure.turns.first().map(|(id, _)| id) else { return };
-        self.outbox.push_back(Output::Replaced { turn, result: Err(refusal) });
+        self.outbox.push(Output::Replaced { turn, result: Err(refusal) });
         if let Some(reason) = &replacement.old_is_gone {
             self.lose_lease(now, replacement.replaces, reason);
         }
@@ -150,7 +150,7 @@ impl Station {
             Some(_) => Certainty::Unknown,
             None => Certainty::Answered,
         };
-        self.outbox.push_back(Output::Forget(old.lease.owner));
+        self.outbox.push(Output::Forget(old.lease.owner));
         let token = grant.lease.tokens.low();
         self.lose_excluded(now, &grant.lease);
         // Nobody here waits at the store beside an exclusive lease, unless it was adopted.
@@ -162,7 +162,7 @@ impl Station {
         let hold = tenure.begin(now, id, token, before.note.clone(), before.hold.hold_until);
         before.hold.go_on_as(Arc::clone(&hold));
         self.raise_floor(&tenure.lease, token);
-        self.outbox.push_back(Output::Replaced { turn: id, result: Ok(hold) });
+        self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
         self.tenures.push(tenure);
     }
 }

@@ -71,8 +71,8 @@ impl Station {
         let next = if self.would_overtake(first) { self.line.barging().find(has_none)? } else { first };
         let Join { turn, terms, .. } = next.join;
         let is_in_the_way = |quest: &Quest| !quest.terms.mode.suits(terms.mode) && self.waiter_of(quest).is_none();
-        let has_to_wait = self.quests.iter().any(|quest| is_in_the_way(quest))
-            || self.is_release_due(self.quests.len(), Some(terms.mode));
+        let has_to_wait =
+            self.quests.iter().any(is_in_the_way) || self.is_release_due(self.quests.len(), Some(terms.mode));
         (!has_to_wait).then_some((turn, terms))
     }
 

@@ -25,8 +25,10 @@ pub(super) struct Tenure {
     /// How many turns the lease has had before the present ones.
     pub(super) passes: u32,
     pub(super) last_error: Option<BackendError>,
-    /// What the store last said about others that wait for the lock.
-    pub(super) word: Word,
+    /// Whether others wait for the lock, as the store last said.
+    pub(super) wanted: bool,
+    /// It said so later than this: when the request was handed out, or when the event came.
+    pub(super) word_at: Moment,
     /// Since when a renewal is asked for whose answer refreshes that, if one is.
     pub(super) word_asked_at: Option<Moment>,
     /// Whether it was detached elsewhere and adopted here: then it is for its one turn only.
@@ -36,19 +38,10 @@ pub(super) struct Tenure {
     pub(super) replacement: Option<Box<Replacement>>,
 }
 
-/// What the store said about others that wait for the lock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Word {
-    /// It was said later than this: when the request was handed out, or when the event came.
-    pub(super) at: Moment,
-    /// Whether anybody waits.
-    pub(super) wanted: bool,
-}
-
 impl Tenure {
     pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
-        let (until, word) = (grant.until(), Word { at: grant.basis, wanted: grant.wanted });
-        let Grant { lease, valid_for, .. } = grant;
+        let until = grant.until();
+        let Grant { lease, basis: word_at, valid_for, wanted } = grant;
         let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Turns::default(), None);
         let (passes, word_asked_at, adopted) = (0, None, false);
         Self {
@@ -59,7 +52,8 @@ impl Tenure {
             certainty,
             passes,
             last_error,
-            word,
+            wanted,
+            word_at,
             word_asked_at,
             adopted,
             turns,
@@ -78,15 +72,15 @@ impl Tenure {
 
     /// The store said whether others wait. The latest word counts.
     pub(super) fn hear(&mut self, at: Moment, wanted: bool) {
-        if self.word.at <= at {
-            self.word = Word { at, wanted };
+        if self.word_at <= at {
+            (self.word_at, self.wanted) = (at, wanted);
         }
         self.word_asked_at.take_if(|asked_at| *asked_at <= at);
     }
 
-    /// What the store has said to a reader that has waited since then; nothing if its last word is too old.
-    pub(super) fn word_for(&self, now: Moment, since: Moment) -> Option<Word> {
-        Some(self.word).filter(|word| since <= word.at || now < word.at + WORD_FOR)
+    /// Whether others wait, for a reader that has waited since then; unknown if the store's last word is too old.
+    pub(super) fn wanted_for(&self, now: Moment, since: Moment) -> Option<bool> {
+        (since <= self.word_at || now < self.word_at + WORD_FOR).then_some(self.wanted)
     }
 
     /// A turn begins with this token; `max_hold` ends it at `hold_until`.

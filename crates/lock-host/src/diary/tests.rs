@@ -42,7 +42,7 @@ impl Rig {
         let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
         let observer = Arc::new(Passes(Mutex::new(sender), also));
         let stations = observed(capabilities, Arc::new(clock.clone()), vec![observer]);
-        let site = stations.site(&"a".parse().unwrap()).unwrap();
+        let site = stations.site(&"a".parse().unwrap());
         Self { clock, stations, site, told }
     }
 
@@ -441,7 +441,7 @@ fn a_wait_for_others_of_the_same_client_counts() {
 #[test]
 fn the_store_is_reported_once_for_all_locks() {
     let rig = Rig::new(|_| {});
-    let other = rig.stations.site(&"b".parse().unwrap()).unwrap();
+    let other = rig.stations.site(&"b".parse().unwrap());
     for site in [&rig.site, &other] {
         crate::recorder::join(site, 1);
     }

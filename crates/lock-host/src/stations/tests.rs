@@ -19,11 +19,11 @@ fn name(n: usize) -> LockName {
 #[test]
 fn idle_stations_are_let_go_when_there_are_many() {
     let stations = stations(capabilities(), Arc::new(HostClock));
-    let used = stations.site(&name(0)).unwrap();
+    let used = stations.site(&name(0));
     let many = 100 * STATIONS_KEPT;
     let busy = |n: usize| n.is_multiple_of(10);
     for n in 1..=many {
-        let site = stations.site(&name(n)).unwrap();
+        let site = stations.site(&name(n));
         if busy(n) {
             join(&site, 1);
         }
@@ -38,7 +38,7 @@ fn idle_stations_are_let_go_when_there_are_many() {
 fn a_station_that_is_let_go_leaves_its_floor_behind() {
     let stations = stations(capabilities().with_shared_counter(), Arc::new(HostClock));
     for expected in [None, Some(7)] {
-        let site = stations.site(&name(1)).unwrap();
+        let site = stations.site(&name(1));
         join(&site, 1);
         let claim = claim(&site);
         assert_eq!(claim.1.floor.map(FencingToken::get), expected);
@@ -50,7 +50,7 @@ fn a_station_that_is_let_go_leaves_its_floor_behind() {
 #[test]
 fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let stations = stations(capabilities(), Arc::new(HostClock));
-    let (one, two) = (stations.site(&name(1)).unwrap(), stations.site(&name(2)).unwrap());
+    let (one, two) = (stations.site(&name(1)), stations.site(&name(2)));
     join(&one, 1);
     join(&two, 2);
     let (_, theirs) = claim(&two);
@@ -70,7 +70,7 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
 #[test]
 fn the_end_of_a_keeper_closes_its_client() {
     let stations = stations(capabilities(), Arc::new(ManualClock::new()));
-    let site = stations.site(&name(1)).unwrap();
+    let site = stations.site(&name(1));
     join(&site, 1);
     grant(&site, claim(&site), 7);
     let hold = hold(&site, 1);

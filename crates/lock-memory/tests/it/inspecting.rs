@@ -15,15 +15,19 @@ fn names(page: &Page) -> Vec<&str> {
 }
 
 #[test]
-fn the_holder_is_shown_with_its_time_and_its_live_waiters() {
+fn the_holder_is_shown_with_its_times_and_its_live_waiters() {
     let mut store = Store::new();
     let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(5), TWO, &claim(3)).unwrap();
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
-    let entry = |left, waiters| Entry::exclusive(lease.name.clone(), holder.clone(), Some(seconds(left)), waiters);
-    assert_eq!(store.holder(at(6), &lease.name), Some(entry(24, 2)));
-    assert_eq!(store.holder(at(10), &lease.name), Some(entry(20, 1)));
+    let entry = |age, left, waiters| {
+        let mut entry = Entry::exclusive(lease.name.clone(), holder.clone(), Some(seconds(left)), waiters);
+        entry.holders[0].age = Some(seconds(age));
+        Some(entry)
+    };
+    assert_eq!(store.holder(at(6), &lease.name), entry(6, 24, 2));
+    assert_eq!(store.holder(at(10), &lease.name), entry(10, 20, 1));
     assert_eq!(store.holder(at(30), &lease.name), None);
 }
 

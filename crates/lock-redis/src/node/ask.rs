@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::keys::Key;
 use crate::script::node as script;
 use crate::server_info::ServerInfo;
-use crate::value::of_owner;
+use crate::value::{of_owner, stamped};
 use crate::verbs::tombstone_life;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis};
 
@@ -79,7 +79,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
         .arg(claim.width.get())
         .arg(wish.get())
         .arg(claim.floor.map_or(0, FencingToken::get))
-        .arg(claim.note.to_wire())
+        .arg(stamped(&claim.note))
         .arg(channel.map_or("", |channel| channel.name()));
     Ok(call)
 }

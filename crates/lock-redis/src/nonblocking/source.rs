@@ -1,6 +1,5 @@
 //! Where the connections of a tokio client come from.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::Either;
@@ -12,7 +11,7 @@ use redis::{RedisResult, Value};
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
 use crate::link::Link;
-use crate::live::Live;
+use crate::live::Seat;
 use crate::server_info::ServerInfo;
 use crate::silence::Patience;
 use crate::wire::Call;
@@ -31,7 +30,7 @@ pub(super) enum Source {
 
 /// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {
-    Own(Arc<Live>),
+    Own(Seat),
     Connection(Box<MultiplexedConnection>),
     #[cfg(feature = "connection-manager")]
     Manager(redis::aio::ConnectionManager),
@@ -64,9 +63,11 @@ impl Source {
     #[cfg_attr(not(feature = "deadpool"), expect(unused_variables, reason = "without pools, all requests go one way"))]
     pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
         match self {
-            Self::Own(link) => link.live().await.map(Handle::Own),
+            Self::Own(link) => Ok(Handle::Own(Seat::take(link.live().await?).await)),
             #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) if operation == Operation::Release => link.live().await.map(Handle::Own),
+            Self::PoolAndLink(_, link) if operation == Operation::Release => {
+                Ok(Handle::Own(Seat::take(link.live().await?).await))
+            }
             Self::Connection(connection) => Ok(Handle::Connection(Box::new(connection.clone()))),
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
@@ -147,12 +148,13 @@ impl Handle {
             #[cfg(feature = "deadpool")]
             Self::Pooled(connection) => &mut **connection,
         };
-        Either::Right(async move {
+        // Boxed: the requests of most clients do not need this space.
+        Either::Right(Box::pin(async move {
             if call.wait.is_none() {
                 return connection.req_packed_command(&call.command).await?.extract_error();
             }
             let both = call.pipeline();
             call.reply_of(connection.req_packed_commands(&both, 0, both.len()).await?)
-        })
+        }))
     }
 }

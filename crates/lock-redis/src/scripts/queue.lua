@@ -7,6 +7,10 @@ local function beside(queue, letter) return string.sub(queue, 1, -2) .. letter e
 -- What is set up only for names that several hold or wait for.
 local sharing
 
+-- The note of a lease begins with when it was granted, in seconds, and that of a waiter does not.
+local function stamped(note, now) return string.format('%.0f~', math.floor(now / 1000)) .. note end
+local function unstamped(note) return (string.gsub(note, '^%d+~', '')) end
+
 -- Draws tokens above the floor, or makes good those that were drawn. Where they are used up, or the server has forgotten, nothing
 -- and the refusal.
 local function draw(width, floor, drawn)
@@ -66,7 +70,7 @@ local function hand_over(lock, queue, waiters, me)
   local low, high = draw(waiter.width, waiter.floor)
   if not low then return end
   local tokens, place = string.format('%.0f:%.0f', low, high), place_of(waiter.ttl)
-  local held = 'lh1:' .. owner .. ':' .. tokens .. ':' .. waiter.note
+  local held = 'lh1:' .. owner .. ':' .. tokens .. ':' .. stamped(waiter.note, now)
   redis.call('SET', lock, held, 'PX', place)
   if waiter.inbox ~= '-' then
     redis.pcall('PUBLISH', waiter.inbox, table.concat({'granted', owner, tokens, waiter.ttl, place, lock}, ' '))

@@ -23,7 +23,7 @@ local function queue_up(queue, waiters, numbers, claim, seen, left)
   end
   local fields = string.format(claim.limit > 0 and 'n%.0f x%.0f' or 'n%.0f', number, claim.limit)
   local over = string.format('%.0f', now + place)
-  local entry = {over, claim.ttl, claim.width, claim.floor, inbox, fields, claim.note}
+  local entry = {over, claim.ttl, claim.width, claim.floor, inbox, fields, unstamped(claim.note)}
   redis.call('HSET', waiters, owner, table.concat(entry, ' '))
   local position, length = 1, joins and redis.call('RPUSH', queue, owner)
   if head and (joins or head ~= owner) then

@@ -1,5 +1,4 @@
-local count, answers = #KEYS / 2, {}
-local held = redis.call('MGET', unpack(KEYS, 1, count))
+local answers, held = {}, redis.call('MGET', unpack(KEYS, 1, count))
 
 local function renew_shared(lock, waiters, owner, tokens, ttl)
   local holders, leases, members = living(waiters, owner, tokens)
@@ -16,7 +15,7 @@ end
 
 for i = 1, count do
   local lock, waiters = KEYS[i], KEYS[count + i]
-  local mine, ttl = ARGV[3 * i - 2], ARGV[3 * i - 1]
+  local mine, ttl = ARGV[i + 2], ttl_of(i)
   local owner, tokens = string.match(mine, '^lh2:(%x+):(.*)$')
   local lives, wanted
   if owner then
@@ -25,6 +24,6 @@ for i = 1, count do
   else
     lives = held[i] and string.sub(held[i], 1, #mine) == mine and redis.call('PEXPIRE', lock, ttl) == 1
   end
-  answers[i] = lives and {1 + (wanted or 0), false} or {0, revoked_by(ARGV[3 * i])}
+  answers[i] = lives and {1 + (wanted or 0), false} or {0, revoked_by(lock, mine)}
 end
 return answers

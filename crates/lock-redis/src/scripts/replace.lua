@@ -22,6 +22,13 @@ local function kept_of(old_limit, members)
   return limit == old_limit and width <= members and width
 end
 
+-- In the same mode, it is still the lease that was granted first.
+local function note_of(lease)
+  if limit ~= name.limit then return note end
+  local stored = lease and redis.call('HGET', name.leases, old_owner) or held
+  return (string.match(stored, '^[^@~]*:(%d+~)') or '') .. unstamped(note)
+end
+
 local function grant(lease)
   local kept = kept_of(name.limit, lease and #lease.members)
   if not kept then return redis.error_reply('UNREPLACED a lease cannot be replaced by one of this mode') end
@@ -31,7 +38,7 @@ local function grant(lease)
   if refusal then return refusal end
   local low, high = draw(width, floor)
   if not low then return high end
-  local slots = ''
+  local slots, note = '', note_of(lease)
   if kept > 0 then
     slots = limit == READERS and '' or string.match(lease.slots, '^' .. string.rep('%d+,', kept - 1) .. '%d+')
     name.used = name.used - #lease.members

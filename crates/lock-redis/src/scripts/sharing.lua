@@ -220,7 +220,7 @@ function sharing()
     local low, high = draw(waiter.width, waiter.floor)
     if not low then return end
     local limit, place = waiter.x or 0, place_of(waiter.ttl)
-    local slots = put(name, limit, owner, waiter.width, low, high, waiter.note, place)
+    local slots = put(name, limit, owner, waiter.width, low, high, stamped(waiter.note, name.now), place)
     local told = {'granted', owner, string.format('%.0f:%.0f', low, high), waiter.ttl, place}
     if limit > 0 then
       told[1], told[6], told[7] = 'shared', string.format('%.0f', limit), slots == '' and '-' or slots

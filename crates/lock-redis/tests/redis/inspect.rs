@@ -76,7 +76,7 @@ pub(crate) fn names(inspect: &dyn BlockingInspect, pattern: &str, limit: u32) ->
 }
 
 #[test]
-fn a_holder_is_seen_with_its_note_and_its_time() {
+fn a_holder_is_seen_with_its_note_and_its_times() {
     let server = RedisServer::start();
     let client = client(&server.url());
     let (_, lease) = take(&client, "job");
@@ -86,12 +86,23 @@ fn a_holder_is_seen_with_its_note_and_its_time() {
         let seen = |name: &str| inspect.holder(&name.parse().unwrap(), SOON);
         let job = seen("job").unwrap().unwrap();
         assert!(job.remaining.unwrap() > Duration::from_secs(20));
+        assert!(job.holders[0].age.unwrap() < Duration::from_secs(20));
         match job.holder {
             Holder::Leasehold { tokens, note } => assert_eq!((tokens, note.why()), (lease.tokens, "testing")),
             Holder::Foreign => panic!("ours is foreign"),
         }
+        let ahead = lock_host::since_1970().as_secs() + 3600;
+        for (note, age) in
+            [("1@here testing".to_owned(), None), (format!("{ahead}~1@here testing"), Some(Duration::ZERO))]
+        {
+            let value = format!("lh1:{}:7:9:{note}", "ab".repeat(16));
+            server.command::<()>(&["SET", "job2", &value]);
+            let held = seen("job2").unwrap().unwrap().holders.remove(0);
+            assert_eq!((held.holder.to_string().as_str(), held.age), ("pid 1 on here (testing)", age));
+        }
         let plain = seen("plain").unwrap().unwrap();
         assert_eq!((plain.holder, plain.remaining), (Holder::Foreign, None));
+        assert_eq!(plain.holders[0].age, None);
         assert_eq!(seen("nothing").unwrap(), None);
         assert_eq!(seen("list").unwrap_err().kind(), ErrorKind::OtherKind);
     }

@@ -8,7 +8,7 @@ use lock_core::{Answer, Certainty, Claim, Holder, Mode, Owner, Queueing, Release
 use redis::{Connection, FromRedisValue, Value};
 use test_support::RedisServer;
 
-use crate::support::{Client, SOON, both, claim, granted, owner, release_of, take};
+use crate::support::{Client, SOON, both, claim, granted, owner, release_of, take, without_time};
 
 const ACQUIRE: &str = include_str!("older/exclusive_acquire.lua");
 const RELEASE: &str = include_str!("older/exclusive_release.lua");
@@ -102,6 +102,25 @@ fn older_clients_stay_out_while_readers_hold_and_are_served_in_turn() {
         assert_eq!(stored(&server, facade), None, "{facade}: the older version cannot grant what is next");
         granted(client.acquire(&later, SOON));
         give_back(&client, &later);
+    }
+}
+
+/// Neither version takes the time at which a waiter asked for that of its grant.
+#[test]
+fn a_grant_by_an_older_client_has_no_age_and_one_to_it_has() {
+    let server = RedisServer::start();
+    for (facade, client) in both(&server.url()) {
+        let [mut older, mut waiting] = [1, 2].map(|byte| Older::new(&server, facade, byte));
+        let waiter = Claim { queueing: Queueing::Wanted, ..claim(facade) };
+        let value = || stored(&server, facade).unwrap();
+        assert_eq!(older.acquire("-"), "granted");
+        assert!(matches!(client.acquire(&waiter, SOON), Ok(Answer::Queued { .. })), "{facade}");
+        assert_eq!(older.release(), 1);
+        assert!(value().ends_with(":1@here testing"), "{facade}: {} by an older client", value());
+        assert_eq!(waiting.acquire("-"), "queued");
+        give_back(&client, &waiter);
+        assert!(without_time(&value()).ends_with(":4711@older"), "{facade}: {} by this version", value());
+        assert_eq!(waiting.release(), 1);
     }
 }
 

@@ -201,6 +201,16 @@ pub(crate) fn owner(byte: u8) -> Owner {
     Owner::from_random([byte; 16])
 }
 
+/// The value of a lease that was granted a moment ago, without the time of its grant.
+#[track_caller]
+pub(crate) fn without_time(value: &str) -> String {
+    let (before, note) = value.split_once('~').expect("it has a time");
+    let (before, seconds) = before.rsplit_once(':').unwrap();
+    let age = lock_host::since_1970().as_secs() - seconds.parse::<u64>().unwrap();
+    assert!(age < 60, "{value} was granted {age} s ago");
+    format!("{before}:{note}")
+}
+
 /// Who ends the leases of others.
 pub(crate) fn operator() -> Note {
     Note::new("console", 1, "it hangs").unwrap()

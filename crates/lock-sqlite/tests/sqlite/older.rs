@@ -121,12 +121,13 @@ fn a_file_of_the_first_version_goes_on_with_its_holders_waiters_and_tokens() {
     let (holder, waiter) = (claim("a"), claim("a"));
     assert!(older.acquire(&holder) && !older.acquire(&waiter));
     let client = rig.client();
-    assert_eq!(busy(client.ask(&impatient("a"))), secs(30));
+    let age = || client.inspect().unwrap().holder(&holder.name, WITHIN).unwrap().unwrap().holders[0].age;
+    assert_eq!((busy(client.ask(&impatient("a"))), age()), (secs(30), None));
     let lease = granted(client.ask(&holder));
     assert_eq!((low(&lease), is_renewed(&client, &lease)), (1001, true));
     assert_eq!(position(client.ask(&reader("a"))), 2);
-    assert_eq!(client.part(&holder), Released::Released);
-    assert!(low(&granted(client.ask(&waiter))) > 1001);
+    assert_eq!((age(), client.part(&holder)), (None, Released::Released));
+    assert!(low(&granted(client.ask(&waiter))) > 1001 && age() < Some(secs(1)));
     // It is made complete once.
     drop((client, rig.client()));
     granted(rig.client().ask(&permits("b", 1, 2)));

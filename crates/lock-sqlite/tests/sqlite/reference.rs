@@ -181,8 +181,13 @@ impl Both {
 
     fn compare_entries(&self) -> Result<(), TestCaseError> {
         let now = self.rig.clock.now();
-        let here = self.file.inspect().unwrap().holder(&name(), WITHIN).unwrap().map(seen);
-        prop_assert_eq!(here, self.store.holder(now, &name()).map(seen));
+        let here = self.file.inspect().unwrap().holder(&name(), WITHIN).unwrap();
+        let there = self.store.holder(now, &name());
+        for (here, there) in ages(here.as_ref()).zip(ages(there.as_ref())) {
+            // A file keeps whole seconds.
+            prop_assert!(here >= there && here - there < Duration::from_secs(1), "{here:?} instead of {there:?}");
+        }
+        prop_assert_eq!(here.map(seen), there.map(seen));
         Ok(())
     }
 
@@ -253,6 +258,10 @@ fn said(answer: Result<Answer, BackendError>) -> Said {
         Ok(Answer::Busy { remaining, holder, .. }) => Said::Busy(remaining, note(&holder)),
         Err(error) => Said::Refused(error.kind()),
     }
+}
+
+fn ages(entry: Option<&Entry>) -> impl Iterator<Item = Duration> {
+    entry.into_iter().flat_map(|entry| &entry.holders).map(|held| held.age.unwrap())
 }
 
 /// What an operator sees, without the tokens.

@@ -10,7 +10,8 @@ use lock_core::latch::ArrivalId;
 use lock_core::limit::Record;
 use lock_core::node::Epoch;
 use lock_core::{
-    FencingToken, Invalid, LeaseId, LockName, Note, Owner, Prefix, Ticket, Ttl, parse_duration, to_the_millisecond,
+    FencingToken, Invalid, LeaseId, LockName, Note, Owner, Prefix, Stamped, Ticket, Ttl, parse_duration,
+    to_the_millisecond,
 };
 use lock_kit::Slot;
 use proptest::prelude::*;
@@ -161,6 +162,17 @@ fn tickets_are_never_shown() {
         };
         prop_assert!(!said.contains(OWNER), "{said}");
         is_presentable(&said)
+    });
+}
+
+#[test]
+fn notes_with_a_time() {
+    fuzz(either(&["1795429596~4711@web-3 nightly", "0~", "+5~1@h", "4711@web-3 7~8"]), |line| {
+        let written = Stamped::from_wire(&line).to_wire();
+        let stamped = Stamped::from_wire(&written);
+        prop_assert_eq!(stamped.to_wire(), written);
+        prop_assert!(stamped.age(Duration::MAX).is_none_or(|age| stamped.age(Duration::ZERO) < Some(age)));
+        is_presentable(&format!("{} ", stamped.note))
     });
 }
 

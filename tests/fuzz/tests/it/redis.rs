@@ -146,8 +146,11 @@ fn messages() {
 
 #[test]
 fn values_of_locks() {
-    const VALUES: &[&str] =
-        &["lh1:abababababababababababababababab:7:9:4711@web-3 nightly: report", "lh2:s:2147483647:"];
+    const VALUES: &[&str] = &[
+        "lh1:abababababababababababababababab:7:9:4711@web-3 nightly: report",
+        "lh1:abababababababababababababababab:7:9:1795429596~1@h",
+        "lh2:s:2147483647:",
+    ];
     let bytes = vec(any::<u8>(), 0..60);
     fuzz(prop_oneof![like(VALUES).prop_map(String::into_bytes), bytes], |value| {
         match lock_redis::fuzz::stored(&value) {

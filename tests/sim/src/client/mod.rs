@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub(crate) use backend::{Backend, Calling, Heard};
 use latching::Call;
-use lock_core::station::{Floor, Input, Output, Reply, Station, TurnId};
+use lock_core::station::{Floor, Input, Output, Owners, Reply, Station, TurnId};
 use lock_core::{Capabilities, Event, Keeper, LockName, Moment, Policy};
 pub(crate) use usage::Usage;
 use user::User;
@@ -89,7 +89,7 @@ impl<B: Backend> Process<B> {
         let Make { id, clock, policy, names, backend } = make;
         let floor = Floor::default();
         let mut site = |name: &LockName| {
-            let station = Station::new(name.clone(), policy, env.dice.secret()).sharing(&floor);
+            let station = Station::new(name.clone(), policy, Owners::new(env.dice.secret())).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
             Site { name: name.clone(), usage: Usage::Mutex, station, users: BTreeMap::new(), ledger }
         };
@@ -271,8 +271,7 @@ impl<B: Backend> Process<B> {
             site.ledger.heard(&input);
             let by_push = matches!(&input, Input::Event(Event::Granted { .. }));
             let by_grant = by_push || matches!(&input, Input::Reply(_, Reply::Acquire(_)));
-            site.station.handle_input(now, input);
-            while let Some(output) = self.sites[index].station.poll_output() {
+            for output in site.station.handle_input(now, input) {
                 if by_push && matches!(output, Output::Admit { .. }) {
                     env.fired(Fault::AdmittedByPush);
                 }

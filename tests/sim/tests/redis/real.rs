@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
 use lock_core::{
     Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
-    ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
+    ReleaseRequest, Released, Renewed, Slots, Stamped, Terms, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
 use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat, operator};
@@ -254,7 +254,7 @@ fn parsed(value: &str) -> Option<(Owner, TokenRange, Note)> {
     }
     let owner = parts.next()?.parse().ok()?;
     let (low, high) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    Some((owner, range(low, high), Note::from_wire(parts.next()?)))
+    Some((owner, range(low, high), Stamped::from_wire(parts.next()?).note))
 }
 
 /// What `granted <owner> <low>:<high> <ttl> <place> <key>` says.

@@ -37,8 +37,9 @@ class LeaseView {
   constructor() {
     this.holder = element("span", "holder");
     this.token = element("span", "token");
+    this.age = element("small", "age");
     this.countdown = new Countdown();
-    this.node = element("div", "lease", this.holder, this.token, this.countdown.node);
+    this.node = element("div", "lease", this.holder, element("span", "", this.token, this.age), this.countdown.node);
   }
 
   show(lease, lock, at) {
@@ -51,8 +52,19 @@ class LeaseView {
       this.text = text;
     }
     setText(this.token, lease.token === null ? "" : String(lease.token));
+    this.since = lease.held_ms === null || lock.marks ? null : at - lease.held_ms;
+    this.showAge();
     this.countdown.node.classList.toggle("kept", Boolean(lock.marks));
     this.countdown.endAt(lease.remaining_ms === null ? Infinity : at + lease.remaining_ms);
+  }
+
+  showAge() {
+    setText(this.age, this.since === null ? "" : `held ${duration(Math.max(0, Date.now() - this.since))}`);
+  }
+
+  tick() {
+    this.showAge();
+    this.countdown.tick();
   }
 }
 
@@ -138,7 +150,7 @@ class LockView {
   }
 
   tick() {
-    if (this.seen) this.views.forEach((view) => view.countdown.tick());
+    if (this.seen) this.views.forEach((view) => view.tick());
   }
 }
 

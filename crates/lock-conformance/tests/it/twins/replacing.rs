@@ -12,7 +12,7 @@ twins! {
     one_that_replaces_in_two_steps: InTwoSteps,
         caught by [
             "replacing::a_lease_is_replaced_in_one_step_past_the_queue",
-            "replacing::only_a_lease_that_is_held_is_replaced"
+            "replacing::only_a_lease_that_is_held_is_replaced", "ages::a_replacement_is_as_old_as_the_lease_before_it"
         ],
         spared by ["replacing::a_replacement_that_is_asked_again_is_the_same"];
     one_that_replaces_once: OnlyOnce,

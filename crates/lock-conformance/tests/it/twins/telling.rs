@@ -1,7 +1,9 @@
 //! Twins that are wrong about themselves, and about what they hold.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lock_conformance::{Facade, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
@@ -35,6 +37,9 @@ twins! {
     one_that_shows_nobody: ShowsNobody,
         caught by ["truth::a_holder_is_shown_as_it_is"],
         spared by ["truth::listings_are_complete"];
+    one_that_counts_the_time_of_earlier_holders: NeverYounger,
+        caught by ["ages::a_lease_is_as_old_as_its_grant"],
+        spared by ["truth::a_holder_is_shown_as_it_is"];
     one_that_revokes_by_any_token: RevokesAnything,
         caught by ["truth::a_revocation_by_another_token_changes_nothing"],
         spared by ["truth::a_holder_is_shown_as_it_is"];
@@ -122,6 +127,23 @@ struct ShowsNobody;
 impl Breakage for ShowsNobody {
     fn holder(&self, _view: &dyn BlockingInspect, _name: &LockName) -> Result<Option<Entry>, BackendError> {
         Ok(None)
+    }
+}
+
+/// Shows nobody as younger than the oldest lease that it has shown of the lock.
+#[derive(Default)]
+struct NeverYounger(Mutex<BTreeMap<LockName, Duration>>);
+
+impl Breakage for NeverYounger {
+    fn holder(&self, view: &dyn BlockingInspect, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let mut entry = view.holder(name, WITHIN)?;
+        let mut oldest = self.0.lock().unwrap();
+        for age in entry.iter_mut().flat_map(|entry| &mut entry.holders).filter_map(|held| held.age.as_mut()) {
+            let oldest = oldest.entry(name.clone()).or_default();
+            *oldest = (*age).max(*oldest);
+            *age = *oldest;
+        }
+        Ok(entry)
     }
 }
 

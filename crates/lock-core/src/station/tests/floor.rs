@@ -1,6 +1,6 @@
 //! The floor for tokens across the stations of one client: a store that forgot its tokens is noticed at every lock.
 
-use super::super::{Floor, Station};
+use super::super::{Floor, Owners, Station};
 use super::rig::{Rig, SECRET, none, told_in_order};
 use crate::{Counter, Effect, ErrorKind};
 
@@ -10,7 +10,7 @@ fn stations(counter: Counter) -> [Rig; 2] {
     policy.store.counter = counter;
     [0, 1].map(|_| {
         let mut rig = Rig::new(policy);
-        rig.station = Station::new("a".parse().unwrap(), policy, SECRET).sharing(&floor);
+        rig.station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET)).sharing(&floor);
         rig
     })
 }
@@ -33,7 +33,7 @@ fn the_tokens_of_a_dropped_station_are_remembered() {
     policy.store.counter = Counter::Shared;
     for above in ["", ", above 7"] {
         let mut rig = Rig::new(policy);
-        rig.station = Station::new("a".parse().unwrap(), policy, SECRET).sharing(&floor);
+        rig.station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET)).sharing(&floor);
         let claim = format!("run #1: acquire o1, ttl 30s, width 1{above}, place wanted, within 1000ms");
         assert_eq!(rig.join(1), [claim]);
         rig.grant(7, 7);

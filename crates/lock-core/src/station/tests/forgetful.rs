@@ -8,7 +8,7 @@ use crate::{Effect, ErrorKind, Evidence, OnUnavailable, Renewed};
 
 /// What the pending release says of the hold.
 fn evidence(rig: &Rig) -> Evidence {
-    let [pending] = &rig.station.pending_releases.0[..] else { panic!("there is one release") };
+    let Some(pending) = rig.station.pending_releases.0.first() else { panic!("there is one release") };
     pending.request.evidence
 }
 

@@ -110,8 +110,7 @@ fn the_error_of_a_store_that_is_too_slow_has_unknown_effect_and_a_remedy() {
     rig.pass(Duration::from_secs(21));
     let lease = rig.lease(7, 7);
     let reply = Reply::Acquire(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(30), wanted: false }));
-    rig.station.handle_input(rig.now, Input::Reply(rig.claim_id(), reply));
-    let outputs: Vec<_> = std::iter::from_fn(|| rig.station.poll_output()).collect();
+    let outputs = rig.station.handle_input(rig.now, Input::Reply(rig.claim_id(), reply));
     let [Output::Refuse { refusal: Refusal::Error(AcquireError::Backend(error)), .. }, Output::Run(_)] = &outputs[..]
     else {
         panic!("{outputs:?}")
@@ -221,10 +220,8 @@ fn the_end_of_an_unanswered_wait_names_the_store_and_the_lock() {
     let mut rig = rig();
     rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + Duration::from_secs(1)), ..join(1) }));
     rig.pass(Duration::from_secs(1));
-    rig.station.handle_input(rig.now, Input::Tick);
-    let Some(Output::Refuse { refusal: Refusal::Error(error), .. }) = rig.station.poll_output() else {
-        panic!("nobody is refused")
-    };
+    let outputs = rig.station.handle_input(rig.now, Input::Tick);
+    let [Output::Refuse { refusal: Refusal::Error(error), .. }] = &outputs[..] else { panic!("nobody is refused") };
     let name = rig.station.name().to_string();
     let expected = format!(
         "test acquire: the store did not answer the request for the lock \"{name}\" within 1s; check that the store is \

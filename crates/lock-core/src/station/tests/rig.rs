@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, Fairness, FencingToken,
@@ -121,7 +121,7 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(policy: Policy) -> Self {
-        let station = Station::new("a".parse().unwrap(), policy, SECRET);
+        let station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET));
         Self {
             station,
             now: Moment::from_nanos(1_000_000_000_000),
@@ -153,8 +153,7 @@ impl Rig {
         {
             terms.mode = self.mode;
         }
-        self.station.handle_input(self.now, input);
-        let outputs: Vec<_> = std::iter::from_fn(|| self.station.poll_output()).collect();
+        let outputs = self.station.handle_input(self.now, input);
         for output in &outputs {
             if let Output::Run(action) = output {
                 match &action.request {

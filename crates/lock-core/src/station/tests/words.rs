@@ -19,7 +19,8 @@ use crate::{
 /// `o1` for the first owner that a station draws, `o2` for the next; `t` for that of a ticket.
 pub(super) fn owner(owner: Owner) -> String {
     static DRAWN: LazyLock<Vec<Owner>> = LazyLock::new(|| {
-        let mut owners = Owners::new(SECRET);
+        let owners = Owners::new(SECRET);
+        _ = owners.seed();
         (0..100).map(|_| owners.draw()).collect()
     });
     if owner == detached() {
@@ -159,7 +160,7 @@ pub(super) fn state(now: Moment, station: &Station) -> String {
         let joint = if index == 0 { "; line: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
-    for pending in &station.pending_releases.0 {
+    for pending in station.pending_releases.0.iter() {
         let progress = match pending.progress {
             Progress::UnderWay(id, _) => format!("#{}", id.0),
             Progress::Due(at) => format!("again in {}", after(now, at)),
@@ -193,11 +194,11 @@ fn asking(now: Moment, quest: &Quest) -> String {
 fn holding(now: Moment, tenure: &Tenure) -> String {
     let unanswered = unanswered(tenure.certainty);
     let error = if tenure.last_error.is_some() { ", last renewal failed" } else { "" };
-    let wanted = match (tenure.word.wanted, tenure.is_shared()) {
+    let wanted = match (tenure.wanted, tenure.is_shared()) {
         (false, false) => String::new(),
         (true, false) => ", wanted".to_owned(),
-        (false, true) => format!(", not wanted {} ago", after(tenure.word.at, now)),
-        (true, true) => format!(", wanted {} ago", after(tenure.word.at, now)),
+        (false, true) => format!(", not wanted {} ago", after(tenure.word_at, now)),
+        (true, true) => format!(", wanted {} ago", after(tenure.word_at, now)),
     };
     let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
     let turn = |(id, turn): (TurnId, &Turn)| {

@@ -11,7 +11,7 @@ use super::super::pending::{Of, PendingRelease};
 use super::super::progress::Progress;
 use super::super::quest::Place;
 use super::super::replacement::Replacement;
-use super::super::{ActionId, Input, Join, Leaving, Output, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::policy::{QUESTS_MAX, WORD_FOR};
 use crate::{
@@ -21,8 +21,6 @@ use crate::{
 
 /// How many clients there are.
 pub(super) const CLIENTS: usize = 3;
-/// How many outputs may follow from one input.
-const OUTPUTS_MAX: usize = 100;
 /// How many unanswered releases a station may have.
 const OWED_MAX: usize = 4;
 /// How many rounds the healed world may need.
@@ -110,7 +108,7 @@ impl World {
             let seed = seed.wrapping_add(number as u64);
             let mut secret = [0; 32];
             secret[..8].copy_from_slice(&seed.to_be_bytes());
-            let station = Station::new("a".parse().unwrap(), policy, secret);
+            let station = Station::new("a".parse().unwrap(), policy, Owners::new(secret));
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
             Client {
                 station,
@@ -194,28 +192,22 @@ impl World {
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
-        match self.at_once(client, &input) {
-            Some(output) => self.carry_out(client, output),
+        let outputs = match self.at_once(client, &input) {
+            Some(outputs) => outputs,
             None => self.clients[client].station.handle_input(self.now, input),
-        }
-        for _ in 0..OUTPUTS_MAX {
-            let Some(output) = self.clients[client].station.poll_output() else {
-                let wake = self.clients[client].station.next_wake();
-                assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
-                self.check();
-                self.check_claims();
-                self.check_debt(client);
-                let mut adopted = self.clients[client].station.tenures.iter().filter(|tenure| tenure.adopted);
-                assert!(adopted.all(|tenure| tenure.turns.len() == 1), "an adopted lease is for one turn");
-                return;
-            };
-            self.carry_out(client, output);
-        }
-        panic!("client {client} has no end of outputs");
+        };
+        outputs.into_iter().for_each(|output| self.carry_out(client, output));
+        let wake = self.clients[client].station.next_wake();
+        assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
+        self.check();
+        self.check_claims();
+        self.check_debt(client);
+        let mut adopted = self.clients[client].station.tenures.iter().filter(|tenure| tenure.adopted);
+        assert!(adopted.all(|tenure| tenure.turns.len() == 1), "an adopted lease is for one turn");
     }
 
     /// Every other turn begins and ends at once, if it can.
-    fn at_once(&mut self, client: usize, input: &Input) -> Option<Output> {
+    fn at_once(&mut self, client: usize, input: &Input) -> Option<Vec<Output>> {
         let (station, now) = (&mut self.clients[client].station, self.now);
         if let Input::Join(join) = input
             && join.turn.0 % 2 == 0
@@ -224,7 +216,7 @@ impl World {
             && !matches!(join.patience, Patience::Until(end) if end <= now)
         {
             let hold = station.join_at_once(now, join.turn, &join.note);
-            return hold.map(|hold| Output::Admit { turn: join.turn, hold });
+            return hold.map(|hold| vec![Output::Admit { turn: join.turn, hold }]);
         }
         if let Input::Leave(Leaving { turn, .. }) = input
             && turn.0 % 2 == 0
@@ -233,8 +225,9 @@ impl World {
                 return None;
             }
             // That did not tell it the time, but its alarm may ring now.
-            station.handle_input(now, Input::Tick);
-            return Some(Output::Ended { turn: *turn, result: Ok(Released::Released) });
+            let rung = station.handle_input(now, Input::Tick);
+            let ended = Output::Ended { turn: *turn, result: Ok(Released::Released) };
+            return Some([ended].into_iter().chain(rung).collect());
         }
         None
     }
