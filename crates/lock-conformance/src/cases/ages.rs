@@ -16,9 +16,9 @@ const ROUNDING: Duration = Duration::from_millis(1500);
 /// A name, and a mode in which the store grants it.
 type Kind = (&'static str, Mode);
 
-fn kinds(bench: &Bench) -> Vec<Kind> {
+fn kinds(verbs: &Verbs) -> Vec<Kind> {
     let kinds = [("a", Mode::Exclusive), ("b", Mode::Shared), ("c", Mode::permits(2, 2).unwrap())];
-    let modes = bench.capabilities().modes;
+    let modes = verbs.capabilities().modes;
     kinds.into_iter().filter(|(_, mode)| modes.contains(&mode.kind())).collect()
 }
 
@@ -41,7 +41,7 @@ fn expect_age(bench: &Bench, verbs: &Verbs, name: &str, [before, after]: [Moment
 /// A lease is as old as its grant, however long it was waited for, and a renewal does not make it younger.
 pub fn a_lease_is_as_old_as_its_grant(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let turns = kinds(bench).into_iter().map(|(name, mode)| {
+    let turns = kinds(&one).into_iter().map(|(name, mode)| {
         // A writer is before a reader: two readers would hold it together.
         let first = if mode == Mode::Shared { Mode::Exclusive } else { mode };
         let (holder, waiter) = (in_mode(first, claim(name)), in_mode(mode, waiting_claim(name)));
@@ -67,7 +67,7 @@ pub fn a_lease_is_as_old_as_its_grant(bench: &Bench) {
 /// Another owner, as one that adopts a ticket, goes on with the lease. Another mode is a new grant.
 pub fn a_replacement_is_as_old_as_the_lease_before_it(bench: &Bench) {
     let one = bench.verbs();
-    let kinds = kinds(bench);
+    let kinds = kinds(&one);
     let first = |(name, mode): &Kind| {
         let claim = in_mode(*mode, claim(name));
         let (_, granted) = since(bench, || one.take(&claim));
