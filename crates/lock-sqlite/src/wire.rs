@@ -84,8 +84,10 @@ pub(crate) const SET_LAST_TOKEN: &str = "UPDATE counter SET last = :last";
 
 pub(crate) const TOMBSTONE: &str = "SELECT 1 FROM tombstones
     WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
+/// One that is there for longer stays.
 pub(crate) const SET_TOMBSTONE: &str =
-    "INSERT OR REPLACE INTO tombstones(name, owner, boot, expires_ns) VALUES (:name, :owner, :boot, :until)";
+    "INSERT INTO tombstones(name, owner, boot, expires_ns) VALUES (:name, :owner, :boot, :until)
+    ON CONFLICT DO UPDATE SET boot = :boot, expires_ns = iif(boot = :boot, max(expires_ns, :until), :until)";
 
 pub(crate) const LIST: &str = "SELECT owner, low, high, note, expires_ns - :now, name FROM locks
     WHERE name > :name AND boot = :boot AND expires_ns > :now ORDER BY name LIMIT :limit";
