@@ -71,7 +71,7 @@ impl Ground<'_> {
             Kind::Quorum { tasks } => self.quorum(subject, tasks),
             Kind::Beside => self.beside(subject),
             Kind::Broken(fault) => self.broken(subject, fault),
-            Kind::SqlitePairs { tasks } => self.sqlite_pairs(subject, tasks),
+            Kind::SqlitePairs { tasks, runtime } => self.sqlite_pairs(subject, tasks, runtime),
             Kind::SqliteWait => self.sqlite_wait(subject),
             Kind::Reads => self.reads(subject),
         }

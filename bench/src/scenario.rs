@@ -40,8 +40,8 @@ pub(crate) enum Kind {
     Beside,
     /// The same with one task; one of the nodes breaks after a while.
     Broken(Fault),
-    /// Tasks that acquire and release, each its own lock in one SQLite file.
-    SqlitePairs { tasks: u32 },
+    /// Tasks or threads that acquire and release, each its own lock in one SQLite file.
+    SqlitePairs { tasks: u32, runtime: Runtime },
     /// A waiter for a lock in a SQLite file that another process holds.
     SqliteWait,
     /// A reader that comes and goes while another one of the process reads.
@@ -86,12 +86,16 @@ const fn held(runtime: Runtime) -> Kind {
     Kind::Held { tasks: 64, runtime }
 }
 
+const fn in_sqlite(tasks: u32, runtime: Runtime) -> Kind {
+    Kind::SqlitePairs { tasks, runtime }
+}
+
 const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
     Scenario { name, title, kind }
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 39] = [
+pub(crate) const ALL: [Scenario; 40] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -140,8 +144,9 @@ pub(crate) const ALL: [Scenario; 39] = [
     scenario("quorum-beside", "Five nodes: one task, beside another leasehold process with other locks", Kind::Beside),
     scenario("quorum-killed", "Five nodes, one of them killed: one task, a free lock", Kind::Broken(Fault::Killed)),
     scenario("quorum-hung", "Five nodes, one of them hung: one task, a free lock", Kind::Broken(Fault::Hung)),
-    scenario("sqlite-one", "SQLite: one task, a free lock", Kind::SqlitePairs { tasks: 1 }),
-    scenario("sqlite-64", "SQLite: 64 tasks, a free lock each, one client", Kind::SqlitePairs { tasks: 64 }),
+    scenario("sqlite-one", "SQLite: one task, a free lock", in_sqlite(1, CurrentThread)),
+    scenario("sqlite-thread", "SQLite: one plain thread, a free lock", in_sqlite(1, Blocking)),
+    scenario("sqlite-64", "SQLite: 64 tasks, a free lock each, one client", in_sqlite(64, CurrentThread)),
     scenario("sqlite-wait", "SQLite: waiting for a lock that another process holds", Kind::SqliteWait),
     scenario(
         "reads",

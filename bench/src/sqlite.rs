@@ -14,13 +14,13 @@ use crate::scale::Scale;
 const LOCK: &str = "bench:0";
 
 impl Ground<'_> {
-    /// Tasks of one process; if there are many, also what they reach compared with one of them.
-    pub(crate) fn sqlite_pairs(&mut self, subject: Subject, tasks: u32) -> Result<Figures> {
-        let figures = self.pairs_in_a_file(subject, tasks)?;
+    /// Tasks or threads of one process; if there are many, also what they reach compared with one of them.
+    pub(crate) fn sqlite_pairs(&mut self, subject: Subject, tasks: u32, runtime: Runtime) -> Result<Figures> {
+        let figures = self.pairs_in_a_file(subject, tasks, runtime)?;
         if tasks == 1 || subject != Subject::Leasehold {
             return Ok(figures);
         }
-        let one = self.pairs_in_a_file(subject, 1)?;
+        let one = self.pairs_in_a_file(subject, 1, runtime)?;
         let rates = figures.get(Figure::Rate).zip(one.get(Figure::Rate));
         Ok(rates.map_or(figures.clone(), |(many, one)| figures.with(Figure::ToOne, many / one)))
     }
@@ -28,7 +28,7 @@ impl Ground<'_> {
     /// The processor time of a waiter, without what it takes to begin.
     pub(crate) fn sqlite_wait(&mut self, subject: Subject) -> Result<Figures> {
         let file = self.file("wait")?;
-        let plan = |work| in_file(&file, subject, work);
+        let plan = |work| in_file(&file, subject, Runtime::CurrentThread, work);
         let _holder = self.holder(&plan(Work::Hold { locks: 1, span: Duration::MAX }))?;
         let mut waiter = self.start(&plan(Work::Wait { waiters: 1, names: Names::One(LOCK.to_owned()) }))?;
         waiter.go_on()?;
@@ -40,10 +40,10 @@ impl Ground<'_> {
         Ok(Figures::default().with(Figure::WaiterShare, share))
     }
 
-    fn pairs_in_a_file(&self, subject: Subject, tasks: u32) -> Result<Figures> {
+    fn pairs_in_a_file(&self, subject: Subject, tasks: u32, runtime: Runtime) -> Result<Figures> {
         let Scale { warm_up, span, .. } = self.scale;
         let work = Work::Pairs { tasks, ending: Ending::Awaited, warm_up, span };
-        self.pairs_alone(&in_file(&self.file("pairs")?, subject, work))
+        self.pairs_alone(&in_file(&self.file("pairs")?, subject, runtime, work))
     }
 
     /// The URL of a file that does not exist yet.
@@ -53,6 +53,6 @@ impl Ground<'_> {
     }
 }
 
-fn in_file(url: &str, subject: Subject, work: Work) -> Plan {
-    Plan { subject, servers: vec![url.to_owned()], ttl: TTL, runtime: Runtime::CurrentThread, work }
+fn in_file(url: &str, subject: Subject, runtime: Runtime, work: Work) -> Plan {
+    Plan { subject, servers: vec![url.to_owned()], ttl: TTL, runtime, work }
 }

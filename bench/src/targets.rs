@@ -82,7 +82,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 82] = [
+const TARGETS: [Target; 84] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -170,6 +170,8 @@ const TARGETS: [Target; 82] = [
     // A SQLite file.
     Target::to("sqlite-one", Leasehold, P50, Bare, AtMost(1.2)),
     Target::to("sqlite-one", Leasehold, ClientTime, Bare, AtMost(1.2)),
+    Target::to("sqlite-thread", Leasehold, P50, Bare, AtMost(1.2)),
+    Target::to("sqlite-thread", Leasehold, ClientTime, Bare, AtMost(1.2)),
     Target::of("sqlite-64", Leasehold, ToOne, AtLeast(5.0)),
     Target::of("sqlite-wait", Leasehold, WaiterShare, AtMost(0.5)),
     // Readers of one process.

@@ -1,11 +1,11 @@
 //! What a lock in a SQLite file needs at the very least: a transaction for each step, as durable as ours.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan, now};
-use rusqlite::Connection;
+use rusqlite::{Connection, Params};
 
 /// How far apart the tries are while somebody else holds the lock, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 5..=15;
@@ -25,6 +25,42 @@ pub(super) fn path(plan: &Plan) -> Option<&str> {
     plan.server().ok()?.strip_prefix("sqlite:")
 }
 
+fn open(plan: &Plan) -> Result<Connection> {
+    let file = Connection::open(path(plan).context("the plan names no file")?)?;
+    file.busy_timeout(BUSY)?;
+    file.execute_batch(SET_UP)?;
+    Ok(file)
+}
+
+/// Runs a statement in a transaction of its own, and returns how many rows it changed.
+fn transact(file: &Connection, statement: &str, values: impl Params) -> Result<usize> {
+    file.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+    let changed = file.prepare_cached(statement)?.execute(values)?;
+    file.prepare_cached("COMMIT")?.execute(())?;
+    Ok(changed)
+}
+
+/// Takes a lock, unless somebody holds it.
+fn take(file: &Connection, name: &str, owner: &str, ttl: Duration) -> Result<bool> {
+    let (now, ttl) = (now() as i64, ttl.as_nanos() as i64);
+    Ok(transact(file, ACQUIRE, (name, owner, now + ttl, now))? == 1)
+}
+
+fn release(file: &Connection, name: &str, owner: &str) -> Result<()> {
+    ensure!(transact(file, RELEASE, (name, owner))? == 1, "the lock was lost");
+    Ok(())
+}
+
+/// A pair of a thread that has a connection of its own.
+pub(super) fn pair(plan: &Plan, name: &str) -> Result<impl FnMut() -> Result<()> + use<>> {
+    let (file, name, ttl) = (open(plan)?, name.to_owned(), plan.ttl);
+    Ok(move || {
+        let owner = lock_host::new_owner()?.to_wire();
+        ensure!(take(&file, &name, &owner, ttl)?, "the lock is held");
+        release(&file, &name, &owner)
+    })
+}
+
 /// One connection.
 pub(super) struct Bare {
     file: Arc<Mutex<Connection>>,
@@ -41,10 +77,7 @@ pub(super) struct BareLock {
 impl Bare {
     #[expect(clippy::unused_async, reason = "subjects connect asynchronously")]
     pub(super) async fn connect(plan: &Plan) -> Result<Self> {
-        let file = Connection::open(path(plan).context("the plan names no file")?)?;
-        file.busy_timeout(BUSY)?;
-        file.execute_batch(SET_UP)?;
-        Ok(Self { file: Arc::new(Mutex::new(file)), ttl: plan.ttl })
+        Ok(Self { file: Arc::new(Mutex::new(open(plan)?)), ttl: plan.ttl })
     }
 }
 
@@ -57,14 +90,10 @@ impl Client for Bare {
 }
 
 impl BareLock {
-    /// Runs a statement in a transaction of its own, and returns how many rows it changed. Other tasks have their turn first.
-    async fn transact(&self, statement: &str, values: impl rusqlite::Params + Send) -> Result<usize> {
+    /// The file. Other tasks have their turn first.
+    async fn file(&self) -> MutexGuard<'_, Connection> {
         tokio::task::yield_now().await;
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
-        let changed = file.prepare_cached(statement)?.execute(values)?;
-        file.prepare_cached("COMMIT")?.execute(())?;
-        Ok(changed)
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,18 +103,13 @@ impl Lock for BareLock {
 
     async fn acquire(&self) -> Result<String> {
         let owner = lock_host::new_owner()?.to_wire();
-        loop {
-            let now = now();
-            let expires = now + self.ttl.as_nanos() as u64;
-            if self.transact(ACQUIRE, (&self.name, &owner, expires as i64, now as i64)).await? == 1 {
-                return Ok(owner);
-            }
+        while !take(&*self.file().await, &self.name, &owner, self.ttl)? {
             tokio::time::sleep(Duration::from_millis(fastrand::u64(RETRY_MS))).await;
         }
+        Ok(owner)
     }
 
     async fn release(&self, owner: String) -> Result<()> {
-        ensure!(self.transact(RELEASE, (&self.name, &owner)).await? == 1, "the lock was lost");
-        Ok(())
+        release(&*self.file().await, &self.name, &owner)
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::iter;
 use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -14,12 +15,23 @@ use tokio::task::{unconstrained, yield_now};
 use crate::wire::{Call, Ownership};
 use crate::writes::{Request, Size, Write, writes};
 
-/// How many requests are sent in one write at most, since the first of them waits for the answer to the last. With several
-/// writes under way, the server answers one while the client prepares another.
-pub(crate) const TOGETHER_MAX: usize = 32;
-/// The same for a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of
-/// them time.
-pub(crate) const TOGETHER_AT_NODES_MAX: usize = 128;
+/// When requests share a write.
+#[derive(Clone, Copy)]
+pub(crate) struct Sharing {
+    /// Beside how many others a request may leave at once, in a write of its own.
+    beside_max: usize,
+    /// How many requests are sent in one write at most, since the first of them waits for the answer to the last.
+    together_max: usize,
+}
+
+impl Sharing {
+    /// With several writes under way, the server answers one while the client prepares another.
+    pub(crate) const AT_A_SERVER: Self = Self { beside_max: 0, together_max: 32 };
+    /// At a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of them time.
+    /// Chosen: a task has at most two pairs at a slow node, the one that is nearly over and the next.
+    pub(crate) const AT_A_NODE: Self = Self { beside_max: 3, together_max: 128 };
+}
+
 /// How many requests may be under way. Others wait before their command is made, so that many waiting tasks cost little memory.
 /// Chosen: a server that is 5 ms away can still answer 100,000 a second.
 const UNDER_WAY_MAX: usize = 512;
@@ -32,31 +44,54 @@ pub(crate) struct Batcher {
     requests: mpsc::UnboundedSender<Request>,
     /// A permit for each request that may be under way.
     pub(crate) room: Semaphore,
+    sharing: Sharing,
+    /// How many of the requests under way share writes. Some of them may not have been sent yet.
+    queued: AtomicUsize,
+}
+
+/// Counts a request that shares a write, until it is answered or dropped.
+struct Queued<'a>(&'a AtomicUsize);
+
+impl<'a> Queued<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Batcher {
-    /// Starts the task that sends, at most this many requests together. It ends with the last handle, once everything
-    /// was answered.
-    pub(crate) fn new(connection: MultiplexedConnection, together: usize) -> Self {
+    /// Starts the task that sends requests together. It ends with the last handle, once everything was answered.
+    pub(crate) fn new(connection: MultiplexedConnection, sharing: Sharing) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
-        tokio::spawn(send_all(requests, connection.clone(), together));
-        Self { connection, requests: batcher, room: Semaphore::new(UNDER_WAY_MAX) }
+        tokio::spawn(send_all(requests, connection.clone(), sharing.together_max));
+        let (room, queued) = (Semaphore::new(UNDER_WAY_MAX), AtomicUsize::new(0));
+        Self { connection, requests: batcher, room, sharing, queued }
     }
 
     /// Sends a command, for which there is a permit, and waits for its answer. Not an `async fn`, whose future would hold the
     /// command twice.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        // Nothing can be overtaken, and there is nothing to send together with.
-        let is_alone = self.room.available_permits() + 1 >= UNDER_WAY_MAX;
         let asked = if call.ownership == Ownership::Moving {
             Either::Left(self.asking(call).boxed())
-        } else if is_alone && call.wait.is_none() {
-            // Boxed: there is one of these, and each of many others would have the space for it.
+        } else if self.may_leave_at_once() && call.wait.is_none() {
+            // Boxed: there are few of these, and each of many others would have the space for it.
             Either::Left(self.alone(call.command).boxed())
         } else {
             Either::Right(self.queued(call))
         };
         asked.map(|reply| reply?.extract_error())
+    }
+
+    /// Whether a request that has its permit would overtake none, and there are too few to send it together with.
+    fn may_leave_at_once(&self) -> bool {
+        let under_way = UNDER_WAY_MAX.saturating_sub(self.room.available_permits());
+        under_way <= self.sharing.beside_max + 1 && self.queued.load(Ordering::Relaxed) == 0
     }
 
     fn alone(&self, command: Cmd) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
@@ -74,11 +109,15 @@ impl Batcher {
         }
     }
 
-    fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send + use<> {
+    fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let (answer, answered) = oneshot::channel();
+        let queued = Queued::begin(&self.queued);
         // What cannot be sent is dropped, and so answered.
         _ = self.requests.send(Request { call, answer });
-        answered.map(|reply| reply.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into())))
+        answered.map(move |reply| {
+            drop(queued);
+            reply.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
+        })
     }
 }
 

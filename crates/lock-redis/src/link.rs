@@ -44,19 +44,23 @@ pub(crate) struct Unanswered<'a> {
     link: &'a Link,
     live: Arc<Live>,
     sent_at: Instant,
-    within: Duration,
+    /// `None` once it was answered.
+    within: Option<Duration>,
 }
 
 impl Unanswered<'_> {
     /// The request was answered, or failed.
     pub(crate) fn end(mut self) {
-        self.within = Duration::MAX;
+        self.within = None;
     }
 }
 
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
-        if self.sent_at.elapsed() >= self.within && self.live.timed_out(self.within) == Patience::Over {
+        if let Some(within) = self.within
+            && self.sent_at.elapsed() >= within
+            && self.live.timed_out(within) == Patience::Over
+        {
             self.link.drop_connection(&self.live);
         }
     }
@@ -93,7 +97,7 @@ impl Link {
 
     /// Watches a request that is sent now over this connection, and that its caller drops after `within`.
     pub(crate) fn begin(&self, live: Arc<Live>, within: Duration) -> Unanswered<'_> {
-        Unanswered { link: self, live, sent_at: Instant::now(), within }
+        Unanswered { link: self, live, sent_at: Instant::now(), within: Some(within) }
     }
 
     /// The connection, as soon as there is one.

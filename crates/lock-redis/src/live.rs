@@ -12,7 +12,7 @@ use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, 
 use tokio::sync::SemaphorePermit;
 use tokio::task::unconstrained;
 
-use crate::batcher::{Batcher, TOGETHER_AT_NODES_MAX, TOGETHER_MAX};
+use crate::batcher::{Batcher, Sharing};
 use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
@@ -116,11 +116,11 @@ pub(crate) async fn connect_to(
     if let Some(preparation) = preparation {
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
-    let together = match role {
-        Role::Alone(_) | Role::Primary(_) | Role::Shard(_) => TOGETHER_MAX,
-        Role::Node => TOGETHER_AT_NODES_MAX,
+    let sharing = match role {
+        Role::Alone(_) | Role::Primary(_) | Role::Shard(_) => Sharing::AT_A_SERVER,
+        Role::Node => Sharing::AT_A_NODE,
     };
-    let (batcher, place) = (Batcher::new(connection, together), place.clone());
+    let (batcher, place) = (Batcher::new(connection, sharing), place.clone());
     Ok(Live { batcher, server_info, subscription, silence, place })
 }
 

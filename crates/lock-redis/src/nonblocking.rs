@@ -157,7 +157,7 @@ impl Redis {
         question: &'a Q,
         span: Span,
     ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
-        self.answer_once(question, span, None).then(move |first| self.repeat(question, span, first))
+        self.answer_once(question, span, None).then(move |first| self.repeat(question, move || span, first))
     }
 
     /// Like [`answer`](Self::answer), but without a timer if the connection is already up: the caller drops the request
@@ -177,18 +177,19 @@ impl Redis {
         let reply = self.evaluate(&mut handle, question, None).await;
         unanswered.end();
         let first = self.read(question, handle, Some(reply?), within, None);
-        self.repeat(question, Span::from_now(within), first).await
+        self.repeat(question, || Span::from_now(within), first).await
     }
 
     /// Asks once more if that is safe and the connection broke.
     fn repeat<'a, Q: Question + Sync>(
         &'a self,
         question: &'a Q,
-        span: Span,
+        span: impl FnOnce() -> Span,
         first: Result<Q::Answer, Failure>,
     ) -> impl Future<Output = Result<Q::Answer, Failure>> + Send {
         match (first, question.retry()) {
             (Err(failure), Retry::Once) if failure.is_a_break() => {
+                let span = span();
                 let again = async move { self.answer_once(question, span, Some(&failure)).await };
                 // Boxed: most requests do not need this space.
                 Either::Left(again.boxed().map_err(Failure::after_a_part))

@@ -8,9 +8,9 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use lock_host::{Clock, HostClock};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{explain_io, refusal, too_busy};
+use crate::inode;
 use crate::mounts::refuse_mounted_file;
 use crate::network::refuse_network;
 
@@ -137,19 +138,20 @@ impl Location {
         Ok(())
     }
 
-    /// Which files are there now. Takes three calls of `stat`, a few microseconds.
+    /// Which files are there now. Takes three system calls, a few microseconds.
     ///
     /// # Errors
     /// Those of the file system, and `TooManyLinks` for a database that has another name: a client that uses that name
     /// shares neither of the two files beside this one.
     pub(crate) fn identity(&self) -> io::Result<Identity> {
-        let main = found(&self.given)?;
+        let main = inode::at(&self.given)?;
         if let Some(main) = &main
-            && main.nlink() > 1
+            && main.names > 1
         {
-            return Err(io::Error::new(io::ErrorKind::TooManyLinks, OtherNames(main.nlink())));
+            return Err(io::Error::new(io::ErrorKind::TooManyLinks, OtherNames(main.names)));
         }
-        Ok(Identity { main: main.as_ref().map(id), wal: file_id(&self.wal)?, shm: file_id(&self.shm)? })
+        let companion = |path: &Path| inode::at(path).map(|found| found.map(|found| found.id));
+        Ok(Identity { main: main.map(|main| main.id), wal: companion(&self.wal)?, shm: companion(&self.shm)? })
     }
 }
 
@@ -170,22 +172,6 @@ impl fmt::Display for OtherNames {
 }
 
 impl Error for OtherNames {}
-
-fn file_id(path: &Path) -> io::Result<FileId> {
-    Ok(found(path)?.as_ref().map(id))
-}
-
-fn id(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
-}
-
-fn found(path: &Path) -> io::Result<Option<Metadata>> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
 
 fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
     let no_file = || refusal(CONNECT, ErrorKind::Config, format!("{} names no file", given.display()));
@@ -209,6 +195,8 @@ fn beside(main: &Path, ending: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     fn soon() -> Moment {

@@ -34,6 +34,7 @@ mod batch;
 mod config;
 mod error;
 mod file;
+mod inode;
 mod inspecting;
 mod keeping;
 mod latches;

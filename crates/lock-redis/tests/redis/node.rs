@@ -3,6 +3,7 @@
 mod faults;
 mod hints;
 mod losses;
+mod order;
 mod promotions;
 mod requests;
 mod standing;

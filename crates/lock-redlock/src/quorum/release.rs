@@ -1,6 +1,5 @@
 //! Release: at all nodes, also at those that abstain; later at those that do not answer.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ pub(super) struct Release {
     nodes: usize,
     majority: usize,
     /// The nodes that have not answered.
-    open: BTreeSet<NodeId>,
+    open: Vec<NodeId>,
     released: usize,
     absent: usize,
     failures: Failures,
@@ -47,7 +46,8 @@ impl Release {
     pub(super) fn heard(&mut self, sent: &Outgoing, outcome: Outcome) {
         // A release that the node had not confirmed may belong to another owner.
         let ours = matches!(&sent.ask, Ask::Release(request) if request.owner == self.owner);
-        if ours && self.open.remove(&sent.node) {
+        if ours && let Some(place) = self.open.iter().position(|node| *node == sent.node) {
+            self.open.swap_remove(place);
             self.count(outcome);
         }
     }

@@ -274,6 +274,20 @@ fn seen(entry: Entry) -> Seen {
     (note(&entry.holder), entry.remaining, entry.leases, holders, entry.queue)
 }
 
+#[test]
+fn an_owner_that_is_replaced_twice_is_refused_for_the_longer_time() {
+    let permit = |seconds| {
+        let ttl = Ttl::new(Duration::from_secs(seconds)).unwrap();
+        Terms { mode: Mode::permits(1, 5).unwrap(), ttl }
+    };
+    let mut both = Both::new(vec![permit(9), permit(5), permit(5)]);
+    let acquire = |who| Step::Acquire(who, Queueing::Wanted, Fairness::Fair);
+    let pass = Step::Pass(Duration::from_secs(5));
+    for step in [acquire(0), acquire(1), Step::Replace(0, 2), Step::Replace(1, 2), pass, acquire(2)] {
+        both.play(&step).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
