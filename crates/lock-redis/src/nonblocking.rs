@@ -24,15 +24,12 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
-use crate::hash_slot::HashSlot;
 use crate::link::Link;
 use crate::live::Seat;
 use crate::runs::was_not_run;
-use crate::script::Script;
 use crate::span::Span;
 use crate::target::Target;
-use crate::verification;
-use crate::wire::{Call, Line, Question, Retry, Wire, load};
+use crate::wire::{Line, Question, Retry, Wire};
 
 use self::source::{Handle, Source};
 
@@ -256,7 +253,7 @@ impl Redis {
             if let Some(slot) = handle.server_info().unverified(call.slot) {
                 drop(call);
                 // Boxed: most requests do not need this space.
-                if let Err(error) = Box::pin(verify(handle, slot)).await {
+                if let Err(error) = Box::pin(handle.verify(slot)).await {
                     return Ok(Err(error));
                 }
                 call = question.call(Line { first, ..self.line(handle) })?;
@@ -268,7 +265,7 @@ impl Redis {
                 Some(script) => {
                     let again = question.call(Line { first, ..self.line(handle) })?;
                     // Boxed: most requests do not need this space.
-                    Ok(Box::pin(ask_alone(handle, script, again)).await)
+                    Ok(Box::pin(handle.ask_alone(script, again)).await)
                 }
                 None => Ok(outcome),
             }
@@ -278,23 +275,6 @@ impl Redis {
     fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
         Line { wire: &self.wire, server_info: handle.server_info(), first: None }
     }
-}
-
-/// Asks again what the server did not run, and not together with others: one of them may be at fault. Loads what it may have
-/// forgotten, also the script for several locks, which the next ones use.
-async fn ask_alone(handle: &mut Handle, script: &'static Script, call: Call) -> RedisResult<Value> {
-    for script in [script].into_iter().chain(script.many().map(|many| &many.script)) {
-        handle.ask(Call::plain(load(script))).await?;
-    }
-    handle.ask(call.alone()).await
-}
-
-/// Verifies the counter of a hash slot, on the connection that is about to depend on it.
-async fn verify(handle: &mut Handle, slot: HashSlot) -> RedisResult<()> {
-    let verification = verification::of_slot(handle.server_info(), slot);
-    let reply = handle.ask(verification).await;
-    handle.server_info().judge(&reply);
-    reply.map(|_| handle.server_info().verified(slot))
 }
 
 impl fmt::Debug for Redis {

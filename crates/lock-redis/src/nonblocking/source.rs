@@ -10,11 +10,14 @@ use redis::{RedisResult, Value};
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
+use crate::hash_slot::HashSlot;
 use crate::link::Link;
 use crate::live::Seat;
+use crate::script::Script;
 use crate::server_info::ServerInfo;
 use crate::silence::Patience;
-use crate::wire::Call;
+use crate::verification;
+use crate::wire::{Call, load};
 
 pub(super) enum Source {
     Own(Link),
@@ -156,5 +159,22 @@ impl Handle {
             let both = call.pipeline();
             call.reply_of(connection.req_packed_commands(&both, 0, both.len()).await?)
         }))
+    }
+
+    /// Asks again what the server did not run, and not together with others: one of them may be at fault. Loads what it may have
+    /// forgotten, also the script for several locks, which the next ones use. Without the right to load, it may still run.
+    pub(super) async fn ask_alone(&mut self, script: &'static Script, call: Call) -> RedisResult<Value> {
+        for script in [script].into_iter().chain(script.many().map(|many| &many.script)) {
+            _ = self.ask(Call::plain(load(script))).await;
+        }
+        self.ask(call.alone()).await
+    }
+
+    /// Verifies the counter of a hash slot, on the connection that is about to depend on it.
+    pub(super) async fn verify(&mut self, slot: HashSlot) -> RedisResult<()> {
+        let verification = verification::of_slot(self.server_info(), slot);
+        let reply = self.ask(verification).await;
+        self.server_info().judge(&reply);
+        reply.map(|_| self.server_info().verified(slot))
     }
 }
