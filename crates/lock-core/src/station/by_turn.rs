@@ -84,12 +84,18 @@ impl<T> ByTurn<T> {
 
     /// The first turn.
     pub fn first_turn(&self) -> Option<TurnId> {
-        self.iter().next().map(|(turn, _)| turn)
+        match self {
+            Self::One(one) => one.as_ref().map(|(turn, _)| *turn),
+            Self::Many(many) => many.slots.front().map(|(turn, _)| *turn),
+        }
     }
 
     /// The value of the first turn.
     pub fn first(&self) -> Option<&T> {
-        self.iter().next().map(|(_, value)| value)
+        match self {
+            Self::One(one) => one.as_ref().map(|(_, value)| value),
+            Self::Many(many) => many.slots.front()?.1.as_ref(),
+        }
     }
 
     /// All turns and their values, in order.

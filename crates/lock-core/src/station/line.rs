@@ -228,6 +228,7 @@ impl Line {
     }
 
     fn first_limit(&self, from: Limit) -> Option<(Limit, TurnId)> {
+        self.front()?;
         self.limits_from(from).next()
     }
 

@@ -1,6 +1,7 @@
 //! What a station says about itself, without an input.
 
 use super::Station;
+use super::quest::Quest;
 use super::tenure::Tenure;
 use crate::{Moment, Owner};
 
@@ -8,12 +9,13 @@ impl Station {
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {
-        let quests =
-            self.quests.iter().filter(|quest| !self.has_to_wait(quest)).filter_map(|quest| quest.progress.due());
-        let tenures = self.tenures.iter().flat_map(|tenure| [Some(tenure.turns_until()), self.replacement_due(tenure)]);
+        let is_free = |quest: &&Quest| !self.has_to_wait(quest);
+        let quests = self.quests.iter().filter(is_free).filter_map(|quest| quest.progress.due()).min();
+        let tenures = self.tenures.iter().map(Tenure::turns_until).min();
+        let replacements = self.tenures.iter().filter_map(|tenure| self.replacement_due(tenure)).min();
         let adoptions = self.adoptions.iter().flat_map(|adoption| [adoption.deadline(), self.adoption_due(adoption)]);
         let others = [self.line.next_deadline(), self.pending_releases.next_due()];
-        quests.chain(tenures.chain(adoptions).chain(others).flatten()).min()
+        [quests, tenures, replacements, adoptions.flatten().min()].into_iter().chain(others).flatten().min()
     }
 
     /// Whether there are no waiters, no holder and no requests under way. Dropping an idle station forgets nothing but its

@@ -109,11 +109,12 @@ impl<'a> Real<'a> {
 
     fn renew(&mut self, leases: &[Lease]) -> (Moment, Say) {
         let keys: Vec<_> = leases.iter().map(|lease| lease.name.to_string()).collect();
-        let three = |lease: &Lease| {
-            let revocation = format!("leasehold:{{{}}}:r:{}", lease.name, lease.tokens.high());
-            [of_lease(lease), lease.terms.ttl.as_millis().to_string(), revocation]
-        };
-        let (at, reply) = self.script(texts().renew, &keys, &leases.iter().flat_map(three).collect::<Vec<_>>());
+        let mut arguments = vec![leases.len().to_string(), "leasehold:{".to_owned()];
+        arguments.extend(leases.iter().map(of_lease));
+        let ttls =
+            leases.iter().zip(1..).flat_map(|(lease, last): (_, u32)| [lease.terms.ttl.as_millis(), last.into()]);
+        arguments.extend(ttls.map(|number| number.to_string()));
+        let (at, reply) = self.script(texts().renew, &keys, &arguments);
         let lost: BTreeMap<usize, Option<String>> =
             redis::from_redis_value::<Vec<_>>(reply).unwrap().into_iter().collect();
         let renewed = |(index, lease): (usize, &Lease)| match lost.get(&(index + 1)) {
