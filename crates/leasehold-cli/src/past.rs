@@ -1,11 +1,12 @@
 //! How long this user's runs held each lock, on this machine. No store keeps that.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, absolute};
 use std::time::Duration;
 
+use leasehold::BackendConfig;
 use lock_core::LockName;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 
 use crate::durations::millis;
 use crate::store::{Store, create_directory_of, shown, state_path};
@@ -54,19 +55,34 @@ pub(crate) fn holds(store: &Store, name: &LockName) -> Result<Vec<Duration>, Str
     }
 }
 
-/// What the holds of a store are listed under; it names no user and no password.
+/// What the holds of a store are listed under: the store and the prefix of its names. It names no user and no password.
 fn place(store: &Store) -> Option<String> {
-    store.config().ok().map(|config| shown(&config))
+    let mut config = store.config().ok()?;
+    let prefix = match &mut config {
+        BackendConfig::Redis(config) => config.prefix().unwrap_or_default().to_owned(),
+        BackendConfig::Redlock(config) => config.prefix().unwrap_or_default().to_owned(),
+        BackendConfig::Sqlite(config) => {
+            config.path = absolute(&config.path).ok()?;
+            config.prefix.as_deref().unwrap_or_default().to_owned()
+        }
+        BackendConfig::Memory(_) | _ => String::new(),
+    };
+    Some([shown(&config), prefix].join(" "))
 }
 
 fn failed(path: &Path, error: impl Display) -> String {
     format!("cannot use {}, which has the past holds: {error}", path.display())
 }
 
-fn add_to(path: &Path, store: &str, name: &str, held: Duration) -> rusqlite::Result<()> {
-    let mut file = Connection::open(path)?;
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let file = Connection::open(path)?;
     file.busy_timeout(BUSY)?;
     file.execute_batch(SCHEMA)?;
+    Ok(file)
+}
+
+fn add_to(path: &Path, store: &str, name: &str, held: Duration) -> rusqlite::Result<()> {
+    let mut file = open(path)?;
     let change = file.transaction_with_behavior(TransactionBehavior::Immediate)?;
     change.execute(ADD, (store, name, i64::try_from(millis(held)).unwrap_or(i64::MAX)))?;
     change.execute(FORGET, (store, name, ALL_MAX, OF_ONE_MAX))?;
@@ -74,8 +90,8 @@ fn add_to(path: &Path, store: &str, name: &str, held: Duration) -> rusqlite::Res
 }
 
 fn list(path: &Path, store: &str, name: &str) -> rusqlite::Result<Vec<Duration>> {
-    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    file.busy_timeout(BUSY)?;
+    // To read what a run that was killed has left, SQLite has to write.
+    let file = open(path)?;
     let mut list = file.prepare(LIST)?;
     let holds = list.query_map((store, name), |row| row.get::<_, i64>(0))?;
     holds.map(|held| Ok(Duration::from_millis(u64::try_from(held?).unwrap_or(0)))).collect()
@@ -96,5 +112,22 @@ mod tests {
         assert_eq!((holds.len(), holds.iter().min()), (1000, Some(&Duration::from_millis(5))));
         assert_eq!(list(&path, "redis://db1", "nightly").unwrap(), [Duration::from_millis(7)]);
         assert_eq!(list(&path, "redis://db2", "nightly").unwrap(), []);
+    }
+
+    #[test]
+    fn each_prefix_has_holds_of_its_own_and_a_file_is_found_by_its_whole_path() {
+        let place = |url: &str| place(&Store::Url(url.to_owned())).unwrap();
+        assert_eq!(place("redis://u:secret@db1?prefix=app1"), "redis://***@db1 app1");
+        assert_ne!(place("redis://db1?prefix=app1"), place("redis://db1?prefix=app2"));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(place("sqlite:locks.db"), place(&format!("sqlite:{}/locks.db", here.display())));
+    }
+
+    #[test]
+    fn what_a_run_leaves_that_is_killed_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(list(&path, "redis://db1", "nightly").unwrap(), []);
     }
 }

@@ -8,7 +8,7 @@ use leasehold::ConnectError;
 use leasehold::redlock::blocking;
 use leasehold::redlock::{Purpose, RedlockConfig, Report};
 
-use crate::durations::whole_seconds;
+use crate::durations::whole_seconds_up;
 use crate::exit::{Exit, Failure};
 
 /// How long each step of a pass may take.
@@ -86,7 +86,10 @@ impl fmt::Display for Health {
         let verb = if *voting == 1 { "votes" } else { "vote" };
         write!(f, "{voting} of {nodes} nodes {verb}, {majority} are needed")?;
         match self.wait {
-            Some(wait) => write!(f, "; expected within {} as long as clients keep connecting", whole_seconds(wait)),
+            Some(wait) => {
+                let wait = whole_seconds_up(wait.max(Duration::from_secs(1)));
+                write!(f, "; expected within {wait} as long as clients keep connecting")
+            }
             None if self.can_grant() => match self.spare() {
                 0 => f.write_str(", none may fail"),
                 spare => write!(f, ", {spare} may fail"),

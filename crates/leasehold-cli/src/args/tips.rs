@@ -25,6 +25,14 @@ fn is_unknown_option(error: &Error, option: &str) -> bool {
         && matches!(unknown, Some(ContextValue::String(given)) if given == option)
 }
 
+/// Where the URL goes, if the command takes one.
+fn tip_for_url(usage: &str) -> Option<&'static str> {
+    if usage.contains("leasehold <COMMAND>") {
+        return Some("--url comes after the command: leasehold ls --url URL");
+    }
+    usage.contains("<URL>").then_some("the URL stands alone, without --url, or in LEASEHOLD_URL")
+}
+
 fn tip(error: &Error) -> Option<&'static str> {
     if lacks(error, "<COMMAND>") {
         return Some("the first argument is the name of the lock: NAME -- COMMAND");
@@ -32,10 +40,10 @@ fn tip(error: &Error) -> Option<&'static str> {
     if lacks(error, "--token") {
         return Some("`leasehold show NAME` prints the token");
     }
-    if is_unknown_option(error, "--url") {
-        return Some("the URL stands alone, without --url, or in LEASEHOLD_URL");
-    }
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    if is_unknown_option(error, "--url") {
+        return tip_for_url(&usage);
+    }
     let is_unknown = error.kind() == ErrorKind::InvalidSubcommand && usage.contains("leasehold <COMMAND>");
     let is_guessed = error.get(ContextKind::SuggestedSubcommand).is_some();
     (is_unknown && !is_guessed).then_some("`leasehold run NAME -- COMMAND` runs a command while it holds a lock")

@@ -8,7 +8,7 @@ use leasehold::redlock::{Purpose, RedlockConfig, Report};
 use lock_core::node::{Ask, BlockingQuorumNode, Membership, QuorumNode, Told, View};
 
 use super::args::MoveArgs;
-use crate::durations::whole_seconds;
+use crate::durations::whole_seconds_up;
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, PASS_WITHIN, Quorum, config, failure};
 use crate::report::{print, say_warning};
@@ -80,7 +80,7 @@ fn told(new: &RedlockConfig, health: Health) -> String {
     if health.can_grant() {
         return format!("already moved; the new deployment can grant locks: {health}");
     }
-    let wait = whole_seconds(health.wait.unwrap_or(Duration::from_secs(0)).max(Duration::from_secs(1)));
+    let wait = whole_seconds_up(health.wait.unwrap_or(Duration::from_secs(0)).max(Duration::from_secs(1)));
     format!(
         "moved: the old nodes refuse clients with the old URL. The new deployment has {} nodes and grants its first lock in \
          {wait} at most, once all leases of the old one have expired.\n\

@@ -10,7 +10,7 @@ use lock_core::node::{NodeState, View};
 use serde::Serialize;
 
 use super::args::StatusArgs;
-use crate::durations::{human, millis, whole_seconds};
+use crate::durations::{human, millis, whole_seconds_up};
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
 use crate::report::{json, print, say_warning};
@@ -91,7 +91,7 @@ fn state(node: &NodeReport) -> Cell {
             ("abstains until a client connects".to_owned(), Color::Yellow)
         }
         Ok(View { state: NodeState::Abstaining { .. }, .. }) => {
-            (format!("abstains, {} at most", whole_seconds(wait)), Color::Yellow)
+            (format!("abstains, {} at most", whole_seconds_up(wait)), Color::Yellow)
         }
         Ok(View { membership: None, .. }) => ("empty, waits for a client".to_owned(), Color::Yellow),
         Ok(_) => ("restarted, waits for a client".to_owned(), Color::Yellow),

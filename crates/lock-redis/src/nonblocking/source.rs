@@ -162,10 +162,10 @@ impl Handle {
     }
 
     /// Asks again what the server did not run, and not together with others: one of them may be at fault. Loads what it may have
-    /// forgotten, also the script for several locks, which the next ones use.
+    /// forgotten, also the script for several locks, which the next ones use. Without the right to load, it may still run.
     pub(super) async fn ask_alone(&mut self, script: &'static Script, call: Call) -> RedisResult<Value> {
         for script in [script].into_iter().chain(script.many().map(|many| &many.script)) {
-            self.ask(Call::plain(load(script))).await?;
+            _ = self.ask(Call::plain(load(script))).await;
         }
         self.ask(call.alone()).await
     }
