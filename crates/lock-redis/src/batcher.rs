@@ -9,7 +9,7 @@ use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, RedisResult, Value};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 
 use crate::wire::{Call, Ownership};
@@ -32,9 +32,6 @@ impl Sharing {
     pub(crate) const AT_A_NODE: Self = Self { beside_max: 3, together_max: 128 };
 }
 
-/// How many requests may be under way. Others wait before their command is made, so that many waiting tasks cost little memory.
-/// Chosen: a server that is 5 ms away can still answer 100,000 a second.
-const UNDER_WAY_MAX: usize = 512;
 /// How many waiting requests are grouped at a time. Chosen: enough for full runs of several verbs, and little to look at.
 const GROUPED_MAX: usize = 128;
 
@@ -42,8 +39,8 @@ const GROUPED_MAX: usize = 128;
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
-    /// A permit for each request that may be under way.
-    pub(crate) room: Semaphore,
+    /// How many requests are under way.
+    pub(crate) under_way: AtomicUsize,
     sharing: Sharing,
     /// How many of the requests under way share writes. Some of them may not have been sent yet.
     queued: AtomicUsize,
@@ -70,11 +67,11 @@ impl Batcher {
     pub(crate) fn new(connection: MultiplexedConnection, sharing: Sharing) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
         tokio::spawn(send_all(requests, connection.clone(), sharing.together_max));
-        let (room, queued) = (Semaphore::new(UNDER_WAY_MAX), AtomicUsize::new(0));
-        Self { connection, requests: batcher, room, sharing, queued }
+        let (under_way, queued) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { connection, requests: batcher, under_way, sharing, queued }
     }
 
-    /// Sends a command, for which there is a permit, and waits for its answer. Not an `async fn`, whose future would hold the
+    /// Sends a command, which is counted as under way, and waits for its answer. Not an `async fn`, whose future would hold the
     /// command twice.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let asked = if call.ownership == Ownership::Moving {
@@ -88,10 +85,10 @@ impl Batcher {
         asked.map(|reply| reply?.extract_error())
     }
 
-    /// Whether a request that has its permit would overtake none, and there are too few to send it together with.
+    /// Whether a request that is counted would overtake none, and there are too few to send it together with.
     fn may_leave_at_once(&self) -> bool {
-        let under_way = UNDER_WAY_MAX.saturating_sub(self.room.available_permits());
-        under_way <= self.sharing.beside_max + 1 && self.queued.load(Ordering::Relaxed) == 0
+        self.under_way.load(Ordering::Relaxed) <= self.sharing.beside_max + 1
+            && self.queued.load(Ordering::Relaxed) == 0
     }
 
     fn alone(&self, command: Cmd) -> impl Future<Output = RedisResult<Value>> + Send + use<> {

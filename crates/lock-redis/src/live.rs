@@ -4,13 +4,12 @@ use std::convert::Infallible;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
-use tokio::sync::SemaphorePermit;
-use tokio::task::unconstrained;
 
 use crate::batcher::{Batcher, Sharing};
 use crate::channel::{Channel, Subscription};
@@ -37,25 +36,17 @@ pub(crate) struct Live {
     place: Option<Place>,
 }
 
-/// A connection with room for a request, until it is dropped.
-pub(crate) struct Seat(Arc<Live>);
+/// A connection with a request under way, until it is dropped.
+pub(crate) struct UnderWay(Arc<Live>);
 
-impl Seat {
-    /// Waits until there is room, first come, first served.
-    pub(crate) async fn take(live: Arc<Live>) -> Self {
-        // A task that has used up its time slice would otherwise lose its place here to later requests. Room is never closed.
-        unconstrained(live.batcher.room.acquire()).await.into_iter().for_each(SemaphorePermit::forget);
+impl UnderWay {
+    pub(crate) fn begin(live: Arc<Live>) -> Self {
+        live.batcher.under_way.fetch_add(1, Ordering::Relaxed);
         Self(live)
-    }
-
-    /// Takes a seat if there is room now.
-    pub(crate) fn try_take(live: &Arc<Live>) -> Option<Self> {
-        live.batcher.room.try_acquire().ok()?.forget();
-        Some(Self(Arc::clone(live)))
     }
 }
 
-impl Deref for Seat {
+impl Deref for UnderWay {
     type Target = Live;
 
     fn deref(&self) -> &Live {
@@ -63,9 +54,9 @@ impl Deref for Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.batcher.room.add_permits(1);
+        self.0.batcher.under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

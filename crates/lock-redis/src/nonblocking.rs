@@ -25,7 +25,7 @@ use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::link::Link;
-use crate::live::Seat;
+use crate::live::UnderWay;
 use crate::runs::was_not_run;
 use crate::span::Span;
 use crate::target::Target;
@@ -167,13 +167,13 @@ impl Redis {
         question: &Q,
         within: Duration,
     ) -> Result<Q::Answer, Failure> {
-        let seated = |link| Link::at_hand(link).and_then(|live| Some((link, Seat::try_take(&live)?, live)));
-        let Some((link, seat, live)) = self.source.link().and_then(seated) else {
+        let at_hand = |link| Some((link, Link::at_hand(link)?));
+        let Some((link, live)) = self.source.link().and_then(at_hand) else {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;
         };
+        let mut handle = Handle::Own(UnderWay::begin(Arc::clone(&live)));
         let unanswered = link.begin(live, within);
-        let mut handle = Handle::Own(seat);
         let reply = self.evaluate(&mut handle, question, None).await;
         unanswered.end();
         let first = self.read(question, handle, Some(reply?), within, None);

@@ -70,13 +70,16 @@ fn suggested(name: &LockName, mut holds: Vec<Duration>, source: &str) -> Check {
     holds.sort_unstable();
     let longest = holds.get((holds.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default();
     let (least, most) = (ttl(longest.saturating_mul(3)), ttl(longest.saturating_mul(5)));
+    let suggestion = if least == most {
+        format!("the shortest ttl suits, {}", human(least))
+    } else {
+        format!("a ttl of {} to {} suits (three to five times that)", human(least), human(most))
+    };
     let text = format!(
-        "{} {} of {name} {source}, 99 % of them shorter than {}: a ttl of {} to {} suits (three to five times that)",
+        "{} {} of {name} {source}, 99 % of them shorter than {}: {suggestion}",
         holds.len(),
         if holds.len() == 1 { "hold" } else { "holds" },
-        rough(longest),
-        human(least),
-        human(most)
+        rough(longest)
     );
     let remark = "a holder that renews its lease, as leasehold run does, may have a shorter ttl: it is how long the lock stays \
                   held after its holder has died";
