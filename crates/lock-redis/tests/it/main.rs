@@ -16,6 +16,7 @@ use lock_host::{HostClock, SharedClock};
 use lock_redis::RedisConfig;
 use lock_redis::blocking::Redis as BlockingRedis;
 use lock_redis::nonblocking::Redis as AsyncRedis;
+use test_support::bounds::wait_for;
 use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer, RedisVersion};
 use tokio::runtime::Handle;
 
@@ -42,11 +43,11 @@ trait Variant: Send + Sync + 'static {
     const FAULTS: &[Fault] = &Fault::ALL;
 
     fn nonblocking(url: &str, runtime: &Handle) -> AsyncRedis {
-        runtime.block_on(AsyncRedis::connect(&config(url))).unwrap()
+        wait_for("a connection", || runtime.block_on(AsyncRedis::connect(&config(url))))
     }
 
     fn blocking(url: &str) -> BlockingRedis {
-        BlockingRedis::connect(&config(url)).unwrap()
+        wait_for("a connection", || BlockingRedis::connect(&config(url)))
     }
 }
 
