@@ -13,14 +13,14 @@ use crate::store::{Store, create_directory_of, shown, state_path};
 
 /// Beside the default store, which may be in use by other versions.
 const FILE: &str = "holds.db";
-/// Chosen: a run does not wait longer for this, which nobody may ever read.
+/// How long to wait for another process that uses the file. Chosen: short, since the record may never be read.
 const BUSY: Duration = Duration::from_millis(500);
 /// How many holds of one lock are kept. Chosen: the 99th percentile rests on ten of them.
 const OF_ONE_MAX: i64 = 1000;
 /// How many of the last holds are kept, of all locks. Chosen: 10 MB.
 const ALL_MAX: i64 = 100_000;
 
-/// What is lost with the machine is a suggestion, so nothing is synced.
+/// A crash of the machine can only cost suggestions, so nothing is synced.
 const SCHEMA: &str = "
     PRAGMA synchronous = OFF;
     CREATE TABLE IF NOT EXISTS holds
@@ -71,7 +71,7 @@ fn place(store: &Store) -> Option<String> {
 }
 
 fn failed(path: &Path, error: impl Display) -> String {
-    format!("cannot use {}, which has the past holds: {error}", path.display())
+    format!("cannot use {}, the record of past holds: {error}", path.display())
 }
 
 fn open(path: &Path) -> rusqlite::Result<Connection> {
@@ -90,7 +90,7 @@ fn add_to(path: &Path, store: &str, name: &str, held: Duration) -> rusqlite::Res
 }
 
 fn list(path: &Path, store: &str, name: &str) -> rusqlite::Result<Vec<Duration>> {
-    // To read what a run that was killed has left, SQLite has to write.
+    // Opened for writing: SQLite has to repair what a killed run has left.
     let file = open(path)?;
     let mut list = file.prepare(LIST)?;
     let holds = list.query_map((store, name), |row| row.get::<_, i64>(0))?;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_leaves_that_is_killed_is_read() {
+    fn what_a_killed_run_leaves_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE);
         std::fs::write(&path, "").unwrap();

@@ -13,7 +13,7 @@ use crate::durations::whole_seconds;
 use crate::locks::name_of;
 use crate::look::Lease;
 
-/// What is said of what was so before, as far as nothing more is known.
+/// Said of a state that is older than the watch, if its age is unknown.
 const ALREADY: &str = "already when the watch began";
 
 /// An event for scripts.
@@ -90,7 +90,7 @@ pub(super) fn text(change: &Change) -> String {
     format!("{time}  {style}{word:8}{style:#}  {}  {detail}", change.name)
 }
 
-/// What is said of a lease that was there before.
+/// Said of a lease that is older than the watch.
 fn already(held: &Held) -> String {
     held.age.map_or_else(|| ALREADY.to_owned(), |age| format!("already held for {}", whole_seconds(age)))
 }
