@@ -1,5 +1,6 @@
 //! Who owns a lease.
 
+use std::array;
 use std::fmt;
 use std::str::FromStr;
 
@@ -32,13 +33,12 @@ impl Owner {
 
     /// Writes the owner in full as 32 hexadecimal digits, for the wire only.
     pub fn to_wire(self) -> String {
-        // `format!` and chained iterators take several times as long, and each request needs this.
-        let mut text = String::with_capacity(2 * self.0.len());
-        for byte in self.0 {
-            text.push(char::from(HEX[usize::from(byte >> 4)]));
-            text.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-        text
+        // `format!` takes several times as long, and each request needs this.
+        let digits: [u8; 32] = array::from_fn(|digit| {
+            let byte = usize::from(self.0[digit / 2]);
+            HEX[if digit % 2 == 0 { byte >> 4 } else { byte & 15 }]
+        });
+        String::from_utf8_lossy(&digits).into_owned()
     }
 }
 

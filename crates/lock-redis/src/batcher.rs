@@ -20,20 +20,23 @@ use crate::writes::{Request, Size, Write, writes};
 pub(crate) struct Sharing {
     /// Beside how many others a request may leave at once, in a write of its own.
     beside_max: usize,
-    /// How many requests are sent in one write at most, since the first of them waits for the answer to the last.
-    together_max: usize,
+    /// How many requests are sent in one write while few are under way, since the first of them waits for the answer to the last.
+    together: usize,
 }
 
 impl Sharing {
     /// With several writes under way, the server answers one while the client prepares another.
-    pub(crate) const AT_A_SERVER: Self = Self { beside_max: 0, together_max: 32 };
+    pub(crate) const AT_A_SERVER: Self = Self { beside_max: 0, together: 32 };
     /// At a node of a quorum. There the client can turn to other nodes meanwhile, and small batches cost all of them time.
     /// Chosen: a task has at most two pairs at a slow node, the one that is nearly over and the next.
-    pub(crate) const AT_A_NODE: Self = Self { beside_max: 3, together_max: 128 };
+    pub(crate) const AT_A_NODE: Self = Self { beside_max: 3, together: 128 };
 }
 
-/// How many waiting requests are grouped at a time. Chosen: enough for full runs of several verbs, and little to look at.
-const GROUPED_MAX: usize = 128;
+/// How many waiting requests are grouped at a time. Chosen: enough for several writes while a thousand are under way.
+const GROUPED_MAX: usize = 512;
+/// The part of the requests under way that is sent in one write, if that is more. Measured: with 1,000 tasks, the server's time for a
+/// pair is a tenth less, and client and server still work at the same time.
+const SHARE_OF_A_WRITE: usize = 4;
 
 /// Sends requests over one connection. Those for one lock take effect in the order in which they were handed over.
 pub(crate) struct Batcher {
@@ -66,7 +69,7 @@ impl Batcher {
     /// Starts the task that sends requests together. It ends with the last handle, once everything was answered.
     pub(crate) fn new(connection: MultiplexedConnection, sharing: Sharing) -> Self {
         let (batcher, requests) = mpsc::unbounded_channel();
-        tokio::spawn(send_all(requests, connection.clone(), sharing.together_max));
+        tokio::spawn(send_all(requests, connection.clone(), sharing.together));
         let (under_way, queued) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { connection, requests: batcher, under_way, sharing, queued }
     }
@@ -153,7 +156,7 @@ async fn send_all(mut requests: mpsc::UnboundedReceiver<Request>, connection: Mu
         if waiting.is_empty() {
             continue;
         }
-        let mut writes = writes(mem::take(&mut waiting), together).into_iter();
+        let mut writes = writes(mem::take(&mut waiting), together.max(unanswered / SHARE_OF_A_WRITE)).into_iter();
         while waits == 0
             && let Some(write) = writes.next()
         {

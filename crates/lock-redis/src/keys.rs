@@ -46,18 +46,14 @@ pub(crate) enum Key<'a> {
     Queue(Keys<'a>),
     /// What each of them asked for.
     Waiters(Keys<'a>),
-    /// Who shares the lock, and until when.
-    Holders(Keys<'a>),
-    /// The leases that share the lock.
-    Leases(Keys<'a>),
     /// The limit that was set.
     Limits(Keys<'a>),
     /// Marks that an owner's claims were given up.
     Tombstone(Keys<'a>, Owner),
     /// Who revoked the lease with this highest token.
     Revocation(Keys<'a>, FencingToken),
-    /// What that key begins with, before the key of the lock.
-    Revocations(Keys<'a>),
+    /// What the other keys of the lock begin with, before the lock's own key.
+    Lead(Keys<'a>),
     /// A part of the latch of this name.
     Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
@@ -112,14 +108,6 @@ impl<'a> Keys<'a> {
         Key::Waiters(self)
     }
 
-    pub(crate) fn holders(self) -> Key<'a> {
-        Key::Holders(self)
-    }
-
-    pub(crate) fn leases(self) -> Key<'a> {
-        Key::Leases(self)
-    }
-
     pub(crate) fn limits(self) -> Key<'a> {
         Key::Limits(self)
     }
@@ -141,8 +129,8 @@ impl<'a> Keys<'a> {
         Key::Revocation(self, highest)
     }
 
-    pub(crate) fn revocations(self) -> Key<'a> {
-        Key::Revocations(self)
+    pub(crate) fn leading(self) -> Key<'a> {
+        Key::Lead(self)
     }
 
     /// Writes what our own keys for this lock begin with.
@@ -200,12 +188,10 @@ impl fmt::Display for Key<'_> {
             Self::Lock(keys) => keys.fmt(f),
             Self::Queue(keys) => keys.beside(f, &["q"]),
             Self::Waiters(keys) => keys.beside(f, &["w"]),
-            Self::Holders(keys) => keys.beside(f, &["h"]),
-            Self::Leases(keys) => keys.beside(f, &["s"]),
             Self::Limits(keys) => keys.beside(f, &["l"]),
             Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
             Self::Revocation(keys, highest) => keys.beside(f, &["r:", &highest.to_string()]),
-            Self::Revocations(keys) => keys.lead(f),
+            Self::Lead(keys) => keys.lead(f),
             Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str("leasehold:node"),
             Self::Inboxes(keys) => keys.beside(f, &["i"]),
@@ -270,7 +256,7 @@ mod tests {
         let tombstone = keys.tombstone(Owner::from_random([1; 16]));
         let [g, a, b, w] = keys.latch();
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
-        let all = [lock, queue, waiters, keys.holders(), keys.leases(), keys.limits(), tombstone, g, a, b, w];
+        let all = [lock, queue, waiters, keys.limits(), tombstone, g, a, b, w];
         all.iter().map(Key::to_string).collect()
     }
 
@@ -282,7 +268,7 @@ mod tests {
 
     #[test]
     fn keys_are_named_as_the_layout_says() {
-        let parts = ["q", "w", "h", "s", "l", &format!("t:{}", "01".repeat(16))];
+        let parts = ["q", "w", "l", &format!("t:{}", "01".repeat(16))];
         let parts = [&parts[..], &["latch", "latch:a", "latch:b", "latch:w"]].concat();
         let named = |lock: &str, beside: &str| {
             [lock.to_owned()].into_iter().chain(parts.iter().map(|part| format!("{beside}{part}"))).collect::<Vec<_>>()

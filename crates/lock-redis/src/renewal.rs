@@ -38,8 +38,8 @@ impl Question for Renewal<'_> {
         let named = |lease: &Lease| {
             if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
         };
-        let revocations = self.0.first().map(|lease| wire.keys(&lease.name).revocations());
-        let call = Call::script(script, &of_locks).arg(self.0.len()).arg(revocations);
+        let lead = self.0.first().map(|lease| wire.keys(&lease.name).leading());
+        let call = Call::script(script, &of_locks).arg(self.0.len()).arg(lead);
         let call = self.0.iter().fold(call, |call, lease| call.arg(named(lease)));
         let mut last = 0;
         Ok(self.0.chunk_by(|one, next| one.terms.ttl == next.terms.ttl).fold(call, |call, alike| {

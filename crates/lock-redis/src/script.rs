@@ -1,9 +1,8 @@
 //! What Redis runs: one script for each verb, atomic by nature. The texts are in `scripts/`, the contract in
 //! `docs/wire.md`.
 //!
-//! Rules of all scripts: every key is declared, except that some are derived or passed as arguments where most requests do not need them, or
-//! where many locks are served: those of a lock from its queue or waiters, and those that locks share from the counter, so that they are in the same hash
-//! slot of a cluster; the type of the lock's key is checked before anything is written; the
+//! Rules of all scripts: the lock's key is declared, and so is the counter; the others may be derived from them, which costs less than to
+//! pass them, and keeps them in the same hash slot of a cluster; the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
 //! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run.
@@ -19,16 +18,16 @@ pub(crate) struct Script {
 
 /// A script that runs one verb for several locks, and replies with a list: one reply for each lock.
 ///
-/// Its first keys are the shared ones; then come the keys of all locks, then the next kind of key for all locks, and so on.
-/// Its arguments are the shared ones, and then the others, lock by lock.
+/// Its keys are the shared ones, and then the locks. Its arguments are the shared ones; then, one after the other, those that each lock
+/// has of its own, for all locks; and then in the same way those that may be the same for all, which are passed once if they are.
 pub(crate) struct Many {
     pub(crate) script: Script,
     /// How many of the first keys are shared.
     pub(crate) shared_keys: usize,
-    /// How many keys of each lock follow.
-    pub(crate) keys: usize,
-    /// How many of the first arguments are shared. They are numbers, and the highest one counts.
+    /// How many of the first arguments are shared. Those that differ are numbers, and the highest one counts.
     pub(crate) shared: usize,
+    /// How many arguments each lock has of its own.
+    pub(crate) own: usize,
     /// If the reply is one number, it is that to the first request, and each of the others has this much more than the one before.
     pub(crate) step: i64,
 }
@@ -119,21 +118,21 @@ macro_rules! with_many {
     }};
 }
 
-/// Asks for a lease. Keys: counter, dwell, lock, tombstone, queue. Arguments: floor, how long a dwell lasts if the counter is
-/// missing (ms), `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim does not queue) and note.
+/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor, how long a dwell lasts if the counter is missing (ms), what the
+/// other keys of the lock begin with, up to the lock's own key, `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim
+/// does not queue) and note.
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
 /// `PTTL`, or `queued`, value, `PTTL`, position, place (ms), and 1 if nobody listens on the channel, or `otherkind` and the
 /// limit that is in use, or `dwells` and for how long (ms) no free lock is granted.
 pub(crate) static ACQUIRE: Drawing = drawing!(
-    "claim", "clock", "place", "members", "dwell", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
-    many { shared_keys: 2, keys: 3, shared: 2, step: 1 }:
-    "claims", "clock", "place", "members", "dwell", "queue", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
+    "claim", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
+    many { shared_keys: 2, shared: 3, own: 1, step: 1 }:
+    "claims", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
     "claims_left"
 );
 
-/// Asks for a lease that others may share. Keys: those of an acquire, holders, leases, the limit that was set. Arguments: those
-/// of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
+/// Asks for a lease that others may share. Keys: those of an acquire. Arguments: those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
 ///
 /// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
 /// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
@@ -145,6 +144,7 @@ pub(crate) static SHARE: Drawing = drawing!(
     "members",
     "dwell",
     "queue",
+    "tombstone",
     "sharing",
     "sweep",
     "queue_up",
@@ -152,27 +152,29 @@ pub(crate) static SHARE: Drawing = drawing!(
     "shared"
 );
 
-/// Asks for a lease that ends another one of the same client. Keys: counter, dwell, lock, tombstone, queue, waiters, tombstone
-/// of the other owner. Arguments: those of an acquire, limit, `lh1:OTHER:`, life of the tombstone (ms).
+/// Asks for a lease that ends another one of the same client. Keys: those of an acquire. Arguments: those of an acquire, limit,
+/// `lh1:OTHER:`, life of that owner's tombstone (ms).
 ///
 /// Answers like a claim for a lease that others may share; never `queued`.
-pub(crate) static REPLACE: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "replace");
+pub(crate) static REPLACE: Drawing =
+    drawing!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "replace");
 
-/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock, queue and, if a claim may
-/// still arrive, tombstone. Arguments: `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and life of
-/// the tombstone (ms). During a dwell, a hold that is doubtful is not handed over.
+/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock. Arguments: what the other
+/// keys of the lock begin with, `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and if a claim may still arrive, the life
+/// of a tombstone (ms). During a dwell, a hold that is doubtful is not handed over.
 ///
 /// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
-    "part", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "release";
-    many { shared_keys: 2, keys: 2, shared: 0, step: 0 }:
+    "part", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "give_up", "release";
+    many { shared_keys: 2, shared: 1, own: 1, step: 0 }:
     "releases", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 
-/// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: `lh1:OWNER:`,
-/// `lh1:KEPT:`, how long (ms), life of the tombstone (ms). Answers 1 for a hold, and for a lock that is kept already, 2 for a
+/// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: what the other
+/// keys of the lock begin with, `lh1:OWNER:`, `lh1:KEPT:`, how long (ms), life of the tombstone (ms). Answers 1 for a hold, and for a lock that is kept already, 2 for a
 /// place, 0 for none of them.
-pub(crate) static KEEP: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "give_up", "keep");
+pub(crate) static KEEP: Drawing =
+    drawing!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "give_up", "keep");
 
 /// Sets the limit of a semaphore, or looks at it. Keys: counter, dwell, lock, queue, waiters, the limit that was set. Arguments: `set` or
 /// `look`, the limit that the client knows, the new one, and how long to remember it (ms).

@@ -11,7 +11,6 @@ use redis::Value;
 use crate::channel::Channel;
 use crate::failover::OnFailover;
 use crate::failure::Failure;
-use crate::keys::Key;
 use crate::limit::{limit_from, refused};
 use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
@@ -44,26 +43,22 @@ impl Question for &Claim {
             (Queueing::Wanted, None) => Channel::NONE,
         };
         let scope = keys.scope();
-        let asked = |script: &'static Drawing, keys: &[Key<'_>]| {
-            Call::counting(script.counting(server_info.counting), scope, keys)
+        let (dwell, ttl) = (server_info.failover.key(scope), self.terms.ttl.as_millis());
+        let asked = |script: &'static Drawing| {
+            let script = script.counting(server_info.counting);
+            Call::counting(script, scope, &[keys.counter(), dwell, keys.lock()])
                 .arg(self.floor.map_or(0, FencingToken::get))
                 .arg(to_millis(server_info.failover.dwell()))
+                .arg(keys.leading())
                 .arg(of_owner(self.owner))
-                .arg(format!("{} {} {channel} {}", self.terms.ttl.as_millis(), self.width.get(), stamped(&self.note)))
+                .arg_fmt(format_args!("{ttl} {} {channel} {}", self.width.get(), stamped(&self.note)))
         };
-        let (mode, tombstone) = (self.terms.mode, keys.tombstone(self.owner));
-        let dwell = server_info.failover.key(scope);
-        let [counter, lock, queue] = [keys.counter(), keys.lock(), keys.queue()];
+        let mode = self.terms.mode;
         Ok(match self.replaces {
-            Some(old) => {
-                let keys = [counter, dwell, lock, tombstone, queue, keys.waiters(), keys.tombstone(old)];
-                let life = tombstone_life(self.terms);
-                asked(&script::REPLACE, &keys).arg(limit_of(mode)).arg(of_owner(old)).arg(life)
-            }
-            None if mode == Mode::Exclusive => asked(&script::ACQUIRE, &[counter, dwell, lock, tombstone, queue]),
+            Some(old) => asked(&script::REPLACE).arg(limit_of(mode)).arg(of_owner(old)).arg(tombstone_life(self.terms)),
+            None if mode == Mode::Exclusive => asked(&script::ACQUIRE),
             None => {
-                let all = [counter, dwell, lock, tombstone, queue, keys.holders(), keys.leases(), keys.limits()];
-                let call = asked(&script::SHARE, &all).arg(limit_of(mode));
+                let call = asked(&script::SHARE).arg(limit_of(mode));
                 match self.fairness {
                     Fairness::Fair => call,
                     Fairness::Barging => call.arg("barging"),
@@ -180,13 +175,10 @@ impl Question for &ReleaseRequest {
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
         let script = script.counting(server_info.counting);
         let dwell = server_info.failover.key(keys.scope());
-        let [counter, lock, queue] = [keys.counter(), keys.lock(), keys.queue()];
+        let call = Call::counting(script, keys.scope(), &[keys.counter(), dwell, keys.lock()]).arg(keys.leading());
         let call = match self.certainty {
-            Certainty::Answered => Call::counting(script, keys.scope(), &[counter, dwell, lock, queue]),
-            Certainty::Unknown => {
-                let tombstone = keys.tombstone(self.owner);
-                Call::counting(script, keys.scope(), &[counter, dwell, lock, queue, tombstone]).alone()
-            }
+            Certainty::Answered => call,
+            Certainty::Unknown => call.alone(),
         };
         // The first attempt may have handed the lock over, at a server whose data is lost.
         let evidence = if first.is_some() { Evidence::Nothing } else { self.evidence };

@@ -1,10 +1,11 @@
 //! How requests to Redis are encoded and its replies decoded, for every kind of connection. No I/O.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
-use redis::{Arg, Cmd, FromRedisValue, Pipeline, RedisResult, ToRedisArgs, Value, from_redis_value};
+use redis::{Arg, Cmd, FromRedisValue, Pipeline, RedisResult, RedisWrite, ToRedisArgs, Value, from_redis_value};
 
 use crate::channel::Channel;
 use crate::failure::{Failure, Scene, Stage};
@@ -190,6 +191,11 @@ impl Call {
 
     pub(crate) fn arg(mut self, arg: impl ToRedisArgs) -> Self {
         self.command.arg(arg);
+        self
+    }
+
+    pub(crate) fn arg_fmt(mut self, arg: impl fmt::Display) -> Self {
+        self.command.write_arg_fmt(arg);
         self
     }
 

@@ -17,8 +17,8 @@ use tempfile::TempDir;
 use crate::{Finish, must, signals, temp_dir};
 
 /// What clients keep at each server, whatever they lock.
-const KEPT_BY_CLIENTS: [&str; 4] =
-    ["leasehold:counter", "leasehold:dwell", "leasehold:incarnation", "leasehold:max_ttl"];
+const KEPT_BY_CLIENTS: [&str; 5] =
+    ["leasehold:counter", "leasehold:dwell", "leasehold:incarnation", "leasehold:max_ttl", "leasehold:tombstones"];
 /// How long a server may take to answer. Chosen: even a loaded machine starts one in well under a second.
 const START_WITHIN: Duration = Duration::from_secs(20);
 /// How often to retry on another port, because a free port may be taken before the server binds it.

@@ -1,6 +1,6 @@
 
 -- One claim. `drawn` is the counter after its tokens were drawn, if that was done already.
-local function acquire(lock, tombstone, queue, floor, mine, terms, nothing_there, drawn)
+local function acquire(lock, queue, floor, mine, terms, nothing_there, drawn)
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   local owner, waiters, numbers = string.sub(mine, 5, -2), beside(queue, 'w'), beside(queue, 'n')
 
@@ -14,7 +14,7 @@ local function acquire(lock, tombstone, queue, floor, mine, terms, nothing_there
   if nothing_there then return grant() end
   local held = redis.pcall('GET', lock)
   if type(held) == 'table' then return held end
-  if redis.call('EXISTS', tombstone) == 1 then return redis.error_reply('GIVENUP this claim was given up') end
+  if was_given_up(queue, owner) then return GIVEN_UP end
   if held and string.sub(held, 1, #mine) == mine then
     redis.call('PEXPIRE', lock, ttl)
     leave(queue, waiters, owner)
@@ -27,7 +27,7 @@ local function acquire(lock, tombstone, queue, floor, mine, terms, nothing_there
     held = hand_over(lock, queue, waiters, owner)
   end
   if held == '' or is_shared(held) then
-    return acquire_shared(lock, tombstone, queue, floor, mine, terms, 0)
+    return acquire_shared(lock, queue, floor, mine, terms, 0)
   end
   if not held then return grant() end
   local seen, left = string.sub(held, 1, 600), redis.call('PTTL', lock)

@@ -1,12 +1,12 @@
 
 -- One claim of any mode for a name that others hold or wait for together, or that it would share with them.
-local function acquire_shared(lock, tombstone, queue, floor, mine, terms, limit, drawn, barging)
+local function acquire_shared(lock, queue, floor, mine, terms, limit, drawn, barging)
   local share, owner, waiters, numbers = sharing(), string.sub(mine, 5, -2), beside(queue, 'w'), beside(queue, 'n')
   local ttl, width, inbox, note = string.match(terms, '^(%d+) (%d+) (%S*) (.*)$')
   width = tonumber(width)
   local held = redis.pcall('GET', lock)
   if type(held) == 'table' then return held end
-  if redis.call('EXISTS', tombstone) == 1 then return redis.error_reply('GIVENUP this claim was given up') end
+  if was_given_up(queue, owner) then return GIVEN_UP end
   -- With its own exclusive hold, a claim comes here only by mistake.
   if held and string.sub(held, 1, #mine) == mine then return share.OTHER_MODE end
   local name = share.visited(lock, queue, held or nil)

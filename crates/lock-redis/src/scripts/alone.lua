@@ -1,2 +1,2 @@
 
-return acquire(lock, tombstone, queue, ARGV[1], mine, ARGV[4], nothing_there, drawn)
+return acquire(lock, queue, ARGV[1], mine, terms, nothing_there, drawn)

@@ -1,9 +1,10 @@
 -- Nobody holds, waits or gave up: so most claims end, and nothing more is set up for them.
-local _, _, lock, tombstone, queue = unpack(KEYS)
+local lock, lead, mine, terms = KEYS[3], ARGV[3], ARGV[4], ARGV[5]
+local queue, tombstones = lead .. lock .. '}:q', string.sub(counter, 1, -8) .. 'tombstones'
 lasts = ARGV[2]
-local mine, nothing_there, drawn = ARGV[3], redis.call('EXISTS', dwell, lock, tombstone, queue) == 0
+local nothing_there, drawn = redis.call('EXISTS', dwell, tombstones, lock, queue) == 0
 if nothing_there and counting == 'stored' then
-  local ttl, width, note = string.match(ARGV[4], '^(%d+) (%d+) %S* (.*)$')
+  local ttl, width, note = string.match(terms, '^(%d+) (%d+) %S* (.*)$')
   drawn = redis.call('INCRBY', counter, width)
   local low = drawn - width + 1
   -- Otherwise the counter was lost, or is used up: what follows sees to that.

@@ -9,8 +9,8 @@ if total > 0 then
 end
 
 local function acquire_busy(i)
-  local lock, tombstone, queue = KEYS[i + 2], KEYS[i + count + 2], KEYS[i + 2 * count + 2]
-  return acquire(lock, tombstone, queue, ARGV[1], ARGV[2 * i + 1], ARGV[2 * i + 2])
+  read_terms(i)
+  return acquire(KEYS[i + 2], queues[i], ARGV[1], ARGV[i + 3], terms)
 end
 
 for i = 1, count do

@@ -1,7 +1,7 @@
 
 -- A release that lets nobody have the lock for a while. Nobody holds it then, so its value names an owner that nobody is.
-local lock, queue, tombstone = KEYS[3], KEYS[4], KEYS[5]
-local mine, kept, time, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local lock, queue = KEYS[3], ARGV[1] .. KEYS[3] .. '}:q'
+local mine, kept, time, tombstone_life = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local owner, waiters, held = string.sub(mine, 5, -2), beside(queue, 'w'), redis.pcall('GET', lock)
 if type(held) ~= 'string' then held = false end
 
@@ -34,5 +34,5 @@ local function keep()
 end
 
 local released = keep()
-if tombstone and type(released) == 'number' then redis.call('SET', tombstone, '', 'PX', life) end
+if tombstone_life and type(released) == 'number' then refuse_later(queue, owner, tombstone_life) end
 return released

@@ -1,10 +1,11 @@
-local lock, queue, tombstone, mine = KEYS[3], KEYS[4], KEYS[5], ARGV[1]
+local lock, mine, tombstone_life = KEYS[3], ARGV[2], ARGV[4]
+local queue = ARGV[1] .. lock .. '}:q'
 local held = redis.pcall('GET', lock)
 local is_mine = type(held) == 'string' and string.sub(held, 1, #mine) == mine
 -- Nobody waits and nothing is to be remembered: so most releases end, and nothing more is set up for them.
-if is_mine and not tombstone and redis.call('EXISTS', queue) == 0 then return redis.call('DEL', lock) end
+if is_mine and not tombstone_life and redis.call('EXISTS', queue) == 0 then return redis.call('DEL', lock) end
 -- A reader leaves others to read, or is the last one; or permits were all that were taken.
-if not is_mine and not tombstone and type(held) == 'string' and string.sub(held, 1, 6) == 'lh2:s:'
+if not is_mine and not tombstone_life and type(held) == 'string' and string.sub(held, 1, 6) == 'lh2:s:'
   and redis.call('EXISTS', queue) == 0 then
   local beside, owner = string.sub(queue, 1, -2), string.sub(mine, 5, -2)
   local holders, leases = beside .. 'h', beside .. 's'

@@ -1,7 +1,7 @@
 
 -- A claim that ends another lease of the same client, past the queue.
-local _, _, lock, tombstone, queue, waiters, old_tombstone = unpack(KEYS)
-local floor, mine, terms, limit, old, life = tonumber(ARGV[1]), ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local lock, queue, floor, mine, terms = KEYS[3], ARGV[3] .. KEYS[3] .. '}:q', tonumber(ARGV[1]), ARGV[4], ARGV[5]
+local limit, old, life, waiters = tonumber(ARGV[6]), ARGV[7], ARGV[8], beside(queue, 'w')
 lasts = ARGV[2]
 local ttl, width, note = string.match(terms, '^(%d+) (%d+) %S* (.*)$')
 local owner, old_owner = string.sub(mine, 5, -2), string.sub(old, 5, -2)
@@ -9,7 +9,7 @@ width = tonumber(width)
 
 local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
-if redis.call('EXISTS', tombstone) == 1 then return redis.error_reply('GIVENUP this claim was given up') end
+if was_given_up(queue, owner) then return GIVEN_UP end
 local share = sharing()
 local name = share.visited(lock, queue, held or nil)
 limit = share.under(name, limit)
@@ -72,5 +72,5 @@ local function replace()
 end
 
 local answer = replace()
-if answer[1] == 'granted' then redis.call('SET', old_tombstone, '', 'PX', life) end
+if answer[1] == 'granted' then refuse_later(queue, old_owner, life) end
 return answer

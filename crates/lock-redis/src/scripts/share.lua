@@ -1,17 +1,18 @@
 -- A claim that shares its name. Nobody holds, waits, gave up or set a limit, or only readers hold and this is another one: so most claims
 -- end, and nothing more is set up for them.
-local _, _, lock, tombstone, queue, holders, leases, limits = unpack(KEYS)
-local mine, limit = ARGV[3], tonumber(ARGV[5])
+local lock, mine, terms, limit = KEYS[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local others, tombstones = ARGV[3] .. lock .. '}:', string.sub(counter, 1, -8) .. 'tombstones'
+local queue, holders, leases, limits = others .. 'q', others .. 'h', others .. 's', others .. 'l'
 lasts = ARGV[2]
 local owner, drawn = string.sub(mine, 5, -2)
-local there = redis.call('EXISTS', dwell, lock, tombstone, queue, holders, limits)
-local joins = there == 2 and limit == 2147483647 and redis.call('EXISTS', dwell, tombstone, queue) == 0
+local there = redis.call('EXISTS', dwell, tombstones, lock, queue, holders, limits)
+local joins = there == 2 and limit == 2147483647 and redis.call('EXISTS', dwell, tombstones, queue) == 0
 if joins then
   local held = redis.pcall('GET', lock)
   joins = held == 'lh2:s:2147483647:' and not redis.call('HGET', leases, owner)
 end
 if (there == 0 or joins) and counting == 'stored' then
-  local ttl, width, note = string.match(ARGV[4], '^(%d+) (%d+) %S* (.*)$')
+  local ttl, width, note = string.match(terms, '^(%d+) (%d+) %S* (.*)$')
   drawn = redis.call('INCRBY', counter, width)
   local low = drawn - width + 1
   -- Otherwise the counter was lost, or is used up: what follows sees to that.

@@ -1,2 +1,2 @@
 
-return acquire_shared(lock, tombstone, queue, ARGV[1], mine, ARGV[4], limit, drawn, ARGV[6] == 'barging')
+return acquire_shared(lock, queue, ARGV[1], mine, terms, limit, drawn, ARGV[7] == 'barging')

@@ -18,7 +18,7 @@ use crate::faults::{evaluations, exists};
 use crate::support::{SOON, claim, granted, is_busy, release_of, without_time};
 
 /// How many requests are one command at most.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 32;
 
 fn claims(count: usize) -> Vec<Claim> {
     (0..count).map(|lock| claim(&format!("lock {lock}"))).collect()

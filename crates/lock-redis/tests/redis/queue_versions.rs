@@ -36,6 +36,8 @@ impl Version {
 
 /// What a client passes that heeds no dwell.
 const NO_DWELL: &str = "leasehold:no-dwell";
+/// What the other keys of a lock begin with.
+const LEAD: &str = "leasehold:{";
 
 /// A client that wants the lock.
 type Party = (Version, Owner);
@@ -65,12 +67,12 @@ impl Mixed {
         let [lock, counter, dwell] = ["job", "leasehold:counter", NO_DWELL].map(str::to_owned);
         let keys: &[_] = match party.0 {
             Version::Older => &[lock, counter, tombstone, key("q"), key("w")],
-            Version::This => &[counter, dwell, lock, tombstone, key("q")],
+            Version::This => &[counter, dwell, lock],
         };
         let mine = mine(party);
         let arguments: &[&str] = match party.0 {
             Version::Older => &[&mine, "30000", "1", "0", "4711@here why", "-"],
-            Version::This => &["0", "70000", &mine, "30000 1 - 4711@here why"],
+            Version::This => &["0", "70000", LEAD, &mine, "30000 1 - 4711@here why"],
         };
         let said: Value = self.script(party.0.acquire(), keys, arguments);
         let place = self.line.iter().position(|other| *other == party);
@@ -96,11 +98,13 @@ impl Mixed {
 
     fn release(&mut self, index: usize) {
         let party = self.line.remove(index);
-        let keys = match party.0 {
-            Version::Older => ["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"],
-            Version::This => ["leasehold:counter", NO_DWELL, "job", "leasehold:{job}:q"],
+        let mine = mine(party);
+        let (keys, arguments): (&[_], &[&str]) = match party.0 {
+            Version::Older => (&["job", "leasehold:counter", "leasehold:{job}:q", "leasehold:{job}:w"], &[&mine]),
+            Version::This => (&["leasehold:counter", NO_DWELL, "job"], &[LEAD, &mine]),
         };
-        let said: usize = self.script(party.0.release(), &keys.map(str::to_owned), &[&mine(party)]);
+        let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let said: usize = self.script(party.0.release(), &keys, arguments);
         assert_eq!(said, if index == 0 { 1 } else { 2 }, "{}: {party:?}", self.at);
     }
 

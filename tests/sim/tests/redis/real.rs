@@ -12,6 +12,8 @@ use lock_redis::by_hand::texts;
 use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat, operator};
 use redis::{Connection, PubSub, Value};
 
+/// What the other keys of a lock begin with.
+const LEAD: &str = "leasehold:{";
 const FOREIGN_SET: &str = "return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";
 const FOREIGN_DELETE: &str = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
 
@@ -97,19 +99,17 @@ impl<'a> Real<'a> {
             Seat::Silent => "-".to_owned(),
             Seat::Told(inbox) => address(inbox),
         };
-        let (lock, queue, _) = keys(&claim.name);
-        let tombstone = tombstone(&claim.name, claim.owner);
-        let keys = [COUNTER.to_owned(), self.dwell.to_owned(), lock, tombstone, queue];
+        let keys = [COUNTER.to_owned(), self.dwell.to_owned(), claim.name.to_string()];
         let floor = claim.floor.map_or(0, FencingToken::get);
         let terms = format!("{} {} {inbox} {}", claim.terms.ttl.as_millis(), claim.width.get(), claim.note.to_wire());
-        let arguments = [floor.to_string(), LASTS.to_owned(), mine(claim.owner), terms];
+        let arguments = [floor.to_string(), LASTS.to_owned(), LEAD.to_owned(), mine(claim.owner), terms];
         let (at, reply) = self.script(texts().acquire, &keys, &arguments);
         (at, Say::Acquire(acquired(claim, &reply)))
     }
 
     fn renew(&mut self, leases: &[Lease]) -> (Moment, Say) {
         let keys: Vec<_> = leases.iter().map(|lease| lease.name.to_string()).collect();
-        let mut arguments = vec![leases.len().to_string(), "leasehold:{".to_owned()];
+        let mut arguments = vec![leases.len().to_string(), LEAD.to_owned()];
         arguments.extend(leases.iter().map(of_lease));
         let ttls =
             leases.iter().zip(1..).flat_map(|(lease, last): (_, u32)| [lease.terms.ttl.as_millis(), last.into()]);
@@ -126,12 +126,10 @@ impl<'a> Real<'a> {
     }
 
     fn release(&mut self, request: &ReleaseRequest) -> (Moment, Say) {
-        let (lock, queue, _) = keys(&request.name);
-        let mut keys = vec![COUNTER.to_owned(), self.dwell.to_owned(), lock, queue];
-        let mut arguments = vec![mine(request.owner)];
+        let keys = [COUNTER.to_owned(), self.dwell.to_owned(), request.name.to_string()];
+        let mut arguments = vec![LEAD.to_owned(), mine(request.owner)];
         arguments.push(if request.evidence == Evidence::ValidHold { "valid" } else { "doubtful" }.to_owned());
         if request.certainty == Certainty::Unknown {
-            keys.push(tombstone(&request.name, request.owner));
             arguments.push(request.terms.ttl.as_millis().max(10_000).to_string());
         }
         let (at, reply) = self.script(texts().release, &keys, &arguments);
@@ -282,10 +280,6 @@ fn millis(number: i64) -> Duration {
 
 fn keys(name: &LockName) -> (String, String, String) {
     (name.to_string(), format!("leasehold:{{{name}}}:q"), format!("leasehold:{{{name}}}:w"))
-}
-
-fn tombstone(name: &LockName, owner: Owner) -> String {
-    format!("leasehold:{{{name}}}:t:{}", owner.to_wire())
 }
 
 fn mine(owner: Owner) -> String {

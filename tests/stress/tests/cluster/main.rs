@@ -46,7 +46,7 @@ fn post(cluster: &Cluster, facade: Facade) -> Post {
 
 /// The keys but those that clients keep in each hash slot.
 fn left(cluster: &Cluster) -> Vec<String> {
-    let kept = [":counter", ":dwell", ":incarnation", ":max_ttl"];
+    let kept = [":counter", ":dwell", ":incarnation", ":max_ttl", ":tombstones"];
     let mut keys: Vec<String> =
         cluster.servers.iter().flat_map(|server| server.command::<Vec<String>>(&["KEYS", "*"])).collect();
     keys.retain(|key| !kept.iter().any(|end| key.ends_with(end)));
