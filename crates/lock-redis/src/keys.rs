@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use lock_core::{FencingToken, LockName, Owner, Prefix};
+use lock_core::{FencingToken, LockName, Prefix};
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::hash_slot::HashSlot;
@@ -48,8 +48,6 @@ pub(crate) enum Key<'a> {
     Waiters(Keys<'a>),
     /// The limit that was set.
     Limits(Keys<'a>),
-    /// Marks that an owner's claims were given up.
-    Tombstone(Keys<'a>, Owner),
     /// Who revoked the lease with this highest token.
     Revocation(Keys<'a>, FencingToken),
     /// What the other keys of the lock begin with, before the lock's own key.
@@ -58,8 +56,6 @@ pub(crate) enum Key<'a> {
     Latch(Keys<'a>, &'static str),
     /// What a node of a quorum knows about itself.
     Node,
-    /// The inboxes to notify when a node's lock is free.
-    Inboxes(Keys<'a>),
     /// What is noted about a member of the deployment.
     Seen(&'a str),
 }
@@ -115,14 +111,6 @@ impl<'a> Keys<'a> {
     /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
     pub(crate) fn latch(self) -> [Key<'a>; 4] {
         ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
-    }
-
-    pub(crate) fn inboxes(self) -> Key<'a> {
-        Key::Inboxes(self)
-    }
-
-    pub(crate) fn tombstone(self, owner: Owner) -> Key<'a> {
-        Key::Tombstone(self, owner)
     }
 
     pub(crate) fn revocation(self, highest: FencingToken) -> Key<'a> {
@@ -189,12 +177,10 @@ impl fmt::Display for Key<'_> {
             Self::Queue(keys) => keys.beside(f, &["q"]),
             Self::Waiters(keys) => keys.beside(f, &["w"]),
             Self::Limits(keys) => keys.beside(f, &["l"]),
-            Self::Tombstone(keys, owner) => keys.beside(f, &["t:", &owner.to_wire()]),
             Self::Revocation(keys, highest) => keys.beside(f, &["r:", &highest.to_string()]),
             Self::Lead(keys) => keys.lead(f),
             Self::Latch(keys, part) => keys.beside(f, &["latch", part]),
             Self::Node => f.write_str("leasehold:node"),
-            Self::Inboxes(keys) => keys.beside(f, &["i"]),
             Self::Seen(member) => write!(f, "leasehold:seen:{member}"),
         }
     }
@@ -253,10 +239,9 @@ mod tests {
     fn keys(layout: Layout, name: &str) -> Vec<String> {
         let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), name.parse().unwrap());
         let keys = Keys::of(layout, &shop, &name);
-        let tombstone = keys.tombstone(Owner::from_random([1; 16]));
         let [g, a, b, w] = keys.latch();
         let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
-        let all = [lock, queue, waiters, keys.limits(), tombstone, g, a, b, w];
+        let all = [lock, queue, waiters, keys.limits(), g, a, b, w];
         all.iter().map(Key::to_string).collect()
     }
 
@@ -268,8 +253,7 @@ mod tests {
 
     #[test]
     fn keys_are_named_as_the_layout_says() {
-        let parts = ["q", "w", "l", &format!("t:{}", "01".repeat(16))];
-        let parts = [&parts[..], &["latch", "latch:a", "latch:b", "latch:w"]].concat();
+        let parts = ["q", "w", "l", "latch", "latch:a", "latch:b", "latch:w"];
         let named = |lock: &str, beside: &str| {
             [lock.to_owned()].into_iter().chain(parts.iter().map(|part| format!("{beside}{part}"))).collect::<Vec<_>>()
         };
@@ -297,9 +281,9 @@ mod tests {
                 let keys = Keys::of(Layout::Cluster, &prefix, &name);
                 let slot = HashSlot::of(prefix.key(name.as_str()).as_bytes());
                 let highest = FencingToken::new(7).unwrap();
-                let tombstone = keys.tombstone(Owner::from_random([1; 16]));
-                let beside = [keys.queue(), tombstone, keys.revocation(highest), Key::Latch(keys, ":w")];
+                let beside = [keys.queue(), keys.revocation(highest), Key::Latch(keys, ":w")];
                 let beside = beside.map(|key| key.to_string());
+                assert!(beside.iter().all(|key| key.starts_with(&format!("{}{keys}}}:", keys.leading()))));
                 for key in beside.iter().chain(&shared(keys.scope())) {
                     assert_eq!(HashSlot::of(key.as_bytes()), slot, "{key} beside {name}");
                 }

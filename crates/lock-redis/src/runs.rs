@@ -48,7 +48,7 @@ pub(crate) fn grouped<T>(requests: Vec<T>, call: impl Fn(&T) -> &Call) -> Vec<Ve
 
 /// For each request, the number of its run.
 fn numbered<'a>(calls: impl Iterator<Item = &'a Call>) -> Vec<usize> {
-    let mut runs: Vec<(Option<&Many>, usize)> = Vec::new();
+    let mut runs: Vec<(Option<&Call>, usize)> = Vec::new();
     // The first run that a request may join, and the first one that each name may join.
     let (mut open, mut open_to) = (0, HashMap::with_capacity(calls.size_hint().0));
     let number = |call: &'a Call| {
@@ -57,12 +57,13 @@ fn numbered<'a>(calls: impl Iterator<Item = &'a Call>) -> Vec<usize> {
             open = runs.len();
             return open - 1;
         };
-        let has_room = |run: &(Option<&Many>, usize)| run.1 < RUN_MAX && run.0.is_some_and(|verb| ptr::eq(verb, many));
+        let has_room =
+            |run: &(Option<&Call>, usize)| run.1 < RUN_MAX && run.0.is_some_and(|first| go_together(many, first, call));
         let from = open_to.get(name).map_or(open, |to| open.max(*to));
         let number = (from..runs.len()).find(|run| runs.get(*run).is_some_and(has_room)).unwrap_or(runs.len());
         match runs.get_mut(number) {
             Some((_, length)) => *length += 1,
-            None => runs.push((Some(many), 1)),
+            None => runs.push((Some(call), 1)),
         }
         open_to.insert(name, number + 1);
         number
@@ -74,6 +75,13 @@ fn numbered<'a>(calls: impl Iterator<Item = &'a Call>) -> Vec<usize> {
 fn for_many(call: &Call) -> Option<(&'static Many, &[u8])> {
     let many = call.many?;
     Some((many, call.parts().nth(many.shared_keys)?))
+}
+
+/// Whether a request can be in a run with this first one.
+fn go_together(many: &Many, first: &Call, call: &Call) -> bool {
+    let mut same = (many.shared_keys + 1..).take(many.same);
+    first.many.is_some_and(|verb| ptr::eq(verb, many))
+        && same.all(|index| first.parts().nth(index) == call.parts().nth(index))
 }
 
 /// One command for all requests of a run.

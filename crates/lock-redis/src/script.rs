@@ -26,6 +26,8 @@ pub(crate) struct Many {
     pub(crate) shared_keys: usize,
     /// How many of the first arguments are shared. Those that differ are numbers, and the highest one counts.
     pub(crate) shared: usize,
+    /// How many of them have to be the same for all.
+    pub(crate) same: usize,
     /// How many arguments each lock has of its own.
     pub(crate) own: usize,
     /// If the reply is one number, it is that to the first request, and each of the others has this much more than the one before.
@@ -127,7 +129,7 @@ macro_rules! with_many {
 /// limit that is in use, or `dwells` and for how long (ms) no free lock is granted.
 pub(crate) static ACQUIRE: Drawing = drawing!(
     "claim", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "alone";
-    many { shared_keys: 2, shared: 3, own: 1, step: 1 }:
+    many { shared_keys: 2, shared: 3, same: 0, own: 1, step: 1 }:
     "claims", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "sweep", "queue_up", "acquire_shared", "acquire", "guarded",
     "claims_left"
 );
@@ -166,7 +168,7 @@ pub(crate) static REPLACE: Drawing =
 /// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
     "part", "clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "give_up", "release";
-    many { shared_keys: 2, shared: 1, own: 1, step: 0 }:
+    many { shared_keys: 2, shared: 1, same: 0, own: 1, step: 0 }:
     "releases", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 
@@ -248,23 +250,37 @@ pub(crate) static OWN_BY_CLOCK: [&Script; 9] =
 /// The requests to a node of a quorum. A seal is `RUN_ID:EPOCH`. A script that depends on one takes it as its first
 /// argument, or only the run as `RUN_ID:`, and fails at a replica.
 pub(crate) mod node {
-    use super::Script;
+    use super::{Many, Script};
 
-    /// Asks for a grant. Keys: lock, node, tombstone, inboxes. Arguments: seal, `lh1:OWNER:`, ttl (ms), width, wish,
-    /// floor, note, channel (empty if no notification is wanted).
+    /// A script that serves several locks as it serves one.
+    macro_rules! also_for_many {
+        ($($part:literal),+; {$($numbers:tt)+}) => {{
+            static MANY: Many = Many { script: Script::new(text!($($part),+)), $($numbers)+ };
+            Script::with_many(text!($($part),+), &MANY)
+        }};
+    }
+
+    /// Asks for a grant. Keys: node, lock. Arguments: seal, what the other keys of the lock begin with, `lh1:OWNER:`, wish, and in one
+    /// ttl (ms), width, floor, channel (empty if no notification is wanted) and note.
     ///
     /// Answers only the clock if the wish was granted, or token and clock, or value and `PTTL` of somebody else's hold,
     /// or `abstains`.
-    pub(crate) static ACQUIRE: Script = Script::new(text!("node/history", "node/acquire"));
+    pub(crate) static ACQUIRE: Script = also_for_many!(
+        "guarded", "node/history", "node/acquire";
+        { shared_keys: 1, shared: 2, same: 1, own: 2, step: 0 }
+    );
 
     /// Acknowledges and renews leases. Keys: node, locks. Arguments: seal, and four for each lease: `lh1:OWNER:`, low,
     /// high, ttl (ms). Answers one value for each: 1 for yes, 0 for not held, or a higher token: that of its grant, or
     /// the first one of a later holder; or `abstains`.
     pub(crate) static FENCE: Script = Script::new(text!("node/history", "node/fence"));
 
-    /// Gives up a hold or a claim. Keys: lock, inboxes and, if a claim may still arrive, tombstone. Arguments:
-    /// `lh1:OWNER:`, life of the tombstone (ms). Answers 1 for a hold, or 0.
-    pub(crate) static RELEASE: Script = Script::new(text!("node/release"));
+    /// Gives up a hold or a claim. Keys: lock. Arguments: what the other keys of the lock begin with, `lh1:OWNER:` and, if a claim may
+    /// still arrive, life of a tombstone (ms). Answers 1 for a hold, or 0.
+    pub(crate) static RELEASE: Script = also_for_many!(
+        "node/release";
+        { shared_keys: 0, shared: 1, same: 0, own: 1, step: 0 }
+    );
 
     /// What the node knows about itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending if they count,
     /// since (us), fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of

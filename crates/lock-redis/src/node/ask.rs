@@ -70,17 +70,15 @@ impl Question for Ask {
 
 fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> Result<Call, Failure> {
     let keys = line.wire.keys(&claim.name);
-    let keys = [keys.lock(), Key::Node, keys.tombstone(claim.owner), keys.inboxes()];
     let channel = line.wire.channel.as_ref().filter(|channel| claim.queueing == Queueing::Wanted && channel.is_open());
-    let call = Call::script(&script::ACQUIRE, &keys)
+    let (ttl, width) = (claim.terms.ttl.as_millis(), claim.width.get());
+    let (floor, inbox) = (claim.floor.map_or(0, FencingToken::get), channel.map_or("", |channel| channel.name()));
+    let call = Call::script(&script::ACQUIRE, &[Key::Node, keys.lock()])
         .arg(seal(line.server_info, epoch))
+        .arg(keys.leading())
         .arg(of_owner(claim.owner))
-        .arg(claim.terms.ttl.as_millis())
-        .arg(claim.width.get())
         .arg(wish.get())
-        .arg(claim.floor.map_or(0, FencingToken::get))
-        .arg(stamped(&claim.note))
-        .arg(channel.map_or("", |channel| channel.name()));
+        .arg_fmt(format_args!("{ttl} {width} {floor} {inbox} {}", stamped(&claim.note)));
     Ok(call)
 }
 
@@ -99,13 +97,10 @@ fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
 
 fn release(wire: &Wire, request: &ReleaseRequest) -> Call {
     let keys = wire.keys(&request.name);
-    let [lock, inboxes] = [keys.lock(), keys.inboxes()];
-    let mine = of_owner(request.owner);
+    let call = Call::script(&script::RELEASE, &[keys.lock()]).arg(keys.leading()).arg(of_owner(request.owner));
     match request.certainty {
-        Certainty::Answered => Call::script(&script::RELEASE, &[lock, inboxes]).arg(mine),
-        Certainty::Unknown => Call::script(&script::RELEASE, &[lock, inboxes, keys.tombstone(request.owner)])
-            .arg(mine)
-            .arg(tombstone_life(request.terms)),
+        Certainty::Answered => call,
+        Certainty::Unknown => call.alone().arg(tombstone_life(request.terms)),
     }
 }
 

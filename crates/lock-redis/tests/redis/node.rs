@@ -7,6 +7,7 @@ mod order;
 mod promotions;
 mod requests;
 mod standing;
+mod together;
 mod trace;
 
 use std::sync::Arc;

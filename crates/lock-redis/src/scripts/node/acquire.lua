@@ -1,41 +1,88 @@
-local call, lock, node, tombstone = redis.call, KEYS[1], KEYS[2], KEYS[3]
-local mine, ttl, width, note = ARGV[2], ARGV[3], ARGV[4], ARGV[7]
+-- Claims of different locks; of one, most of the time. Locks that nobody holds or gave up, the usual case, are granted together.
+local call, node, lead, count = redis.call, KEYS[1], ARGV[2], #KEYS - 1
 local known = call('HMGET', node, 'seal', 'fence', 'longest', 'incarnation')
 if known[1] ~= ARGV[1] or not counts(known[4]) then return 'abstains' end
-local lengthens = tonumber(ttl) > tonumber(known[3])
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- Nobody holds or gave up: so most claims end.
-if call('EXISTS', lock, tombstone) == 0 then
-  -- A wish or a floor far ahead of the clock is no token of this deployment's and must not use up the numbers.
-  local token, wish, floor = known[2] + width, tonumber(ARGV[5]), tonumber(ARGV[6])
+local owners, wishes, terms = 2, 2 + count, 2 + 2 * count
+local same_terms, tombstones, busy, answers = #ARGV == terms + 1, {}, {}, {}
+for i = 1, count do tombstones[i] = lead .. KEYS[i + 1] .. '}:t:' .. string.sub(ARGV[owners + i], 5, -2) end
+if call('EXISTS', unpack(KEYS, 2)) + call('EXISTS', unpack(tombstones)) > 0 then
+  for i = 1, count do busy[i] = call('EXISTS', KEYS[i + 1], tombstones[i]) > 0 end
+end
+
+-- Gives ttl, width, floor, inbox and note of a claim.
+local function terms_of(i)
+  return string.match(ARGV[terms + (same_terms and 1 or i)], '^(%d+) (%d+) (%d+) (%S*) (.*)$')
+end
+
+local longest = tonumber(known[3])
+local function lengthen(ttl)
+  if tonumber(ttl) <= longest then return end
+  longest = tonumber(ttl)
+  call('HSET', node, 'longest', ttl)
+end
+
+-- A wish or a floor far ahead of the clock is no token of this deployment's and must not use up the numbers.
+local fence = tonumber(known[2])
+local function draw(width, wish, floor)
+  local token = fence + width
   if wish > token then token = math.max(token, math.min(wish, now + 1000000)) end
   if floor + width > token then token = math.max(token, math.min(floor, now + 86400000000) + width) end
   if token > 9007199254740991 then return redis.error_reply('SPENT the fencing tokens are used up') end
-  local high = token == wish and ARGV[5] or string.format('%.0f', token)
-  local low = width == '1' and high or string.format('%.0f', token - width + 1)
-  if lengthens then call('HSET', node, 'longest', ttl) end
-  if known[4] ~= incarnation then call('HSET', node, 'incarnation', incarnation) end
-  -- First, since nothing is rolled back: a token that nobody has does no harm.
-  call('HSET', node, 'fence', high)
-  call('SET', lock, mine .. low .. ':' .. high .. ':' .. note, 'PX', ttl)
-  if token == wish then return now end
-  return {token, now}
+  fence = token
 end
 
-local held = redis.pcall('GET', lock)
-if type(held) == 'table' then return held end
-if not held then return redis.error_reply('GIVENUP this claim was given up') end
-if string.sub(held, 1, #mine) == mine then
-  call('PEXPIRE', lock, ttl)
-  if lengthens then call('HSET', node, 'longest', ttl) end
-  return {tonumber(string.match(held, '^%d+:(%d+):', #mine + 1)), now}
+local values, as_wished = {}, true
+for i = 1, count do
+  if not busy[i] then
+    local ttl, width, floor, _, note = terms_of(i)
+    local wish = ARGV[wishes + i]
+    answers[i] = draw(width, tonumber(wish), tonumber(floor))
+    if answers[i] then
+      as_wished = false
+    else
+      local is_wish = fence == tonumber(wish)
+      local high = is_wish and wish or string.format('%.0f', fence)
+      local low = width == '1' and high or string.format('%.0f', fence - width + 1)
+      as_wished = as_wished and is_wish
+      values[i], answers[i] = ARGV[owners + i] .. low .. ':' .. high .. ':' .. note, is_wish and now or {fence, now}
+      lengthen(ttl)
+    end
+  end
 end
-local inboxes, inbox = KEYS[4], ARGV[8]
-if inbox ~= '' then
-  -- It is a hint only: nothing depends on whether it can be kept.
-  if not redis.pcall('LPOS', inboxes, inbox) then redis.pcall('RPUSH', inboxes, inbox) end
-  call('PEXPIRE', inboxes, 10000)
+if next(values) then
+  if known[4] ~= incarnation then call('HSET', node, 'incarnation', incarnation) end
+  -- First, since nothing is rolled back: a token that nobody has does no harm.
+  call('HSET', node, 'fence', string.format('%.0f', fence))
+  for i = 1, count do
+    if values[i] then call('SET', KEYS[i + 1], values[i], 'PX', (terms_of(i))) end
+  end
 end
-return {string.sub(held, 1, 600), call('PTTL', lock)}
+
+local function acquire_busy(i)
+  local lock, mine = KEYS[i + 1], ARGV[owners + i]
+  local ttl, _, _, inbox = terms_of(i)
+  local held = redis.pcall('GET', lock)
+  if type(held) == 'table' then return held end
+  if not held then return redis.error_reply('GIVENUP this claim was given up') end
+  if string.sub(held, 1, #mine) == mine then
+    call('PEXPIRE', lock, ttl)
+    lengthen(ttl)
+    return {tonumber(string.match(held, '^%d+:(%d+):', #mine + 1)), now}
+  end
+  if inbox ~= '' then
+    local inboxes = lead .. lock .. '}:i'
+    -- It is a hint only: nothing depends on whether it can be kept.
+    if not redis.pcall('LPOS', inboxes, inbox) then redis.pcall('RPUSH', inboxes, inbox) end
+    call('PEXPIRE', inboxes, 10000)
+  end
+  return {string.sub(held, 1, 600), call('PTTL', lock)}
+end
+
+for i = 1, count do
+  if busy[i] then answers[i], as_wished = guarded(acquire_busy, i), false end
+end
+if as_wished then return now end
+return count == 1 and answers[1] or answers

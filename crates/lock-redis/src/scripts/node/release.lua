@@ -1,19 +1,36 @@
-local lock, inboxes, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local mine, life = ARGV[1], ARGV[2]
-local held, released = redis.pcall('GET', lock), 0
-if type(held) == 'string' and string.sub(held, 1, #mine) == mine then
-  released = redis.call('DEL', lock)
-  local inbox = redis.pcall('LPOP', inboxes)
+-- Releases of different locks; of one, most of the time. If all are held and nobody wants to be told, the usual case, they end together.
+local count, lead, inboxes, answers = #KEYS, ARGV[1], {}, {}
+local held, all_end = redis.call('MGET', unpack(KEYS)), true
+local function is_mine(i) return held[i] and string.sub(held[i], 1, #ARGV[i + 1]) == ARGV[i + 1] end
+for i = 1, count do
+  inboxes[i] = lead .. KEYS[i] .. '}:i'
+  all_end = all_end and is_mine(i)
+end
+all_end = all_end and redis.call('EXISTS', unpack(inboxes)) == 0
+if all_end then redis.call('DEL', unpack(KEYS)) end
+
+local function tell_one(i)
+  local inbox = redis.pcall('LPOP', inboxes[i])
   while type(inbox) == 'string' do
     -- A server that will not say is taken to have somebody.
     local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
     if listeners.err or listeners[2] > 0 then
-      redis.pcall('PUBLISH', inbox, 'freed ' .. lock)
+      redis.pcall('PUBLISH', inbox, 'freed ' .. KEYS[i])
       break
     end
-    inbox = redis.pcall('LPOP', inboxes)
+    inbox = redis.pcall('LPOP', inboxes[i])
   end
 end
--- A full server takes the first of them, and then what follows.
-if tombstone and redis.call('PEXPIRE', tombstone, life) == 0 then redis.call('SET', tombstone, '', 'PX', life) end
-return released
+
+for i = 1, all_end and 0 or count do
+  answers[i] = is_mine(i) and redis.call('DEL', KEYS[i]) or 0
+  if answers[i] == 1 then tell_one(i) end
+end
+local life = ARGV[count + 2]
+if life then
+  local tombstone = lead .. KEYS[1] .. '}:t:' .. string.sub(ARGV[2], 5, -2)
+  -- A full server takes the first of them, and then what follows.
+  if redis.call('PEXPIRE', tombstone, life) == 0 then redis.call('SET', tombstone, '', 'PX', life) end
+end
+if all_end then return 1 end
+return count == 1 and answers[1] or answers
