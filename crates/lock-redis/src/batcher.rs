@@ -42,24 +42,24 @@ const SHARE_OF_A_WRITE: usize = 4;
 pub(crate) struct Batcher {
     connection: MultiplexedConnection,
     requests: mpsc::UnboundedSender<Request>,
-    /// How many requests are under way.
-    pub(crate) under_way: AtomicUsize,
     sharing: Sharing,
-    /// How many of the requests under way share writes. Some of them may not have been sent yet.
+    /// How many requests are under way.
+    under_way: AtomicUsize,
+    /// How many of them share writes. Some of these may not have been sent yet.
     queued: AtomicUsize,
 }
 
-/// Counts a request that shares a write, until it is answered or dropped.
-struct Queued<'a>(&'a AtomicUsize);
+/// Counts a request, until it is answered or dropped.
+struct Counted<'a>(&'a AtomicUsize);
 
-impl<'a> Queued<'a> {
+impl<'a> Counted<'a> {
     fn begin(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Queued<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -74,9 +74,9 @@ impl Batcher {
         Self { connection, requests: batcher, under_way, sharing, queued }
     }
 
-    /// Sends a command, which is counted as under way, and waits for its answer. Not an `async fn`, whose future would hold the
-    /// command twice.
+    /// Sends a command, and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
+        let under_way = Counted::begin(&self.under_way);
         let asked = if call.ownership == Ownership::Moving {
             Either::Left(self.asking(call).boxed())
         } else if self.may_leave_at_once() && call.wait.is_none() {
@@ -85,10 +85,13 @@ impl Batcher {
         } else {
             Either::Right(self.queued(call))
         };
-        asked.map(|reply| reply?.extract_error())
+        asked.map(move |reply| {
+            drop(under_way);
+            reply?.extract_error()
+        })
     }
 
-    /// Whether a request that is counted would overtake none, and there are too few to send it together with.
+    /// Whether a request, which is counted already, would overtake none, and there are too few to send it together with.
     fn may_leave_at_once(&self) -> bool {
         self.under_way.load(Ordering::Relaxed) <= self.sharing.beside_max + 1
             && self.queued.load(Ordering::Relaxed) == 0
@@ -111,7 +114,7 @@ impl Batcher {
 
     fn queued(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let (answer, answered) = oneshot::channel();
-        let queued = Queued::begin(&self.queued);
+        let queued = Counted::begin(&self.queued);
         // What cannot be sent is dropped, and so answered.
         _ = self.requests.send(Request { call, answer });
         answered.map(move |reply| {

@@ -2,9 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -34,30 +32,6 @@ pub(crate) struct Live {
     pub(crate) silence: Arc<Silence>,
     /// Where the server is, if that may change.
     place: Option<Place>,
-}
-
-/// A connection with a request under way, until it is dropped.
-pub(crate) struct UnderWay(Arc<Live>);
-
-impl UnderWay {
-    pub(crate) fn begin(live: Arc<Live>) -> Self {
-        live.batcher.under_way.fetch_add(1, Ordering::Relaxed);
-        Self(live)
-    }
-}
-
-impl Deref for UnderWay {
-    type Target = Live;
-
-    fn deref(&self) -> &Live {
-        &self.0
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.batcher.under_way.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Live {

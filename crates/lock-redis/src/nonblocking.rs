@@ -25,7 +25,6 @@ use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::link::Link;
-use crate::live::UnderWay;
 use crate::runs::was_not_run;
 use crate::span::Span;
 use crate::target::Target;
@@ -172,7 +171,7 @@ impl Redis {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;
         };
-        let mut handle = Handle::Own(UnderWay::begin(Arc::clone(&live)));
+        let mut handle = Handle::Own(Arc::clone(&live));
         let unanswered = link.begin(live, within);
         let reply = self.evaluate(&mut handle, question, None).await;
         unanswered.end();

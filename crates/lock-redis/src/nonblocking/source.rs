@@ -1,5 +1,6 @@
 //! Where the connections of a tokio client come from.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::Either;
@@ -12,7 +13,7 @@ use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
 use crate::hash_slot::HashSlot;
 use crate::link::Link;
-use crate::live::UnderWay;
+use crate::live::Live;
 use crate::script::Script;
 use crate::server_info::ServerInfo;
 use crate::silence::Patience;
@@ -33,7 +34,7 @@ pub(super) enum Source {
 
 /// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {
-    Own(UnderWay),
+    Own(Arc<Live>),
     Connection(Box<MultiplexedConnection>),
     #[cfg(feature = "connection-manager")]
     Manager(redis::aio::ConnectionManager),
@@ -66,11 +67,9 @@ impl Source {
     #[cfg_attr(not(feature = "deadpool"), expect(unused_variables, reason = "without pools, all requests go one way"))]
     pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
         match self {
-            Self::Own(link) => Ok(Handle::Own(UnderWay::begin(link.live().await?))),
+            Self::Own(link) => Ok(Handle::Own(link.live().await?)),
             #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) if operation == Operation::Release => {
-                Ok(Handle::Own(UnderWay::begin(link.live().await?)))
-            }
+            Self::PoolAndLink(_, link) if operation == Operation::Release => Ok(Handle::Own(link.live().await?)),
             Self::Connection(connection) => Ok(Handle::Connection(Box::new(connection.clone()))),
             #[cfg(feature = "connection-manager")]
             Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
