@@ -106,7 +106,7 @@ impl NodeByHand {
 
     /// Loads the scripts.
     pub fn load() -> Pipeline {
-        loading(&script::NODE)
+        loading(&script::node::ALL)
     }
 }
 

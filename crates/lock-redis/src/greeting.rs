@@ -49,7 +49,7 @@ impl Role {
         let scripts: &'static [&'static Script] = match (self, counting) {
             (Self::Alone(_), Counting::Stored) => &script::OWN,
             (Self::Alone(_), Counting::Clock) | (Self::Primary(_) | Self::Shard(_), _) => &script::OWN_BY_CLOCK,
-            (Self::Node, _) => &script::NODE,
+            (Self::Node, _) => &script::node::ALL,
         };
         scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
     }

@@ -83,7 +83,9 @@ impl Drawing {
 
 /// The text of a script, of its parts.
 macro_rules! text {
-    ($($part:literal),+) => { concat!($(include_str!(concat!("scripts/", $part, ".lua"))),+) };
+    ($($part:literal),+) => {
+        concat!($(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/scripts/", $part, ".lua"))),+)
+    };
 }
 
 /// The text of a script that draws tokens.
@@ -93,6 +95,7 @@ macro_rules! drawing_text {
             "local counter, dwell, lasts, counting, LAST_TOKEN = KEYS[1], KEYS[2], nil, '",
             $counting,
             "', 9007199254740991\n",
+            "local tombstones = string.sub(counter, 1, -8) .. 'tombstones'\n",
             text!($($part),+)
         )
     };
@@ -119,6 +122,9 @@ macro_rules! with_many {
         Script::with_many(drawing_text!($counting, $($part),+), &MANY)
     }};
 }
+
+// After the macros, which it uses.
+pub(crate) mod node;
 
 /// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor, how long a dwell lasts if the counter is missing (ms), what the
 /// other keys of the lock begin with, up to the lock's own key, `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim
@@ -246,73 +252,3 @@ pub(crate) static OWN: [&Script; 9] = [
 /// The same where tokens always come from the clock.
 pub(crate) static OWN_BY_CLOCK: [&Script; 9] =
     [&ACQUIRE.clock, &SHARE.clock, &REPLACE.clock, &RELEASE.clock, &REVOKE.clock, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
-
-/// The requests to a node of a quorum. A seal is `RUN_ID:EPOCH`. A script that depends on one takes it as its first
-/// argument, or only the run as `RUN_ID:`, and fails at a replica.
-pub(crate) mod node {
-    use super::{Many, Script};
-
-    /// A script that serves several locks as it serves one.
-    macro_rules! also_for_many {
-        ($($part:literal),+; {$($numbers:tt)+}) => {{
-            static MANY: Many = Many { script: Script::new(text!($($part),+)), $($numbers)+ };
-            Script::with_many(text!($($part),+), &MANY)
-        }};
-    }
-
-    /// Asks for a grant. Keys: node, lock. Arguments: seal, what the other keys of the lock begin with, `lh1:OWNER:`, wish, and in one
-    /// ttl (ms), width, floor, channel (empty if no notification is wanted) and note.
-    ///
-    /// Answers only the clock if the wish was granted, or token and clock, or value and `PTTL` of somebody else's hold,
-    /// or `abstains`.
-    pub(crate) static ACQUIRE: Script = also_for_many!(
-        "guarded", "node/history", "node/acquire";
-        { shared_keys: 1, shared: 2, same: 1, own: 2, step: 0 }
-    );
-
-    /// Acknowledges and renews leases. Keys: node, locks. Arguments: seal, and four for each lease: `lh1:OWNER:`, low,
-    /// high, ttl (ms). Answers one value for each: 1 for yes, 0 for not held, or a higher token: that of its grant, or
-    /// the first one of a later holder; or `abstains`.
-    pub(crate) static FENCE: Script = Script::new(text!("node/history", "node/fence"));
-
-    /// Gives up a hold or a claim. Keys: lock. Arguments: what the other keys of the lock begin with, `lh1:OWNER:` and, if a claim may
-    /// still arrive, life of a tombstone (ms). Answers 1 for a hold, or 0.
-    pub(crate) static RELEASE: Script = also_for_many!(
-        "node/release";
-        { shared_keys: 0, shared: 1, same: 0, own: 1, step: 0 }
-    );
-
-    /// What the node knows about itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending if they count,
-    /// since (us), fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of
-    /// the predecessor, clock (us).
-    pub(crate) static LOOK: Script = Script::new(text!("clock", "node/history", "node/view"));
-
-    /// Makes it abstain, unless it already votes or abstains. Keys: node. Arguments: `RUN_ID:`, epoch, members,
-    /// `max_ttl` (ms). Answers as a look.
-    pub(crate) static MARK: Script = Script::new(text!("clock", "node/history", "node/mark", "node/view"));
-
-    /// Makes it vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members,
-    /// `max_ttl` (ms). Answers as a look.
-    pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/history", "node/install", "node/view"));
-
-    /// Makes it abstain in another deployment. Keys: node. Arguments: seal, members and `max_ttl` (ms) of that one, and
-    /// of the one before. Answers as a look.
-    pub(crate) static MOVE: Script = Script::new(text!("clock", "node/history", "node/move", "node/view"));
-
-    /// Records what was seen of members. Keys: those of the members. Arguments: how long to keep a record (ms), and for each
-    /// member the epoch that begins, with a `!` if the record is to start again, or nothing. Returns two values for each:
-    /// the recorded epoch, or nothing, and its age (us).
-    pub(crate) static RECORD: Script = Script::new(text!("clock", "node/record"));
-}
-
-/// The scripts that a connection to a node loads on connecting.
-pub(crate) static NODE: [&Script; 8] = [
-    &node::ACQUIRE,
-    &node::FENCE,
-    &node::RELEASE,
-    &node::LOOK,
-    &node::MARK,
-    &node::INSTALL,
-    &node::MOVE,
-    &node::RECORD,
-];

@@ -1,6 +1,6 @@
 -- Nobody holds, waits or gave up: so most claims end, and nothing more is set up for them.
 local lock, lead, mine, terms = KEYS[3], ARGV[3], ARGV[4], ARGV[5]
-local queue, tombstones = lead .. lock .. '}:q', string.sub(counter, 1, -8) .. 'tombstones'
+local queue = lead .. lock .. '}:q'
 lasts = ARGV[2]
 local nothing_there, drawn = redis.call('EXISTS', dwell, tombstones, lock, queue) == 0
 if nothing_there and counting == 'stored' then

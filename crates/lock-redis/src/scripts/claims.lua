@@ -1,8 +1,7 @@
 -- Claims of different locks. Free locks without waiters and tombstones, the usual case, are granted here.
 local KEYS, ARGV = KEYS, ARGV
-local count, floor, lead, busy, answers = #KEYS - 2, tonumber(ARGV[1]), ARGV[3], {}, {}
+local count, floor, lead, busy, answers, queues = #KEYS - 2, tonumber(ARGV[1]), ARGV[3], {}, {}, {}
 lasts = ARGV[2]
-local queues, tombstones = {}, string.sub(counter, 1, -8) .. 'tombstones'
 for i = 1, count do queues[i] = lead .. KEYS[i + 2] .. '}:q' end
 local nothing_there = redis.call('EXISTS', tombstones, unpack(KEYS, 2)) + redis.call('EXISTS', unpack(queues)) == 0
 if not nothing_there then

@@ -1,7 +1,7 @@
 -- A claim that shares its name. Nobody holds, waits, gave up or set a limit, or only readers hold and this is another one: so most claims
 -- end, and nothing more is set up for them.
 local lock, mine, terms, limit = KEYS[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
-local others, tombstones = ARGV[3] .. lock .. '}:', string.sub(counter, 1, -8) .. 'tombstones'
+local others = ARGV[3] .. lock .. '}:'
 local queue, holders, leases, limits = others .. 'q', others .. 'h', others .. 's', others .. 'l'
 lasts = ARGV[2]
 local owner, drawn = string.sub(mine, 5, -2)
