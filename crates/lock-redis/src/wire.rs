@@ -122,7 +122,7 @@ impl Wire {
 
 /// The size of most commands, so that space is allocated once.
 const ARGS_ROUGHLY: usize = 12;
-const BYTES_ROUGHLY: usize = 384;
+const BYTES_ROUGHLY: usize = 288;
 
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
 pub(crate) const SCRIPT_AND_COUNT: usize = 3;
