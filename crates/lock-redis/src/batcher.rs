@@ -20,7 +20,7 @@ use crate::writes::{Request, Size, Write, writes};
 pub(crate) struct Sharing {
     /// Beside how many others a request may leave at once, in a write of its own.
     beside_max: usize,
-    /// How many requests are sent in one write while few are under way, since the first of them waits for the answer to the last.
+    /// How many requests one write takes while few are under way. The first of them waits for the answer to the last.
     together: usize,
 }
 
@@ -34,8 +34,8 @@ impl Sharing {
 
 /// How many waiting requests are grouped at a time. Chosen: enough for several writes while a thousand are under way.
 const GROUPED_MAX: usize = 512;
-/// The part of the requests under way that is sent in one write, if that is more. Measured: with 1,000 tasks, the server's time for a
-/// pair is a tenth less, and client and server still work at the same time.
+/// One write takes up to a quarter of the requests under way, if that is more. Measured: with 1,000 tasks, the server's time for a pair
+/// is a tenth less, and client and server still work at the same time.
 const SHARE_OF_A_WRITE: usize = 4;
 
 /// Sends requests over one connection. Those for one lock take effect in the order in which they were handed over.

@@ -18,19 +18,20 @@ pub(crate) struct Script {
 
 /// A script that runs one verb for several locks, and replies with a list: one reply for each lock.
 ///
-/// Its keys are the shared ones, and then the locks. Its arguments are the shared ones; then, one after the other, those that each lock
-/// has of its own, for all locks; and then in the same way those that may be the same for all, which are passed once if they are.
+/// Its keys are the shared ones, and then the locks. Its arguments are first the shared ones. Then comes each argument that every lock has
+/// of its own, for all locks before the next such argument. Those that may be the same for all follow in the same way; one that is the
+/// same is passed once.
 pub(crate) struct Many {
     pub(crate) script: Script,
     /// How many of the first keys are shared.
     pub(crate) shared_keys: usize,
-    /// How many of the first arguments are shared. Those that differ are numbers, and the highest one counts.
+    /// How many of the first arguments are shared. Where they differ, they are numbers, and the highest one counts.
     pub(crate) shared: usize,
     /// How many of them have to be the same for all.
     pub(crate) same: usize,
     /// How many arguments each lock has of its own.
     pub(crate) own: usize,
-    /// If the reply is one number, it is that to the first request, and each of the others has this much more than the one before.
+    /// If the reply is one number, it answers the first request, and the answer to each later one is higher by this much.
     pub(crate) step: i64,
 }
 
@@ -126,8 +127,8 @@ macro_rules! with_many {
 // After the macros, which it uses.
 pub(crate) mod node;
 
-/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor, how long a dwell lasts if the counter is missing (ms), what the
-/// other keys of the lock begin with, up to the lock's own key, `lh1:OWNER:`, and in one ttl (ms), width, channel (empty if the claim
+/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor; how long a dwell lasts if the counter is missing (ms); the lead, which is
+/// what the other keys of the lock begin with, before its own key; `lh1:OWNER:`; and in one ttl (ms), width, channel (empty if the claim
 /// does not queue) and note.
 ///
 /// Answers the low token of a fresh grant, or `granted` and the tokens that the owner already has, or `held`, value,
@@ -140,7 +141,8 @@ pub(crate) static ACQUIRE: Drawing = drawing!(
     "claims_left"
 );
 
-/// Asks for a lease that others may share. Keys: those of an acquire. Arguments: those of an acquire, the limit, and `barging` for a claim that may be granted past those who wait.
+/// Asks for a lease that others may share. Keys: those of an acquire. Arguments: those of an acquire, the limit, and `barging` for a claim
+/// that may be granted past those who wait.
 ///
 /// Answers like an acquire, with these differences. A grant is `granted`, low and high token, slots, and 1 if others wait; the
 /// limit in force follows if the claim has another one. `queued` ends with the last token that was drawn. `above` and the limit
@@ -167,9 +169,9 @@ pub(crate) static SHARE: Drawing = drawing!(
 pub(crate) static REPLACE: Drawing =
     drawing!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "replace");
 
-/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock. Arguments: what the other
-/// keys of the lock begin with, `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and if a claim may still arrive, the life
-/// of a tombstone (ms). During a dwell, a hold that is doubtful is not handed over.
+/// Gives up a hold or a place, or ends the time for which the owner kept the lock. Keys: counter, dwell, lock. Arguments: lead,
+/// `lh1:OWNER:`; and if it is not for many, `valid` or `doubtful`, and if a claim may still arrive, the life of a tombstone (ms). During a
+/// dwell, a hold that is doubtful is not handed over.
 ///
 /// Answers 1 for a hold or a kept lock, 2 for a place, 0 for none of them.
 pub(crate) static RELEASE: Drawing = drawing!(
@@ -178,9 +180,9 @@ pub(crate) static RELEASE: Drawing = drawing!(
     "releases", "clock", "place", "members", "dwell", "queue", "sharing", "give_up", "guarded", "releases_left"
 );
 
-/// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: what the other
-/// keys of the lock begin with, `lh1:OWNER:`, `lh1:KEPT:`, how long (ms), life of the tombstone (ms). Answers 1 for a hold, and for a lock that is kept already, 2 for a
-/// place, 0 for none of them.
+/// Gives up a hold, but lets nobody have the lock for a while; or a place. Keys: those of a release. Arguments: lead, `lh1:OWNER:`,
+/// `lh1:KEPT:`, how long (ms), and if a claim may still arrive, the life of a tombstone (ms). Answers 1 for a hold, and for a lock that is
+/// kept already, 2 for a place, 0 for none of them.
 pub(crate) static KEEP: Drawing =
     drawing!("clock", "place", "members", "dwell", "queue", "tombstone", "sharing", "give_up", "keep");
 

@@ -11,8 +11,8 @@ macro_rules! also_for_many {
     }};
 }
 
-/// Asks for a grant. Keys: node, lock. Arguments: seal, what the other keys of the lock begin with, `lh1:OWNER:`, wish, and in one
-/// ttl (ms), width, floor, channel (empty if no notification is wanted) and note.
+/// Asks for a grant. Keys: node, lock. Arguments: seal; the lead, which is what the other keys of the lock begin with, before its own key;
+/// `lh1:OWNER:`; wish; and in one ttl (ms), width, floor, channel (empty if no notification is wanted) and note.
 ///
 /// Answers only the clock if the wish was granted, or token and clock, or value and `PTTL` of somebody else's hold,
 /// or `abstains`.
@@ -26,8 +26,8 @@ pub(crate) static ACQUIRE: Script = also_for_many!(
 /// the first one of a later holder; or `abstains`.
 pub(crate) static FENCE: Script = Script::new(text!("node/history", "node/fence"));
 
-/// Gives up a hold or a claim. Keys: lock. Arguments: what the other keys of the lock begin with, `lh1:OWNER:` and, if a claim may
-/// still arrive, life of a tombstone (ms). Answers 1 for a hold, or 0.
+/// Gives up a hold or a claim. Keys: lock. Arguments: lead, `lh1:OWNER:` and, if a claim may still arrive, life of a tombstone (ms).
+/// Answers 1 for a hold, or 0.
 pub(crate) static RELEASE: Script = also_for_many!(
     "node/release";
     { shared_keys: 0, shared: 1, same: 0, own: 1, step: 0 }

@@ -1,5 +1,6 @@
 //! A Redis as a node of a quorum, in both facades: what it is asked, what it loses, and what breaks on the way.
 
+mod alike;
 mod faults;
 mod hints;
 mod losses;

@@ -20,8 +20,8 @@ end
 local longest = tonumber(known[3])
 local function lengthen(ttl)
   if tonumber(ttl) <= longest then return end
-  longest = tonumber(ttl)
   call('HSET', node, 'longest', ttl)
+  longest = tonumber(ttl)
 end
 
 -- A wish or a floor far ahead of the clock is no token of this deployment's and must not use up the numbers.
@@ -34,7 +34,7 @@ local function draw(width, wish, floor)
   fence = token
 end
 
-local values, as_wished = {}, true
+local values, ttls, as_wished = {}, {}, true
 for i = 1, count do
   if not busy[i] then
     local ttl, width, floor, _, note = terms_of(i)
@@ -47,19 +47,29 @@ for i = 1, count do
       local high = is_wish and wish or string.format('%.0f', fence)
       local low = width == '1' and high or string.format('%.0f', fence - width + 1)
       as_wished = as_wished and is_wish
-      values[i], answers[i] = ARGV[owners + i] .. low .. ':' .. high .. ':' .. note, is_wish and now or {fence, now}
-      lengthen(ttl)
+      values[i], ttls[i] = ARGV[owners + i] .. low .. ':' .. high .. ':' .. note, ttl
+      answers[i] = is_wish and now or {fence, now}
     end
   end
 end
-if next(values) then
+
+local function set_all()
+  if not next(values) then return end
+  for _, ttl in pairs(ttls) do lengthen(ttl) end
   if known[4] ~= incarnation then call('HSET', node, 'incarnation', incarnation) end
   -- First, since nothing is rolled back: a token that nobody has does no harm.
   call('HSET', node, 'fence', string.format('%.0f', fence))
   for i = 1, count do
-    if values[i] then call('SET', KEYS[i + 1], values[i], 'PX', (terms_of(i))) end
+    if values[i] then
+      call('SET', KEYS[i + 1], values[i], 'PX', ttls[i])
+      values[i] = nil
+    end
   end
 end
+
+-- What a server does not write, because it is full for instance, does not concern the other claims.
+local refused = guarded(set_all)
+for i in pairs(values) do answers[i], as_wished = refused, false end
 
 local function acquire_busy(i)
   local lock, mine = KEYS[i + 1], ARGV[owners + i]

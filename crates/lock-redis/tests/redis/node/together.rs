@@ -2,9 +2,10 @@
 
 use futures_util::future::join_all;
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
-use lock_core::{BackendError, Certainty, Claim, ErrorKind, FencingToken, Holder, Released, Width};
+use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Holder, Released, Width};
 use lock_redis::RedisConfig;
 use lock_redis::node::nonblocking::RedisNode;
+use test_support::{RedisOptions, RedisVersion};
 use tokio::runtime::Builder;
 
 use super::{ADDRESS, EPOCH, OTHER_EPOCH, Voter, acquire, granted, on_threads, release, tombstone};
@@ -100,5 +101,31 @@ fn releases_are_one_script_and_each_has_its_own_answer() {
         assert_eq!((released(told), scripts), ((0..TOGETHER).map(|lock| Told::Released(expected(lock))).collect(), 1));
         assert!((0..TOGETHER).all(|lock| voter.value(&format!("lock {lock}")).is_some() == (missing == Some(lock))));
         assert_eq!(voter.server.command::<u8>(&["EXISTS", "leasehold:{lock 9}:i"]), 0);
+    }
+}
+
+#[test]
+fn what_a_full_node_cannot_write_concerns_no_other_claim() {
+    for version in [RedisVersion::Installed, RedisVersion::Oldest] {
+        let options = RedisOptions::default().version(version).arguments(&["--maxmemory-policy", "noeviction"]);
+        let voter = Voter::start_with(on_threads, options);
+        let held = voter.take("lock 1").1;
+        let mut claims = claims(4);
+        let token = granted(voter.acquire(&claims[2], 1)).0;
+        voter.server.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+        // What is not written for the first of them is written for the other.
+        claims[0].terms.ttl = "90s".parse().unwrap();
+        claims[2].terms.ttl = claims[0].terms.ttl;
+        let (mut told, scripts) = ask_together(&voter, claims.iter().map(|claim| acquire(claim, 1, EPOCH)).collect());
+        assert_eq!(scripts, 1);
+        for lock in [0, 3] {
+            let error = told[lock].as_ref().unwrap_err();
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
+            assert_eq!(voter.value(&format!("lock {lock}")), None);
+        }
+        let Ok(Told::Held { holder: Holder::Leasehold { tokens, .. }, .. }) = &told[1] else { panic!("{told:?}") };
+        assert_eq!(*tokens, held.tokens);
+        assert_eq!(granted(told.swap_remove(2)).0, token);
+        assert_eq!(voter.view().longest, claims[2].terms.ttl.get());
     }
 }
