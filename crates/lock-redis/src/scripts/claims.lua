@@ -6,10 +6,9 @@ for i = 1, count do queues[i] = lead .. KEYS[i + 2] .. '}:q' end
 local nothing_there = redis.call('EXISTS', tombstones, unpack(KEYS, 2)) + redis.call('EXISTS', unpack(queues)) == 0
 if not nothing_there then
   local grants_none = redis.call('EXISTS', dwell) == 1
-  local some_gave_up = redis.call('EXISTS', tombstones) == 1
   for i = 1, count do
-    local tombstone = some_gave_up and lead .. KEYS[i + 2] .. '}:t:' .. string.sub(ARGV[i + 3], 5, -2)
-    busy[i] = grants_none or redis.call('EXISTS', KEYS[i + 2], queues[i], tombstone or tombstones) ~= 0
+    local tombstone = lead .. KEYS[i + 2] .. '}:t:' .. string.sub(ARGV[i + 3], 5, -2)
+    busy[i] = grants_none or redis.call('EXISTS', KEYS[i + 2], queues[i], tombstone) ~= 0
   end
 end
 

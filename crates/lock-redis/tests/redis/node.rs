@@ -14,6 +14,7 @@ mod trace;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use lock_core::node::{
     Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, QuorumNode, Recording, Sighting, Told, View,
 };
@@ -39,6 +40,16 @@ const BOTH: [(&str, Connect); 2] = [("async", on_tokio), ("blocking", on_threads
 /// The address of the node in these tests.
 const ADDRESS: &str = "the-first-node:7001";
 const OTHER: &str = "the-second-node:7001";
+
+/// How many requests leave at once, before the others wait for each other.
+const AT_ONCE: usize = 4;
+
+/// Asks all of these at once, after a few others, so that they leave together.
+async fn ask_together(node: &nonblocking::RedisNode, asks: &[Ask]) -> Vec<Result<Told, BackendError>> {
+    let first: Vec<_> = (0..AT_ONCE).map(|_| Ask::Look).collect();
+    let mut told = join_all(first.iter().chain(asks).map(|ask| node.ask(ask, SOON))).await;
+    told.split_off(AT_ONCE)
+}
 
 /// A node for tokio, driven from a plain thread.
 #[derive(Debug)]

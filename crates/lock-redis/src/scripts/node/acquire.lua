@@ -1,4 +1,4 @@
--- Claims of different locks; of one, most of the time. Locks that nobody holds or gave up, the usual case, are granted together.
+-- Claims of one lock or of several. Those that find their lock free and were not given up, the usual case, are granted together.
 local call, node, lead, count = redis.call, KEYS[1], ARGV[2], #KEYS - 1
 local known = call('HMGET', node, 'seal', 'fence', 'longest', 'incarnation')
 if known[1] ~= ARGV[1] or not counts(known[4]) then return 'abstains' end

@@ -1,4 +1,4 @@
--- Releases of different locks; of one, most of the time. If all are held and nobody wants to be told, the usual case, they end together.
+-- Releases of one lock or of several. If all are held and nobody wants to be told, the usual case, they end together.
 local count, lead, inboxes, answers = #KEYS, ARGV[1], {}, {}
 local held, all_end = redis.call('MGET', unpack(KEYS)), true
 local function is_mine(i) return held[i] and string.sub(held[i], 1, #ARGV[i + 1]) == ARGV[i + 1] end
@@ -7,7 +7,6 @@ for i = 1, count do
   all_end = all_end and is_mine(i)
 end
 all_end = all_end and redis.call('EXISTS', unpack(inboxes)) == 0
-if all_end then redis.call('DEL', unpack(KEYS)) end
 
 local function tell_one(i)
   local inbox = redis.pcall('LPOP', inboxes[i])
@@ -22,9 +21,13 @@ local function tell_one(i)
   end
 end
 
-for i = 1, all_end and 0 or count do
-  answers[i] = is_mine(i) and redis.call('DEL', KEYS[i]) or 0
-  if answers[i] == 1 then tell_one(i) end
+if all_end then
+  redis.call('DEL', unpack(KEYS))
+else
+  for i = 1, count do
+    answers[i] = is_mine(i) and redis.call('DEL', KEYS[i]) or 0
+    if answers[i] == 1 then tell_one(i) end
+  end
 end
 local life = ARGV[count + 2]
 if life then

@@ -3,7 +3,6 @@
 use std::env;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{BackendError, Certainty, Claim, FencingToken, Holder, Note, Queueing, Terms, Ttl, Width};
 use lock_redis::RedisConfig;
@@ -11,15 +10,13 @@ use lock_redis::node::nonblocking::RedisNode;
 use test_support::{RedisOptions, RedisVersion};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{ADDRESS, EPOCH, OTHER_EPOCH, Voter, acquire, on_threads, release};
+use super::{ADDRESS, EPOCH, OTHER_EPOCH, Voter, acquire, ask_together, on_threads, release};
 use crate::support::{SOON, claim};
 
 /// How often requests are sent in a trace.
 const ROUNDS: u32 = 8;
 /// More than one script takes.
 const LOCKS: usize = 50;
-/// How many requests leave at once, before the others wait for each other.
-const AT_ONCE: usize = 4;
 
 type Answer = Result<Told, BackendError>;
 
@@ -39,9 +36,7 @@ impl Side {
     }
 
     fn together(&self, asks: &[Ask]) -> Vec<Answer> {
-        let first: Vec<_> = (0..AT_ONCE).map(|_| Ask::Look).collect();
-        let mut told = self.runtime.block_on(join_all(first.iter().chain(asks).map(|ask| self.node.ask(ask, SOON))));
-        told.split_off(AT_ONCE)
+        self.runtime.block_on(ask_together(&self.node, asks))
     }
 
     fn one_by_one(&self, asks: &[Ask]) -> Vec<Answer> {

@@ -1,6 +1,5 @@
 //! Requests to a node that leave together: one script serves several locks, and each gets the answer that it would get alone.
 
-use futures_util::future::join_all;
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{BackendError, Certainty, Claim, Effect, ErrorKind, FencingToken, Holder, Released, Width};
 use lock_redis::RedisConfig;
@@ -8,25 +7,23 @@ use lock_redis::node::nonblocking::RedisNode;
 use test_support::{RedisOptions, RedisVersion};
 use tokio::runtime::Builder;
 
-use super::{ADDRESS, EPOCH, OTHER_EPOCH, Voter, acquire, granted, on_threads, release, tombstone};
+use super::{
+    ADDRESS, AT_ONCE, EPOCH, OTHER_EPOCH, Voter, acquire, ask_together, granted, on_threads, release, tombstone,
+};
 use crate::faults::evaluations;
 use crate::support::{SOON, claim, owner};
 
-/// How many requests leave at once, before the others wait for each other.
-const AT_ONCE: usize = 4;
 /// How many are one script at most.
 const TOGETHER: usize = 32;
 
-/// Asks all of these at once, after a few that leave before them. Returns the answers, and how many scripts ran for them.
-fn ask_together(voter: &Voter, asks: Vec<Ask>) -> (Vec<Result<Told, BackendError>>, u64) {
+/// Asks all of these at once. Returns the answers, and how many scripts ran for them.
+fn ask(voter: &Voter, asks: &[Ask]) -> (Vec<Result<Told, BackendError>>, u64) {
     let node = RedisNode::new(&RedisConfig::from_url(&voter.server.url()).unwrap(), ADDRESS).unwrap();
-    let ask = async |ask: Ask| node.ask(&ask, SOON).await;
     Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        ask(Ask::Look).await.unwrap();
+        node.ask(&Ask::Look, SOON).await.unwrap();
         let before = evaluations(&voter.server);
-        let first = (0..AT_ONCE).map(|_| Ask::Look);
-        let mut answers = join_all(first.chain(asks).map(ask)).await;
-        (answers.split_off(AT_ONCE), evaluations(&voter.server) - before - AT_ONCE as u64)
+        let told = ask_together(&node, asks).await;
+        (told, evaluations(&voter.server) - before - AT_ONCE as u64)
     })
 }
 
@@ -38,8 +35,8 @@ fn claims(count: usize) -> Vec<Claim> {
 fn claims_for_free_locks_are_one_script_and_get_the_tokens_they_wish() {
     let voter = Voter::start(on_threads);
     let wish = voter.clock() + 500_000;
-    let asks = claims(TOGETHER).iter().zip(wish..).map(|(claim, wish)| acquire(claim, wish, EPOCH)).collect();
-    let (told, scripts) = ask_together(&voter, asks);
+    let asks = claims(TOGETHER).iter().zip(wish..).map(|(claim, wish)| acquire(claim, wish, EPOCH)).collect::<Vec<_>>();
+    let (told, scripts) = ask(&voter, &asks);
     let tokens: Vec<_> = told.into_iter().map(|told| granted(told).0).collect();
     assert_eq!((tokens, scripts), ((wish..).take(TOGETHER).collect(), 1));
     assert_eq!(voter.counter(), wish + TOGETHER as u64 - 1);
@@ -64,7 +61,7 @@ fn what_is_unusual_has_its_own_answer_and_the_others_theirs() {
     // Wishes far enough apart for the wide one. The seventh is for another epoch.
     let epoch = |lock| if lock == 7 { OTHER_EPOCH } else { EPOCH };
     let asks = claims.iter().enumerate().map(|(lock, claim)| acquire(claim, wish + 10 * lock as u64, epoch(lock)));
-    let (mut told, scripts) = ask_together(&voter, asks.collect());
+    let (mut told, scripts) = ask(&voter, &asks.collect::<Vec<_>>());
     assert_eq!(scripts, 2, "one for each epoch");
 
     let holder = Holder::Leasehold { tokens: theirs.tokens, note: held.note };
@@ -85,7 +82,7 @@ fn what_is_unusual_has_its_own_answer_and_the_others_theirs() {
 fn releases_are_one_script_and_each_has_its_own_answer() {
     let voter = Voter::start(on_threads);
     let claims = claims(TOGETHER);
-    let releases = || claims.iter().map(|claim| release(claim, Certainty::Answered)).collect();
+    let releases = || claims.iter().map(|claim| release(claim, Certainty::Answered)).collect::<Vec<_>>();
     let released = |told: Vec<Result<Told, BackendError>>| told.into_iter().map(Result::unwrap).collect::<Vec<_>>();
     for missing in [None, Some(7)] {
         for claim in &claims {
@@ -97,7 +94,7 @@ fn releases_are_one_script_and_each_has_its_own_answer() {
         if let Some(lock) = missing {
             voter.server.command::<()>(&["SET", &format!("lock {lock}"), "foreign"]);
         }
-        let (told, scripts) = ask_together(&voter, releases());
+        let (told, scripts) = ask(&voter, &releases());
         assert_eq!((released(told), scripts), ((0..TOGETHER).map(|lock| Told::Released(expected(lock))).collect(), 1));
         assert!((0..TOGETHER).all(|lock| voter.value(&format!("lock {lock}")).is_some() == (missing == Some(lock))));
         assert_eq!(voter.server.command::<u8>(&["EXISTS", "leasehold:{lock 9}:i"]), 0);
@@ -116,7 +113,7 @@ fn what_a_full_node_cannot_write_concerns_no_other_claim() {
         // What is not written for the first of them is written for the other.
         claims[0].terms.ttl = "90s".parse().unwrap();
         claims[2].terms.ttl = claims[0].terms.ttl;
-        let (mut told, scripts) = ask_together(&voter, claims.iter().map(|claim| acquire(claim, 1, EPOCH)).collect());
+        let (mut told, scripts) = ask(&voter, &claims.iter().map(|claim| acquire(claim, 1, EPOCH)).collect::<Vec<_>>());
         assert_eq!(scripts, 1);
         for lock in [0, 3] {
             let error = told[lock].as_ref().unwrap_err();
