@@ -129,8 +129,9 @@ fn a_request_without_an_answer_is_reported_as_such() {
     let mut worker = Worker::start(&redis, 200);
     wait_for("the import to begin", || (position(&mut redis.connection(), "acme") > 0).then_some(()));
     redis.stop();
-    let reported = BufReader::new(worker.process().stderr.take().unwrap()).lines();
-    let first = reported.map_while(Result::ok).next().unwrap();
+    // Kept open until the worker has stopped: its other threads report too.
+    let mut reported = BufReader::new(worker.process().stderr.take().unwrap()).lines();
+    let first = reported.next().unwrap().unwrap();
     redis.resume();
     assert!(first.ends_with("Redis did not answer within 2s") && !first.contains("os error"), "{first}");
     worker.stopped();
