@@ -11,10 +11,12 @@ use crate::{Client, Ending, Lock, Meter, Names, Plan, Report, Runtime, Turn, Wor
 
 /// How long waiters are left alone until they surely wait.
 const SETTLE: Duration = Duration::from_millis(300);
+/// How long those that begin to wait together have for the first answer, before the next ones begin.
+const ANSWERED: Duration = Duration::from_millis(10);
 /// How many locks a task tries in turn. Names sort the first locks of all tasks before the others, so a process that holds as many
 /// locks as there are tasks holds one lock of each task.
 pub const LOCKS_OF_A_TASK: u32 = 16;
-/// How many locks are asked for at a time by a process that wants many.
+/// How many locks are asked for at a time by a process that wants many: what requests under way need is not counted for each lock.
 const AT_ONCE: usize = 64;
 
 /// Does the work of a plan with the client that `open` connects.
@@ -253,12 +255,16 @@ async fn wait<C: Client>(client: &C, waiters: u32, names: &Names) -> Result<()> 
     let locks = locks(client, waiters, names)?;
     pause().await?;
     let mut tasks = JoinSet::new();
-    for lock in locks {
-        tasks.spawn(async move {
-            let held = lock.acquire().await?;
-            let first_held = now();
-            lock.release(held).await.map(|()| first_held)
-        });
+    for some in locks.chunks(AT_ONCE) {
+        for lock in some {
+            let lock = Arc::clone(lock);
+            tasks.spawn(async move {
+                let held = lock.acquire().await?;
+                let first_held = now();
+                lock.release(held).await.map(|()| first_held)
+            });
+        }
+        tokio::time::sleep(ANSWERED).await;
     }
     tokio::time::sleep(SETTLE).await;
     pause().await?;

@@ -18,8 +18,8 @@ pub(super) struct Tenure {
     pub(super) asked: Option<Limit>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
-    /// The duration of the grant or renewal that `until` follows from.
-    pub(super) valid_for: Duration,
+    /// Until when half of what was granted or renewed last is left.
+    half_left_until: Moment,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
     /// How many turns the lease has had before the present ones.
@@ -48,7 +48,7 @@ impl Tenure {
             lease,
             asked: None,
             until,
-            valid_for,
+            half_left_until: until - valid_for / 2,
             certainty,
             passes,
             last_error,
@@ -106,7 +106,7 @@ impl Tenure {
     /// Whether enough of the lease is left for another local turn. A lease that was handed over lasts for a place at first,
     /// which may be less than half of the ttl.
     pub(super) fn has_half_left(&self, now: Moment) -> bool {
-        self.until.since(now) >= self.valid_for / 2
+        now <= self.half_left_until
     }
 
     /// Moves the end of the lease. Returns the turns whose guards have reported by a later clock that it is over.
@@ -114,7 +114,7 @@ impl Tenure {
         if until <= self.until {
             return Vec::new();
         }
-        (self.until, self.valid_for) = (until, valid_for);
+        (self.until, self.half_left_until) = (until, until - valid_for / 2);
         self.turns.iter().filter(|(_, turn)| !turn.hold.extend(until)).map(|(id, _)| id).collect()
     }
 
