@@ -238,19 +238,11 @@ pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot"
 /// dwell's `PTTL`, or -3 if it is another dwell.
 pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
 
-/// The scripts that our connections load on connecting: what they most likely need.
-pub(crate) static OWN: [&Script; 9] = [
-    &ACQUIRE.stored,
-    &SHARE.stored,
-    &REPLACE.stored,
-    &RELEASE.stored,
-    &REVOKE.stored,
-    &RENEW,
-    &RENEW_ANY,
-    &FENCE,
-    &LOOK,
-];
+/// The scripts that our connections load on connecting: all for acquiring and releasing, which would be overtaken if they had to be sent
+/// again, and what is most likely needed besides.
+pub(crate) static OWN: [&Script; 9] =
+    [&ACQUIRE.stored, &SHARE.stored, &REPLACE.stored, &RELEASE.stored, &KEEP.stored, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
 
 /// The same where tokens always come from the clock.
 pub(crate) static OWN_BY_CLOCK: [&Script; 9] =
-    [&ACQUIRE.clock, &SHARE.clock, &REPLACE.clock, &RELEASE.clock, &REVOKE.clock, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
+    [&ACQUIRE.clock, &SHARE.clock, &REPLACE.clock, &RELEASE.clock, &KEEP.clock, &RENEW, &RENEW_ANY, &FENCE, &LOOK];

@@ -44,11 +44,7 @@ impl Side {
         let replica = (counting == Counting::Clock).then(start);
         replica.iter().for_each(|replica| replicate(replica, &server));
         let (crowd, connection) = (Crowd::new(&server.url()), server.connection());
-        let side = Self { server, _replica: replica, crowd, connection };
-        // This script is loaded when it is first needed. Requests that were sent right after it are run before it then.
-        let keep = ReleaseRequest { keep: Some(SOON), ..release_of(&claim("alone"), Certainty::Answered) };
-        side.one_by_one(&[Ask::Release(keep)]);
-        side
+        Self { server, _replica: replica, crowd, connection }
     }
 
     fn one_by_one(&self, asks: &[Ask]) -> Vec<Said> {
