@@ -92,7 +92,7 @@ impl<'de> Visitor<'de> for UrlOrTable {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BackendConfig, A::Error> {
-        match Table::deserialize(MapAccessDeserializer::new(map))? {
+        match Table::deserialize(MapAccessDeserializer::new(map)).map_err(without_password)? {
             #[cfg(feature = "memory")]
             Table::Memory(config) => Ok(BackendConfig::Memory(config)),
             #[cfg(feature = "sqlite")]
@@ -103,6 +103,19 @@ impl<'de> Visitor<'de> for UrlOrTable {
             Table::Redlock(config) => Ok(BackendConfig::Redlock(config)),
             Table::Unknown => Err(A::Error::custom(unknown_backend())),
         }
+    }
+}
+
+/// The error, unless it repeats the name of a field that is not a word: that may be a URL with a password in the wrong place.
+fn without_password<E: Error>(error: E) -> E {
+    let is_part_of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let text = error.to_string();
+    let field = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+    match field {
+        Some(field) if !field.chars().all(is_part_of_word) => E::custom(
+            "a field has a name that is not a word (hidden, because it may be a URL with a password); remove it",
+        ),
+        Some(_) | None => error,
     }
 }
 

@@ -172,6 +172,7 @@ fn the_error_of_a_refused_configuration_names_the_field_and_the_allowed_values_b
         (r#" "redis://:sesame@h?x=1" "#, "redis URL"),
         (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
         (r#"{ "backend": "redis://:sesame@h" }"#, "field `backend`: expected one of memory, sqlite, redis, redlock"),
+        (r#"{ "backend": "redis", "redis://:sesame@h": "" }"#, "a field has a name that is not a word (hidden"),
         (r#"{ "backend": "redis", "url": "redsi://:sesame@h" }"#, "redis URL"),
         (r#"{ "url": "redis://:sesame@h" }"#, "missing field `backend`"),
         (r#"["redis://:sesame@h"]"#, "expected the URL of a store, or a table with the field `backend`"),
