@@ -4,6 +4,7 @@
 //! everything else.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -19,18 +20,17 @@ use crate::work::{Job, Work};
 impl lock_host::Driver for Driver {
     type Waiters = Tasks;
 
-    fn run(site: &Site, tasks: &mut Tasks, action: Action) {
-        let Some(this) = site.this() else { return };
-        tasks.own.push(action.id, Box::pin(Job::here(this, action)));
+    fn run(site: &Arc<Site>, tasks: &mut Tasks, action: Action) {
+        tasks.own.push(action.id, Box::pin(Job::here(Arc::clone(site), action)));
     }
 
-    fn attend(site: &Site, tasks: &mut Tasks) {
+    fn attend(site: &Arc<Site>, tasks: &mut Tasks) {
         let driver = &site.ports().driver;
         tasks.own.hand_over(|request| driver.send(request));
         tasks.own.give_away_stranded(|request| driver.drop_elsewhere(request));
     }
 
-    fn leave(site: &Site, turn: TurnId) {
+    fn leave(site: &Arc<Site>, turn: TurnId) {
         let mut inner = site.lock();
         if inner.leave_at_once(turn) {
             return;
@@ -48,12 +48,12 @@ impl lock_host::Driver for Driver {
 }
 
 /// Waits for the verdict of a turn that has joined the line; `None` if the turn ends first.
-pub(crate) fn verdict(site: &Site, turn: TurnId) -> impl Future<Output = Option<Verdict>> {
+pub(crate) fn verdict(site: &Arc<Site>, turn: TurnId) -> impl Future<Output = Option<Verdict>> {
     answer(site, turn, Turns::poll_verdict)
 }
 
 /// Ends a hold, and waits for the outcome.
-pub(crate) async fn end(site: &Site, leaving: Leaving) -> End {
+pub(crate) async fn end(site: &Arc<Site>, leaving: Leaving) -> End {
     site.leave(&mut site.lock(), leaving);
     answer(site, leaving.turn, Turns::poll_end).await
 }
@@ -67,7 +67,7 @@ pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verd
 /// Waits until a turn hears something, and runs the request that leads to it while that is the only one at the site. If
 /// this is dropped, the caller has to leave the turn, so that a loop continues the request. Not an `async fn`, whose future would
 /// hold the arguments twice: each task that waits has one.
-fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> impl Future<Output = T> {
+fn answer<T>(site: &Arc<Site>, turn: TurnId, hear: Hear<T>) -> impl Future<Output = T> {
     poll_fn(move |cx| {
         // Whatever takes the request away wakes this task. If the task also waited for the answer, it would wake twice.
         ready!(poll_own(site, turn, cx));
@@ -76,7 +76,7 @@ fn answer<T>(site: &Site, turn: TurnId, hear: Hear<T>) -> impl Future<Output = T
 }
 
 /// Polls the request that the task of a turn runs, if there is one. Pending if the task keeps it, and will be woken.
-fn poll_own(site: &Site, turn: TurnId, cx: &mut Context<'_>) -> Poll<()> {
+fn poll_own(site: &Arc<Site>, turn: TurnId, cx: &mut Context<'_>) -> Poll<()> {
     let driver = &site.ports().driver;
     let Some(mut request) = site.lock().waiters.own.take(turn, |request| driver.send(request)) else {
         return Poll::Ready(());
@@ -93,7 +93,7 @@ fn poll_own(site: &Site, turn: TurnId, cx: &mut Context<'_>) -> Poll<()> {
 
 /// A poll of a request by the task of a turn. It is over when this is dropped, also by a panic.
 struct Polled<'a> {
-    site: Option<&'a Site>,
+    site: Option<&'a Arc<Site>>,
     turn: TurnId,
 }
 

@@ -51,16 +51,16 @@ impl Driver {
 impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
-    fn run(_: &Site, threads: &mut Threads, action: Action) {
+    fn run(_: &Arc<Site>, threads: &mut Threads, action: Action) {
         threads.turns.ask(&action.request);
         threads.pending.push_back(action);
     }
 
-    fn attend(site: &Site, threads: &mut Threads) {
+    fn attend(site: &Arc<Site>, threads: &mut Threads) {
         find_hands(site, threads);
     }
 
-    fn leave(site: &Site, turn: TurnId) {
+    fn leave(site: &Arc<Site>, turn: TurnId) {
         if !site.lock().leave_at_once(turn) {
             end(site, Leaving::now(turn));
         }
@@ -85,7 +85,7 @@ impl Work for Left {
 }
 
 /// Waits for the verdict of a turn that has joined the line, running claims meanwhile; `None` if the turn ends first.
-pub(crate) fn verdict(site: &Site, turn: TurnId) -> Option<Verdict> {
+pub(crate) fn verdict(site: &Arc<Site>, turn: TurnId) -> Option<Verdict> {
     let (mut inner, verdict) = work(site, site.lock(), turn, Turns::poll_verdict);
     // A waiter that is refused releases what it has left at the store itself, because its process may end now.
     if let Some(Err(_)) = verdict
@@ -107,7 +107,7 @@ pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
 }
 
 /// Ends the turn and waits until the store has answered.
-pub(crate) fn end(site: &Site, leaving: Leaving) -> End {
+pub(crate) fn end(site: &Arc<Site>, leaving: Leaving) -> End {
     let mut inner = site.lock();
     site.leave(&mut inner, leaving);
     let (inner, end) = work(site, inner, leaving.turn, Turns::poll_end);
@@ -116,13 +116,13 @@ pub(crate) fn end(site: &Site, leaving: Leaving) -> End {
 }
 
 /// The thread of a turn goes back to its user.
-fn go_away(site: &Site, mut inner: Locked<'_>, turn: TurnId) {
+fn go_away(site: &Arc<Site>, mut inner: Locked<'_>, turn: TurnId) {
     inner.waiters.be(turn, Presence::Away);
     find_hands(site, &mut inner.waiters);
 }
 
 /// Sleeps until the hold has ended, but for at most `nap`.
-pub(crate) fn nap_until_ended(site: &Site, turn: TurnId, nap: Duration) {
+pub(crate) fn nap_until_ended(site: &Arc<Site>, turn: TurnId, nap: Duration) {
     let mut inner = site.lock();
     let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) else { return };
     drop(inner.sleep(&bell, nap));
@@ -130,7 +130,7 @@ pub(crate) fn nap_until_ended(site: &Site, turn: TurnId, nap: Duration) {
 
 /// Alternates between running what this thread has to run and sleeping, until its turn hears something.
 fn work<'a, T>(
-    site: &'a Site,
+    site: &'a Arc<Site>,
     mut inner: Locked<'a>,
     turn: TurnId,
     hear: impl Fn(&mut Turns<Thread>, TurnId) -> Poll<T>,
@@ -147,7 +147,7 @@ fn work<'a, T>(
     }
 }
 
-fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> {
+fn sleep<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> {
     find_hands(site, &mut inner.waiters);
     inner.waiters.be(turn, Presence::Asleep);
     let Some(bell) = inner.waiters.turns.get_mut(turn).map(Thread::bell) else { return inner };
@@ -158,19 +158,16 @@ fn sleep<'a>(site: &'a Site, mut inner: Locked<'a>, turn: TurnId) -> Locked<'a> 
 
 /// Has what is pending run: claims by a thread that waits for them, and by the pool what no thread here will run.
 /// The present thread does no I/O.
-pub(crate) fn find_hands(site: &Site, threads: &mut Threads) {
+pub(crate) fn find_hands(site: &Arc<Site>, threads: &mut Threads) {
     threads.wake_for_claims();
-    if !threads.attended
-        && threads.has_left()
-        && let Some(this) = site.this()
-    {
+    if !threads.attended && threads.has_left() {
         // Without a thread it stays until the station gets its next input; the ttl bounds what that can cost.
-        threads.attended = site.ports().driver.pool.hand_in(Left::Site(this));
+        threads.attended = site.ports().driver.pool.hand_in(Left::Site(Arc::clone(site)));
     }
 }
 
 /// Runs an action on the present thread.
-fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> Locked<'a> {
+fn run<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, action: Action) -> Locked<'a> {
     let id = action.id;
     inner.waiters.running.push((id, action.within));
     find_hands(site, &mut inner.waiters);
@@ -187,7 +184,7 @@ fn run<'a>(site: &'a Site, mut inner: Locked<'a>, action: Action) -> Locked<'a> 
 }
 
 /// Runs one action that no thread of a user will run. Returns whether there is another one.
-pub(crate) fn run_one(site: &Site) -> bool {
+pub(crate) fn run_one(site: &Arc<Site>) -> bool {
     let mut inner = site.lock();
     let action = inner.waiters.take_left();
     inner.waiters.attended = action.is_some();

@@ -44,7 +44,7 @@ pub struct Lateness {
 
 /// A lease, found by its owner.
 #[derive(Clone, Debug)]
-struct ByOwner(Arc<Lease>);
+pub struct ByOwner(pub Arc<Lease>);
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {

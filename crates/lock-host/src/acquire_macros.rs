@@ -82,7 +82,7 @@ macro_rules! acquiring {
             asking: &$crate::Asking<'_, Driver, M>,
         ) -> Result<$crate::Held<Driver, M>, ::lock_core::Refusal> {
             loop {
-                let turn = asking.join();
+                let (turn, _watch) = asking.join();
                 let verdict = verdict(turn.site(), turn.id())$($await)*;
                 if let Some(held) = asking.held(turn, verdict) {
                     return held;

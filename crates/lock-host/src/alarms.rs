@@ -17,7 +17,7 @@ pub const NAP_MAX: Duration = Duration::from_secs(1);
 /// Something that alarms wake. Ringing does no I/O and does not block for long.
 pub trait Ring: Send + Sync + 'static {
     /// The alarm is due. It may have been unset meanwhile.
-    fn ring(&self, alarm: Alarm);
+    fn ring(self: Arc<Self>, alarm: Alarm);
 }
 
 /// Rings at given moments, on one thread, which ends with this handle.
@@ -117,7 +117,7 @@ impl Clockwork {
             if let Some((alarm, whom)) = now.and_then(|now| schedule.take_due(now)) {
                 drop(schedule);
                 // After a panic this alarm is gone, and all others still ring.
-                _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().iter().for_each(|whom| whom.ring(alarm))));
+                _ = catch_unwind(AssertUnwindSafe(|| whom.upgrade().into_iter().for_each(|whom| whom.ring(alarm))));
                 schedule = self.lock();
             } else {
                 let until_next = |now| Some(schedule.next()?.since(now).min(NAP_MAX));
@@ -150,7 +150,7 @@ mod tests {
     struct Bell(Mutex<mpsc::Sender<&'static str>>, &'static str);
 
     impl Ring for Bell {
-        fn ring(&self, _: Alarm) {
+        fn ring(self: Arc<Self>, _: Alarm) {
             self.0.lock().unwrap().send(self.1).unwrap();
         }
     }
@@ -208,7 +208,7 @@ mod tests {
     struct Broken;
 
     impl Ring for Broken {
-        fn ring(&self, _: Alarm) {
+        fn ring(self: Arc<Self>, _: Alarm) {
             panic!("on purpose");
         }
     }

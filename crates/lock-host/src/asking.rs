@@ -6,7 +6,7 @@ use std::time::Duration;
 use lock_core::station::{Input, Join, TurnId};
 use lock_core::{AcquireError, Busy, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
 
-use crate::cancel::CancelToken;
+use crate::cancel::{CancelToken, Watch};
 use crate::kinds::Exclusive;
 use crate::options::LockOptions;
 use crate::outcome::Outcome;
@@ -84,8 +84,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
-    /// Joins the line with a new turn.
-    pub fn join(&self) -> Turn<D> {
+    /// Joins the line with a new turn. While the watch exists, the token that was given cancels it.
+    pub fn join(&self) -> (Turn<D>, Option<Watch>) {
         let mut inner = self.site.lock();
         let id = inner.next_turn();
         inner.waiters.turns().wait(id);
@@ -97,18 +97,17 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         };
         self.site.feed(&mut inner, input);
         drop(inner);
-        let mut turn = Turn::new(Arc::clone(self.site), id);
-        turn.watch = self.cancel.as_ref().map(|token| {
+        let turn = Turn::new(Arc::clone(self.site), id);
+        let watch = self.cancel.as_ref().map(|token| {
             let site = Arc::clone(self.site);
             token.watch(move || site.handle(Input::Cancel(id)))
         });
-        turn
+        (turn, watch)
     }
 
     /// What a turn has come to by the station's verdict. `None` if this process was suspended for so long that the hold has
     /// already ended; then join the line again.
-    pub fn held(&self, mut turn: Turn<D>, verdict: Option<Verdict>) -> Option<Result<Held<D, M>, Refusal>> {
-        turn.watch = None;
+    pub fn held(&self, turn: Turn<D>, verdict: Option<Verdict>) -> Option<Result<Held<D, M>, Refusal>> {
         let held = match verdict {
             Some(Ok(hold)) => Held::new(turn, hold, Arc::clone(self.stations)),
             Some(Err(refusal)) => return Some(Err(refusal)),
@@ -168,7 +167,7 @@ mod tests {
         for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
             let lock = Lock::new(&stations, name);
             let asking = lock.ask().unwrap();
-            let turn = asking.join();
+            let (turn, _) = asking.join();
             grant(turn.site(), claim(turn.site()), 7);
             let Poll::Ready(Some(Ok(hold))) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else {
                 panic!("it waits")

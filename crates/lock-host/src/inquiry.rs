@@ -7,10 +7,11 @@ use lock_core::{Lease, Lost, Moment, Note, Renewed};
 
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
+use crate::sync::Arc;
 
 /// A request to the store about one hold. The station gets the answer.
 pub struct Inquiry<'a, D: Driver> {
-    site: &'a Site<D>,
+    site: &'a Arc<Site<D>>,
     proof: &'a Proof,
     asked_at: Moment,
 }
@@ -20,7 +21,7 @@ impl<'a, D: Driver> Inquiry<'a, D> {
     ///
     /// # Errors
     /// `Lost` if the hold has already ended.
-    pub(crate) fn new(site: &'a Site<D>, proof: &'a Proof) -> Result<Self, Lost> {
+    pub(crate) fn new(site: &'a Arc<Site<D>>, proof: &'a Proof) -> Result<Self, Lost> {
         proof.check()?;
         Ok(Self { site, proof, asked_at: site.ports().clock.now() })
     }

@@ -183,7 +183,7 @@ impl<D: Driver, M> Lock<D, M> {
 
     /// Whether this hold is one of this lock, by the same client or a clone of it.
     pub fn is_held_by(&self, held: &Held<D, M>) -> bool {
-        self.site().is_some_and(|site| std::ptr::eq(&raw const *site, held.site()))
+        self.site().is_some_and(|site| Arc::ptr_eq(&site, held.site()))
     }
 
     /// Why waiters for the lock still wait, if the store fails.

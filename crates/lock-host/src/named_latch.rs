@@ -221,7 +221,7 @@ impl<W: Wake> Wake for Sleeper<W> {
 }
 
 impl<W: Wake> Ring for Sleeper<W> {
-    fn ring(&self, _: Alarm) {
+    fn ring(self: Arc<Self>, _: Alarm) {
         self.0.wake();
     }
 }

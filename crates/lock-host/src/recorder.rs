@@ -56,15 +56,15 @@ impl Wake for Ear {
 impl Driver for Recorder {
     type Waiters = Recorded;
 
-    fn run(_: &Site<Self>, waiters: &mut Recorded, action: Action) {
+    fn run(_: &Arc<Site<Self>>, waiters: &mut Recorded, action: Action) {
         waiters.actions.push(action);
     }
 
-    fn attend(_: &Site<Self>, waiters: &mut Recorded) {
+    fn attend(_: &Arc<Site<Self>>, waiters: &mut Recorded) {
         waiters.attended += 1;
     }
 
-    fn leave(site: &Site<Self>, turn: TurnId) {
+    fn leave(site: &Arc<Site<Self>>, turn: TurnId) {
         let mut inner = site.lock();
         if !inner.leave_at_once(turn) {
             site.abandon(&mut inner, turn);
@@ -98,16 +98,16 @@ pub(crate) fn observed(
 }
 
 /// Somebody who waits without limit joins the line.
-pub(crate) fn join(site: &Site<Recorder>, turn: u64) {
+pub(crate) fn join(site: &Arc<Site<Recorder>>, turn: u64) {
     join_with(site, turn, Patience::Forever);
 }
 
 /// Somebody who waits until then joins the line.
-pub(crate) fn join_until(site: &Site<Recorder>, turn: u64, end: Moment) {
+pub(crate) fn join_until(site: &Arc<Site<Recorder>>, turn: u64, end: Moment) {
     join_with(site, turn, Patience::Until(end));
 }
 
-fn join_with(site: &Site<Recorder>, turn: u64, patience: Patience) {
+fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patience) {
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
     let join = Join {
         turn,
@@ -125,7 +125,7 @@ fn join_with(site: &Site<Recorder>, turn: u64, patience: Patience) {
 }
 
 /// The claim that the station has made.
-pub(crate) fn claim(site: &Site<Recorder>) -> (ActionId, Claim) {
+pub(crate) fn claim(site: &Arc<Site<Recorder>>) -> (ActionId, Claim) {
     match site.lock().waiters.actions.pop() {
         Some(Action { id, request: Request::Acquire(claim), .. }) => (id, claim),
         other => panic!("no claim: {other:?}"),
@@ -133,7 +133,7 @@ pub(crate) fn claim(site: &Site<Recorder>) -> (ActionId, Claim) {
 }
 
 /// The store grants it.
-pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token: u64) -> Lease {
+pub(crate) fn grant(site: &Arc<Site<Recorder>>, (id, claim): (ActionId, Claim), token: u64) -> Lease {
     let token = FencingToken::new(token).unwrap();
     let (tokens, valid_for) = (TokenRange::new(token, token).unwrap(), claim.terms.ttl.get());
     let lease = claim.lease(tokens);
@@ -143,14 +143,14 @@ pub(crate) fn grant(site: &Site<Recorder>, (id, claim): (ActionId, Claim), token
 }
 
 /// What a turn holds.
-pub(crate) fn hold(site: &Site<Recorder>, turn: u64) -> Arc<Hold> {
+pub(crate) fn hold(site: &Arc<Site<Recorder>>, turn: u64) -> Arc<Hold> {
     let verdict = site.lock().waiters.turns.poll_verdict(TurnId(turn));
     let Poll::Ready(Some(Ok(hold))) = verdict else { panic!("it was not admitted: {verdict:?}") };
     hold
 }
 
 /// Why a turn was refused.
-pub(crate) fn refusal(site: &Site<Recorder>, turn: u64) -> Option<Refusal> {
+pub(crate) fn refusal(site: &Arc<Site<Recorder>>, turn: u64) -> Option<Refusal> {
     match site.lock().waiters.turns.poll_verdict(TurnId(turn)) {
         Poll::Ready(verdict) => verdict?.err(),
         Poll::Pending => None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{BackendError, Batch, Keeper, Lateness, Lease, Moment, Owner, Renewal, Renewed};
+use lock_core::{BackendError, Batch, ByOwner, Keeper, Lateness, Lease, Moment, Owner, Renewal, Renewed};
 
 use crate::alarms::NAP_MAX;
 use crate::clock::SharedClock;
@@ -55,13 +55,12 @@ pub enum Next {
 /// What has changed since the keeper looked.
 #[derive(Default)]
 struct Changes {
-    kept: BTreeMap<Owner, Kept>,
+    kept: BTreeMap<ByOwner, Kept>,
     hastened: Vec<Owner>,
     gone: Vec<Owner>,
 }
 
 struct Kept {
-    lease: Arc<Lease>,
     asked_at: Moment,
     valid_for: Duration,
 }
@@ -84,7 +83,10 @@ impl RenewalQueue {
     /// Has a lease renewed that was requested at `asked_at` and granted for `valid_for`.
     pub fn keep(&self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
         let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
-        self.changes.of(&lease.owner).kept.insert(lease.owner, Kept { lease, asked_at, valid_for });
+        let mut changes = self.changes.of(&lease.owner);
+        changes.kept.remove(&lease.owner); // a map keeps the key that it has, and this is another lease
+        changes.kept.insert(ByOwner(lease), Kept { asked_at, valid_for });
+        drop(changes);
         // Read after the lease was added: a keeper that has missed it has marked before that it is looking.
         if due < self.asleep_until.load(Ordering::SeqCst) {
             self.wake();
@@ -151,8 +153,9 @@ impl RenewalQueue {
         self.asleep_until.store(LOOKING, Ordering::SeqCst);
         for mut changes in self.changes.all() {
             std::mem::take(&mut changes.gone).into_iter().for_each(|owner| keeper.forget(owner));
-            let kept = std::mem::take(&mut changes.kept).into_values();
-            kept.for_each(|kept| keeper.keep(kept.lease, kept.asked_at, kept.valid_for));
+            for (ByOwner(lease), Kept { asked_at, valid_for }) in std::mem::take(&mut changes.kept) {
+                keeper.keep(lease, asked_at, valid_for);
+            }
             hastened.append(&mut changes.hastened);
         }
         hastened
@@ -240,6 +243,19 @@ mod tests {
         assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
         bench.queue.end();
         assert!(matches!(bench.next(), Next::End));
+    }
+
+    #[test]
+    fn of_two_leases_of_an_owner_the_later_one_is_renewed() {
+        let bench = Bench::new();
+        let tokens = TokenRange::above(70, Width::ONE).unwrap();
+        let later = Arc::new(Lease { tokens, ..Lease::clone(&lease(1)) });
+        bench.queue.keep(lease(1), bench.clock.now(), TTL);
+        bench.queue.keep(later, bench.clock.now(), TTL);
+        assert!(matches!(bench.next(), Next::Sleep(_)));
+        bench.clock.advance(TTL);
+        let Next::Send(batch) = bench.next() else { panic!("nothing was due") };
+        assert_eq!(batch.leases.iter().map(|lease| lease.tokens).collect::<Vec<_>>(), [tokens]);
     }
 
     #[test]

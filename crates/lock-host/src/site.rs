@@ -24,14 +24,14 @@ pub trait Driver: Send + Sync + Sized + 'static {
     type Waiters: Waiters;
 
     /// Has each action of a site's station run once, in the order of the outputs.
-    fn run(site: &Site<Self>, waiters: &mut Self::Waiters, action: Action);
+    fn run(site: &Arc<Site<Self>>, waiters: &mut Self::Waiters, action: Action);
 
     /// Runs what the station has asked for in the background. Called after each input that did not come from a user's
     /// call: an event, an alarm, the answer to a renewal.
-    fn attend(site: &Site<Self>, waiters: &mut Self::Waiters);
+    fn attend(site: &Arc<Site<Self>>, waiters: &mut Self::Waiters);
 
     /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
-    fn leave(site: &Site<Self>, turn: TurnId);
+    fn leave(site: &Arc<Site<Self>>, turn: TurnId);
 
     /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
@@ -43,7 +43,6 @@ pub struct Site<D: Driver> {
     inner: Mutex<Inner<D::Waiters>>,
     /// What observers will be told, if there are any.
     news: Option<Arc<News>>,
-    this: Weak<Self>,
 }
 
 /// What the mutex of a site guards.
@@ -51,20 +50,10 @@ pub struct Inner<W> {
     /// Those who wait or hold here.
     pub waiters: W,
     station: Station,
-    condition: Condition,
     diary: Option<Box<Diary>>,
     last_turn: TurnId,
     /// The alarm that is set. It may ring earlier than needed; the next one is set then.
     alarm: Option<Alarm>,
-}
-
-/// Whether the station can be relied on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Condition {
-    #[default]
-    Works,
-    /// It panicked.
-    Broken,
 }
 
 /// The contents of a locked site.
@@ -73,21 +62,16 @@ pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
 impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
-        let (waiters, condition) = (D::Waiters::default(), Condition::default());
         let news = ports.watch.clone().map(|watch| Arc::new(News::new(station.name().clone(), watch)));
         let diary = news.clone().map(|news| Box::new(Diary::new(news)));
-        let inner = Mutex::new(Inner { waiters, station, condition, diary, last_turn: TurnId(0), alarm: None });
-        Arc::new_cyclic(|this| Self { ports, inner, news, this: Weak::clone(this) })
+        let inner =
+            Mutex::new(Inner { waiters: D::Waiters::default(), station, diary, last_turn: TurnId(0), alarm: None });
+        Arc::new(Self { ports, inner, news })
     }
 
     /// What the stations of this client share.
     pub fn ports(&self) -> &Ports<D> {
         &self.ports
-    }
-
-    /// The site as a shared pointer; `None` while it is being dropped.
-    pub fn this(&self) -> Option<Arc<Self>> {
-        self.this.upgrade()
     }
 
     /// Locks the site. Nothing blocks for long while it is locked. When it is unlocked, observers are told what happened.
@@ -98,8 +82,8 @@ impl<D: Driver> Site<D> {
     /// Gives an input of a waiter or holder to the station, and carries out its outputs.
     ///
     /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
-    pub fn feed(&self, inner: &mut Inner<D::Waiters>, input: Input) {
-        if inner.condition == Condition::Broken {
+    pub fn feed(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, input: Input) {
+        if inner.station.is_broken() {
             if let Some(diary) = &mut inner.diary {
                 diary.before(Moment::ORIGIN, &input);
             }
@@ -110,7 +94,6 @@ impl<D: Driver> Site<D> {
             self.feed_unguarded(inner, now, input);
         };
         if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
-            inner.condition = Condition::Broken;
             // What it still has to release is released.
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
@@ -118,14 +101,14 @@ impl<D: Driver> Site<D> {
     }
 
     /// Gives an input from elsewhere to the station, and carries out its outputs without blocking for long.
-    pub fn handle(&self, input: Input) {
+    pub fn handle(self: &Arc<Self>, input: Input) {
         let mut inner = self.lock();
         self.feed(&mut inner, input);
         D::attend(self, &mut inner.waiters);
     }
 
     /// Closes the station. Its last releases are not run here: closing the client runs those of all sites.
-    pub fn close(&self) {
+    pub fn close(self: &Arc<Self>) {
         self.feed(&mut self.lock(), Input::Close);
     }
 
@@ -141,7 +124,7 @@ impl<D: Driver> Site<D> {
     }
 
     /// Runs in the background what the station has asked for.
-    pub fn attend(&self) {
+    pub fn attend(self: &Arc<Self>) {
         D::attend(self, &mut self.lock().waiters);
     }
 
@@ -166,7 +149,7 @@ impl<D: Driver> Site<D> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn feed_unguarded(&self, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
+    fn feed_unguarded(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
         let Inner { waiters, station, diary, .. } = inner;
         let wake = match diary {
             None => {
@@ -181,7 +164,7 @@ impl<D: Driver> Site<D> {
         };
         let wake = wake.into_iter().chain(inner.waiters.next_wake(now)).min();
         if let Some(at) = wake.filter(|wake| inner.alarm.is_none_or(|set| *wake < set.at())) {
-            let this: Weak<Self> = Weak::clone(&self.this);
+            let this: Weak<dyn Ring> = Arc::<Self>::downgrade(self);
             let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));
             earlier.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
         }
@@ -189,7 +172,7 @@ impl<D: Driver> Site<D> {
 
     /// Gives an input to the station, and carries out its outputs after each was noted.
     fn advance(
-        &self,
+        self: &Arc<Self>,
         station: &mut Station,
         waiters: &mut D::Waiters,
         now: Moment,
@@ -202,7 +185,7 @@ impl<D: Driver> Site<D> {
         }
     }
 
-    fn carry_out(&self, waiters: &mut D::Waiters, output: Output) {
+    fn carry_out(self: &Arc<Self>, waiters: &mut D::Waiters, output: Output) {
         match output {
             Output::Admit { turn, hold } => waiters.turns().admit(turn, hold),
             Output::Refuse { turn, refusal } => waiters.turns().refuse(turn, refusal),
@@ -219,7 +202,7 @@ impl<D: Driver> Site<D> {
 
     /// Tells all waiters and holders that the station has ended.
     fn break_off(&self, inner: &mut Inner<D::Waiters>) {
-        inner.station.drop_turns();
+        inner.station.break_off();
         for (turn, owner) in inner.waiters.turns().open() {
             if let Some(owner) = owner {
                 self.ports.renewals.forget(owner);
@@ -262,12 +245,12 @@ impl<W> Inner<W> {
 }
 
 impl<D: Driver> Ring for Site<D> {
-    fn ring(&self, alarm: Alarm) {
+    fn ring(self: Arc<Self>, alarm: Alarm) {
         let mut inner = self.lock();
         // This alarm may have been replaced when it was about to ring.
         inner.alarm.take_if(|set| *set == alarm);
         self.feed(&mut inner, Input::Tick);
-        D::attend(self, &mut inner.waiters);
+        D::attend(&self, &mut inner.waiters);
     }
 }
 

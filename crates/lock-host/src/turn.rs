@@ -10,7 +10,6 @@ use lock_core::{
     Ability, BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms, Ticket,
 };
 
-use crate::cancel::Watch;
 use crate::errors::{ChangeError, ReleaseError, Unchanged, VerifyError};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
@@ -25,17 +24,15 @@ use crate::weak::WeakHeld;
 pub struct Turn<D: Driver> {
     site: Arc<Site<D>>,
     id: TurnId,
-    /// What may cancel it while it waits.
-    pub(crate) watch: Option<Watch>,
 }
 
 impl<D: Driver> Turn<D> {
     pub(crate) fn new(site: Arc<Site<D>>, id: TurnId) -> Self {
-        Self { site, id, watch: None }
+        Self { site, id }
     }
 
     /// Where it is.
-    pub fn site(&self) -> &Site<D> {
+    pub fn site(&self) -> &Arc<Site<D>> {
         &self.site
     }
 
@@ -65,7 +62,7 @@ impl<D: Driver, M> Held<D, M> {
     }
 
     /// Where it is held.
-    pub fn site(&self) -> &Site<D> {
+    pub fn site(&self) -> &Arc<Site<D>> {
         &self.turn.site
     }
 

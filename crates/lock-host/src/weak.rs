@@ -49,7 +49,7 @@ impl<D: Driver> WeakHeld<D> {
 
     /// How much longer the hold lasts unless it is renewed; `None` once it was lost, or its guard has ended it. At the deadline
     /// this ticks the station, so that the hold is lost even if the alarms are late.
-    pub fn remaining(&self, site: &Site<D>) -> Option<Duration> {
+    pub fn remaining(&self, site: &Arc<Site<D>>) -> Option<Duration> {
         let remaining = || self.hold().remaining(site.ports().clock.now());
         if !self.has_ended() && remaining().is_zero() {
             site.handle(Input::Tick);

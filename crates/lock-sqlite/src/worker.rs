@@ -142,7 +142,7 @@ impl<T> Reply<T> {
 }
 
 impl<T: Send + 'static> Ring for Reply<T> {
-    fn ring(&self, _: Alarm) {
+    fn ring(self: Arc<Self>, _: Alarm) {
         let message = format!("no answer from the file within {:?}", to_the_millisecond(self.within));
         let error = BackendError::new(BACKEND, self.operation, ErrorKind::Timeout, Effect::Unknown, message);
         self.send(Err(error.with_remedy("check whether the disk hangs")));

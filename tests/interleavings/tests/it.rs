@@ -188,13 +188,13 @@ impl Bell {
 }
 
 impl Ring for Bell {
-    fn ring(&self, _: Alarm) {
+    fn ring(self: Arc<Self>, _: Alarm) {
         self.note_ring();
     }
 }
 
 impl interleavings::broken::deaf_alarms::Ring for Bell {
-    fn ring(&self, _: interleavings::broken::deaf_alarms::Alarm) {
+    fn ring(self: Arc<Self>, _: interleavings::broken::deaf_alarms::Alarm) {
         self.note_ring();
     }
 }

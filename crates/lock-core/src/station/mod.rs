@@ -90,6 +90,7 @@ pub struct Station {
     dice: Dice,
     owners: Arc<Owners>,
     closed: bool,
+    broken: bool,
     line: Line,
     tenures: Few<Tenure>,
     quests: Few<Quest>,
@@ -117,6 +118,7 @@ impl Station {
             dice: Dice::new(owners.seed()),
             owners,
             closed: false,
+            broken: false,
             line: Line::default(),
             tenures: Few::default(),
             quests: Few::default(),
@@ -176,8 +178,15 @@ impl Station {
     }
 
     /// Drops all turns, whose holds are lost by that. For a station that has panicked, whatever its state is.
-    pub fn drop_turns(&mut self) {
+    pub fn break_off(&mut self) {
         self.tenures = Few::default();
+        self.broken = true;
+    }
+
+    /// Whether it was broken off. It must get no further input.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.broken
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {

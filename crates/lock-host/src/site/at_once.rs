@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lock_core::station::{Station, TurnId};
 use lock_core::{Hold, Note};
 
-use super::{Condition, Driver, Inner, Site};
+use super::{Driver, Inner, Site};
 use crate::sync::Arc;
 use crate::waiters::Waiters;
 
@@ -31,7 +31,7 @@ impl<W: Waiters> Inner<W> {
 
     /// What the station answers without a change of its outputs.
     fn at_once<T>(&mut self, ask: impl FnOnce(&mut Station) -> Option<T>) -> Option<T> {
-        if self.condition == Condition::Broken || self.diary.is_some() {
+        if self.station.is_broken() || self.diary.is_some() {
             return None;
         }
         // After a panic, the usual way leads to another one, which ends the station.

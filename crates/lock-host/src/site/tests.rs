@@ -98,9 +98,9 @@ fn a_late_ring_leaves_the_alarm_that_is_set() {
     join_until(&site, 2, clock.clock.now() + Duration::from_secs(1));
     let set = site.lock().alarm.unwrap();
     assert!(set.at() < replaced.at());
-    site.ring(replaced);
+    Arc::clone(&site).ring(replaced);
     assert_eq!(site.lock().alarm, Some(set));
-    site.ring(set);
+    Arc::clone(&site).ring(set);
     assert_ne!(site.lock().alarm, Some(set), "it has rung");
 }
 
@@ -112,7 +112,7 @@ fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
     let lock = Lock::shared(&stations(capabilities, Arc::new(clock.clone())), "a");
     assert!(lock.join_at_once().is_none(), "there is nobody to join");
     let asking = lock.ask().unwrap();
-    let turn = asking.join();
+    let (turn, _) = asking.join();
     grant(turn.site(), claim(turn.site()), 7);
     let hold = hold(turn.site(), turn.id().0);
     let first = asking.held(turn, Some(Ok(hold))).unwrap().unwrap();

@@ -176,7 +176,7 @@ fn the_hold_of_a_turn_that_the_station_drops_is_lost_unless_it_has_ended() {
         let mut rig = holding(told_in_order(), 7, 8, 0);
         let hold = rig.hold();
         drive(&mut rig);
-        rig.station.drop_turns();
+        rig.station.break_off();
         (hold.lost().map(|lost| lost.reason), hold.latest().lost().is_some())
     };
     assert_eq!(kept(|_| {}), (Some(LossReason::Closed), true));
