@@ -48,7 +48,6 @@ impl Rounds {
     /// Runs them all.
     pub(crate) fn run(mut self) -> Result<Results> {
         let machine = Machine::look(Server::start().version()?);
-        let _awake = Awake::all_cores()?;
         let mut measured = Vec::new();
         for scenario in self.scenarios.clone() {
             measured.push(self.scenario(scenario)?);
@@ -60,6 +59,7 @@ impl Rounds {
 
     fn scenario(&mut self, scenario: &'static Scenario) -> Result<Measured> {
         let programs = self.programs.clone();
+        let _awake = scenario.keeps_cores_awake().then(Awake::all_cores).transpose()?;
         let servers = (0..scenario.servers()).map(|_| Server::start_with(scenario.replicas())).collect();
         let mut ground = Ground { servers, programs: &programs, scale: self.scale, folder: TempDir::new()? };
         let subjects = subjects(scenario, &programs);

@@ -231,6 +231,12 @@ impl Scenario {
         }
     }
 
+    /// Not where a thread waits for the disk: now and then it gets a core on which something spins only at the next tick of the
+    /// kernel, and then all commits of a run take 4 ms in place of 0.1.
+    pub(crate) fn keeps_cores_awake(&self) -> bool {
+        !matches!(self.kind, Kind::SqlitePairs { .. })
+    }
+
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {

@@ -23,7 +23,7 @@ impl Transaction<'_> {
             }
             (_, _) => return Err(cannot_replace()),
         };
-        let mut hold = self.new_hold(claim, slots)?;
+        let mut hold = self.new_hold(claim, slots, self.last_token()?)?;
         if held.mode.kind() == claim.terms.mode.kind() {
             hold.note = lease.note.with_note(hold.note.note);
         }

@@ -39,7 +39,7 @@ impl Transaction<'_> {
                 break;
             };
             let Place { owner, ttl, mode, width, note, .. } = next;
-            let (tokens, note) = (self.draw(width, operation)?, self.stamped(note));
+            let (tokens, note) = (self.draw(self.last_token()?, width, operation)?, self.stamped(note));
             let hold = Hold { owner, tokens, slots, note, remaining: place_for(ttl) };
             self.drop_place(key, owner)?;
             self.store(key, standing.mode, mode, &hold)?;

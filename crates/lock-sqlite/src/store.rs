@@ -1,5 +1,6 @@
 //! The store as one client sees it: a connection that is opened when it is needed.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,17 +77,22 @@ impl Store {
         if HostClock.now() >= ask.deadline {
             return Err(too_busy(ask.operation, &self.settings.path));
         }
-        let asked = self.turn.leave_room();
-        let session = self.begin_now(ask, queue);
-        self.turn.begun(asked, HostClock.now());
+        self.turn.leave_room();
+        let has_waited = Cell::new(false);
+        let (settings, watcher) = (Arc::clone(&self.settings), Arc::clone(&self.watcher));
+        let session = self.begin_now(ask, || {
+            has_waited.set(true);
+            refuse_overdue(queue, &settings, &watcher);
+        });
+        if has_waited.get() {
+            self.turn.waited(HostClock.now());
+        }
         session
     }
 
-    fn begin_now<L>(&mut self, ask: &Ask, queue: &Queue<L>) -> Result<Session, BackendError> {
-        let (settings, watcher) = (Arc::clone(&self.settings), Arc::clone(&self.watcher));
-        let meanwhile = || refuse_overdue(queue, &settings, &watcher);
+    fn begin_now(&mut self, ask: &Ask, meanwhile: impl Fn()) -> Result<Session, BackendError> {
         let mut begun = match &self.session {
-            Some(session) => session.begin(&self.settings, ask, meanwhile)?,
+            Some(session) => session.begin(&self.settings, ask, &meanwhile)?,
             None => Begun::Replaced,
         };
         for _ in 0..=REPLACED_MAX {
@@ -96,7 +102,7 @@ impl Store {
                 return Ok(session);
             }
             let session = Session::open(&self.settings, &mut self.session, Missing::Create, ask.deadline)?;
-            begun = session.begin(&self.settings, ask, meanwhile)?;
+            begun = session.begin(&self.settings, ask, &meanwhile)?;
             self.session = Some(session);
         }
         Err(replaced_again(ask.operation, &self.settings))
@@ -115,5 +121,32 @@ fn refuse_overdue<L>(queue: &Queue<L>, settings: &Settings, watcher: &Watcher) {
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{ErrorKind, Operation};
+
+    use super::*;
+    use crate::session::Access;
+    use crate::{SqliteConfig, Timing};
+
+    #[test]
+    fn only_a_file_that_was_locked_makes_a_client_leave_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = SqliteConfig::new(directory.path().join("locks.db"));
+        let mut store = Store::unopened(Arc::new(Settings::new(&config, Timing::of_host().unwrap())));
+        let begin = |store: &mut Store, within| {
+            let ask = Ask { operation: Operation::Acquire, access: Access::Write, deadline: HostClock.now() + within };
+            store.begin(&ask, &Queue::<()>::default())
+        };
+        let alone = begin(&mut store, OPEN_WITHIN).unwrap();
+        assert_eq!(store.turn, Turn::default());
+
+        let error = begin(&mut store, Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert_ne!(store.turn, Turn::default());
+        drop(alone);
     }
 }

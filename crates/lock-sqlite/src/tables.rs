@@ -83,6 +83,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Ends the exclusive lease of this owner if it is living and nobody waits. Returns whether it did.
+    pub(crate) fn end_alone(&self, key: &str, owner: Owner) -> Result<bool, Fault> {
+        let lease = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(self.run(wire::END_ALONE, lease)? == 1)
+    }
+
     pub(crate) fn set_hold(&self, key: &str, hold: &Hold) -> Result<(), Fault> {
         self.run(
             wire::SET_HOLD,
@@ -125,10 +133,23 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Draws above every token drawn before, also from a file that this one replaced: that file drew at most one token
-    /// per microsecond.
-    pub(crate) fn draw(&self, width: Width, operation: Operation) -> Result<TokenRange, Fault> {
-        let last: i64 = self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?;
+    /// The last token that was drawn.
+    pub(crate) fn last_token(&self) -> Result<i64, Fault> {
+        Ok(self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?)
+    }
+
+    /// The last token that was drawn, if this owner's claim need not look at anything else: see `LAST_TOKEN_IF_FREE`.
+    pub(crate) fn last_token_if_free(&self, key: &str, owner: Owner) -> Result<Option<i64>, Fault> {
+        let mut statement = self.db.prepare_cached(wire::LAST_TOKEN_IF_FREE)?;
+        let claim = named_params! {
+            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+        };
+        Ok(statement.query_row(claim, |row| row.get(0)).optional()?)
+    }
+
+    /// Draws above the last token and every one drawn before, also from a file that this one replaced: that file drew at
+    /// most one token per microsecond.
+    pub(crate) fn draw(&self, last: i64, width: Width, operation: Operation) -> Result<TokenRange, Fault> {
         let tokens = TokenRange::above(unsigned(last).max(wall_micros()), width).map_err(|invalid| {
             refusal(operation, ErrorKind::Protocol, "the tokens are used up")
                 .with_source(invalid)

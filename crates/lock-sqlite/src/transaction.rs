@@ -30,6 +30,11 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
         let key = self.key(&claim.name);
+        if claim.replaces.is_none()
+            && let Some(last) = self.last_token_if_free(&key, claim.owner)?
+        {
+            return self.grant_free(&key, claim, last);
+        }
         self.refuse_given_up(&key, claim.owner)?;
         let held = self.held(&key)?;
         let own = self.own(&key, held.as_ref(), claim.owner)?;
@@ -46,6 +51,14 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Answers a claim on a lock that nobody holds and nobody waits for. `last` is the last token.
+    fn grant_free(&self, key: &str, claim: &Claim, last: i64) -> Result<Answer, Fault> {
+        let (claim, _) = self.under_the_limit(key, claim, None, None)?;
+        let slots = self.fit(key, None, claim.terms.mode)?.ok_or_else(|| contradiction(&claim))?;
+        self.sweep(key)?;
+        self.grant(key, &claim, Standing { mode: None, next: None }, self.new_hold(&claim, slots, last)?)
+    }
+
     /// Answers a claim on a lock that is free, or that several may hold.
     fn join(&self, key: &str, claim: &Claim, held: Option<Mode>) -> Result<Answer, Fault> {
         let mut standing = self.standing(key, held)?;
@@ -60,7 +73,7 @@ impl<'a> Transaction<'a> {
         };
         if let Some(slots) = slots {
             self.sweep(key)?;
-            return self.grant(key, claim, standing, self.new_hold(claim, slots)?);
+            return self.grant(key, claim, standing, self.new_hold(claim, slots, self.last_token()?)?);
         }
         let held = self.held(key)?.ok_or_else(|| contradiction(claim))?;
         self.put_off(key, claim, &held, first.unwrap_or(claim.terms.mode))
@@ -103,14 +116,24 @@ impl<'a> Transaction<'a> {
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
         let key = self.key(&request.name);
-        let held = self.lock(&key)?;
-        let is_kept = self.keep(&key, held.as_ref(), request)?;
-        let left = self.clear_places(&key, request.owner)?;
-        let ended = if is_kept { Some(true) } else { self.give_up(&key, held, request.owner)? };
+        let released = if request.keep.is_none() && self.end_alone(&key, request.owner)? {
+            Released::Released
+        } else {
+            self.release_beside_others(&key, request)?
+        };
         match request.certainty {
             Certainty::Answered => {}
             Certainty::Unknown => self.bury(&key, request.owner, request.terms.ttl)?,
         }
+        Ok(released)
+    }
+
+    /// Ends whatever this owner has of the lock, and serves those who wait.
+    fn release_beside_others(&self, key: &str, request: &ReleaseRequest) -> Result<Released, Fault> {
+        let held = self.lock(key)?;
+        let is_kept = self.keep(key, held.as_ref(), request)?;
+        let left = self.clear_places(key, request.owner)?;
+        let ended = if is_kept { Some(true) } else { self.give_up(key, held, request.owner)? };
         Ok(match (ended, left) {
             (Some(true), _) => Released::Released,
             (_, 1..) => Released::Left,
@@ -145,8 +168,8 @@ impl<'a> Transaction<'a> {
     }
 
     /// What a claim is granted now.
-    pub(crate) fn new_hold(&self, claim: &Claim, slots: Slots) -> Result<Hold, Fault> {
-        let (tokens, note) = (self.draw(claim.width, Operation::Acquire)?, self.stamped(claim.note.clone()));
+    pub(crate) fn new_hold(&self, claim: &Claim, slots: Slots, last: i64) -> Result<Hold, Fault> {
+        let (tokens, note) = (self.draw(last, claim.width, Operation::Acquire)?, self.stamped(claim.note.clone()));
         Ok(Hold { owner: claim.owner, tokens, slots, note, remaining: claim.terms.ttl.get() })
     }
 

@@ -19,7 +19,7 @@ const PAUSE: Duration = BUSY_RETRY.saturating_mul(2);
 const MEMORY: Duration = Duration::from_secs(1);
 
 /// Whose turn it is to write, as far as this client can tell.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// When this client last waited or paused.
     since: Option<Moment>,
@@ -28,27 +28,21 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Pauses if this client's turn is over. Returns the time after that.
-    pub(crate) fn leave_room(&mut self) -> Moment {
-        let now = HostClock.now();
-        if !self.is_over(now) {
-            return now;
+    /// Pauses if this client's turn is over.
+    pub(crate) fn leave_room(&mut self) {
+        if self.is_over(HostClock.now()) {
+            thread::sleep(PAUSE);
+            self.since = Some(HostClock.now());
         }
-        thread::sleep(PAUSE);
-        let now = HostClock.now();
-        self.since = Some(now);
-        now
     }
 
     fn is_over(&self, now: Moment) -> bool {
         self.contended_until.is_some_and(|until| now < until) && self.since.is_none_or(|since| now >= since + TURN)
     }
 
-    /// A transaction began, which was wanted since `asked`. If that took long, others have written meanwhile.
-    pub(crate) fn begun(&mut self, asked: Moment, now: Moment) {
-        if now >= asked + BUSY_RETRY {
-            (self.since, self.contended_until) = (Some(now), Some(now + MEMORY));
-        }
+    /// A transaction began after others had to be waited for.
+    pub(crate) fn waited(&mut self, now: Moment) {
+        (self.since, self.contended_until) = (Some(now), Some(now + MEMORY));
     }
 }
 
@@ -58,9 +52,8 @@ mod tests {
 
     #[test]
     fn a_client_that_never_waits_never_pauses() {
-        let mut turn = Turn::default();
+        let turn = Turn::default();
         let begin = HostClock.now();
-        turn.begun(begin, begin + BUSY_RETRY / 2);
         assert!([0, 1, 10, 1000].map(|turns| turn.is_over(begin + TURN * turns)).iter().all(|is_over| !is_over));
     }
 
@@ -68,10 +61,11 @@ mod tests {
     fn beside_others_it_pauses_after_each_turn_until_they_are_gone() {
         let mut turn = Turn::default();
         let begin = HostClock.now();
-        turn.begun(begin - BUSY_RETRY, begin);
+        turn.waited(begin);
         assert!(!turn.is_over(begin + TURN / 2) && turn.is_over(begin + TURN));
         turn.since = Some(begin - TURN);
-        let again = turn.leave_room();
+        turn.leave_room();
+        let again = turn.since.unwrap();
         assert!(again >= begin + PAUSE && !turn.is_over(again) && turn.is_over(again + TURN));
         assert!(!turn.is_over(begin + MEMORY));
     }

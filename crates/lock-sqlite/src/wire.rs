@@ -37,6 +37,10 @@ pub(crate) const LOCK: &str = "SELECT owner, low, high, note, iif(boot = :boot, 
     WHERE name = :name";
 pub(crate) const SET_LOCK: &str = "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns)
     VALUES (:name, :owner, :low, :high, :note, :boot, :until)";
+/// The end of a lease for which nobody waits.
+pub(crate) const END_ALONE: &str = "DELETE FROM locks
+    WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now
+    AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name)";
 pub(crate) const CLEAR_LOCK: &str = "DELETE FROM locks WHERE name = :name";
 pub(crate) const RENEW_LOCK: &str = "UPDATE locks SET expires_ns = :until
     WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND boot = :boot AND expires_ns > :now";
@@ -80,6 +84,12 @@ pub(crate) const DROP_DEAD_PLACES: &str =
     "DELETE FROM queue WHERE name = :name AND NOT (boot = :boot AND expires_ns > :now)";
 
 pub(crate) const LAST_TOKEN: &str = "SELECT last FROM counter";
+/// The same if nobody holds the lock, or waits for it, and this owner has not given up its claim.
+pub(crate) const LAST_TOKEN_IF_FREE: &str = "SELECT last FROM counter
+    WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND boot = :boot AND expires_ns > :now)
+    AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now)
+    AND NOT EXISTS (SELECT 1 FROM tombstones
+        WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now)";
 pub(crate) const SET_LAST_TOKEN: &str = "UPDATE counter SET last = :last";
 
 pub(crate) const TOMBSTONE: &str = "SELECT 1 FROM tombstones

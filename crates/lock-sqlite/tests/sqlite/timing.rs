@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, BlockingBackend, Certainty, Claim, Renewed, Terms};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, Released, Renewed, Terms};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use test_support::Finish;
@@ -40,6 +40,19 @@ fn a_reboot_frees_everything_but_the_tokens() {
     assert_eq!(after.inspect().unwrap().holder(&holder.name, WITHIN).unwrap(), None);
     assert!(granted(after.ask(&impatient("a"))).tokens.low() > lease.tokens.high());
     granted(after.ask(&ghost));
+}
+
+#[test]
+fn a_lease_of_the_past_is_not_released() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let [ended, earlier] = [claim("a"), claim("b")].map(|claim| Claim { terms: Terms::exclusive(ttl("1s")), ..claim });
+    granted(client.ask(&earlier));
+    let after = Sqlite::open_with(&rig.config(), rig.timing().with_boot("another boot")).unwrap();
+    assert_eq!(after.part(&earlier), Released::NotHeld);
+    granted(after.ask(&ended));
+    rig.clock.advance(secs(1));
+    assert_eq!(after.part(&ended), Released::NotHeld);
 }
 
 #[test]
