@@ -45,7 +45,7 @@ impl Scale {
     pub(crate) const QUICK: Self = Self {
         warm_up: Duration::from_millis(50),
         span: Duration::from_millis(250),
-        rounds: 3,
+        rounds: 5,
         contended_rounds: 2,
         long_rounds: 1,
         leases: 10_000,

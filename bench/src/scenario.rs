@@ -231,8 +231,8 @@ impl Scenario {
         }
     }
 
-    /// Not where a thread waits for the disk: now and then it gets a core on which something spins only at the next tick of the
-    /// kernel, and then all commits of a run take 4 ms in place of 0.1.
+    /// Not where a thread waits for the disk. Measured: beside processes that spin, all commits of some runs took 4 ms, a tick of the
+    /// kernel, in place of 0.1.
     pub(crate) fn keeps_cores_awake(&self) -> bool {
         !matches!(self.kind, Kind::SqlitePairs { .. })
     }
