@@ -4,7 +4,7 @@
 //! overtake it over a newer connection, and the node would then grant the claim to an owner that is gone. So the release
 //! waits for the claim's outcome, and later claims for that lock wait for the release.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use lock_core::{LockName, Moment};
 
@@ -21,7 +21,7 @@ pub(super) struct HeldBack {
 struct Behind {
     /// By when all claims that these requests wait for have their outcomes.
     until: Moment,
-    requests: VecDeque<Held>,
+    requests: Vec<Held>,
 }
 
 /// A request that was not sent yet.
@@ -40,28 +40,18 @@ impl HeldBack {
 
     /// Holds back a request for this lock. The claim before it has an outcome by `until`.
     pub(super) fn push(&mut self, name: LockName, until: Moment, held: Held) {
-        let behind = self.locks.entry(name).or_insert_with(|| Behind { until, requests: VecDeque::new() });
+        let behind = self.locks.entry(name).or_insert_with(|| Behind { until, requests: Vec::new() });
         behind.until = behind.until.max(until);
-        behind.requests.push_back(held);
-    }
-
-    /// The first request for this lock, if it may go.
-    pub(super) fn pop_if(&mut self, name: &LockName, may_go: impl FnOnce(&Held) -> bool) -> Option<Held> {
-        // The usual case, without a look-up.
-        if self.locks.is_empty() {
-            return None;
-        }
-        let behind = self.locks.get_mut(name)?;
-        let held = behind.requests.front().is_some_and(may_go).then(|| behind.requests.pop_front())?;
-        if behind.requests.is_empty() {
-            self.locks.remove(name);
-        }
-        held
+        behind.requests.push(held);
     }
 
     /// The requests for this lock, in order.
-    pub(super) fn take(&mut self, name: &LockName) -> VecDeque<Held> {
-        self.locks.remove(name).map_or_else(VecDeque::new, |behind| behind.requests)
+    pub(super) fn take(&mut self, name: &LockName) -> Vec<Held> {
+        // The usual case, without a look-up.
+        if self.locks.is_empty() {
+            return Vec::new();
+        }
+        self.locks.remove(name).map_or_else(Vec::new, |behind| behind.requests)
     }
 
     /// All requests, those for one lock in order.

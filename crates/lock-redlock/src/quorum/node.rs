@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch};
-use lock_core::{BackendError, Certainty, LockName, Moment, Owner, ReleaseRequest};
+use lock_core::node::Epoch;
+use lock_core::{BackendError, Certainty, Moment, Owner, ReleaseRequest};
 
-use super::held_back::{Held, HeldBack};
+use super::held_back::HeldBack;
 
 /// A node that did not answer is probed after this time, and then after twice as long each time.
 const PROBE_MIN: Duration = Duration::from_millis(50);
@@ -101,13 +101,6 @@ impl Node {
     /// By when the claim of this owner has an outcome, if it has none yet.
     pub(super) fn claimed_until(&self, owner: Owner) -> Option<Moment> {
         self.claims.get(&owner).copied()
-    }
-
-    /// The next request that was held back for this lock, unless it still waits for its claim.
-    pub(super) fn next_held_back(&mut self, name: &LockName) -> Option<Held> {
-        let claims = &self.claims;
-        let waits = |ask: &Ask| matches!(ask, Ask::Release(request) if claims.contains_key(&request.owner));
-        self.held_back.pop_if(name, |held| !waits(&held.outgoing.ask))
     }
 
     /// It answered the claim of this owner, or never received it.

@@ -64,27 +64,23 @@ impl Nodes {
 
     /// Holds a request back, or sends it. If it would wait for too long, it is sent at once: a release with a tombstone, a
     /// claim although the node may refuse it.
-    fn submit(&mut self, now: Moment, held: Held) {
+    fn submit(&mut self, now: Moment, mut held: Held) {
         let node = &mut self.all[held.outgoing.node.0];
+        let waits = self.rules.keep(Rule::ReleaseAfterClaim);
         let wait = if let Ask::Acquire { claim, .. } = &held.outgoing.ask {
             node.held_back.until(&claim.name).map(|until| (claim.name.clone(), until))
         } else if let Ask::Release(request) = &held.outgoing.ask
-            && self.rules.keep(Rule::ReleaseAfterClaim)
+            && waits
         {
             node.claimed_until(request.owner).map(|until| (request.name.clone(), until))
         } else {
             None
         };
-        match wait.filter(|(_, until)| *until <= held.until) {
-            Some((name, until)) => node.held_back.push(name, until, held),
-            None => self.send_now(now, held),
+        if let Some((name, until)) = wait.filter(|(_, until)| *until <= held.until) {
+            return node.held_back.push(name, until, held);
         }
-    }
-
-    fn send_now(&mut self, now: Moment, mut held: Held) {
-        let node = &mut self.all[held.outgoing.node.0];
         if let Ask::Release(request) = &mut held.outgoing.ask
-            && (self.rules.keep(Rule::ReleaseAfterClaim) || node.claimed_until(request.owner).is_none())
+            && (waits || node.claimed_until(request.owner).is_none())
         {
             *request = node.release_of(now, request);
         }
@@ -117,10 +113,10 @@ impl Nodes {
         self.unsendable.push((outgoing, Err(error)));
     }
 
-    /// A claim for this lock has an outcome: what waited for it is sent, up to the next release whose claim has none.
-    pub(super) fn send_behind(&mut self, now: Moment, id: NodeId, claim: &Claim) {
-        while let Some(held) = self.all[id.0].next_held_back(&claim.name) {
-            self.send_now(now, held);
+    /// A claim for this lock has an outcome: what waited for it is sent, or held back behind the next claim.
+    pub(super) fn send_behind(&mut self, now: Moment, node: NodeId, claim: &Claim) {
+        for held in self.all[node.0].held_back.take(&claim.name) {
+            self.submit(now, held);
         }
     }
 
