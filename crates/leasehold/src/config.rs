@@ -106,17 +106,13 @@ impl<'de> Visitor<'de> for UrlOrTable {
     }
 }
 
-/// The error, unless it repeats the name of a field that is not a word: that may be a URL with a password in the wrong place.
+/// The error, unless it repeats the name of an unknown field that may be a URL with a password.
 fn without_password<E: Error>(error: E) -> E {
-    let is_part_of_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let text = error.to_string();
-    let field = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
-    match field {
-        Some(field) if !field.chars().all(is_part_of_word) => E::custom(
-            "a field has a name that is not a word (hidden, because it may be a URL with a password); remove it",
-        ),
-        Some(_) | None => error,
+    if text.starts_with("unknown field") && (text.contains("://") || text.contains('@')) {
+        return E::custom("a field has a URL as its name (hidden, because it may contain a password); remove it");
     }
+    error
 }
 
 fn unknown_backend() -> String {

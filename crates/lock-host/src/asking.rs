@@ -84,7 +84,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
-    /// Joins the line with a new turn. While the watch exists, the token that was given cancels it.
+    /// Joins the line with a new turn. The token that was given cancels it until the watch is dropped.
     pub fn join(&self) -> (Turn<D>, Option<Watch>) {
         let mut inner = self.site.lock();
         let id = inner.next_turn();

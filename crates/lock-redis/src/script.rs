@@ -238,8 +238,8 @@ pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot"
 /// dwell's `PTTL`, or -3 if it is another dwell.
 pub(crate) static END_DWELL: Script = Script::new(text!("end_dwell"));
 
-/// The scripts that our connections load on connecting: all for acquiring and releasing, which would be overtaken if they had to be sent
-/// again, and what is most likely needed besides.
+/// The scripts that our connections load on connecting: all that acquire or release, because a request that had to be sent again would be
+/// overtaken, and what else is most likely needed.
 pub(crate) static OWN: [&Script; 9] =
     [&ACQUIRE.stored, &SHARE.stored, &REPLACE.stored, &RELEASE.stored, &KEEP.stored, &RENEW, &RENEW_ANY, &FENCE, &LOOK];
 

@@ -138,7 +138,7 @@ impl Transaction<'_> {
         Ok(self.db.prepare_cached(wire::LAST_TOKEN)?.query_row((), |row| row.get(0))?)
     }
 
-    /// The last token that was drawn, if this owner's claim need not look at anything else: see `LAST_TOKEN_IF_FREE`.
+    /// The last token that was drawn, if the lock is free for this owner: see `LAST_TOKEN_IF_FREE`.
     pub(crate) fn last_token_if_free(&self, key: &str, owner: Owner) -> Result<Option<i64>, Fault> {
         let mut statement = self.db.prepare_cached(wire::LAST_TOKEN_IF_FREE)?;
         let claim = named_params! {

@@ -119,7 +119,7 @@ impl<'a> Transaction<'a> {
         let released = if request.keep.is_none() && self.end_alone(&key, request.owner)? {
             Released::Released
         } else {
-            self.release_beside_others(&key, request)?
+            self.release_in_full(&key, request)?
         };
         match request.certainty {
             Certainty::Answered => {}
@@ -129,7 +129,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Ends whatever this owner has of the lock, and serves those who wait.
-    fn release_beside_others(&self, key: &str, request: &ReleaseRequest) -> Result<Released, Fault> {
+    fn release_in_full(&self, key: &str, request: &ReleaseRequest) -> Result<Released, Fault> {
         let held = self.lock(key)?;
         let is_kept = self.keep(key, held.as_ref(), request)?;
         let left = self.clear_places(key, request.owner)?;

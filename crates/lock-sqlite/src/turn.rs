@@ -40,7 +40,7 @@ impl Turn {
         self.contended_until.is_some_and(|until| now < until) && self.since.is_none_or(|since| now >= since + TURN)
     }
 
-    /// A transaction began after others had to be waited for.
+    /// Others had to be waited for, whether or not a transaction began then.
     pub(crate) fn waited(&mut self, now: Moment) {
         (self.since, self.contended_until) = (Some(now), Some(now + MEMORY));
     }

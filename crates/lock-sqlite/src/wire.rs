@@ -84,7 +84,7 @@ pub(crate) const DROP_DEAD_PLACES: &str =
     "DELETE FROM queue WHERE name = :name AND NOT (boot = :boot AND expires_ns > :now)";
 
 pub(crate) const LAST_TOKEN: &str = "SELECT last FROM counter";
-/// The same if nobody holds the lock, or waits for it, and this owner has not given up its claim.
+/// The same if nobody holds the lock or waits for it, and this owner has not given up its claim.
 pub(crate) const LAST_TOKEN_IF_FREE: &str = "SELECT last FROM counter
     WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND boot = :boot AND expires_ns > :now)
     AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now)

@@ -179,8 +179,8 @@ impl Station {
 
     /// Drops all turns, whose holds are lost by that. For a station that has panicked, whatever its state is.
     pub fn break_off(&mut self) {
-        self.tenures = Few::default();
         self.broken = true;
+        self.tenures = Few::default();
     }
 
     /// Whether it was broken off. It must get no further input.
