@@ -83,12 +83,12 @@ impl Process {
         }
     }
 
-    /// How much memory it has in use, in bytes.
+    /// How much memory it has in use, in bytes, without the pages of its program.
     pub(crate) fn memory(&self) -> Result<u64> {
         let path = Path::new("/proc").join(self.child.id().to_string()).join("status");
         let status = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let kibibytes = |line: &str| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
-        Ok(status.lines().find_map(kibibytes).context("no VmRSS")? * 1024)
+        let kibibytes = |line: &str| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+        Ok(status.lines().find_map(kibibytes).context("no RssAnon")? * 1024)
     }
 
     /// The processor time of all its threads so far.
