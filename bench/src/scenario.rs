@@ -231,8 +231,8 @@ impl Scenario {
         }
     }
 
-    /// Not where a thread waits for the disk. Measured: in 2 of 12 runs beside processes that spin, each commit took 4 ms, a tick of the
-    /// kernel, in place of 0.1 ms; in none of 12 runs without them.
+    /// Whether a process spins on each core meanwhile. Not where a thread waits for the disk: in some runs, each commit takes 4 ms, a tick
+    /// of the kernel, in place of 0.1 ms, and on a quiet machine this was seen only beside such processes.
     pub(crate) fn keeps_cores_awake(&self) -> bool {
         !matches!(self.kind, Kind::SqlitePairs { .. })
     }

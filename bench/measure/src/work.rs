@@ -11,12 +11,13 @@ use crate::{Client, Ending, Lock, Meter, Names, Plan, Report, Runtime, Turn, Wor
 
 /// How long waiters are left alone until they surely wait.
 const SETTLE: Duration = Duration::from_millis(300);
-/// How long those that begin to wait together have for the first answer, before the next ones begin.
+/// How long to leave for the answers to some claims before the next claims are sent.
 const ANSWERED: Duration = Duration::from_millis(10);
 /// How many locks a task tries in turn. Names sort the first locks of all tasks before the others, so a process that holds as many
 /// locks as there are tasks holds one lock of each task.
 pub const LOCKS_OF_A_TASK: u32 = 16;
-/// How many locks are asked for at a time by a process that wants many: what requests under way need is not counted for each lock.
+/// How many locks a process asks for at a time if it wants many. Few, so that the memory of requests under way does not count as memory of
+/// the locks.
 const AT_ONCE: usize = 64;
 
 /// Does the work of a plan with the client that `open` connects.

@@ -42,7 +42,7 @@ pub struct Lateness {
     pub max: Duration,
 }
 
-/// A lease, found by its owner.
+/// A lease that is compared and found by its owner alone.
 #[derive(Clone, Debug)]
 pub struct ByOwner(pub Arc<Lease>);
 

@@ -84,7 +84,7 @@ impl RenewalQueue {
     pub fn keep(&self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
         let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
         let mut changes = self.changes.of(&lease.owner);
-        changes.kept.remove(&lease.owner); // a map keeps the key that it has, and this is another lease
+        changes.kept.remove(&lease.owner); // otherwise the earlier lease would stay, as the key
         changes.kept.insert(ByOwner(lease), Kept { asked_at, valid_for });
         drop(changes);
         // Read after the lease was added: a keeper that has missed it has marked before that it is looking.

@@ -18,7 +18,7 @@ pub(super) struct Tenure {
     pub(super) asked: Option<Limit>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
-    /// Until when half of what was granted or renewed last is left.
+    /// Until when at least half of the last grant or renewal is left.
     half_left_until: Moment,
     /// Whether a claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
