@@ -9,7 +9,9 @@ local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
 local share = sharing()
 local name = share.visited(lock, queue, held or nil)
-local used_as = share.used_as(name)
+if act == 'set' then share.next_waiter(name) end
+local used_as = not stopped and share.used_as(name)
+if stopped then return PASSING end
 if used_as and kind_of(used_as) == 0 then return {'otherkind', used_as} end
 local record = redis.call('GET', limits)
 

@@ -22,6 +22,7 @@ mod inspect;
 mod keeping;
 mod latches;
 mod limits;
+mod long_queues;
 mod losses;
 mod many;
 mod modes;
