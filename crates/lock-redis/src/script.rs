@@ -221,7 +221,7 @@ pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", 
 /// lock's key, ttl (ms), id and call; or `expect`, key, ttl, count; or `reset`, key, ttl, generation; or `look`, key, channel
 /// (`-` for none).
 ///
-/// Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
+/// The times of the inboxes are in a key beside them. Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
 /// nobody listens on the channel.
 pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 

@@ -136,6 +136,9 @@ impl Wire {
 const ARGS_ROUGHLY: usize = 12;
 const BYTES_ROUGHLY: usize = 288;
 
+/// What a script's text takes the place of: the command and the script's hash.
+const COMMAND_AND_SCRIPT: usize = 2;
+
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
 pub(crate) const SCRIPT_AND_COUNT: usize = 3;
 
@@ -186,6 +189,19 @@ impl Call {
     /// The same, but never sent together with others.
     pub(crate) fn alone(self) -> Self {
         Self { many: None, ..self }
+    }
+
+    /// The same with the text of its script, which the server then cannot have forgotten.
+    pub(crate) fn in_full(self) -> Self {
+        let Some(script) = self.script else { return self };
+        let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY + script.text().len());
+        command.arg("EVAL").arg(script.text());
+        for part in self.command.args_iter().skip(COMMAND_AND_SCRIPT) {
+            if let Arg::Simple(part) = part {
+                command.arg(part);
+            }
+        }
+        Self { command, ..self.alone() }
     }
 
     /// The same for a server that does not own the hash slot yet.
