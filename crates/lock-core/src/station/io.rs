@@ -222,7 +222,8 @@ pub enum Output {
         /// How long that was granted for.
         valid_for: Duration,
     },
-    /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait.
+    /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait, and whether
+    /// the lease was revoked.
     Renew(Owner),
     /// Have the keeper forget this owner's lease.
     Forget(Owner),

@@ -35,6 +35,7 @@ mod queue_cost;
 mod queue_entries;
 mod queue_versions;
 mod replicas;
+mod revocations;
 mod sentinels;
 mod shared_versions;
 mod sharing;
