@@ -2,6 +2,7 @@
 //! compared with them. Not for users.
 
 use std::slice;
+use std::time::Duration;
 
 use lock_core::node::Ask;
 use lock_core::{Claim, Lease, ReleaseRequest};
@@ -47,6 +48,7 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     replicas: 0,
     counting: Counting::Stored,
     failover: Failover::UNHEEDED,
+    longest: Duration::ZERO,
     slots: None,
 };
 

@@ -125,6 +125,7 @@ pub(crate) fn apart(many: &Many, reply: Value, count: usize) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     use lock_core::{
         Certainty, Claim, Evidence, Fairness, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl,
@@ -146,6 +147,7 @@ mod tests {
         replicas: 0,
         counting: Counting::Stored,
         failover: Failover::UNHEEDED,
+        longest: Duration::ZERO,
         slots: None,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;

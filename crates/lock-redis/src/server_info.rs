@@ -1,10 +1,11 @@
 //! What a client knows about the server at the other end of a connection.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind};
 
-use crate::failover::Failover;
+use crate::failover::{Failover, GRACE};
 use crate::hash_slot::HashSlot;
 use crate::script::Counting;
 use crate::verified::Verified;
@@ -35,6 +36,8 @@ pub(crate) struct ServerInfo {
     pub(crate) counting: Counting,
     /// What this client does if the server may have forgotten leases.
     pub(crate) failover: Failover,
+    /// The longest ttl of any client, as the greeting found it.
+    pub(crate) longest: Duration,
     /// The hash slots that were verified, if it is a primary of a cluster.
     pub(crate) slots: Option<Arc<Verified>>,
 }
@@ -50,6 +53,7 @@ impl ServerInfo {
         replicas: 0,
         counting: Counting::Clock,
         failover: Failover::UNHEEDED,
+        longest: Duration::ZERO,
         slots: None,
     };
 
@@ -58,9 +62,15 @@ impl ServerInfo {
         slot.filter(|slot| self.slots.as_ref().is_some_and(|verified| !verified.has(*slot)))
     }
 
-    /// The counter of this hash slot was verified.
-    pub(crate) fn verified(&self, slot: HashSlot) {
-        self.slots.iter().for_each(|verified| verified.add(slot));
+    /// The counter of this hash slot was verified, where this was the longest ttl of any client, in milliseconds.
+    pub(crate) fn verified(&self, slot: HashSlot, longest: u64) {
+        self.slots.iter().for_each(|verified| verified.add(slot, longest));
+    }
+
+    /// How long no free lock is granted if the server forgets its leases, and how long they were, while this connection lives.
+    pub(crate) fn dwell(&self) -> Duration {
+        let found = self.slots.as_ref().map_or(self.longest, |verified| verified.longest());
+        self.failover.longest().max(found) + GRACE
     }
 
     /// Forgets what was verified if a reply shows that a hash slot has left the server.

@@ -56,6 +56,11 @@ fn told(call: Call, server_info: &ServerInfo) -> Call {
     call.arg(&server_info.run_id).arg(longest).arg(to_millis(GRACE))
 }
 
+/// Reads the answer: the longest ttl of any client that used this counter, in milliseconds.
+pub(crate) fn longest(reply: Value) -> u64 {
+    read::<(u64, u64)>(reply).map_or(0, |(_, longest)| longest)
+}
+
 /// Verifies the counter of a hash slot, one of many.
 pub(crate) struct VerifySlot(pub(crate) HashSlot);
 
@@ -71,7 +76,7 @@ impl Question for VerifySlot {
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<(), Failure> {
-        read::<u64>(reply).map(drop)
+        read::<(u64, u64)>(reply).map(drop)
     }
 
     fn retry(&self) -> Retry {

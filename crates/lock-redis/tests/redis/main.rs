@@ -15,6 +15,7 @@ mod errors;
 mod exclusion;
 mod facades;
 mod faults;
+mod flushes;
 mod fsync;
 mod greeting;
 mod hand_over;
