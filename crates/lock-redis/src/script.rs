@@ -230,7 +230,7 @@ pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 /// Answers 1 if the marker was of another incarnation, and 0 otherwise; and the longest ttl of any client.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// The same for one hash slot of a cluster, long after the greeting. Arguments: the run; the longest ttl of this client, and how
+/// The same for one hash slot of a cluster, long after the greeting. Its last key is never there. Arguments: the run; the longest ttl of this client, and how
 /// much longer a dwell lasts (ms).
 pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot", "verify"));
 

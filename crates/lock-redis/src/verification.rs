@@ -46,7 +46,8 @@ pub(crate) fn of_server(server_info: &ServerInfo, promoted: Promoted, found: Fou
 /// if it fails, the request was not sent.
 pub(crate) fn of_slot(server_info: &ServerInfo, slot: HashSlot) -> Call {
     let mut verify = redis::cmd("EVAL");
-    verify.arg(script::VERIFY_SLOT.text()).arg(4).arg(&Key::verified(Scope::HashSlot(slot)));
+    let keys = Key::verified_in(slot);
+    verify.arg(script::VERIFY_SLOT.text()).arg(keys.len()).arg(&keys);
     told(Call::plain(verify), server_info)
 }
 
@@ -72,7 +73,7 @@ impl Question for VerifySlot {
     }
 
     fn call(&self, Line { server_info, .. }: Line<'_>) -> Result<Call, Failure> {
-        Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified(Scope::HashSlot(self.0))), server_info))
+        Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified_in(self.0)), server_info))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ mod alike;
 mod breaks;
 mod cluster_faults;
 mod cluster_keys;
+mod cluster_moves;
 mod clusters;
 mod crowd;
 mod dwell;
