@@ -104,8 +104,9 @@ impl NodeStore {
                     self.marked_for = None;
                 }
             }
-            Ask::Move { epoch, membership, predecessor } => {
-                if !self.has(run, *epoch) {
+            Ask::Move { epoch, seen, membership, predecessor } => {
+                let is_as_seen = self.view(clock, run).deployment() == seen.as_deref();
+                if is_as_seen && !self.has(run, *epoch) {
                     self.mark_moved(clock, run, membership);
                     self.abstain(clock, run, *epoch);
                     self.membership = Some(membership.as_ref().clone());
