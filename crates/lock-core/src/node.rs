@@ -182,7 +182,8 @@ pub struct Sighting {
 pub enum Recording {
     /// Nothing.
     Nothing,
-    /// It abstains under this epoch. The time is now, unless this epoch is already recorded.
+    /// It abstains under this epoch. The time is now, unless this epoch is already recorded for a time that the node's clock has
+    /// reached.
     Begins(Epoch),
     /// It abstains under this epoch. The time is now, whatever is recorded.
     BeginsAnew(Epoch),

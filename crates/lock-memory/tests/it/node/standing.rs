@@ -294,6 +294,10 @@ fn the_last_epoch_that_began_at_a_member_is_stored_for_the_requested_time() {
     assert_eq!(asked(at(12), "two", later, 100), Some((LATER_EPOCH, 0)), "the last writer wins");
     assert_eq!(asked(at(14), "two", Recording::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
     assert_eq!(asked(at(15), "two", later, 100), Some((LATER_EPOCH, 1)));
+    // The clock is set back.
+    assert_eq!(asked(at(3), "two", Recording::Nothing, 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(4), "two", later, 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(6), "two", later, 100), Some((LATER_EPOCH, 2)), "a time that had not come yet is replaced");
 }
 
 #[test]

@@ -120,7 +120,15 @@ fn the_last_epoch_that_began_at_a_member_is_recorded_once() {
         assert!((60..80).contains(&age), "{facade}: {age}");
         assert!(voter.left(key) <= 600_000, "{facade}: its first record decides how long it is kept");
         put(at + 3600 * SECOND);
-        assert_eq!(recorded(begins, 600).unwrap().age, Duration::ZERO, "{facade}: a clock that was set back");
+        let looked = recorded(Recording::Nothing, 600);
+        assert_eq!(
+            looked,
+            Some(Record { epoch: OTHER_EPOCH, age: Duration::ZERO }),
+            "{facade}: a clock that was set back"
+        );
+        assert!(kept() > at + 3500 * SECOND, "{facade}: a look changes nothing");
+        assert_eq!(recorded(begins, 600).unwrap().age, Duration::ZERO, "{facade}");
+        assert!((at..at + 60 * SECOND).contains(&kept()), "{facade}: it begins anew, by the clock as it is now");
         assert!(recorded(Recording::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{facade}");
         assert_eq!(recorded(Recording::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{facade}: the last writer wins");
         assert_eq!(recorded(Recording::Nothing, 600).unwrap().epoch, EPOCH, "{facade}");
