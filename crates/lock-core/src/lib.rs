@@ -47,7 +47,7 @@ mod verbs;
 
 pub use backend::{AsyncBackend, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingLatch, BlockingLimit};
 pub use budget::Budget;
-pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
+pub use capabilities::{Ability, Capabilities, Copies, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};

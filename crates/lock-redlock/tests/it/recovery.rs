@@ -7,6 +7,7 @@ use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Recording, Sigh
 use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
 use lock_host::ManualClock;
 use lock_memory::faults::Fault;
+use lock_memory::node::MemoryNode;
 use lock_redlock::quorum::{Purpose, Recovery};
 
 use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, eventually, granted, release, votes, watch};
@@ -301,4 +302,30 @@ fn looking_changes_nothing() {
     drop(client);
     let view = |store: &lock_memory::node::NodeStore| store.view(rig.nodes[0].clock(), &rig.nodes[0].run());
     assert_eq!(view(&rig.nodes[0].store()), view(&before), "it was marked");
+}
+
+/// Two of three nodes restart with clocks that are an hour ahead, a client marks them, and the clocks are corrected. After that
+/// each client lives for one pass.
+#[test]
+fn clocks_that_are_set_back_delay_short_lived_clients_for_one_dwell() {
+    let rig = Rig::in_use(3);
+    rig.nodes[..2].iter().for_each(MemoryNode::restart);
+    watch(&rig.client());
+    let epochs: Vec<_> = rig.nodes[..2].iter().map(|node| node.store().view(node.clock(), &node.run()).state).collect();
+    for node in &rig.nodes[..2] {
+        let mut store = node.store();
+        for (index, state) in epochs.iter().enumerate() {
+            let NodeState::Abstaining { epoch, .. } = *state else { panic!("it votes: {epochs:?}") };
+            let (member, recording) = (format!("node-{index}"), Recording::BeginsAnew(epoch));
+            let ask = Ask::Record { seen: [Sighting { member, recording }].into(), keep: Duration::from_secs(86_400) };
+            store.ask(node.clock() + Duration::from_secs(3600), None, &node.run(), &ask).unwrap();
+        }
+        node.put_back(store);
+    }
+    let is_over = |_: &i32| {
+        rig.clock.advance(MAX_TTL / 3);
+        votes(&watch(&rig.client())) == [true; 3]
+    };
+    let passes = (1..=6).find(is_over);
+    assert!(passes.is_some(), "two nodes still abstain after {:?}", MAX_TTL * 2);
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lock_core::node::{Ask, Membership};
-use lock_redlock::quorum::{Purpose, Recovery};
+use lock_core::node::{Ask, Membership, Told, View};
+use lock_redlock::quorum::{Purpose, Recovery, Request, Verdict};
 
-use crate::script::{Script, is_install, is_mark, is_move};
+use crate::script::{Script, is_install, is_look, is_mark, is_move};
 use crate::support::MAX_TTL;
 
 /// The deployment of the first nodes, this many.
@@ -139,6 +139,30 @@ fn a_move_to_the_same_max_ttl_is_one_and_to_a_shorter_is_not() {
         let to = Membership { max_ttl, ..first(2) };
         assert_eq!(Script::new(3).pass(Purpose::Move(Arc::new(to))).is_ok(), may_move);
     }
+}
+
+/// Somebody moved the first node on after the look.
+#[test]
+fn a_move_says_what_it_came_too_late_for() {
+    let mut script = Script::new(3);
+    let told = |view: &View| Ok(Told::View(Box::new(view.clone())));
+    script.begin(Request::Pass(Purpose::Move(Arc::new(first(5)))));
+    for node in 0..3 {
+        let looked = told(&script.views[node]);
+        script.answer(node, is_look, looked);
+    }
+    for (node, found) in [(0, first(2)), (1, first(5)), (2, first(5))] {
+        let Some(Ask::Move { seen, .. }) = script.sent.iter().map(|sent| &sent.ask).find(|ask| is_move(ask)) else {
+            panic!("node {node} is not moved: {:?}", script.sent);
+        };
+        assert_eq!(seen.as_deref(), Some(&first(3)), "it compares what was seen");
+        let moved = told(&View { membership: Some(found), ..script.views[node].clone() });
+        script.answer(node, is_move, moved);
+    }
+    let Some(Verdict::Pass(Ok(report))) = script.verdicts.pop() else { panic!("{:?}", script.verdicts) };
+    let error = report.nodes[0].view.as_ref().unwrap_err().to_string();
+    assert!(error.contains("node-0 belongs to a deployment of other nodes: node-0, node-1; the URL names"), "{error}");
+    assert!(report.nodes[1..].iter().all(|node| node.view.is_ok()), "{report:?}");
 }
 
 /// Five nodes that abstain since a move from three. This many kept their counters.

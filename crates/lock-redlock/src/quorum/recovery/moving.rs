@@ -29,7 +29,8 @@ impl Pass {
             if !moved {
                 let (epoch, membership) = (self.epochs[node.0], Arc::clone(to));
                 let predecessor = Arc::clone(&nodes.membership);
-                self.send(nodes, node, Ask::Move { epoch, membership, predecessor });
+                let seen = Some(Arc::clone(&predecessor));
+                self.send(nodes, node, Ask::Move { epoch, seen, membership, predecessor });
             }
         }
         Ok(Phase::Install)
@@ -38,7 +39,7 @@ impl Pass {
     /// The deployment of a node that a move to ours left behind. A majority has to say so, or the operator who moves it;
     /// otherwise nodes could be moved back to a deployment that was itself moved on.
     pub(super) fn left_behind<'a>(&self, nodes: &Nodes, view: &'a View) -> Option<&'a Membership> {
-        let theirs = view.membership.as_ref().or(view.marked_for.as_ref())?;
+        let theirs = view.deployment()?;
         let is_left = match &self.purpose {
             Purpose::TakeOver(predecessor) if **predecessor == *theirs => self.was_moved(nodes, theirs),
             Purpose::Watch | Purpose::TakeOver(_) => self.heirs(nodes, theirs).count() >= nodes.majority(),
