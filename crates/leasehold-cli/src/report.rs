@@ -117,6 +117,16 @@ impl Voice {
         }
     }
 
+    /// Says which store is asked: in the log, or else as a message.
+    pub(crate) fn tell_store(&self, text: &str) {
+        if self.logs(Level::Debug) {
+            let (event, message) = ("store", text.to_owned());
+            self.write_log(Entry { level: Level::Debug, event, name: None, token: None, message });
+        } else {
+            self.note(text);
+        }
+    }
+
     /// Says that this machine leads, unless that is said in more detail.
     pub(crate) fn tell_elected(&self, name: &LockName, term: FencingToken) {
         if self.tone == Tone::Normal && !self.logs(Level::Debug) {
@@ -203,6 +213,8 @@ pub(crate) struct Report {
     pub(crate) exit: u8,
     /// The lock.
     pub(crate) name: String,
+    /// The store, without user and password; `null` if it was not chosen.
+    pub(crate) store: Option<String>,
     /// The fencing token, if the lock was acquired.
     pub(crate) token: Option<u64>,
     /// The slot of the semaphore, if one was acquired.

@@ -67,6 +67,48 @@ fn quiet_is_silent_and_verbose_tells_a_story() {
 }
 
 #[test]
+fn verbose_and_reports_name_the_store_without_its_password() {
+    let leasehold = Leasehold::new();
+    let own = format!("sqlite:{}", leasehold.database().display());
+    let verbose = text(&leasehold.run("-v a", "true").stderr);
+    assert!(verbose.contains(&format!("the store is {own}, the default")), "{verbose}");
+    assert_eq!(report(&leasehold.run("--json a", "true"))["store"], own);
+    let debug = text(&leasehold.run("-v --log debug a", "true").stderr);
+    assert_eq!(debug.matches(&own).count(), 1, "{debug}");
+    let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
+    let shown = format!("redis://***@127.0.0.1:{}", server.port());
+    let url = format!("redis://:sesame@127.0.0.1:{}", server.port());
+    let output = leasehold.script("-v --report out a", "true").env("LEASEHOLD_URL", &url).finish();
+    let (verbose, written) = (text(&output.stderr), leasehold.scratch.text_of("out"));
+    assert!(verbose.contains(&format!("the store is {shown}")), "{verbose}");
+    assert!(written.contains(&format!("\"store\":\"{shown}")), "{written}");
+    assert!(!(verbose + &written).contains("sesame"));
+}
+
+/// Several machines that each use a file of their own each run the slot, and each have a leader.
+#[test]
+fn a_store_of_this_machine_is_warned_of_where_machines_should_meet() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start();
+    let warning = "excludes this machine's processes only";
+    let slot = "2099-11-21T03:00";
+    for (line, times) in [
+        (format!("run --slot {slot} a -- true"), 1),
+        (format!("run --slot {slot} --url {} b -- true", leasehold.url()), 1),
+        ("elect a -- true".to_owned(), 1),
+        (format!("run -q --slot {slot} c -- true"), 0),
+        (format!("run --slot {slot} --url {} a -- true", server.url()), 0),
+        (format!("elect --url {} a -- true", server.url()), 0),
+        ("run a -- true".to_owned(), 0),
+    ] {
+        let output = leasehold.command(&line).finish();
+        let said = text(&output.stderr);
+        assert_eq!((code(output.status), said.matches(warning).count()), (0, times), "{line}: {said}");
+        assert!(times == 0 || said.contains("--url"), "{line}: {said}");
+    }
+}
+
+#[test]
 fn too_few_replicas_are_a_store_that_cannot_serve() {
     let leasehold = Leasehold::new();
     let server = RedisServer::start();

@@ -6,6 +6,9 @@ use clap::Args;
 
 use crate::store::Origin;
 
+/// What the parser calls the option.
+pub(super) const URL: &str = "url";
+
 /// Where the locks are.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
@@ -13,7 +16,7 @@ pub(crate) struct StoreArgs {
     ///
     /// For example redis://host, redis+sentinel://host,host,host/NAME, redis+cluster://host,host, redlock://host,host,host or
     /// sqlite:/path/to/file. The default is a file in your state directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
-    #[arg(long, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
+    #[arg(id = URL, long = URL, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
     /// The configuration file that named it, if one did.
     #[arg(skip)]
@@ -25,7 +28,7 @@ impl StoreArgs {
     pub(crate) fn origin(&self) -> Origin {
         match &self.file {
             Some(file) => Origin::File(file.clone()),
-            None => Origin::of(self.url.as_deref()),
+            None => self.url.as_ref().map_or(Origin::Default, |_| Origin::Given),
         }
     }
 }

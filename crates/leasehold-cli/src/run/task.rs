@@ -46,6 +46,14 @@ impl<'a> Task<'a> {
         Ok(Wish { name, mode, ttl: work.ttl, why, patience, fairness, busy_code, job })
     }
 
+    /// What each machine does if each has a store of its own; `None` of a task that makes sense on one machine.
+    pub(super) fn apart(self) -> Option<&'static str> {
+        match self {
+            Self::Elect(_) => Some("elects a leader of its own"),
+            Self::Run(args) => args.job.has_slot().then_some("runs the slot"),
+        }
+    }
+
     fn fairness(self) -> Fairness {
         match self {
             Self::Run(RunArgs { barging: true, .. }) => Fairness::Barging,
