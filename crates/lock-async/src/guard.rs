@@ -12,7 +12,8 @@ lock_host::guards! {
     /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
     /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
     /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
-    /// reports the outcome.
+    /// reports the outcome. If the runtime does not get to it, because a task computes, the keeper's thread releases the lock a tenth
+    /// of a second later, over a connection of its own (not with a connection or pool that was passed in without `push`).
     ///
     /// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
     /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).

@@ -33,6 +33,13 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
     fn leave(site: &Arc<Site<Self>>, turn: TurnId);
 
+    /// How long after it was abandoned a release is run another way as well if it has no answer. `None` where requests do not
+    /// depend on the user's tasks.
+    const STALLED_AFTER: Option<Duration> = None;
+
+    /// Runs a release another way as well, which depends on nothing of the user's. Called for each at most once.
+    fn run_stalled(_site: &Arc<Site<Self>>, _release: Action) {}
+
     /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
 }
@@ -163,7 +170,12 @@ impl<D: Driver> Site<D> {
             }
         };
         let wake = wake.into_iter().chain(inner.waiters.next_wake(now)).min();
-        if let Some(at) = wake.filter(|wake| inner.alarm.is_none_or(|set| *wake < set.at())) {
+        wake.into_iter().for_each(|at| self.wake_by(inner, at));
+    }
+
+    /// Has the alarm ring at this moment at the latest.
+    fn wake_by(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, at: Moment) {
+        if inner.alarm.is_none_or(|set| at < set.at()) {
             let this: Weak<dyn Ring> = Arc::<Self>::downgrade(self);
             let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));
             earlier.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
@@ -251,6 +263,7 @@ impl<D: Driver> Ring for Site<D> {
         inner.alarm.take_if(|set| *set == alarm);
         self.feed(&mut inner, Input::Tick);
         D::attend(&self, &mut inner.waiters);
+        self.watch_releases(&mut inner);
     }
 }
 
