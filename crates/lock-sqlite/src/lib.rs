@@ -6,7 +6,8 @@
 //!
 //! # What is guaranteed
 //! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): setting the wall clock
-//!   frees nothing, and a reboot frees everything.
+//!   frees nothing, and a reboot frees everything, at once if the file shows it and else when the old leases end by the new
+//!   clock. Containers may mount a boot id of their own.
 //! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
 //!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
 //! - Readers, and those who have permits of a semaphore, hold a lock together. Each lease ends at its own end.
@@ -17,7 +18,7 @@
 //!   two files beside it (`-wal`, `-shm`) while it is in use has the same effect as deleting the file itself.
 //!
 //! # What is not guaranteed
-//! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
+//! - **One machine, one kernel.** Other machines count time from another boot and would see leases as ended. Known
 //!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot
 //!   be detected and must not be used. The offset of a time namespace is subtracted from the clock. On Linux `/proc`
 //!   must be mounted, because it identifies the boot and lists the mounts.
@@ -31,6 +32,7 @@
 //! - A disk that hangs makes blocking calls hang, too; async calls fail with `Timeout`.
 
 mod batch;
+mod boots;
 mod config;
 mod error;
 mod file;

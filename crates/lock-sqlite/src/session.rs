@@ -10,6 +10,7 @@ use lock_host::{Clock, HostClock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::boots;
 use crate::error::{Fault, Stage, explain, explain_io, refusal, too_busy};
 use crate::file::{Identity, Location, Missing};
 use crate::schema;
@@ -193,6 +194,7 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         // A file that belongs to another application keeps even its unwritten pages.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         schema::adopt(&db, &settings.path)?;
+        boots::end_past_ones(&db, settings, &location.main)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.busy_timeout(Duration::ZERO)?;
         db.set_prepared_statement_cache_capacity(64);

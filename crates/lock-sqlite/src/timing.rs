@@ -8,12 +8,13 @@ use lock_host::{Clock, HostClock, SharedClock, boot_id, since_1970};
 use crate::namespace::boottime_shift;
 
 /// What stands for a boot if the system has no identifier for it.
-const NO_BOOT: &str = "wall-clock";
+pub(crate) const NO_BOOT: &str = "wall-clock";
 
 /// The clock of the leases in a file, and the boot of the machine that it counts from.
 ///
-/// All clients of a file must use the same timing, which [`Timing::of_host`] provides. A lease of another boot has
-/// ended.
+/// All clients of a file must use the same clock, which [`Timing::of_host`] provides. A lease of another boot has
+/// ended if the file shows that the machine was started since. It lasts as long as it says otherwise: containers may have another
+/// identifier of the same boot.
 ///
 /// If the system has no identifier for its boots (macOS), leases are timed by the wall clock instead: they survive a
 /// reboot until they expire, and end early or late by as much as that clock is set.
@@ -24,7 +25,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The clock and the boot of this machine, which are the same in all its containers.
+    /// The clock of this machine, which is the same in all its containers, and its boot as this process sees it.
     ///
     /// # Errors
     /// `Config` if the offset of this process's time namespace is not known.
