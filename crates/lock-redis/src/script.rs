@@ -5,7 +5,8 @@
 //! pass them, and keeps them in the same hash slot of a cluster; the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
-//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run.
+//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run. A script that would pass over too many dead waiters answers the error
+//! `PASSING` instead, and is sent again.
 
 use std::sync::OnceLock;
 
@@ -210,8 +211,8 @@ pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "liv
 /// that is held exclusively.
 pub(crate) static FENCE: Script = Script::new(text!("clock", "members", "living", "fence"));
 
-/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, of which only the first three values are answered. Answers
-/// three values for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live. Then limit and
+/// Looks at locks: at all, or at the first ones if many wait for them. Keys: locks, then what their waiters ask for; or one lock, of which only the first three values are answered. Answers
+/// three values for each of these: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live. Then limit and
 /// width of each of the first waiters, if any of them shares. Then, if the lock is shared, its limit, how many leases there
 /// are, and for the first of them value, time left (ms) and slots.
 pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", "look"));
@@ -220,7 +221,7 @@ pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", 
 /// lock's key, ttl (ms), id and call; or `expect`, key, ttl, count; or `reset`, key, ttl, generation; or `look`, key, channel
 /// (`-` for none).
 ///
-/// Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
+/// The times of the inboxes are in a key beside them. Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
 /// nobody listens on the channel.
 pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 

@@ -17,8 +17,12 @@ use crate::server_info::ServerInfo;
 use crate::target::Target;
 
 /// How many leases one script renews, or locks it looks at, at most, so that other clients wait for it no longer than a fraction of a
-/// millisecond.
+/// millisecond. A script that looks ends sooner where many wait.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
+
+/// How many scripts look at one lock each before others of this connection have their turn. Chosen: enough that a listing over a
+/// slow network does not wait for each lock.
+const LOOKS_AT_ONCE: usize = 16;
 
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
@@ -78,6 +82,14 @@ impl Wire {
         }
     }
 
+    /// How many scripts that look at locks are sent at a time at most: the server may run them without a break.
+    pub(crate) fn looks_at_once(&self) -> usize {
+        match self.layout {
+            Layout::OneServer => 1,
+            Layout::Cluster => LOOKS_AT_ONCE,
+        }
+    }
+
     /// Where the server keeps a lock.
     pub(crate) fn locate(&self, name: &LockName) -> Option<Location> {
         Some(Location { store: self.store.clone()?, key: self.prefix.key(name.as_str()) })
@@ -123,6 +135,9 @@ impl Wire {
 /// The size of most commands, so that space is allocated once.
 const ARGS_ROUGHLY: usize = 12;
 const BYTES_ROUGHLY: usize = 288;
+
+/// What a script's text takes the place of: the command and the script's hash.
+const COMMAND_AND_SCRIPT: usize = 2;
 
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
 pub(crate) const SCRIPT_AND_COUNT: usize = 3;
@@ -178,6 +193,19 @@ impl Call {
     /// The same, but never sent together with others.
     pub(crate) fn alone(self) -> Self {
         Self { many: None, ..self }
+    }
+
+    /// The same with the text of its script, which the server then cannot have forgotten.
+    pub(crate) fn in_full(self) -> Self {
+        let Some(script) = self.script else { return self };
+        let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY + script.text().len());
+        command.arg("EVAL").arg(script.text());
+        for part in self.command.args_iter().skip(COMMAND_AND_SCRIPT) {
+            if let Arg::Simple(part) = part {
+                command.arg(part);
+            }
+        }
+        Self { command, ..self.alone() }
     }
 
     /// The same for a server that does not own the hash slot yet.

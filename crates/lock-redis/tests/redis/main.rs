@@ -24,6 +24,7 @@ mod inspect;
 mod keeping;
 mod latches;
 mod limits;
+mod long_queues;
 mod losses;
 mod many;
 mod modes;
