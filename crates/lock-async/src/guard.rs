@@ -9,7 +9,8 @@ lock_host::guards! {
 
     /// Proof that the lock is held, until it is released, dropped or lost.
     ///
-    /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+    /// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
+    /// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
     /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
     /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
     /// reports the outcome. If the runtime does not get to it, because a task computes, the keeper's thread releases the lock a tenth

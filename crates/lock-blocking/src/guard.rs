@@ -12,7 +12,8 @@ lock_host::guards! {
 
     /// Proof that the lock is held, until it is released, dropped or lost.
     ///
-    /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+    /// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
+    /// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
     /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another
     /// thread of a loss.
     /// Dropping a guard releases the lock, and blocks for at most an operation timeout; [`release`](Self::release) does the

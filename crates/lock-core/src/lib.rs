@@ -44,6 +44,7 @@ mod ticket;
 mod time;
 mod token;
 mod verbs;
+mod write_token;
 
 pub use backend::{AsyncBackend, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingLatch, BlockingLimit};
 pub use budget::Budget;
@@ -72,3 +73,4 @@ pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{
     Answer, Certainty, Claim, Evidence, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
 };
+pub use write_token::WriteToken;

@@ -15,12 +15,12 @@ mod scripts;
 
 use std::time::Duration;
 
-use lock_core::{FencingToken, Invalid};
+use lock_core::{FencingToken, Invalid, WriteToken};
 
 use ::redis::ToSingleRedisArg;
 
 use self::keys::Keys;
-use self::scripts::{DEL, HSET, READ, SET};
+use self::scripts::{DEL, HSET, RAISE, READ, SET};
 
 pub use self::request::{FencedError, Request};
 
@@ -34,11 +34,13 @@ const EXPIRY_MAX_MS: u64 = 1 << 52;
 /// # use lock_core as leasehold;
 /// # use lock_fence as fence;
 /// use fence::redis::{Fenced, FencedError};
-/// # let token = leasehold::FencingToken::new(34)?;
-/// # let paused = leasehold::FencingToken::new(33)?;
+/// # let [paused, token] = [33, 34].map(|number| leasehold::FencingToken::new(number).unwrap());
+/// # let write_token = leasehold::WriteToken::of_writer(token);
 ///
 /// let mut redis = redis::Client::open("redis://127.0.0.1")?.get_connection()?;
 /// let config = Fenced::new("config:7")?;
+/// config.raise(write_token).run(&mut redis)?; // guard.write_token(): before anything is read
+/// let before: Option<String> = config.get(token).run(&mut redis)?;
 /// config.set(token, "new").run(&mut redis)?; // token = guard.fencing_token()
 /// let late = config.set(paused, "old").run(&mut redis);
 /// assert!(matches!(late, Err(FencedError::Refused(refused)) if refused.highest == token));
@@ -67,6 +69,14 @@ impl Fenced {
     /// The key of the fence.
     pub fn fence_key(&self) -> &str {
         &self.0.fence
+    }
+
+    /// Raises the fence to the token of a new holder. Do this **before you read** what you will change: until then, an earlier holder
+    /// can still write, and what it writes between your read and your write is lost. The value need not exist.
+    ///
+    /// Read from the server that answered: a replica may not have the last write yet.
+    pub fn raise(&self, token: WriteToken) -> Request<()> {
+        Request::new(&RAISE, &self.0, token.into())
     }
 
     /// Sets the value, which may have had any type, and removes its expiry.

@@ -113,6 +113,13 @@ macro_rules! guards {
         }
 
         impl $guard<$crate::Exclusive> {
+            /// The token with which this holder raises a fence before it reads what the lock protects. Its number is that of
+            /// [`fencing_token`](lock_host::Proof::fencing_token). A guard of a reader has no such token: if a reader raised a fence, it
+            /// would shut out the other readers.
+            pub fn write_token(&self) -> ::lock_core::WriteToken {
+                ::lock_core::WriteToken::of_writer(self.fencing_token())
+            }
+
             /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that the
             /// lock was held until now, and that the store keeps it.
             ///

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::inspect::Entry;
 use lock_core::{
     BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, OnUnavailable,
-    Operation,
+    Operation, WriteToken,
 };
 use lock_host::{LockOptions, Proof, ReleaseError};
 
@@ -71,6 +71,11 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     /// the writes of a leader that was paused while another one was elected.
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
+    }
+
+    /// The term as what raises a fence: a new leader does that before it reads what it will change.
+    pub fn write_token(&self) -> WriteToken {
+        WriteToken::of_writer(self.term())
     }
 
     /// How much longer this machine leads, if its lease is not renewed; zero once it does not lead any more. The lease itself

@@ -5,24 +5,27 @@ use std::error::Error;
 use std::sync::Arc;
 
 use leasehold::blocking::{Guard, PermitGuard};
-use leasehold::fence::Gate;
-use leasehold::fence::http::{FENCING_TOKEN, FencingLayer};
+use leasehold::fence::http::{FENCING_TOKEN, FencingLayer, raise};
 use leasehold::fence::redis::Fenced;
 use leasehold::fence::sql::{FenceColumn, FenceTable};
+use leasehold::fence::{Admitted, Gate};
 use test_support::RedisServer;
 use tower_layer::Layer;
 
 fn rows(db: rusqlite::Connection, guard: &Guard) -> Result<rusqlite::Connection, Box<dyn Error>> {
     let accounts = FenceColumn::new("account", "fence")?;
     db.execute_batch(&accounts.add_column())?;
-    accounts.update(&db, guard.fencing_token(), &[("balance", &50)], &[("id", &1)])?;
+
+    accounts.raise(&db, guard.write_token(), &[("id", &1)])?;
+    let balance: i64 = db.query_row("SELECT balance FROM account WHERE id = 1", (), |row| row.get(0))?;
+    accounts.update(&db, guard.fencing_token(), &[("balance", &(balance + 50))], &[("id", &1)])?;
     Ok(db)
 }
 
 fn transactions(mut db: rusqlite::Connection, guard: &Guard) -> Result<rusqlite::Connection, Box<dyn Error>> {
     db.execute_batch(FenceTable::CREATE)?;
     let transaction = db.transaction()?;
-    FenceTable::raise(&transaction, "invoice:42", guard.fencing_token())?;
+    FenceTable::raise(&transaction, "invoice:42", guard.write_token())?;
     transaction.execute("INSERT INTO payment (invoice, amount) VALUES (42, 50)", ())?;
     transaction.commit()?;
     Ok(db)
@@ -30,11 +33,16 @@ fn transactions(mut db: rusqlite::Connection, guard: &Guard) -> Result<rusqlite:
 
 fn keys(mut redis: redis::Connection, guard: &Guard) -> Result<(), Box<dyn Error>> {
     let config = Fenced::new("config:7")?;
+    config.raise(guard.write_token()).run(&mut redis)?;
+    let before: Option<String> = config.get(guard.fencing_token()).run(&mut redis)?;
     config.set(guard.fencing_token(), "new").run(&mut redis)?;
+    assert_eq!(before, None);
     Ok(())
 }
 
 fn over_http<S>(service: S, guard: &Guard) -> Result<(), Box<dyn Error>> {
+    let mut request = http::Request::get("/invoice/42").body(String::new())?;
+    raise(request.headers_mut(), guard.write_token());
     let request =
         http::Request::put("/invoice/42").header(FENCING_TOKEN, guard.fencing_token().get()).body("paid".to_owned())?;
     let service = FencingLayer::new(Arc::new(Gate::new())).layer(service);
@@ -42,13 +50,24 @@ fn over_http<S>(service: S, guard: &Guard) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+async fn spawned(request: http::Request<String>, write: fn(http::Request<String>)) -> Result<(), Box<dyn Error>> {
+    let admitted = request.extensions().get::<Admitted>().cloned();
+    tokio::task::spawn_blocking(move || {
+        write(request);
+        drop(admitted);
+    })
+    .await?;
+    Ok(())
+}
+
 fn in_memory(guard: &Guard, permits: &PermitGuard) -> Result<(), Box<dyn Error>> {
     let value = Cell::new("");
     let write = |text| value.set(text);
     let gate = Gate::new();
+    gate.raise("invoice:42", guard.write_token())?;
     gate.write("invoice:42", guard.fencing_token(), || write("paid"))?;
-    for (slot, token) in permits.tokens() {
-        gate.check(&format!("gpu/{slot}"), token)?;
+    for (slot, token) in permits.write_tokens() {
+        gate.raise(&format!("gpu/{slot}"), token)?;
     }
     assert_eq!(value.get(), "paid");
     Ok(())
@@ -79,5 +98,7 @@ fn the_examples_of_fencing_run() -> Result<(), Box<dyn Error>> {
     let server = RedisServer::start();
     keys(redis::Client::open(server.url())?.get_connection()?, &guard)?;
     over_http((), &guard)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(spawned(http::Request::put("/x").body(String::new())?, drop))?;
     in_memory(&guard, &permits)
 }

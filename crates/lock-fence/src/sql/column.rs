@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lock_core::{FencingToken, Invalid};
+use lock_core::{FencingToken, Invalid, WriteToken};
 use rusqlite::{Connection, OptionalExtension, ToSql, params_from_iter};
 
 use super::SqlError;
@@ -19,8 +19,8 @@ pub type Value<'a> = (&'a str, &'a dyn ToSql);
 /// # use lock_core as leasehold;
 /// # use lock_fence as fence;
 /// use fence::sql::{FenceColumn, SqlError};
-/// # let token = leasehold::FencingToken::new(34)?;
-/// # let paused = leasehold::FencingToken::new(33)?;
+/// # let [paused, token] = [33, 34].map(|number| leasehold::FencingToken::new(number).unwrap());
+/// # let write_token = leasehold::WriteToken::of_writer(token);
 ///
 /// let db = rusqlite::Connection::open_in_memory()?;
 /// db.execute_batch("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER); INSERT INTO account VALUES (1, 0)")?;
@@ -28,7 +28,9 @@ pub type Value<'a> = (&'a str, &'a dyn ToSql);
 /// let accounts = FenceColumn::new("account", "fence")?;
 /// db.execute_batch(&accounts.add_column())?; // once
 ///
-/// accounts.update(&db, token, &[("balance", &50)], &[("id", &1)])?; // token = guard.fencing_token()
+/// accounts.raise(&db, write_token, &[("id", &1)])?; // guard.write_token(): before anything is read
+/// let balance: i64 = db.query_row("SELECT balance FROM account WHERE id = 1", (), |row| row.get(0))?;
+/// accounts.update(&db, token, &[("balance", &(balance + 50))], &[("id", &1)])?; // token = guard.fencing_token()
 /// let late = accounts.update(&db, paused, &[("balance", &0)], &[("id", &1)]);
 /// assert!(matches!(late, Err(SqlError::Refused(refused)) if refused.highest == token));
 /// # Ok(())
@@ -55,6 +57,22 @@ impl FenceColumn {
     /// The statement that adds the column to the table.
     pub fn add_column(&self) -> String {
         format!("ALTER TABLE {} ADD COLUMN {} BIGINT NOT NULL DEFAULT 0", self.table, self.column)
+    }
+
+    /// Sets the fence of the rows with this key to the token of a new holder, in one statement, if none of them has seen a higher
+    /// one. Returns how many rows there are, at least one.
+    ///
+    /// Do this **before you read** what you will change: until then, an earlier holder can still write, and what it writes between
+    /// your read and your write is lost. Outside of a transaction, it commits by itself. Inside of one, make it the first
+    /// statement, and read in that transaction or after its commit; if it is rolled back, the fence is not raised.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update). Read nothing, and stop.
+    ///
+    /// # Blocking
+    /// As [`update`](Self::update).
+    pub fn raise(&self, db: &Connection, token: WriteToken, key: &[Value<'_>]) -> Result<usize, SqlError> {
+        self.update(db, token.into(), &[], key)
     }
 
     /// Sets columns of the rows with this key, and their fence to the token, in one statement, if none of them has seen a
