@@ -139,6 +139,16 @@ macro_rules! guards {
                 self.0.ended(ended)
             }
 
+            /// From now on, nobody else may have the lock for at least this time, however this guard ends: released, dropped, also by a
+            /// panic, lost, or with its client. The last call counts, so no time takes that back. After a crash of the process, the
+            /// lock is free when its ttl is over.
+            ///
+            /// # Errors
+            /// `Unsupported` if the store cannot keep a released lock.
+            pub fn keep_at_least(&self, time: ::std::time::Duration) -> Result<(), ::lock_core::BackendError> {
+                self.0.keep_at_least(time)
+            }
+
             /// Continues as a reader, in one step: no other writer gets in between, and it never waits for another holder. Other readers of
             /// an [`RwLock`](crate::RwLock) of this name can then read as well.
             ///

@@ -104,7 +104,8 @@ macro_rules! job_setters {
         }
 
         /// Lets no run begin for this time after one has begun, even if the work is done sooner. This is for schedules without
-        /// slots, on machines whose clocks differ by less than that. A run that crashes does not count for longer than its ttl.
+        /// slots, on machines whose clocks differ by less than that. The time counts as well if
+        /// the work panics or is dropped, or the client is closed. A run that crashes does not count for longer than its ttl.
         pub fn at_least(mut self, at_least: ::std::time::Duration) -> Self {
             self.plan.at_least = at_least;
             self

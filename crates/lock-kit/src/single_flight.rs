@@ -182,6 +182,17 @@ mod tests {
         assert!(all.spread(Duration::MAX, 500) > Duration::MAX / 3);
     }
 
+    /// Only a failure that may pass is as good as another caller who computes; the caller hears of any other one.
+    #[test]
+    fn an_error_that_stays_is_returned_although_there_is_a_stale_value() {
+        use lock_core::{BackendError, Effect, ErrorKind, Operation};
+        let failed = |kind| AcquireError::from(BackendError::new("test", Operation::Acquire, kind, Effect::None, "no"));
+        let tried = |error| Plan::tried::<()>(Err(error));
+        assert_eq!(tried(failed(ErrorKind::Denied)), Err(failed(ErrorKind::Denied)));
+        assert_eq!(tried(failed(ErrorKind::Unreachable)), Ok(None));
+        assert_eq!(tried(AcquireError::Closed), Err(AcquireError::Closed));
+    }
+
     #[test]
     fn a_value_is_stale_when_less_is_left_of_it_than_the_time_for_that() {
         let found = |left| Some(Found { value: 7, left });

@@ -66,7 +66,8 @@ impl Station {
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
         let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive;
         let may_keep = is_exclusive && !tenure.may_be_shared();
-        let keep = leaving.keep.map(Keep::get).filter(|keep| may_keep && !keep.is_zero());
+        let at_least = tenure.take_keep(now);
+        let keep = leaving.keep.map(Keep::get).or(at_least).filter(|keep| may_keep && !keep.is_zero());
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
@@ -79,6 +80,14 @@ impl Station {
             tenure.replacement = None;
             self.pass_on(now, tenure, turn);
         }
+    }
+
+    /// From this moment on, the lock of this turn is kept for so long, however the turn ends: also when it is dropped or lost, or the
+    /// client is closed. The last call counts, and so does a [`Leaving::keep`]. Only an exclusive turn has an effect.
+    pub fn keep_at_least(&mut self, now: Moment, turn: TurnId, keep: Keep) {
+        let held =
+            self.tenures.iter_mut().find(|tenure| tenure.has(turn) && tenure.lease.terms.mode == Mode::Exclusive);
+        held.into_iter().for_each(|tenure| tenure.keep_until(now + keep.get()));
     }
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
@@ -147,7 +156,8 @@ impl Station {
         } else if is_denied && self.policy.store.copies == Copies::Several {
             self.let_expire(now, *tenure);
         } else {
-            self.give_up(now, *tenure, None, None);
+            let keep = tenure.take_keep(now).filter(|keep| !keep.is_zero());
+            self.give_up(now, *tenure, None, keep);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The end of a turn that its user is done with.
 
+use lock_core::Keep;
 use lock_core::station::{Input, Leaving, TurnId};
 
 use super::{Driver, Inner, Site};
@@ -12,6 +13,14 @@ impl<D: Driver> Site<D> {
         self.leave(inner, Leaving::now(turn));
         inner.waiters.turns().abandon(turn);
         self.watch_releases(inner);
+    }
+
+    /// The store is to keep the lock for this time from now on, however the turn ends.
+    pub(crate) fn keep_at_least(&self, turn: TurnId, keep: Keep) {
+        let mut inner = self.lock();
+        if !inner.station.is_broken() {
+            inner.station.keep_at_least(self.ports.clock.now(), turn, keep);
+        }
     }
 
     /// Runs the releases another way that have had no answer for too long, and comes back for the others.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use lock_blocking::{Client, Guard, Mutex};
 use lock_core::{AcquireError, LockName, Lost};
-use lock_host::{Clock, HostClock, note};
+use lock_host::note;
 
 use crate::errors::JobError;
 use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
@@ -100,12 +100,12 @@ impl Job {
             Ok(held) => held,
             Err(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
-        let began = HostClock.now();
         let mark = match mark {
             Some(mark) => Some(mark.before_work(self.plan.crashed)?),
             None => None,
         };
         let missed = self.missed(earlier);
+        self.plan.keep(self.plan.at_least, |time| guard.keep_at_least(time))?;
         // Marking the slot may have taken longer than the lease lasted.
         let done = guard.check().map(|()| work(&guard)).and_then(|done| guard.check().map(|()| done));
         let ended = done.as_ref().ok().map(judge);
@@ -113,10 +113,10 @@ impl Job {
             Some(mark) => self.settle(mark, done, ended),
             None => (done, SlotAfter::None),
         };
-        let released = match self.plan.keep_after(HostClock.now().since(began)) {
-            Some(keep) if done.is_ok() && ended == Some(Work::Done) => guard.release_keeping(keep),
-            Some(_) | None => guard.release(),
-        };
+        if ended == Some(Work::Failed) {
+            self.plan.keep(Duration::ZERO, |time| guard.keep_at_least(time))?;
+        }
+        let released = guard.release();
         let value = counted(done, released)?;
         Ok(JobOutcome::Ran(JobRun { value, slot, missed }))
     }

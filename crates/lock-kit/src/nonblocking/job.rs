@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::{Either, select};
 use lock_async::{Client, Guard, Mutex};
 use lock_core::{AcquireError, LockName, Lost};
-use lock_host::{Clock, HostClock, note};
+use lock_host::note;
 
 use crate::errors::JobError;
 use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
@@ -106,12 +106,12 @@ impl Job {
             Ok(held) => held,
             Err(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
-        let began = HostClock.now();
         let mark = match mark {
             Some(mark) => Some(mark.before_work(self.plan.crashed).await?),
             None => None,
         };
         let missed = self.missed(earlier).await;
+        self.plan.keep(self.plan.at_least, |time| guard.keep_at_least(time))?;
         let done = match select(pin!(guard.lost()), pin!(work(&guard))).await {
             Either::Left((lost, _)) => Err(lost),
             // Work that awaits nothing is not stopped.
@@ -122,10 +122,10 @@ impl Job {
             Some(mark) => self.settle(mark, done, ended).await,
             None => (done, SlotAfter::None),
         };
-        let released = match self.plan.keep_after(HostClock.now().since(began)) {
-            Some(keep) if done.is_ok() && ended == Some(Work::Done) => guard.release_keeping(keep).await,
-            Some(_) | None => guard.release().await,
-        };
+        if ended == Some(Work::Failed) {
+            self.plan.keep(Duration::ZERO, |time| guard.keep_at_least(time))?;
+        }
+        let released = guard.release().await;
         let value = counted(done, released)?;
         Ok(JobOutcome::Ran(JobRun { value, slot, missed }))
     }
