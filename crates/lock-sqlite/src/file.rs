@@ -19,7 +19,7 @@ use lock_core::{BackendError, ErrorKind, Moment, Operation};
 use lock_host::{Clock, HostClock};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::error::{explain_io, refusal, too_busy};
+use crate::error::{explain_io, is_out_of_files, refusal, too_busy};
 use crate::inode;
 use crate::mounts::refuse_mounted_file;
 use crate::network::refuse_network;
@@ -28,6 +28,9 @@ const CONNECT: Operation = Operation::Connect;
 
 /// How often to try for the lock of the directory. Its holder opens a file, which takes about a millisecond.
 const LOCK_RETRY: Duration = Duration::from_millis(2);
+
+/// How many files SQLite opens at most: the three of a database, and their directory.
+const SQLITE_FILES: usize = 4;
 
 /// What to do if there is no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +129,12 @@ impl Location {
             false => Ok(()),
         });
         disowned.map_err(|error| explain_io(CONNECT, &self.given, error))
+    }
+
+    /// Why this process cannot open as many files as SQLite does, which says only that it could not open one.
+    pub(crate) fn missing_handles(&self) -> Option<io::Error> {
+        let opened: io::Result<Vec<File>> = (0..SQLITE_FILES).map(|_| File::open(&self.directory)).collect();
+        opened.err().filter(is_out_of_files)
     }
 
     fn remove_companions(&self) -> io::Result<()> {
