@@ -68,6 +68,10 @@ pub(crate) struct DirectoryLock(File);
 impl Location {
     /// Follows symbolic links, as SQLite does: its other two files are beside the real one.
     pub(crate) fn find(given: &Path) -> Result<Self, BackendError> {
+        if given.is_relative() {
+            let message = format!("{} is relative to a working directory that is not known", given.display());
+            return Err(refusal(CONNECT, ErrorKind::Config, message).with_remedy("give a path that begins with /"));
+        }
         let main = match fs::canonicalize(given) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing_file(given)?,
             found => found.map_err(|error| explain_io(CONNECT, given, error))?,
@@ -185,10 +189,7 @@ impl Error for OtherNames {}
 fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
     let no_file = || refusal(CONNECT, ErrorKind::Config, format!("{} names no file", given.display()));
     let name = given.file_name().ok_or_else(no_file)?;
-    let directory = match given.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        Some(_) | None => Path::new("."),
-    };
+    let directory = given.parent().ok_or_else(no_file)?;
     let directory = fs::canonicalize(directory).map_err(|error| {
         let remedy = format!("create the directory first: mkdir -p {}", directory.display());
         explain_io(CONNECT, given, error).with_remedy(remedy)
@@ -291,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_is_a_file_in_the_working_directory() {
-        let location = Location::find(Path::new("no-such-file.db")).unwrap();
-        assert_eq!(location.main, std::env::current_dir().unwrap().canonicalize().unwrap().join("no-such-file.db"));
+    fn a_relative_path_is_refused() {
+        let error = Location::find(Path::new("no-such-file.db")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
     }
 
     #[test]
