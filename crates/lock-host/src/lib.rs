@@ -81,7 +81,7 @@ pub use errors::{
     ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
 };
 pub use generations::Generation;
-pub use host::{boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
+pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use kinds::{Exclusive, Permits, Shared};

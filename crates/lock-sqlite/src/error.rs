@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use rusqlite::ErrorCode;
+use rustix::io::Errno;
 
 /// The name of this backend in errors and capabilities.
 pub(crate) const BACKEND: &str = "sqlite";
 
 const LET_IT_WRITE: &str = "let this user write the file and its directory, where SQLite keeps two more files";
+
+const RAISE_THE_LIMIT: &str = "raise the limit on open files (ulimit -n), or close some";
 
 /// Why the work of a transaction was not done.
 #[derive(Debug)]
@@ -105,12 +108,30 @@ fn effect(stage: Stage, kind: ErrorKind, error: &rusqlite::Error) -> Effect {
     }
 }
 
+/// What Linux does not tell in `/proc`: without it, the leases of others might look expired.
+pub(crate) fn unknown(what: &str, source: &str, error: io::Error) -> BackendError {
+    let (kind, remedy) = match is_out_of_files(&error) {
+        true => (ErrorKind::Unavailable, RAISE_THE_LIMIT),
+        false => (ErrorKind::Config, "mount /proc, with all that is in it"),
+    };
+    refusal(Operation::Connect, kind, format!("cannot tell {what}: {source}: {error}"))
+        .with_remedy(remedy)
+        .with_source(error)
+}
+
+/// Whether this process, or the machine, has too many files open.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 /// Translates a failure of the file system, met while opening.
 pub(crate) fn explain_io(operation: Operation, path: &Path, error: io::Error) -> BackendError {
     use io::ErrorKind as Io;
     let met = |kinds: &[Io]| kinds.contains(&error.kind());
     let (kind, remedy) = if met(&[Io::PermissionDenied, Io::ReadOnlyFilesystem]) {
         (ErrorKind::Denied, LET_IT_WRITE)
+    } else if is_out_of_files(&error) {
+        (ErrorKind::Unavailable, RAISE_THE_LIMIT)
     } else if met(&[Io::StorageFull, Io::QuotaExceeded]) {
         (ErrorKind::Unavailable, "make room on that disk")
     } else if met(&[Io::NotFound, Io::NotADirectory, Io::IsADirectory, Io::AlreadyExists, Io::InvalidFilename]) {

@@ -19,7 +19,7 @@ use lock_core::{BackendError, ErrorKind, Moment, Operation};
 use lock_host::{Clock, HostClock};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::error::{explain_io, refusal, too_busy};
+use crate::error::{explain_io, is_out_of_files, refusal, too_busy};
 use crate::inode;
 use crate::mounts::refuse_mounted_file;
 use crate::network::refuse_network;
@@ -28,6 +28,9 @@ const CONNECT: Operation = Operation::Connect;
 
 /// How often to try for the lock of the directory. Its holder opens a file, which takes about a millisecond.
 const LOCK_RETRY: Duration = Duration::from_millis(2);
+
+/// How many files SQLite opens at most: the three of a database, and their directory.
+const SQLITE_FILES: usize = 4;
 
 /// What to do if there is no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,10 @@ pub(crate) struct DirectoryLock(File);
 impl Location {
     /// Follows symbolic links, as SQLite does: its other two files are beside the real one.
     pub(crate) fn find(given: &Path) -> Result<Self, BackendError> {
+        if given.is_relative() {
+            let message = format!("{} is relative to a working directory that is not known", given.display());
+            return Err(refusal(CONNECT, ErrorKind::Config, message).with_remedy("give a path that begins with /"));
+        }
         let main = match fs::canonicalize(given) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing_file(given)?,
             found => found.map_err(|error| explain_io(CONNECT, given, error))?,
@@ -128,6 +135,12 @@ impl Location {
         disowned.map_err(|error| explain_io(CONNECT, &self.given, error))
     }
 
+    /// Why this process cannot open as many files as SQLite does, which says only that it could not open one.
+    pub(crate) fn missing_handles(&self) -> Option<io::Error> {
+        let opened: io::Result<Vec<File>> = (0..SQLITE_FILES).map(|_| File::open(&self.directory)).collect();
+        opened.err().filter(is_out_of_files)
+    }
+
     fn remove_companions(&self) -> io::Result<()> {
         for path in [&self.wal, &self.shm, &beside(&self.main, "-journal")] {
             match fs::remove_file(path) {
@@ -176,10 +189,7 @@ impl Error for OtherNames {}
 fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
     let no_file = || refusal(CONNECT, ErrorKind::Config, format!("{} names no file", given.display()));
     let name = given.file_name().ok_or_else(no_file)?;
-    let directory = match given.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        Some(_) | None => Path::new("."),
-    };
+    let directory = given.parent().ok_or_else(no_file)?;
     let directory = fs::canonicalize(directory).map_err(|error| {
         let remedy = format!("create the directory first: mkdir -p {}", directory.display());
         explain_io(CONNECT, given, error).with_remedy(remedy)
@@ -282,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_is_a_file_in_the_working_directory() {
-        let location = Location::find(Path::new("no-such-file.db")).unwrap();
-        assert_eq!(location.main, std::env::current_dir().unwrap().canonicalize().unwrap().join("no-such-file.db"));
+    fn a_relative_path_is_refused() {
+        let error = Location::find(Path::new("no-such-file.db")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
     }
 
     #[test]

@@ -21,7 +21,7 @@
 //! - **One machine, one kernel.** Other machines count time from another boot and would see leases as ended. Known
 //!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot
 //!   be detected and must not be used. The offset of a time namespace is subtracted from the clock. On Linux `/proc`
-//!   must be mounted, because it identifies the boot and lists the mounts.
+//!   must be mounted in full (not with `subset=pid`), because it identifies the boot and lists the mounts.
 //! - **The directory has to be shared**, not the file alone: SQLite keeps two more files beside it. A file with hard
 //!   links is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`).
 //!   Writing a copy *into* the file while it is in use damages it.

@@ -202,7 +202,12 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         Ok(db)
     };
-    opened().map_err(|fault| Failure { stage: Stage::Before, fault }.explain(Operation::Connect, &settings.path))
+    opened().map_err(|fault| match (&fault, location.missing_handles()) {
+        (Fault::Sql(error), Some(missing)) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+            explain_io(Operation::Connect, &settings.path, missing)
+        }
+        _ => Failure { stage: Stage::Before, fault }.explain(Operation::Connect, &settings.path),
+    })
 }
 
 pub(crate) fn replaced_again(operation: Operation, settings: &Settings) -> BackendError {

@@ -6,13 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lock_core::{BackendError, Effect, ErrorKind};
+use lock_core::{BackendError, Effect, ErrorKind, Renewed};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
 use test_support::Finish;
 
-use crate::elsewhere::{OPENER, PATH, outcome};
+use crate::elsewhere::{OPENER, PATH, outcome, tell};
 use crate::rig::{Ask, Rig, claim, granted};
 
 fn refusal(path: &Path) -> BackendError {
@@ -40,6 +40,39 @@ fn a_new_file_is_for_its_user_alone() {
         let entry = entry.unwrap();
         assert_eq!(entry.metadata().unwrap().mode() & 0o777, 0o600, "{:?}", entry.file_name());
     }
+}
+
+/// As every daemon does after it was started.
+#[test]
+fn a_client_whose_process_changes_its_directory_stays_with_its_file() {
+    let rig = Rig::new();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "files::changes_its_directory", "--nocapture"]).current_dir(rig.directory.path());
+    let elsewhere = outcome(&command.env(PATH, "locks.db").finish());
+    assert_eq!(elsewhere, "0 files elsewhere");
+    assert_eq!(rig.rows("locks"), 6);
+}
+
+/// Played by another test as a process of its own; does nothing otherwise.
+#[test]
+fn changes_its_directory() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let (here, elsewhere) = (std::env::current_dir().unwrap(), tempfile::tempdir().unwrap());
+    let configs = [
+        SqliteConfig::from_url(&format!("sqlite:{path}")).unwrap(),
+        serde_json::from_str(&format!(r#"{{"path":"{path}"}}"#)).unwrap(),
+        SqliteConfig::new(&path),
+    ];
+    for (number, config) in configs.into_iter().enumerate() {
+        std::env::set_current_dir(&here).unwrap();
+        let client = Sqlite::open(&config).unwrap();
+        let lease = granted(client.ask(&claim(&format!("before {number}"))));
+        std::env::set_current_dir(&elsewhere).unwrap();
+        assert!(matches!(client.extend(&lease), Renewed::Renewed { .. }));
+        granted(client.ask(&claim(&format!("after {number}"))));
+        Sqlite::open(&config).unwrap();
+    }
+    tell(format_args!("{} files elsewhere", fs::read_dir(&elsewhere).unwrap().count()));
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Older {
     fn making(rig: &Rig) -> Self {
         let db = rig.raw();
         db.execute_batch(MADE).unwrap();
-        Self { db, boot: lock_host::boot_id().unwrap(), clock: rig.clock.clone() }
+        Self { db, boot: lock_host::boot_id().unwrap().unwrap(), clock: rig.clock.clone() }
     }
 
     fn now(&self) -> i64 {

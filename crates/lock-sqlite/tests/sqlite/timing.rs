@@ -1,15 +1,16 @@
 //! Which clock ends leases.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, BlockingBackend, Certainty, Claim, Released, Renewed, Terms};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, ErrorKind, Released, Renewed, Terms};
 use lock_host::ManualClock;
 use lock_sqlite::blocking::Sqlite;
 use lock_sqlite::{SqliteConfig, Timing};
 use test_support::Finish;
 
-use crate::elsewhere::{PATH, is_permitted, outcome, tell, unshared};
+use crate::elsewhere::{OPENER, PATH, is_permitted, outcome, tell, unshared};
 use crate::rig::{
     Ask, Rig, WITHIN, at_once, busy, claim, granted, impatient, lasting, low, permits, position, reader, secs, ttl,
 };
@@ -161,6 +162,56 @@ fn a_boot_id_that_is_mounted_frees_nothing() {
     let remaining = outcome(&command.env(PATH, rig.path()).finish());
     let remaining: u64 = remaining.parse().unwrap_or_else(|_| panic!("{remaining}"));
     assert!((3400..=3600).contains(&remaining), "{remaining} s");
+}
+
+/// As systemd does it for services with `ProcSubset=pid`.
+#[test]
+fn a_process_without_the_boot_id_is_refused() {
+    let rig = Rig::new();
+    let client = Sqlite::open(&rig.config()).unwrap();
+    granted(client.ask(&lasting("1h", claim("a"))));
+    let mounted = |then: &str| {
+        let mut command = unshared(&["--mount", "--pid", "--fork", "sh", "-c"]);
+        command.arg(format!("mount -t proc -o subset=pid proc /proc && {then}")).arg("sh");
+        command
+    };
+    if !is_permitted(mounted("true")) {
+        return;
+    }
+    let mut command = mounted("exec \"$@\"");
+    command.arg(std::env::current_exe().unwrap()).args(["--exact", OPENER, "--nocapture"]);
+    let refusal = outcome(&command.env(PATH, rig.path()).finish());
+    assert!(refusal.starts_with("Config") && refusal.contains("mount /proc"), "{refusal}");
+}
+
+#[test]
+fn a_process_that_may_open_no_more_files_is_told_so() {
+    let rig = Rig::new();
+    let mut command = Command::new("timeout");
+    command.args(["60", "sh", "-c", "ulimit -n 64 && exec \"$@\"", "sh"]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", "timing::opens_with_few_files", "--nocapture"]);
+    let outcome = outcome(&command.env(PATH, rig.path()).finish());
+    assert_eq!(outcome, "ok", "not said at each step");
+}
+
+/// Played by another test as a process of its own; does nothing otherwise. Opening with so many files left fails for want of more,
+/// until there are enough.
+#[test]
+fn opens_with_few_files() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let mut others = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        others.push(file);
+    }
+    let taken = others.len();
+    loop {
+        match Sqlite::open(&SqliteConfig::new(&path)) {
+            Ok(_) => return tell("ok"),
+            Err(error) if error.kind() == ErrorKind::Unavailable && error.to_string().contains("ulimit") => {}
+            Err(error) => return tell(format_args!("with {} files: {error:?}", taken - others.len())),
+        }
+        assert!(others.pop().is_some(), "no number of files is enough");
+    }
 }
 
 #[test]
