@@ -109,6 +109,47 @@ fn new_nodes_do_not_count_as_moved() {
     assert_eq!((script.stepped(is_move), script.stepped(is_mark)), (vec![], vec![1]));
 }
 
+/// Two moves from the same three nodes were under way at once: the first `ours` are ours, and the rest followed the other one.
+fn split(old: usize, ours: usize) -> Script {
+    let mut script = Script::new(old + 2);
+    for (node, view) in script.views.iter_mut().enumerate().take(old) {
+        view.predecessor = Some(first(old));
+        if node >= ours {
+            view.membership = Some(first(old + 3));
+        }
+    }
+    (old..old + 2).for_each(|node| script.is_blank(node));
+    script
+}
+
+#[test]
+fn a_node_that_followed_another_move_is_fetched_by_the_one_with_a_majority_of_the_old_nodes() {
+    for (old, ours, fetched) in [(3, 2, true), (3, 1, false), (5, 3, true), (5, 2, false), (4, 3, true), (4, 2, false)]
+    {
+        let mut script = split(old, ours);
+        let told = script.pass(Purpose::TakeOver(Arc::new(first(old))));
+        let expected: Vec<_> = if fetched { (ours..old + 2).collect() } else { vec![] };
+        assert_eq!((script.stepped(is_move), told.is_ok()), (expected, fetched), "{ours} of {old}: {told:?}");
+    }
+}
+
+#[test]
+fn a_client_fetches_what_followed_another_move_if_a_majority_here_was_moved() {
+    for (new_ones, fetched) in [(1, true), (0, false)] {
+        let mut script = split(3, 2);
+        (3..3 + new_ones).for_each(|node| {
+            script.views[node] = View { predecessor: Some(first(3)), ..Script::new(5).views[node].clone() };
+        });
+        _ = script.pass(Purpose::Watch);
+        assert_eq!(script.stepped(is_move), if fetched { vec![2] } else { vec![] });
+    }
+    // It came from elsewhere.
+    let mut script = split(3, 2);
+    script.views[2].predecessor = Some(first(2));
+    _ = script.pass(Purpose::TakeOver(Arc::new(first(3))));
+    assert!(script.stepped(is_move).is_empty());
+}
+
 /// A blank node is moved as well, so that it can name the predecessor.
 #[test]
 fn a_takeover_moves_blank_nodes_after_the_deployment_was_moved() {
