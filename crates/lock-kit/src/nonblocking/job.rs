@@ -17,14 +17,16 @@ use crate::taken::Taken;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
 ///
-/// With a [`slot`](Self::slot), the job runs once for each slot, whichever machines call and however late. Without one, it runs
-/// unless it runs elsewhere; [`at_least`](Self::at_least) then stops machines whose clocks are late.
+/// With a [`slot`](Self::slot), the job runs at most once for each slot, whichever machines call and however late; at least once with
+/// [`retry_after_crash`](Self::retry_after_crash). Without one, it runs unless it runs elsewhere; [`at_least`](Self::at_least) then
+/// stops machines whose clocks are late.
 ///
 /// The lock of the job has the job's name, so it shows who runs it. A process that dies frees it when its ttl is over; its slot
 /// counts as run, unless [`retry_after_crash`](Self::retry_after_crash) says otherwise.
 ///
 /// Slots are remembered as long as the store keeps its data. A SQLite file forgets them when the machine reboots, and a Redis
-/// when it loses its data. Slots and `at_least` need a store that can keep a released lock: `memory:`, `sqlite:` or `redis:`.
+/// when it loses its data: also after a fail-over, unless `replicas=N` is the number of all replicas. Slots and `at_least` need a
+/// store that can keep a released lock: `memory:`, `sqlite:` or `redis:`.
 ///
 /// # Examples
 /// ```

@@ -183,6 +183,14 @@ impl Held<'_> {
         _ = self.end();
     }
 
+    /// Releases the lock so that it is kept for a while, and returns the outcome of the first try.
+    pub(crate) fn keep(self, time: Duration) -> Result<(), ReleaseError> {
+        match self {
+            Self::Async(runtime, guard) => runtime.block_on(guard.release_keeping(time)),
+            Self::Blocking(guard) => guard.release_keeping(time),
+        }
+    }
+
     /// Releases the lock, and returns the outcome of the first try.
     pub(crate) fn end(self) -> Result<(), ReleaseError> {
         match self {

@@ -37,6 +37,7 @@ mod queue_cost;
 mod queue_entries;
 mod queue_versions;
 mod replicas;
+mod replicas_keep;
 mod sentinels;
 mod shared_versions;
 mod sharing;
