@@ -91,7 +91,7 @@ pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use occurrence::{Level, Occurrence};
-pub use options::LockOptions;
+pub use options::{LockOptions, LongWaits};
 pub use outcome::Outcome;
 pub use own::Own;
 pub use pool::{Pool, Work};
