@@ -18,6 +18,7 @@ mod faults;
 mod fsync;
 mod greeting;
 mod hand_over;
+mod handed_over;
 mod inspect;
 mod keeping;
 mod latches;
