@@ -154,6 +154,32 @@ fn a_store_that_is_away_ends_the_term_and_is_waited_for() {
     assert_eq!(report(&output)["token"].as_u64(), Some(second.number));
 }
 
+/// The lease lasts 30 s, of which the command has 24 s, but for a moment after the hand-over.
+#[test]
+fn an_outage_right_after_a_hand_over_does_not_end_the_term() {
+    let server = RedisServer::start();
+    let leasehold = Leasehold::new();
+    let line = format!("--url {} scheduler", server.url());
+    let candidate = || Running::spawn(elect(&leasehold, &line, LEAD));
+    let resigns = candidate();
+    let first = term(&leasehold, 1);
+    let mut leads = candidate();
+    wait_for("the second candidate", || server.command::<u8>(&["HLEN", "leasehold:{scheduler}:w"]) == 1);
+    resigns.signal(Signal::TERM);
+    let second = term(&leasehold, 2);
+    assert!(second.number > first.number);
+    std::thread::sleep(SECOND / 2);
+    server.stop();
+    std::thread::sleep(5 * SECOND);
+    server.resume();
+    std::thread::sleep(SECOND);
+    assert!(!leads.has_ended() && is_alive(second.command), "the term ended: {:?}", leads.end());
+    assert_eq!(terms(&leasehold).len(), 2);
+    leads.signal(Signal::TERM);
+    let output = leads.end();
+    assert_eq!(code(output.status), 143, "{output:?}");
+}
+
 #[test]
 fn a_command_that_ends_by_itself_ends_the_election_for_this_machine() {
     let leasehold = Leasehold::new();

@@ -1,8 +1,10 @@
 //! Renews leases, on a thread with a connection of its own: a busy user does not starve it.
+//!
+//! The first renewal of a lease that was handed over goes over the client's connection, which is open.
 
 use std::io;
 
-use lock_core::{Batch, BlockingBackend, Operation};
+use lock_core::{Batch, BlockingBackend, Operation, Via};
 use lock_host::{Keeping, NAP_MAX, Net, Next, Stations, caught};
 
 use crate::driver::Driver;
@@ -15,11 +17,12 @@ const UNDER_WAY_MAX: usize = 4;
 /// Starts the thread. It ends with the client; if it ends earlier, every hold of the client is lost.
 pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
-    backend: Arc<dyn BlockingBackend>,
+    in_use: Arc<dyn BlockingBackend>,
     changed: Arc<Condvar>,
 ) -> io::Result<()> {
-    let (keeping, under_way) = (Keeping::new(stations), AtomicUsize::new(0));
-    let keeper = Keeper { _net: keeping.net(), changed, renewing: Arc::new(Renewing { keeping, backend, under_way }) };
+    let (keeping, own, under_way) = (Keeping::new(stations), Arc::clone(&in_use).for_keeper(), AtomicUsize::new(0));
+    let net = keeping.net();
+    let keeper = Keeper { _net: net, changed, renewing: Arc::new(Renewing { keeping, in_use, own, under_way }) };
     thread::Builder::new().name("leasehold-keeper".into()).spawn(move || keeper.run())?;
     Ok(())
 }
@@ -34,7 +37,10 @@ struct Keeper {
 /// What it takes to renew.
 struct Renewing {
     keeping: Keeping<Driver>,
-    backend: Arc<dyn BlockingBackend>,
+    /// The client's backend.
+    in_use: Arc<dyn BlockingBackend>,
+    /// The same store over a connection of the keeper's.
+    own: Arc<dyn BlockingBackend>,
     /// How many batches are under way.
     under_way: AtomicUsize,
 }
@@ -75,7 +81,11 @@ impl Keeper {
 impl Renewing {
     fn renew(&self, batch: &Batch) {
         let _under_way = UnderWay(self);
-        let result = caught(Operation::Renew, || self.backend.renew(&batch.leases, batch.within));
+        let backend = match batch.via {
+            Via::InUse => &self.in_use,
+            Via::Own => &self.own,
+        };
+        let result = caught(Operation::Renew, || backend.renew(&batch.leases, batch.within));
         self.keeping.answered(batch.clone(), result);
     }
 }

@@ -54,7 +54,7 @@ pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use inspect::{AsyncInspect, BlockingInspect};
 pub use invalid::Invalid;
-pub use keeper::{BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal};
+pub use keeper::{Admission, BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal, Via};
 pub use lease_id::LeaseId;
 pub use location::Location;
 pub use name::LockName;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, ByTurn, Input, Output, Reply, Request, Station, TurnId};
 use lock_core::{
-    Answer, BackendError, FencingToken, Hold, LossReason, Mode, Moment, Owner, Refusal, Released, Renewed,
+    Admission, Answer, BackendError, FencingToken, Hold, LossReason, Mode, Moment, Owner, Refusal, Released, Renewed,
 };
 
 use crate::occurrence::Occurrence;
@@ -147,7 +147,7 @@ impl Diary {
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Detached(turn) => self.detached(*turn),
             Output::Run(action) => self.repeated(action),
-            Output::Keep { lease, asked_at, valid_for } => {
+            Output::Keep { lease, admission: Admission { asked_at, valid_for, .. } } => {
                 // A lease that was handed over may be due at once, which is not late yet.
                 self.renewal = Some(Due { owner: lease.owner, at: (*asked_at + *valid_for / 3).max(self.now) });
             }

@@ -208,7 +208,7 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.turns().end(turn, result),
             Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
-            Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
+            Output::Keep { lease, admission } => self.ports.renewals.keep(lease, admission),
             Output::Renew(owner) => self.ports.renewals.hasten(owner),
             Output::Forget(owner) => self.ports.renewals.forget(owner),
         }

@@ -9,8 +9,8 @@ use super::pending::Of;
 use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
-    Answer, BackendError, Capabilities, Certainty, Copies, Effect, Evidence, FencingToken, Keep, Lease, LossReason,
-    Mode, Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
+    Admission, Answer, BackendError, Capabilities, Certainty, Copies, Effect, Evidence, FencingToken, Keep, Lease,
+    LossReason, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -25,7 +25,7 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
-        let mut tenure = self.keep(grant, quest.certainty);
+        let mut tenure = self.keep(now, grant, quest.certainty);
         tenure.asked = quest.terms.mode.limit();
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
@@ -36,10 +36,10 @@ impl Station {
     }
 
     /// Has the keeper renew the lease of a fresh grant.
-    pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Box<Tenure> {
-        let (asked_at, valid_for) = (grant.basis, grant.valid_for);
+    pub(super) fn keep(&mut self, now: Moment, grant: Grant, certainty: Certainty) -> Box<Tenure> {
+        let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
         let tenure = Box::new(Tenure::new(grant, certainty));
-        self.outbox.push(Output::Keep { lease: Arc::clone(&tenure.lease), asked_at, valid_for });
+        self.outbox.push(Output::Keep { lease: Arc::clone(&tenure.lease), admission });
         tenure
     }
 

@@ -157,7 +157,7 @@ impl Station {
         if old.is_shared() && !old.adopted {
             self.give_up_quests(now);
         }
-        let mut tenure = self.keep(grant, certainty);
+        let mut tenure = self.keep(now, grant, certainty);
         (tenure.passes, tenure.adopted) = (old.passes, old.adopted);
         let hold = tenure.begin(now, id, token, before.note.clone(), before.hold.hold_until);
         before.hold.go_on_as(Arc::clone(&hold));

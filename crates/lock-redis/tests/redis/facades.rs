@@ -162,6 +162,14 @@ impl Held<'_> {
         }
     }
 
+    /// How long the lease lasts without a renewal.
+    pub(crate) fn remaining(&self) -> Duration {
+        match self {
+            Self::Async(_, guard) => guard.remaining(),
+            Self::Blocking(guard) => guard.remaining(),
+        }
+    }
+
     /// Why it was lost, if it was.
     pub(crate) fn loss(&self) -> Option<Lost> {
         match self {

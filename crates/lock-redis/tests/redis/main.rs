@@ -20,6 +20,7 @@ mod flushes;
 mod fsync;
 mod greeting;
 mod hand_over;
+mod handed_over;
 mod inspect;
 mod keeping;
 mod latches;
