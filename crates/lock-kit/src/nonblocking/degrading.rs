@@ -170,7 +170,7 @@ impl DegradingGuard {
         }
     }
 
-    /// Releases the lock. If it is held at the store, waits for the answer. Success means that the lock was held until now, within
+    /// Releases the lock. If it is held at the store, waits for the answer. Success means that no loss was detected within
     /// the guard's [`scope`](Scoped::scope).
     ///
     /// # Errors
