@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
@@ -31,6 +31,7 @@ mod report;
 mod run;
 mod schedule;
 mod screen;
+mod secret;
 mod store;
 mod table;
 mod visible;
