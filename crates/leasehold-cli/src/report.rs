@@ -19,6 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::schedule::Schedule;
 use crate::screen::beside;
+use crate::visible::{visible, visible_json};
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +246,7 @@ pub(crate) enum CommandEnd {
 
 /// Prints a result on standard output.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    match writeln!(std::io::stdout().lock(), "{}", visible(text)) {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
@@ -285,12 +286,17 @@ pub(crate) fn say_warning(text: &str) {
 pub(crate) fn say_question(text: &str) {
     // If standard error is closed, the answer is no.
     let mut out = anstream::stderr().lock();
-    let _ = write!(out, "leasehold: {}", beside(MARGIN, text, &stderr())).and_then(|()| out.flush());
+    let _ = write!(out, "leasehold: {}", beside(MARGIN, &visible(text), &stderr())).and_then(|()| out.flush());
+}
+
+/// The JSON of a value, in which no character is hidden.
+pub(crate) fn line_of_json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|line| visible_json(&line).into_owned())
 }
 
 /// As one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::system("cannot write JSON", error))
+    line_of_json(value).map_err(|error| Failure::system("cannot write JSON", error))
 }
 
 fn warn_unless(written: Result<(), String>) {
@@ -300,13 +306,13 @@ fn warn_unless(written: Result<(), String>) {
 }
 
 fn say(style: Style, text: &str) {
-    let text = beside(MARGIN, text, &stderr());
+    let text = beside(MARGIN, &visible(text), &stderr());
     // If standard error is closed, nothing can be reported.
     let _ = writeln!(anstream::stderr().lock(), "{style}leasehold:{style:#} {text}");
 }
 
 fn print_json(report: &impl Serialize) {
-    if let Ok(line) = serde_json::to_string(report) {
+    if let Ok(line) = line_of_json(report) {
         let _ = writeln!(stderr().lock(), "{line}");
     }
 }

@@ -57,11 +57,12 @@ impl Command {
 
 impl StoreArgs {
     /// Refuses a URL of no characters, as an unset variable leaves it: by default, locks exclude on this machine only.
-    fn refuse_nothing(&self, matches: &ArgMatches) -> Result<(), Failure> {
+    fn refuse_nothing(&mut self, matches: &ArgMatches) -> Result<(), Failure> {
+        self.source = matches.value_source(URL);
         if self.url.as_deref() != Some("") {
             return Ok(());
         }
-        let source = match matches.value_source(URL) {
+        let source = match self.source {
             Some(ValueSource::EnvVariable) => "LEASEHOLD_URL",
             _ => "--url",
         };

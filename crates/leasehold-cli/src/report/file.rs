@@ -33,7 +33,7 @@ impl ReportFile {
     /// # Errors
     /// What to warn of, if it cannot be written.
     pub(super) fn fill(mut self, report: &impl Serialize) -> Result<(), String> {
-        let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
+        let written = super::line_of_json(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
         written.map_err(|error| format!("cannot write the report to {}: {error}", self.path.display()))
     }
 }

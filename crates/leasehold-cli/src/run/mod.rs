@@ -52,6 +52,7 @@ use crate::hold::{Hold, Parted};
 use crate::locks::Locks;
 use crate::past;
 use crate::report::{CommandEnd, Report, Voice};
+use crate::secret::Exposed;
 use crate::store::{Store, shown};
 use crate::wish::Wish;
 
@@ -139,6 +140,9 @@ impl<'a> Session<'a> {
         let config = self.store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
         let store = shown(&config);
         self.voice.tell_store(&format!("the store is {store}, {}", self.args.store.origin()));
+        if let Some(Exposed { problem, remedy }) = self.args.store.exposed() {
+            self.voice.tell_store(&format!("{problem}; {remedy}"));
+        }
         if let (BackendConfig::Sqlite(_), Some(each)) = (&config, self.task.apart()) {
             self.voice.warn(&format!(
                 "{store} excludes this machine's processes only, so each machine {each}; give all of them one store, such as \
