@@ -134,11 +134,11 @@ impl Gate {
         note(&mut self.0.lock(), resource, token).map(|_| ())
     }
 
-    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so a
+    /// Checks for a reader that no later holder has raised the fence: the resource has seen no token that is higher. Notes nothing, so a
     /// reader never shuts out a writer.
     ///
     /// # Errors
-    /// `Refused`: a later holder has written, so what the reader knows is out of date.
+    /// `Refused`: a later holder has raised the fence, so what the reader knows is out of date.
     pub fn check_read(&self, resource: &str, token: FencingToken) -> Result<(), Refused> {
         match self.highest(resource) {
             Some(highest) if highest > token => Err(Refused { token, highest }),

@@ -1,7 +1,7 @@
 //! The check in Redis: one script for each kind of write, over any connection of redis-rs.
 //!
-//! The fence is a key beside the value, in the same slot of a cluster. It is the decimal number of the highest token that was
-//! written with, never expires, and stays when the value is deleted. If it is deleted, or evicted, earlier holders may write again:
+//! The fence is a key beside the value, in the same slot of a cluster. It is the decimal number of the highest token that it
+//! was raised to or written with, never expires, and stays when the value is deleted. If it is deleted, or evicted, earlier holders may write again:
 //! set `maxmemory-policy noeviction`.
 //!
 //! | the key of the value | the key of its fence |
@@ -105,12 +105,12 @@ impl Fenced {
         Request::new(&DEL, &self.0, token)
     }
 
-    /// Reads the value, if no later holder has written. Changes nothing, so it can have the token of a read guard.
+    /// Reads the value, if no later holder has raised the fence. Changes nothing, so it can have the token of a read guard.
     pub fn get<T>(&self, token: FencingToken) -> Request<Option<T>> {
         Request::new(&READ, &self.0, token).arg("GET")
     }
 
-    /// Reads a field of a hash, if no later holder has written. Changes nothing.
+    /// Reads a field of a hash, if no later holder has raised the fence. Changes nothing.
     pub fn hget<T>(&self, token: FencingToken, field: impl ToSingleRedisArg) -> Request<Option<T>> {
         Request::new(&READ, &self.0, token).arg("HGET").arg(field)
     }

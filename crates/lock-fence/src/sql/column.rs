@@ -12,7 +12,7 @@ use super::identifier::Identifier;
 /// A column and its value: to be written, or to find a row by.
 pub type Value<'a> = (&'a str, &'a dyn ToSql);
 
-/// A table whose rows have a fence each: the highest token that was written with.
+/// A table whose rows have a fence each: the highest token that it was raised to or written with.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +81,7 @@ impl FenceColumn {
     /// Works inside a transaction of the caller's, too.
     ///
     /// # Errors
-    /// Nothing was written. `Refused` if a later holder has written; `NoRow`, `NoFence`, `BadFence` as they say; `Invalid` for an
+    /// Nothing was written. `Refused` if a later holder has raised the fence; `NoRow`, `NoFence`, `BadFence` as they say; `Invalid` for an
     /// empty key; `Sql` if the database failed.
     ///
     /// # Blocking
@@ -108,7 +108,7 @@ impl FenceColumn {
         Err(rusqlite::Error::StatementChangedRows(0).into())
     }
 
-    /// Checks for a reader that no later holder has written: no row with this key has seen a token that is higher. Changes
+    /// Checks for a reader that no later holder has raised the fence: no row with this key has seen a token that is higher. Changes
     /// nothing, so a reader never shuts out a writer. Read in the same transaction.
     ///
     /// # Errors

@@ -49,7 +49,7 @@ impl FenceTable {
     /// first. One that is rolled back raises nothing.
     ///
     /// # Errors
-    /// `Refused` if a later holder has written: roll the transaction back, as dropping it does. `NoFence`, `BadFence` and `Sql` as
+    /// `Refused` if a later holder has raised the fence: roll the transaction back, as dropping it does. `NoFence`, `BadFence` and `Sql` as
     /// they say. Nothing was noted.
     ///
     /// # Blocking
@@ -62,7 +62,7 @@ impl FenceTable {
         Self::check_read(transaction, resource, token.into())
     }
 
-    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so
+    /// Checks for a reader that no later holder has raised the fence: the resource has seen no token that is higher. Notes nothing, so
     /// a reader never shuts out a writer. Read in the same transaction.
     ///
     /// # Errors
