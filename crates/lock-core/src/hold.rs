@@ -19,8 +19,8 @@ pub enum LossReason {
         /// Who did, as they described themselves.
         by: Note,
     },
-    /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or an operator ended
-    /// it and the answer that told so did not say who.
+    /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or somebody else has the
+    /// lock now, or an operator ended it and the answer that told so did not say who.
     NotHeld,
     /// It lasted for as long as `max_hold` allows, or `at_most` of a job.
     MaxHold,
@@ -48,7 +48,9 @@ impl fmt::Display for LossReason {
             Self::Expired(Some(error)) => write!(f, "no renewal of its lease was confirmed in time ({error})"),
             Self::Revoked { by } => write!(f, "an operator ended its lease early: {by}"),
             Self::NotHeld => {
-                f.write_str("the store no longer has the lease: an operator ended it early, or the store lost it")
+                f.write_str(
+                    "the store no longer has the lease: it lost it, gave the lock to somebody else, or was told to end it without a name",
+                )
             }
             Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows; of a job, `at_most`"),
             Self::Closed => f.write_str("the client was closed"),

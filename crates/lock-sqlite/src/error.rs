@@ -54,7 +54,10 @@ pub(crate) fn refusal(operation: Operation, kind: ErrorKind, message: impl Into<
 pub(crate) fn too_busy(operation: Operation, path: &Path) -> BackendError {
     let message = format!("other processes kept {} locked for too long", path.display());
     refusal(operation, ErrorKind::Unavailable, message)
-        .with_remedy("try again; if it persists, look for a stopped process that has the file open")
+        .with_remedy(
+            "try again; if it persists, look for a process that has the file open and is suspended (state T in ps), and continue or \
+             end it: one stopped in a commit stops all names",
+        )
 }
 
 /// There is no answer, because the serving thread panicked.
@@ -82,6 +85,14 @@ pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: Ar
             let remedy = "end every process that uses it and move it away; a new file is then created";
             (ErrorKind::Protocol, format!("{file} is damaged"), remedy)
         }
+        Some(ErrorCode::SystemIoFailure) if is_cut_short(&error) => {
+            let message = format!("{file} or a file beside it was removed or shortened while it was in use");
+            (
+                ErrorKind::Unavailable,
+                message,
+                "restart the programs that use it, and find out what removes files named -wal",
+            )
+        }
         Some(ErrorCode::SystemIoFailure) => {
             (ErrorKind::Unavailable, format!("the disk of {file} failed"), "check the system log")
         }
@@ -96,6 +107,11 @@ pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: Ar
     BackendError::new(BACKEND, operation, kind, effect(stage, kind, &error), message)
         .with_remedy(remedy)
         .with_source(error)
+}
+
+/// Whether a file was shorter than what its index says. A disk that fails is another error.
+fn is_cut_short(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
 }
 
 /// A full disk stops a commit before its last page is written. After any other failure of a commit, the outcome is
@@ -160,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_was_removed_is_no_broken_disk() {
+        let said = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            explain(Operation::Acquire, Stage::Before, Path::new("/x/locks.db"), Arc::new(error)).to_string()
+        };
+        assert!(said(ffi::SQLITE_IOERR_SHORT_READ).contains("was removed"));
+        assert!(said(ffi::SQLITE_IOERR_WRITE).contains("the disk"));
+    }
+
+    #[test]
     fn only_a_failed_commit_leaves_a_doubt() {
         for (code, kind, at_commit) in [
             (ffi::SQLITE_BUSY, ErrorKind::Unavailable, Effect::None),
@@ -167,6 +193,7 @@ mod tests {
             (ffi::SQLITE_READONLY, ErrorKind::Denied, Effect::None),
             (ffi::SQLITE_CANTOPEN, ErrorKind::Denied, Effect::None),
             (ffi::SQLITE_IOERR, ErrorKind::Unavailable, Effect::Unknown),
+            (ffi::SQLITE_IOERR_SHORT_READ, ErrorKind::Unavailable, Effect::Unknown),
             (ffi::SQLITE_NOTADB, ErrorKind::OtherKind, Effect::Unknown),
             (ffi::SQLITE_CORRUPT, ErrorKind::Protocol, Effect::Unknown),
             (ffi::SQLITE_MISUSE, ErrorKind::Protocol, Effect::Unknown),

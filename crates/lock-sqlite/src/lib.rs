@@ -15,7 +15,8 @@
 //!   held by somebody else, until the last of their leases has ended.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
 //!   to the file that has the path now. What was held in the old one is lost, and reported as lost. Deleting one of the
-//!   two files beside it (`-wal`, `-shm`) while it is in use has the same effect as deleting the file itself.
+//!   two files beside it (`-wal`, `-shm`) while it is in use has the same effect as deleting the file itself, unless others have
+//!   opened it since: their locks are left alone.
 //!
 //! # What is not guaranteed
 //! - **One machine, one kernel.** Other machines count time from another boot and would see leases as ended. Known
@@ -27,8 +28,8 @@
 //!   Writing a copy *into* the file while it is in use damages it.
 //! - **Nobody may delete or replace the file while it is in use.** Its holders learn of it by their next renewal, within a
 //!   third of the ttl. Until then others can hold the same locks in the new file.
-//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps SQLite's write lock: until it
-//!   continues or ends, others get `Unavailable`. A process that dies there releases it at once.
+//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write, or while it opens the file, stops all names of the file: until it
+//!   continues or ends, others get `Unavailable`, and holders lose their leases. A process that dies there stops nobody.
 //! - A disk that hangs makes blocking calls hang, too; async calls fail with `Timeout`.
 
 mod batch;
@@ -47,6 +48,7 @@ mod modes;
 mod mounts;
 mod namespace;
 mod network;
+mod opening;
 mod queue;
 mod replacing;
 mod revoking;
@@ -57,6 +59,7 @@ mod standing;
 mod store;
 mod tables;
 mod timing;
+mod together;
 mod transaction;
 mod turn;
 mod verb;

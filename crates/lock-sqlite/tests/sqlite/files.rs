@@ -5,15 +5,17 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use lock_core::{BackendError, Effect, ErrorKind, Renewed};
+use lock_core::{AsyncBackend, BackendError, BlockingBackend, Effect, ErrorKind, Renewed};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
+use rustix::fs::{FlockOperation, flock};
 use test_support::Finish;
 
 use crate::elsewhere::{OPENER, PATH, outcome, tell};
-use crate::rig::{Ask, Rig, claim, granted};
+use crate::rig::{Ask, Rig, WITHIN, claim, granted, secs};
 
 fn refusal(path: &Path) -> BackendError {
     let error = Sqlite::open(&SqliteConfig::new(path)).unwrap_err();
@@ -73,6 +75,38 @@ fn changes_its_directory() {
         Sqlite::open(&config).unwrap();
     }
     tell(format_args!("{} files elsewhere", fs::read_dir(&elsewhere).unwrap().count()));
+}
+
+/// As anybody can do it who may read the directory.
+#[test]
+fn who_locks_the_directory_stops_nobody() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let directory = fs::File::open(rig.directory.path()).unwrap();
+    flock(&directory, FlockOperation::LockExclusive).unwrap();
+    let lease = granted(client.ask(&claim("a")));
+    let keeper = Arc::new(client).for_keeper();
+    assert!(matches!(keeper.renew(&[lease], WITHIN).unwrap()[0], Renewed::Renewed { .. }));
+    granted(rig.client().ask(&claim("b")));
+    granted(BlockingBackend::for_keeper(Arc::new(rig.client())).acquire(&claim("c"), WITHIN).unwrap());
+}
+
+/// The connection that renews is there before anything is granted: a process may lose its rights later, or open too many files.
+#[test]
+fn a_client_renews_without_opening_anything_more() {
+    let rig = Rig::new();
+    let blocking = rig.client();
+    let nonblocking = rig.nonblocking();
+    let lease = granted(blocking.ask(&claim("a")));
+    let path = rig.directory.path().join("locks.db-lock");
+    let others = fs::File::open(path).unwrap();
+    flock(&others, FlockOperation::LockExclusive).unwrap();
+    let keeper = BlockingBackend::for_keeper(Arc::new(blocking));
+    assert!(matches!(keeper.renew(std::slice::from_ref(&lease), secs(1)).unwrap()[0], Renewed::Renewed { .. }));
+    let keeper = AsyncBackend::for_keeper(Arc::new(nonblocking));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let renewed = runtime.block_on(keeper.renew(std::slice::from_ref(&lease), secs(20)));
+    assert!(matches!(renewed.unwrap()[0], Renewed::Renewed { .. }));
 }
 
 #[test]
