@@ -152,7 +152,7 @@ impl Pass {
                 Phase::Mark => self.after_mark(nodes, now),
                 Phase::Record => self.after_record(nodes),
                 Phase::Confirm => self.after_confirm(nodes, now),
-                Phase::Install => self.after_install(nodes),
+                Phase::Install => Ok(self.after_install(nodes)),
                 Phase::Over => Ok(Phase::Over),
             };
             match done {
@@ -251,14 +251,6 @@ impl Pass {
         }
         self.begin_records_anew(nodes);
         Ok(Phase::Install)
-    }
-
-    /// A move finds the nodes of another one that came first: they changed nothing.
-    fn after_install(&mut self, nodes: &Nodes) -> Result<Phase, BackendError> {
-        if let Purpose::Move(_) = &self.purpose {
-            self.set_strangers_aside(nodes);
-        }
-        Ok(Phase::Over)
     }
 
     /// A counter above all tokens comes from a clock that was wrong. Nothing was granted from it, and it would use up the

@@ -173,7 +173,7 @@ fn a_node_that_refuses_this_client_is_reported_and_does_not_count() {
 fn looking_often_keeps_nobody_from_watching() {
     let rig = Rig::founded(3);
     let client = rig.connected();
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    rig.nodes.iter().for_each(MemoryNode::forget);
     assert!(acquire(&client, &claim(1)).is_err());
     eventually(|| {
         rig.clock.advance(Duration::from_millis(100));
@@ -202,7 +202,7 @@ fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
     let rig = Rig::founded(3);
     let client = rig.connected();
     granted(acquire(&client, &claim(1)));
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    rig.nodes.iter().for_each(MemoryNode::forget);
     let hasty = rig.client_allowing(Duration::from_secs(2));
     watch(&hasty);
     rig.clock.advance(BLANK_DWELL - MOMENT);
@@ -215,7 +215,7 @@ fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
 #[test]
 fn clients_that_run_once_in_months_end_a_dwell_together() {
     let rig = Rig::founded(3);
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    rig.nodes.iter().for_each(MemoryNode::restart);
     watch(&rig.client());
     rig.clock.advance(Duration::from_secs(390 * 24 * 60 * 60));
     assert_eq!(votes(&watch(&rig.client())), [true; 3]);
@@ -225,7 +225,7 @@ fn clients_that_run_once_in_months_end_a_dwell_together() {
 #[test]
 fn no_end_is_promised_where_nothing_can_be_recorded() {
     let rig = Rig::founded(3);
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    rig.nodes.iter().for_each(MemoryNode::restart);
     let told = || acquire(&rig.connected(), &claim(1)).unwrap_err().to_string();
     watch(&rig.client());
     assert!(told().contains("for 1m 1s at most"));
@@ -243,7 +243,7 @@ fn no_end_is_promised_where_nothing_can_be_recorded() {
 fn records_that_do_not_agree_do_not_end_a_dwell() {
     let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
     let rig = Rig::on_clocks(&clocks);
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    rig.nodes.iter().for_each(MemoryNode::restart);
     watch(&rig.client());
     for (clock, hours) in clocks.iter().zip([3, 4, 5]) {
         clock.advance(Duration::from_secs(hours * 60 * 60));

@@ -36,6 +36,14 @@ impl Pass {
         Ok(Phase::Install)
     }
 
+    /// A move finds the nodes of another one that came first: there it changed nothing.
+    pub(super) fn after_install(&mut self, nodes: &Nodes) -> Phase {
+        if let Purpose::Move(_) = &self.purpose {
+            self.set_strangers_aside(nodes);
+        }
+        Phase::Over
+    }
+
     /// The deployment of a node that a move to ours left behind. A majority has to say so, or the operator who moves it;
     /// otherwise nodes could be moved back to a deployment that was itself moved on.
     pub(super) fn left_behind<'a>(&self, nodes: &Nodes, view: &'a View) -> Option<&'a Membership> {
