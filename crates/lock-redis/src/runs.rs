@@ -128,7 +128,6 @@ pub(crate) fn apart(many: &Many, reply: Value, count: usize) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::time::Duration;
 
     use lock_core::{
         Certainty, Claim, Evidence, Fairness, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl,
@@ -139,7 +138,7 @@ mod tests {
     use crate::failover::Failover;
     use crate::keys::Layout;
     use crate::script::Counting;
-    use crate::server_info::{Membership, ServerInfo};
+    use crate::server_info::{Longest, Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
 
     const STORED: &ServerInfo = &ServerInfo {
@@ -150,7 +149,7 @@ mod tests {
         replicas: 0,
         counting: Counting::Stored,
         failover: Failover::UNHEEDED,
-        longest: Duration::ZERO,
+        longest: Longest::UNKNOWN,
         slots: None,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;

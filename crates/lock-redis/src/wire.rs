@@ -175,18 +175,16 @@ impl Call {
         Self::script_over(script, keys.len()).arg(keys)
     }
 
-    /// A script, before its keys.
     fn script_over(script: &'static Script, count: usize) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
         command.arg("EVALSHA").arg(script.hash()).arg(count);
         Self { script: Some(script), many: script.many(), ..Self::plain(command) }
     }
 
-    /// A script that depends on the counter of this scope. In a cluster, others may have keys in other hash slots, and the last key is one
-    /// that is never there.
+    /// A script that depends on the counter of this scope. In a cluster it goes alone, and its last key is one that is never there.
     pub(crate) fn counting(script: &'static Script, scope: Scope, keys: &[Key<'_>]) -> Self {
         let Scope::HashSlot(slot) = scope else { return Self::script(script, keys) };
-        let call = Self::script_over(script, keys.len() + 1).arg(keys).arg(&Key::NoDwell(scope));
+        let call = Self::script_over(script, keys.len() + 1).arg(keys).arg(Key::NoDwell(scope));
         Self { slot: Some(slot), ..call.alone() }
     }
 
@@ -257,8 +255,7 @@ impl Call {
     }
 }
 
-/// What a question is sent over: what is the same for all questions of a client, and the server at the other end this
-/// time.
+/// What a question is sent over: what is the same for all questions of a client, and the server at the other end.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,
