@@ -176,7 +176,7 @@ fn expectation(minute: u32, fired: &BTreeSet<&str>) -> String {
     let samples = if fired.is_empty() { " []\n" } else { "\n" };
     write!(text, "        exp_samples:{samples}").unwrap();
     for alert in fired {
-        write!(text, "          - {{ labels: '{{alertname=\"{alert}\"}}', value: 1 }}\n").unwrap();
+        writeln!(text, "          - {{ labels: '{{alertname=\"{alert}\"}}', value: 1 }}").unwrap();
     }
     text
 }

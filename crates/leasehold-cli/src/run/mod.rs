@@ -192,7 +192,7 @@ impl<'a> Session<'a> {
 
     /// Says which earlier slots nobody has run.
     fn look_back(&mut self, locks: &Locks) {
-        let missed = locks.missed(&self.wish.job);
+        let missed = locks.missed(&self.wish);
         leaving::warn_of_missed(&self.report.name, &missed, self.voice);
         self.report.schedule.missed = missed.iter().map(ToString::to_string).collect();
     }

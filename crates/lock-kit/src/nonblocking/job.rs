@@ -8,6 +8,7 @@ use lock_async::{Client, Guard, Mutex};
 use lock_core::{AcquireError, LockName, Lost};
 use lock_host::note;
 
+use crate::earlier::Earlier;
 use crate::errors::JobError;
 use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
 use crate::outcome::{JobOutcome, JobRun, Skipped, SlotAfter};
@@ -171,14 +172,31 @@ impl Job {
 
     /// The earlier slots that nobody has run, oldest first, as far as the store answers.
     async fn missed(&self, earlier: Vec<(Slot, LockName)>) -> Vec<Slot> {
-        let mut missed = Vec::new();
+        let (all, mut missed) = (earlier.len(), Vec::new());
         for (slot, mark) in earlier {
             let Some(inspect) = self.client.inspect() else { break };
             let Ok(None) = inspect.holder(&mark, Taken::LOOK_WITHIN).await else { break };
             missed.push(slot);
         }
         missed.reverse();
-        missed
+        // If none of them was run, the job may be new.
+        if missed.len() == all && all > 0 { self.after_first(missed).await } else { missed }
+    }
+
+    /// Those of the missed slots that came after the first one that the job has run. If it never ran, it is remembered that this is
+    /// its first, as far as the store answers.
+    async fn after_first(&self, missed: Vec<Slot>) -> Vec<Slot> {
+        let (Some(inspect), Some((first, keep))) = (self.client.inspect(), self.plan.first()) else { return missed };
+        let Ok(name) = first.name.parse() else { return missed };
+        match inspect.holder(&name, Taken::LOOK_WITHIN).await {
+            Ok(Some(mark)) => return Earlier::after_first(missed, &mark),
+            Err(_) => return missed,
+            Ok(None) => {}
+        }
+        if let Ok(Some(guard)) = self.mutex(first).try_acquire().await {
+            _ = guard.release_keeping(keep).await;
+        }
+        Vec::new()
     }
 
     /// Marks the slot after work that is done, if it is not marked yet, and frees it after work that failed.
