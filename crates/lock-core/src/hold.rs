@@ -264,6 +264,12 @@ mod tests {
     }
 
     #[test]
+    fn a_hold_that_ends_with_its_lease_ends_by_its_max_hold() {
+        assert_eq!(hold(Some(100)).check(Moment::from_nanos(100)).unwrap_err().reason, LossReason::MaxHold);
+        assert_eq!(hold(Some(101)).check(Moment::from_nanos(101)).unwrap_err().reason, LossReason::Expired(None));
+    }
+
+    #[test]
     fn extending_never_shortens_and_the_first_loss_stays() {
         let hold = hold(None);
         hold.extend(Moment::from_nanos(50));

@@ -229,6 +229,17 @@ fn a_hastened_renewal_is_sent_at_once_even_while_another_is_under_way() {
 }
 
 #[test]
+fn the_answer_of_a_renewal_that_was_overtaken_leaves_nothing_due() {
+    let mut keeper = keeping(1);
+    keeper.hasten(seconds(2), lease(0).owner);
+    let first = keeper.take_due(seconds(2)).unwrap();
+    keeper.hasten(seconds(3), lease(0).owner);
+    keeper.answered(seconds(3), first, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
+    keeper.forget(lease(0).owner);
+    assert_eq!((keeper.next_due(), keeper.len()), (None, 0));
+}
+
+#[test]
 fn an_answer_that_is_too_short_is_tried_again() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();

@@ -173,7 +173,11 @@ fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireErro
     match (old.mode, new.mode) {
         (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive) => {}
         (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) => {
-            if has < count || limit != other {
+            if limit != other {
+                let problem = format!("the permits are of {limit}");
+                return Err(Invalid::new("limit", other, problem, "keep the limit that they were acquired with").into());
+            }
+            if has < count {
                 let problem = format!("{has} of {limit} are held");
                 return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
             }
