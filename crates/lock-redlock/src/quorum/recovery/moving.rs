@@ -56,10 +56,10 @@ impl Pass {
     }
 
     fn has_left(&self, nodes: &Nodes, theirs: &Membership) -> bool {
-        match &self.purpose {
-            Purpose::TakeOver(predecessor) if **predecessor == *theirs => self.was_moved(nodes, theirs),
-            _ => self.heirs(nodes, theirs).count() >= nodes.majority(),
+        if matches!(&self.purpose, Purpose::TakeOver(predecessor) if **predecessor == *theirs) {
+            return self.was_moved(nodes, theirs);
         }
+        self.heirs(nodes, theirs).count() >= nodes.majority()
     }
 
     /// Whether this node followed another move from the deployment that ours succeeds, and ours has a majority of the nodes
