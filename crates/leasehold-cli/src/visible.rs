@@ -13,7 +13,7 @@ fn is_hidden(letter: char) -> bool {
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text for people: what cannot be seen is `\u{202e}`.
+/// The text for display: what cannot be seen is `\u{202e}`.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |letter, into| into.extend(letter.escape_unicode()))
 }

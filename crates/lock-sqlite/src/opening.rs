@@ -1,5 +1,5 @@
 //! The lock under which a file is created, opened and replaced: a file of its own beside the database, which only those may open who may
-//! write to the database. Whoever may read the directory could lock that, and nobody would get in.
+//! write to the database. A user who may only read the directory could lock that, and nobody would get in.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

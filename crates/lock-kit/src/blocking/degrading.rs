@@ -167,7 +167,7 @@ impl Degrading {
             }
         };
         match outcome {
-            // Whoever came before degrades first.
+            // An earlier waiter degrades first.
             Some(Err(error)) if !place.is_first() && !place.is_held() => Err(error.into()),
             outcome => {
                 let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));

@@ -152,9 +152,9 @@ fn nothing_is_kept_of_a_lease_that_a_majority_denies() {
     let Some(Ok(Answer::Granted { lease, .. })) = verdict(&mut script) else { panic!("it was not granted") };
     for expected in [20, 10] {
         script.begin(Request::Renew(vec![lease.clone()]));
-        let asked = script.sent.iter().find_map(|sent| match &sent.ask {
-            Ask::Fence { leases, .. } => Some(leases[0].tokens.high().get()),
-            _ => None,
+        let asked = script.sent.iter().find_map(|sent| {
+            let Ask::Fence { leases, .. } = &sent.ask else { return None };
+            Some(leases[0].tokens.high().get())
         });
         assert_eq!(asked, Some(expected));
         (0..5).for_each(|node| script.fence(node, &NO));
@@ -172,11 +172,9 @@ fn what_keeps_a_late_claim_out_lasts_for_max_ttl() {
     let tombstones: Vec<_> = script
         .sent
         .iter()
-        .filter_map(|sent| match &sent.ask {
-            Ask::Release(request) if request.certainty == Certainty::Unknown => {
-                Some((sent.node.0, request.terms.ttl.get()))
-            }
-            _ => None,
+        .filter_map(|sent| {
+            let Ask::Release(request) = &sent.ask else { return None };
+            (request.certainty == Certainty::Unknown).then(|| (sent.node.0, request.terms.ttl.get()))
         })
         .collect();
     assert_eq!(tombstones, [(0, MAX_TTL)], "{:?}", script.sent);

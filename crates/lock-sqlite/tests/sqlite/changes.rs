@@ -123,7 +123,7 @@ fn companions_that_are_deleted_leave_one_store_for_all() {
     }
 }
 
-/// Whoever comes after the removal works with files that belong together, and a client from before joins once all its connections have
+/// A client that comes after the removal works with files that belong together, and a client from before joins once all its connections have
 /// noticed.
 #[test]
 fn a_lock_that_was_taken_after_companions_were_deleted_is_freed_by_nobody() {
