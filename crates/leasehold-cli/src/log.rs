@@ -12,8 +12,7 @@ use leasehold::observe::{Level, Observer, Occurrence};
 use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
-use crate::report::line_of_json;
-use crate::visible::visible;
+use crate::visible::{line_of_json, visible};
 
 /// The names of the levels. Each includes those before it.
 const LEVELS: [(&str, Option<Level>); 5] = [

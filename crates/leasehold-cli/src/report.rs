@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::schedule::Schedule;
 use crate::screen::beside;
-use crate::visible::{visible, visible_json};
+use crate::visible::{line_of_json, visible};
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,11 +287,6 @@ pub(crate) fn say_question(text: &str) {
     // If standard error is closed, the answer is no.
     let mut out = anstream::stderr().lock();
     let _ = write!(out, "leasehold: {}", beside(MARGIN, &visible(text), &stderr())).and_then(|()| out.flush());
-}
-
-/// The JSON of a value, in which no character is hidden.
-pub(crate) fn line_of_json(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string(value).map(|line| visible_json(&line).into_owned())
 }
 
 /// As one line of JSON.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+
 /// Whether a character is not drawn, or changes the direction or the order of those around it.
 ///
 /// # Source
@@ -18,8 +20,13 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |letter, into| into.extend(letter.escape_unicode()))
 }
 
+/// The JSON of a value, in which no character is hidden.
+pub(crate) fn line_of_json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|line| visible_json(&line).into_owned())
+}
+
 /// The same JSON, in which what cannot be seen is `\u202e`.
-pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+fn visible_json(json: &str) -> Cow<'_, str> {
     escaped(json, |letter, into| {
         letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| into.push_str(&format!("\\u{unit:04x}")));
     })

@@ -3,7 +3,7 @@
 //! The first renewal of a lease that was handed over goes over the client's connection, which is open.
 
 use std::io;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -25,9 +25,9 @@ pub(crate) fn start(
     changed: Arc<Notify>,
     left_over: WorkQueue,
 ) -> io::Result<()> {
-    let (keeping, own) = (Keeping::new(stations), Arc::clone(&in_use).for_keeper());
-    let runtime = stations.ports().driver.runtime.clone();
-    let keeper = Keeper { _net: keeping.net(), keeping, in_use: InUse { backend: in_use, runtime }, own, changed };
+    let (keeping, runtime) = (Keeping::new(stations), stations.ports().driver.runtime.clone());
+    let (backend, own) = (Arc::downgrade(&in_use), in_use.for_keeper());
+    let keeper = Keeper { _net: keeping.net(), keeping, in_use: InUse { backend, runtime }, own, changed };
     let both = async move {
         tokio::join!(drive(Arc::clone(&keeper.own), left_over, None), keeper.run());
     };
@@ -54,9 +54,9 @@ struct Keeper {
     changed: Arc<Notify>,
 }
 
-/// The client's backend, whose connections belong to the client's runtime.
+/// The client's backend, whose connections belong to the client's runtime. It ends with the client.
 struct InUse {
-    backend: Arc<dyn AsyncBackend>,
+    backend: Weak<dyn AsyncBackend>,
     runtime: Handle,
 }
 
@@ -97,7 +97,7 @@ impl Keeper {
 impl InUse {
     /// Renews on the client's runtime. Whatever keeps that busy, there is an outcome in time.
     async fn renew(&self, Batch { leases, within, .. }: Batch) -> Result<Vec<Renewed>, BackendError> {
-        let backend = Arc::clone(&self.backend);
+        let backend = self.backend.upgrade().ok_or_else(not_run)?;
         let mut renewing =
             self.runtime.spawn(async move { caught(Operation::Renew, backend.renew(&leases, within)).await });
         // The store's own error comes first, unless nothing is polled there.

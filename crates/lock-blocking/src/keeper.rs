@@ -9,7 +9,7 @@ use lock_host::{Keeping, NAP_MAX, Net, Next, Stations, caught};
 
 use crate::driver::Driver;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Arc, Condvar, PoisonError, thread};
+use crate::sync::{Arc, Condvar, PoisonError, Weak, thread};
 
 /// How many batches are under way at most. Chosen: all but one of them can hang without delaying the others.
 const UNDER_WAY_MAX: usize = 4;
@@ -20,8 +20,8 @@ pub(crate) fn start(
     in_use: Arc<dyn BlockingBackend>,
     changed: Arc<Condvar>,
 ) -> io::Result<()> {
-    let (keeping, own, under_way) = (Keeping::new(stations), Arc::clone(&in_use).for_keeper(), AtomicUsize::new(0));
-    let net = keeping.net();
+    let (keeping, under_way) = (Keeping::new(stations), AtomicUsize::new(0));
+    let (net, in_use, own) = (keeping.net(), Arc::downgrade(&in_use), in_use.for_keeper());
     let keeper = Keeper { _net: net, changed, renewing: Arc::new(Renewing { keeping, in_use, own, under_way }) };
     thread::Builder::new().name("leasehold-keeper".into()).spawn(move || keeper.run())?;
     Ok(())
@@ -37,8 +37,8 @@ struct Keeper {
 /// What it takes to renew.
 struct Renewing {
     keeping: Keeping<Driver>,
-    /// The client's backend.
-    in_use: Arc<dyn BlockingBackend>,
+    /// The client's backend. It ends with the client: whoever drops that waits for what the backend still has to send.
+    in_use: Weak<dyn BlockingBackend>,
     /// The same store over a connection of the keeper's.
     own: Arc<dyn BlockingBackend>,
     /// How many batches are under way.
@@ -81,10 +81,11 @@ impl Keeper {
 impl Renewing {
     fn renew(&self, batch: &Batch) {
         let _under_way = UnderWay(self);
-        let backend = match batch.via {
-            Via::InUse => &self.in_use,
-            Via::Own => &self.own,
+        let in_use = match batch.via {
+            Via::InUse => self.in_use.upgrade(),
+            Via::Own => None,
         };
+        let backend = in_use.as_ref().unwrap_or(&self.own);
         let result = caught(Operation::Renew, || backend.renew(&batch.leases, batch.within));
         self.keeping.answered(batch.clone(), result);
     }

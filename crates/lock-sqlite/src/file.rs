@@ -6,7 +6,6 @@
 //! "How To Corrupt An SQLite Database File" of the SQLite manual: POSIX locks, files unlinked or renamed in use.
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,7 +18,7 @@ use crate::error::{explain_io, is_out_of_files, refusal};
 use crate::inode;
 use crate::mounts::refuse_mounted_file;
 use crate::network::refuse_network;
-use crate::opening::OpeningLock;
+use crate::opening::{OpeningLock, beside};
 
 const CONNECT: Operation = Operation::Connect;
 
@@ -182,13 +181,6 @@ fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
         explain_io(CONNECT, given, error).with_remedy(remedy)
     })?;
     Ok(directory.join(name))
-}
-
-/// A file that is beside the database.
-pub(crate) fn beside(main: &Path, ending: &str) -> PathBuf {
-    let mut path = OsString::from(main);
-    path.push(ending);
-    path.into()
 }
 
 #[cfg(test)]

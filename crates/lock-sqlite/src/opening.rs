@@ -1,6 +1,7 @@
 //! The lock under which a file is created, opened and replaced: a file of its own beside the database, which only those may open who may
 //! write to the database. A user who may only read the directory could lock that, and nobody would get in.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -23,6 +24,13 @@ const RETRY: Duration = Duration::from_millis(2);
 /// Chosen: far longer than such a program needs, and short enough for those whom somebody else who locks the directory delays.
 const OLDER_WITHIN: Duration = Duration::from_millis(200);
 
+/// A file that is beside the database.
+pub(crate) fn beside(main: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(main);
+    path.push(ending);
+    path.into()
+}
+
 /// Held while a file is created, opened or replaced, so that only one process does so at a time. Ends when it is dropped.
 pub(crate) struct OpeningLock {
     path: PathBuf,
@@ -39,7 +47,7 @@ struct Own {
 impl OpeningLock {
     /// Waits for the lock of the database `main` until `deadline`. `given` is what errors call it.
     pub(crate) fn take(main: &Path, given: &Path, deadline: Moment) -> Result<Self, BackendError> {
-        let path = crate::file::beside(main, "-lock");
+        let path = beside(main, "-lock");
         let directory = main.parent().unwrap_or(Path::new("/"));
         let own = Own::take(&path, deadline).map_err(|error| explain_io(Operation::Connect, &path, error))?;
         let _directory = match &own {
