@@ -236,7 +236,7 @@ impl Locks {
         {
             // It has kept the lock, or has died: the store does not say which.
             let left = whole_seconds(*left);
-            return busy(wish, &format!("{} is kept for {left} more, after {holder}; {WAIT}", wish.name));
+            return busy(wish, &format!("{} stays locked for {left} more, after {holder}; {WAIT}", wish.name));
         }
         let rest = match entry.map(|entry| entry.remaining) {
             None => format!("; {WAIT}"),

@@ -178,7 +178,7 @@ fn at_least_keeps_the_lock_after_a_short_command() {
         assert_eq!(runs(&leasehold), 1);
         assert_eq!(leasehold.json(&format!("show {url} poll"))["held"], true);
         let said = text(&run("10m").stderr);
-        assert!(said.contains("poll is kept for 9m") && said.contains("whose process is gone; to wait"), "{said}");
+        assert!(said.contains("poll stays locked for 9m") && said.contains("whose process is gone; to wait"), "{said}");
         let brief = leasehold.run(&format!("{url} -w 20s --at-least 1ms other"), "sleep 0.1");
         assert_eq!(code(brief.status), 0, "{}", text(&brief.stderr));
         assert_eq!(leasehold.json(&format!("show {url} other"))["held"], false);
