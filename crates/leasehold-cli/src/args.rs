@@ -117,6 +117,7 @@ pub(crate) enum Command {
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     #[command(
+        override_usage = "leasehold break [OPTIONS] --token <N> <NAME>",
         after_help = "Examples:\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
@@ -197,6 +198,7 @@ pub(crate) struct ElectArgs {
 
 /// `leasehold ls`.
 #[derive(Debug, Args)]
+#[command(mut_arg("every", |every| every.requires("watch")))]
 pub(crate) struct LsArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,

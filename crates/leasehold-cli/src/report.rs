@@ -250,7 +250,7 @@ pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(Failure::system("cannot write to standard output", error)),
+        Err(error) => Err(Failure::unprinted(&error)),
     }
 }
 

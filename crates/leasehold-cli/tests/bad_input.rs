@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use support::leasehold::{Leasehold, code, text};
 use test_support::sentinels::{self, MASTER, url_of};
 use test_support::{Finish, RedisOptions, RedisServer, Sentinel};
@@ -21,6 +24,19 @@ fn refused(leasehold: &Leasehold, options: &str, expected: i32, words: &[&str]) 
 }
 
 #[test]
+fn variables_that_are_no_text() {
+    let leasehold = Leasehold::new();
+    for (variable, exit) in [("LEASEHOLD_URL", 64), ("LEASEHOLD_WHY", 78)] {
+        let mut command = leasehold.command("run");
+        let output = command.args(["a", "--", "touch", "ran"]).env(variable, OsStr::from_bytes(b"\xff")).finish();
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), exit, "{said}");
+        assert!(said.contains(variable) && said.contains("set it to valid UTF-8, or unset it"), "{said}");
+    }
+    assert!(!leasehold.scratch.file("ran").exists() && !leasehold.database().exists(), "nothing was touched");
+}
+
+#[test]
 fn names_and_durations() {
     let leasehold = Leasehold::new();
     let long = "x".repeat(513);
@@ -31,6 +47,8 @@ fn names_and_durations() {
     refused(&leasehold, "--ttl 4s --grace 4s a", 64, &["4s", "--ttl", "--grace"]);
     refused(&leasehold, "--ttl 1s a", 64, &["1s", "--ttl", "the smallest --ttl is 1s ", "renewed"]);
     refused(&leasehold, "--ttl soon a", 64, &["soon", "500ms"]);
+    let longer = leasehold.run(&"x".repeat(5000), "touch ran");
+    assert!(text(&longer.stderr).contains("5000 bytes") && longer.stderr.len() < 1000, "{longer:?}");
     for name in ["", "a\nb", "a\u{7}"] {
         let output = leasehold.command("run").args([name, "--", "true"]).finish();
         assert_eq!(code(output.status), 64, "{name:?}");

@@ -67,6 +67,22 @@ fn a_full_disk_is_reported_while_the_wait_goes_on() {
     assert!(report["warnings"][0].as_str().unwrap().contains("is full"), "{report}");
 }
 
+/// One that is empty could be taken for a report.
+#[test]
+fn a_report_that_cannot_be_written_leaves_no_file() {
+    const ON_A_FULL_DISK: &str =
+        "cat /dev/zero > disk/fill; leasehold run -n --report disk/report a -- true && ! ls disk/report";
+    let leasehold = Leasehold::new();
+    let output = with_a_small_disk(&leasehold, ON_A_FULL_DISK).finish();
+    let said = text(&output.stderr);
+    if output.status.code() == Some(99) || said.contains("unshare failed") {
+        eprintln!("not tried, since nothing can be mounted here: {said}");
+        return;
+    }
+    assert_eq!(code(output.status), 0, "{said}");
+    assert!(said.contains("cannot write the report to disk/report: "), "{said}");
+}
+
 #[test]
 fn waiters_are_told_that_a_primary_became_a_replica() {
     told_of_a_replica("-x");

@@ -20,7 +20,7 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(Failure::system("cannot write to standard output", error)),
+        Err(error) => Err(Failure::unprinted(&error)),
     }
 }
 
