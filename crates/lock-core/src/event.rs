@@ -30,6 +30,11 @@ pub enum Event {
         /// Which one.
         name: LockName,
     },
+    /// Somebody revoked a lease of a lock. Whoever holds it asks at once whether it was theirs.
+    Revoked {
+        /// Which one.
+        name: LockName,
+    },
     /// All that a latch waits for have arrived, or it was reset.
     LatchChanged {
         /// Which one.
@@ -180,6 +185,7 @@ mod tests {
                 Event::Granted { .. }
                 | Event::Freed { .. }
                 | Event::Wanted { .. }
+                | Event::Revoked { .. }
                 | Event::LatchChanged { .. }
                 | Event::RecheckAll => Heard::Taken,
             }

@@ -111,7 +111,9 @@ impl<D: Driver> Listener for Stations<D> {
                 Some(site) => vec![site],
                 None => return Heard::Unknown,
             },
-            Event::Freed { name } | Event::Wanted { name } => self.find(name).into_iter().collect(),
+            Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } => {
+                self.find(name).into_iter().collect()
+            }
             Event::LatchChanged { name } => {
                 self.sleepers.wake(name);
                 return Heard::Taken;

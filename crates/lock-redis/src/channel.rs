@@ -30,6 +30,9 @@ impl Channel {
     /// The address of a waiter that cannot be notified.
     pub(crate) const NONE: &str = "-";
 
+    /// The channel of all clients, on which holders are told that a lease was revoked: no store knows the inbox of a holder.
+    pub(crate) const ALL: &str = "leasehold:inbox:all";
+
     /// A channel that no other client has.
     pub(crate) fn new() -> Option<Arc<Self>> {
         let name = format!("leasehold:inbox:{}", lock_host::new_owner().ok()?.to_wire());
@@ -133,6 +136,7 @@ fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
         ("granted", told) => granted(prefix, told),
         ("shared", told) => shared(prefix, told),
         ("latch", key) => Some(Event::LatchChanged { name: prefix.name(key)? }),
+        ("revoked", key) => Some(Event::Revoked { name: prefix.name(key)? }),
         ("freed" | "recheck", key) => Some(Event::Freed { name: prefix.name(key)? }),
         _ => None,
     }
@@ -209,6 +213,8 @@ mod tests {
         for hint in ["freed shop:an order", "recheck shop:an order"] {
             assert_eq!(read(&shop, hint.as_bytes()), Some(freed.clone()), "{hint}");
         }
+        let revoked = Event::Revoked { name: "an order".parse().unwrap() };
+        assert_eq!(read(&shop, b"revoked shop:an order"), Some(revoked));
         let changed = Event::LatchChanged { name: "an order".parse().unwrap() };
         assert_eq!(read(&shop, b"latch shop:an order"), Some(changed));
         for other in [

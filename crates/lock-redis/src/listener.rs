@@ -110,6 +110,8 @@ fn subscribe(client: &Client, channel: &Channel, within: Duration) -> RedisResul
     let mut connection = client.get_connection_with_timeout(within)?;
     bound(&connection, within)?;
     redis::cmd("SUBSCRIBE").arg(channel.name()).exec(&mut connection)?;
+    // If it may not, holders learn of a revocation when they renew. A broken connection shows soon.
+    _ = redis::cmd("SUBSCRIBE").arg(Channel::ALL).exec(&mut connection);
     bound(&connection, BREATH)?;
     Ok(connection)
 }

@@ -111,10 +111,19 @@ async fn open(
         Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
         outcome => outcome?,
     };
-    match connection.subscribe(channel.name()).await {
-        Ok(()) => Ok((connection, Some(subscription))),
-        // It may not subscribe, so waiters have to poll.
-        Err(error) if error.clone().into_server_errors().is_some() => Ok((connection, None)),
+    // If it may not subscribe, waiters have to poll, and holders learn of a revocation when they renew.
+    let is_told = subscribed(connection.subscribe(channel.name()).await)?;
+    if is_told {
+        subscribed(connection.subscribe(Channel::ALL).await)?;
+    }
+    Ok((connection, is_told.then_some(subscription)))
+}
+
+/// Whether the server took a subscription, or refused it.
+fn subscribed(outcome: RedisResult<()>) -> RedisResult<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if error.clone().into_server_errors().is_some() => Ok(false),
         Err(error) => Err(error),
     }
 }

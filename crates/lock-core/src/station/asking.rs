@@ -231,11 +231,12 @@ impl Station {
     pub(super) fn on_event(&mut self, now: Moment, event: Event) {
         match event {
             Event::Granted { lease, .. } if lease.name != self.name => {}
-            Event::Freed { name } | Event::Wanted { name } if name != self.name => {}
+            Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } if name != self.name => {}
             Event::Granted { lease, valid_for, wanted } => {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
             Event::Wanted { .. } => self.on_wanted(now),
+            Event::Revoked { .. } => self.on_revoked(),
             Event::LatchChanged { .. } => {}
             Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }

@@ -260,6 +260,11 @@ impl Station {
         self.tenures.iter_mut().for_each(|tenure| tenure.hear(now, true));
     }
 
+    /// Whether it was a lease of ours is said by its renewal, and by whom it was revoked.
+    pub(super) fn on_revoked(&mut self) {
+        self.outbox.extend(self.tenures.iter().map(|tenure| Output::Renew(tenure.lease.owner)));
+    }
+
     /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.
     pub(super) fn on_overtaken(
         &mut self,

@@ -220,7 +220,8 @@ pub enum Output {
         /// How it was admitted.
         admission: Admission,
     },
-    /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait.
+    /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait, and whether
+    /// the lease was revoked.
     Renew(Owner),
     /// Have the keeper forget this owner's lease.
     Forget(Owner),

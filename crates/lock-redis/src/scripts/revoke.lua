@@ -28,4 +28,5 @@ share.hand_over(name)
 share.settle(name)
 -- After the other writes: a full server takes this only behind them. The lease has ended even if it is not taken.
 redis.pcall('SET', string.sub(queue, 1, -2) .. 'r:' .. highest, ARGV[2], 'PX', math.max(left, tonumber(ARGV[3])))
+redis.pcall('PUBLISH', 'leasehold:inbox:all', 'revoked ' .. lock)
 return 1

@@ -39,6 +39,7 @@ mod queue_entries;
 mod queue_versions;
 mod replicas;
 mod replicas_keep;
+mod revocations;
 mod sentinels;
 mod shared_versions;
 mod sharing;

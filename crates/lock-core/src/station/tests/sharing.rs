@@ -301,3 +301,14 @@ fn queue_behind(rig: &mut Rig, holder: Holder) -> Vec<String> {
     let (position, valid_for) = (1, Duration::from_secs(10));
     rig.answer(Ok(Answer::Queued { position, remaining: None, valid_for, holder, drawn: None }))
 }
+
+/// The renewal says whether it was this lease, and who did it.
+#[test]
+fn a_revocation_has_the_lease_of_its_lock_renewed_at_once() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    let told = |name: &str| Input::Event(Event::Revoked { name: name.parse().unwrap() });
+    assert_eq!(rig.feed(told("b")), [""; 0], "that is another lock");
+    assert_eq!(rig.feed(told("a")), ["renew o1"]);
+    rig.leave(1);
+    assert_eq!(rig.feed(told("a")), [""; 0], "nothing is held");
+}
