@@ -167,7 +167,7 @@ impl Degrading {
             }
         };
         match outcome {
-            // Whoever came before degrades first.
+            // Those who came before degrade first.
             Some(Err(error)) if !place.is_first() && !place.is_held() => Err(error.into()),
             outcome => {
                 let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
