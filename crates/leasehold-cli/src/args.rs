@@ -55,8 +55,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run a command while this machine is the elected leader.
     ///
-    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
-    /// and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
+    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease cannot be renewed, the command is ended before the lease
+    /// can expire, and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
     #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
     Elect(ElectArgs),
     /// List the locks that are held.

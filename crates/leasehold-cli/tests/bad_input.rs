@@ -51,6 +51,37 @@ fn urls() {
     refused(&leasehold, "--url redis://127.0.0.1:1 a", 69, &["refused"]);
 }
 
+/// It would lock on this machine only, as if no store had been named.
+#[test]
+fn an_empty_url_is_refused_and_names_where_it_comes_from() {
+    let leasehold = Leasehold::new();
+    let remedy = "set the variable, or unset it to lock on this machine only";
+    let file = leasehold.scratch.file("leasehold.toml");
+    for _ in ["without a file", "with a file that names a store"] {
+        for task in ["run", "elect", "ls", "show", "doctor", "watch", "limit", "break"] {
+            let rest: &[&str] = match task {
+                "run" | "elect" => &["a", "--", "touch", "ran"],
+                "limit" => &["a", "3"],
+                "break" => &["a", "--token", "1"],
+                _ => &["a"],
+            };
+            let mut option = leasehold.command(task);
+            option.args(["--url", ""]).args(rest).env("LEASEHOLD_URL", "redis://127.0.0.1:1");
+            let mut variable = leasehold.command(task);
+            variable.args(rest).env("LEASEHOLD_URL", "");
+            for (mut command, source) in [(option, "--url is empty"), (variable, "LEASEHOLD_URL is empty")] {
+                let output = command.finish();
+                let said = text(&output.stderr);
+                assert_eq!(code(output.status), 78, "{source}, {task}: {said}");
+                assert!(said.contains(source) && said.contains(remedy), "{task}: {said}");
+            }
+        }
+        std::fs::write(&file, "url = \"sqlite:here.db\"\n").unwrap();
+    }
+    assert!(!leasehold.scratch.file("ran").exists() && !leasehold.database().exists(), "nothing was touched");
+    assert!(!leasehold.scratch.file("here.db").exists(), "the store of the file was not used either");
+}
+
 #[test]
 fn sentinels() {
     let leasehold = Leasehold::new();

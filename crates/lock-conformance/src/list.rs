@@ -95,6 +95,7 @@ macro_rules! __cases {
                 a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
                 a_replacement_that_is_asked_again_is_the_same: Ability(Replace);
                 only_a_lease_that_is_held_is_replaced: Ability(Replace);
+                a_late_replacement_that_was_given_up_is_refused: Ability(Replace);
                 the_owner_that_was_replaced_has_nothing: Ability(Replace);
             }
             latching {
@@ -151,6 +152,7 @@ macro_rules! __cases {
                 a_lowered_limit_takes_nothing_away: Ability(SetLimit);
                 slots_stay_below_the_limit_in_force: Ability(SetLimit);
                 a_limit_that_was_replaced_stands_for_the_one_in_force: Ability(SetLimit);
+                the_eight_latest_limits_that_were_replaced_are_known: Ability(SetLimit);
                 a_limit_that_was_set_outlives_the_holders: Ability(SetLimit);
                 a_claim_above_the_limit_is_refused_and_blocks_nobody: Ability(SetLimit);
                 a_lease_goes_on_under_another_limit: Ability(SetLimit);

@@ -177,6 +177,14 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_in_use_and_the_one_that_the_caller_knew_are_kept_before_older_ones() {
+        let full = record("8 11 12 13 14 15 16 17 18");
+        let set = Record::of(limit(1), Some(limit(2)), limit(3), Some(&full));
+        assert_eq!(set, record("1 2 3 8 11 12 13 14 15"));
+        assert!(set.serves(limit(2)) && set.serves(limit(3)) && !set.serves(limit(18)));
+    }
+
+    #[test]
     fn claims_are_served_under_the_limit_in_force() {
         let (record, permits) = (record("2 4"), |count, limit| Mode::permits(count, limit).unwrap());
         assert_eq!(record.apply("test", permits(2, 4)), Ok(permits(2, 2)));

@@ -81,7 +81,7 @@ pub use errors::{
     ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
 };
 pub use generations::Generation;
-pub use host::{boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
+pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use kinds::{Exclusive, Permits, Shared};
@@ -91,7 +91,7 @@ pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use occurrence::{Level, Occurrence};
-pub use options::LockOptions;
+pub use options::{LockOptions, LongWaits};
 pub use outcome::Outcome;
 pub use own::Own;
 pub use pool::{Pool, Work};

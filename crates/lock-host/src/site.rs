@@ -11,6 +11,7 @@ use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
 use crate::locked::Telling;
 use crate::occurrence::Occurrence;
+use crate::options::LongWaits;
 use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -101,6 +102,7 @@ impl<D: Driver> Site<D> {
             self.feed_unguarded(inner, now, input);
         };
         if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
+            inner.diary.iter_mut().for_each(|diary| diary.breaks());
             // What it still has to release is released.
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
@@ -206,7 +208,7 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.turns().end(turn, result),
             Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
-            Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
+            Output::Keep { lease, admission } => self.ports.renewals.keep(lease, admission),
             Output::Renew(owner) => self.ports.renewals.hasten(owner),
             Output::Forget(owner) => self.ports.renewals.forget(owner),
         }
@@ -241,9 +243,9 @@ impl<W> Inner<W> {
     }
 
     /// The next input is the join of this call. The events of its wait belong to its span.
-    pub(crate) fn joins(&mut self, call: &Acquisition) {
+    pub(crate) fn joins(&mut self, call: &Acquisition, long_waits: LongWaits) {
         if let Some(diary) = &mut self.diary {
-            diary.joins(call);
+            diary.joins(call, long_waits);
         }
     }
 }

@@ -121,6 +121,13 @@ impl Plan {
         }
     }
 
+    /// What remembers the first slot that the job has run, if it is this one.
+    pub(crate) fn first(&self) -> Option<(Wanted, Duration)> {
+        let Mark { name, keep } = Mark::of_first(&self.name);
+        let options = LockOptions::default().why(self.slot?.why(""));
+        Some((Wanted { name, options }, keep))
+    }
+
     /// The slot was taken by somebody, of whom the store may show more.
     pub(crate) fn taken(&self, slot: Slot, by: Option<Holder>) -> Taken {
         Taken { job: self.name.clone(), slot, at_least: self.at_least, by }

@@ -20,6 +20,7 @@ use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
+use crate::runs::was_cut_short;
 use crate::server_info::ServerInfo;
 use crate::span::Span;
 use crate::stack::{Asks, Heard, Stack};
@@ -221,8 +222,18 @@ impl Redis {
         answer
     }
 
-    /// Sends a question; if the server has forgotten its script, loads that and sends it again.
+    /// Sends a question, and sends it again while its script ends before it is done.
     fn evaluate<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
+        loop {
+            let heard = self.evaluate_once(question, span, first)?;
+            if !heard.reply.as_ref().is_err_and(was_cut_short) {
+                return Ok(heard);
+            }
+        }
+    }
+
+    /// Sends a question; if the server has forgotten its script, loads that and sends it again in full.
+    fn evaluate_once<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
         let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first });
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
         let heard = verified(&call, &ask)?;
@@ -230,11 +241,10 @@ impl Redis {
             return Ok(heard);
         }
         let Some(script) = call(&heard.server_info)?.script else { return Ok(heard) };
-        let loaded = ask(&|_| Ok(Call::plain(load(script))))?;
-        if loaded.reply.is_err() {
-            return Ok(loaded);
-        }
-        verified(&call, &ask)
+        // For later requests. This one does not depend on it: the script may be forgotten again, and without the right to load it
+        // still runs.
+        ask(&|_| Ok(Call::plain(load(script))))?;
+        verified(&|server_info: &ServerInfo| Ok(call(server_info)?.in_full()), &ask)
     }
 }
 
@@ -248,11 +258,11 @@ fn verified(call: &Asks<'_>, ask: &dyn Fn(&Asks<'_>) -> Result<Heard, Failure>) 
     };
     loop {
         let heard = ask(&next)?;
-        match unverified.get() {
-            Some(slot) if heard.reply.is_ok() => heard.server_info.verified(slot),
-            Some(_) | None => {
-                heard.server_info.judge(&heard.reply);
-                return Ok(heard);
+        match (unverified.get(), heard.reply) {
+            (Some(slot), Ok(reply)) => heard.server_info.verified(slot, verification::longest(reply)),
+            (_, reply) => {
+                heard.server_info.judge(&reply);
+                return Ok(Heard { reply, ..heard });
             }
         }
     }

@@ -25,7 +25,7 @@ use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::greeting::{Role, warnings};
 use crate::link::Link;
-use crate::runs::was_not_run;
+use crate::runs::{was_cut_short, was_not_run};
 use crate::span::Span;
 use crate::target::Target;
 use crate::wire::{Line, Question, Retry, Wire};
@@ -240,9 +240,27 @@ impl Redis {
         answer
     }
 
-    /// Sends a question; if the server did not run its script, sends it again on the same connection.
+    /// Sends a question, and sends it again on the same connection while its script ends before it is done.
     #[expect(clippy::manual_async_fn, reason = "as above")]
     fn evaluate<Q: Question + Sync>(
+        &self,
+        handle: &mut Handle,
+        question: &Q,
+        first: Option<&Failure>,
+    ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
+        async move {
+            loop {
+                let outcome = self.evaluate_once(handle, question, first).await?;
+                if !outcome.as_ref().is_err_and(was_cut_short) {
+                    return Ok(outcome);
+                }
+            }
+        }
+    }
+
+    /// Sends a question; if the server did not run its script, sends it again on the same connection.
+    #[expect(clippy::manual_async_fn, reason = "as above")]
+    fn evaluate_once<Q: Question + Sync>(
         &self,
         handle: &mut Handle,
         question: &Q,

@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 use std::{iter, ptr};
 
-#[cfg(feature = "async")]
-use redis::RedisError;
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisError, Value};
 
 use crate::script::Many;
 use crate::wire::{Call, SCRIPT_AND_COUNT};
@@ -21,6 +19,11 @@ pub(crate) const NOT_RUN: [&str; 2] = ["NOSCRIPT", "NOPERM"];
 #[cfg(feature = "async")]
 pub(crate) fn was_not_run(error: &RedisError) -> bool {
     error.code().is_some_and(|code| NOT_RUN.contains(&code))
+}
+
+/// Whether a script ended before its request was done, because other clients wait for it: the same request goes on.
+pub(crate) fn was_cut_short(error: &RedisError) -> bool {
+    error.code() == Some("PASSING")
 }
 
 /// The longest run. If each of its requests has to queue, the server is busy with it for half a millisecond. Measured: with
@@ -135,7 +138,7 @@ mod tests {
     use crate::failover::Failover;
     use crate::keys::Layout;
     use crate::script::Counting;
-    use crate::server_info::{Membership, ServerInfo};
+    use crate::server_info::{Longest, Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
 
     const STORED: &ServerInfo = &ServerInfo {
@@ -146,6 +149,7 @@ mod tests {
         replicas: 0,
         counting: Counting::Stored,
         failover: Failover::UNHEEDED,
+        longest: Longest::UNKNOWN,
         slots: None,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;

@@ -5,7 +5,8 @@
 //! pass them, and keeps them in the same hash slot of a cluster; the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
-//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run.
+//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run. A script that would pass over too many dead waiters answers the error
+//! `PASSING` instead, and is sent again.
 
 use std::sync::OnceLock;
 
@@ -127,7 +128,7 @@ macro_rules! with_many {
 // After the macros, which it uses.
 pub(crate) mod node;
 
-/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor; how long a dwell lasts if the counter is missing (ms); the lead, which is
+/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor; how long a dwell lasts at least (ms); the lead, which is
 /// what the other keys of the lock begin with, before its own key; `lh1:OWNER:`; and in one ttl (ms), width, channel (empty if the claim
 /// does not queue) and note.
 ///
@@ -210,8 +211,8 @@ pub(crate) static RENEW_ANY: Script = Script::new(text!("clock", "members", "liv
 /// that is held exclusively.
 pub(crate) static FENCE: Script = Script::new(text!("clock", "members", "living", "fence"));
 
-/// Looks at locks. Keys: locks, then what their waiters ask for; or one lock, of which only the first three values are answered. Answers
-/// three values for each: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live. Then limit and
+/// Looks at locks: at all, or at the first ones if many wait for them. Keys: locks, then what their waiters ask for; or one lock, of which only the first three values are answered. Answers
+/// three values for each of these: the value (nil for none, 0 for another type), `PTTL`, and how many waiters live. Then limit and
 /// width of each of the first waiters, if any of them shares. Then, if the lock is shared, its limit, how many leases there
 /// are, and for the first of them value, time left (ms) and slots.
 pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", "look"));
@@ -220,17 +221,17 @@ pub(crate) static LOOK: Script = Script::new(text!("clock", "place", "members", 
 /// lock's key, ttl (ms), id and call; or `expect`, key, ttl, count; or `reset`, key, ttl, generation; or `look`, key, channel
 /// (`-` for none).
 ///
-/// Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
+/// The times of the inboxes are in a key beside them. Answers generation, expected, arrived, the latest complete generation (0 for none), and 1 if the client will be notified, 2 if
 /// nobody listens on the channel.
 pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 
 /// Verifies the counter for an incarnation of the server, and begins a dwell if leases may have been forgotten. Keys: counter,
 /// marker, dwell, longest ttl. Arguments: the incarnation; the marker as it was read, and only that one is replaced; `unpromoted` if
 /// the history has no second name, or anything else; the longest ttl of this client, and how much longer a dwell lasts (ms).
-/// Answers 1 if the marker was of another incarnation.
+/// Answers 1 if the marker was of another incarnation, and 0 otherwise; and the longest ttl of any client.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// The same for one hash slot of a cluster, long after the greeting. Arguments: the run; the longest ttl of this client, and how
+/// The same for one hash slot of a cluster, long after the greeting. Its last key is never there. Arguments: the run; the longest ttl of this client, and how
 /// much longer a dwell lasts (ms).
 pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot", "verify"));
 

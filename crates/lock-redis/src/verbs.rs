@@ -18,8 +18,9 @@ use crate::seen::Seen;
 use crate::value::{Stored, limit_of, of_owner, of_tokens, slots, stamped, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
-/// The shortest life of a tombstone. Chosen: longer than a network delays a request, except in rare cases.
-const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
+/// How long after it was sent a request may arrive. Chosen: longer than a network delays it, except in rare cases, and ten times as long as
+/// a client waits for its answer by default.
+const LATE_MAX: Duration = Duration::from_secs(10);
 
 /// How long a place is reported to last while the channel is closed, multiplied by its position. Its owner then asks
 /// again after a third of that instead of waiting for a notification.
@@ -48,14 +49,14 @@ impl Question for &Claim {
             let script = script.counting(server_info.counting);
             Call::counting(script, scope, &[keys.counter(), dwell, keys.lock()])
                 .arg(self.floor.map_or(0, FencingToken::get))
-                .arg(to_millis(server_info.failover.dwell()))
+                .arg(to_millis(server_info.dwell()))
                 .arg(keys.leading())
                 .arg(of_owner(self.owner))
                 .arg_fmt(format_args!("{ttl} {} {channel} {}", self.width.get(), stamped(&self.note)))
         };
         let mode = self.terms.mode;
         Ok(match self.replaces {
-            Some(old) => asked(&script::REPLACE).arg(limit_of(mode)).arg(of_owner(old)).arg(tombstone_life(self.terms)),
+            Some(old) => asked(&script::REPLACE).arg(limit_of(mode)).arg(of_owner(old)).arg(replaced_for(self.terms)),
             None if mode == Mode::Exclusive => asked(&script::ACQUIRE),
             None => {
                 let call = asked(&script::SHARE).arg(limit_of(mode));
@@ -249,9 +250,15 @@ fn keep_for(time: Duration) -> u64 {
     to_millis(time.saturating_add(Duration::from_nanos(999_999)))
 }
 
-/// How long a tombstone lives, in milliseconds.
+/// How long the tombstone lives that a release leaves, in milliseconds.
 pub(crate) fn tombstone_life(terms: Terms) -> u64 {
-    to_millis(terms.ttl.get().max(TOMBSTONE_MIN))
+    to_millis(terms.ttl.get().max(LATE_MAX))
+}
+
+/// How long the tombstone of a replaced owner lives, in milliseconds. That owner's last claim was sent before it was granted, so what may
+/// still arrive is a copy of it; and one that comes even later takes a free lock for no longer than the ttl.
+fn replaced_for(terms: Terms) -> u64 {
+    to_millis(terms.ttl.get().min(LATE_MAX))
 }
 
 #[cfg(test)]
@@ -276,9 +283,7 @@ mod tests {
         };
         let (run_id, replid) = (String::new(), String::new());
         let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
-        let failover = Failover::UNHEEDED;
-        let server_info =
-            ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting, failover, slots: None };
+        let server_info = ServerInfo { run_id, replid, membership, counting, ..ServerInfo::UNKNOWN.clone() };
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 

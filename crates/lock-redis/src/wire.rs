@@ -10,15 +10,19 @@ use redis::{Arg, Cmd, FromRedisValue, Pipeline, RedisResult, RedisWrite, ToRedis
 use crate::channel::Channel;
 use crate::failure::{Failure, Scene, Stage};
 use crate::hash_slot::HashSlot;
-use crate::keys::{Keys, Layout, Scope};
+use crate::keys::{Key, Keys, Layout, Scope};
 use crate::replicas::{Copies, Wait, with_wait};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
 use crate::target::Target;
 
 /// How many leases one script renews, or locks it looks at, at most, so that other clients wait for it no longer than a fraction of a
-/// millisecond.
+/// millisecond. A script that looks ends sooner where many wait.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
+
+/// How many scripts look at one lock each before others of this connection have their turn. Chosen: enough that a listing over a
+/// slow network does not wait for each lock.
+const LOOKS_AT_ONCE: usize = 16;
 
 /// What is the same for all questions of a client.
 #[derive(Clone, Debug)]
@@ -78,6 +82,14 @@ impl Wire {
         }
     }
 
+    /// How many scripts that look at locks are sent at a time at most: the server may run them without a break.
+    pub(crate) fn looks_at_once(&self) -> usize {
+        match self.layout {
+            Layout::OneServer => 1,
+            Layout::Cluster => LOOKS_AT_ONCE,
+        }
+    }
+
     /// Where the server keeps a lock.
     pub(crate) fn locate(&self, name: &LockName) -> Option<Location> {
         Some(Location { store: self.store.clone()?, key: self.prefix.key(name.as_str()) })
@@ -124,6 +136,9 @@ impl Wire {
 const ARGS_ROUGHLY: usize = 12;
 const BYTES_ROUGHLY: usize = 288;
 
+/// What a script's text takes the place of: the command and the script's hash.
+const COMMAND_AND_SCRIPT: usize = 2;
+
 /// What comes before the keys of a script: the command, the script's hash, and the number of keys.
 pub(crate) const SCRIPT_AND_COUNT: usize = 3;
 
@@ -157,23 +172,38 @@ impl Call {
 
     /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
+        Self::script_over(script, keys.len()).arg(keys)
+    }
+
+    fn script_over(script: &'static Script, count: usize) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
-        command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
+        command.arg("EVALSHA").arg(script.hash()).arg(count);
         Self { script: Some(script), many: script.many(), ..Self::plain(command) }
     }
 
-    /// A script that depends on the counter of this scope. In a cluster, others may have keys in other hash slots.
-    pub(crate) fn counting<K: ToRedisArgs>(script: &'static Script, scope: Scope, keys: &[K]) -> Self {
-        let call = Self::script(script, keys);
-        match scope {
-            Scope::Database => call,
-            Scope::HashSlot(slot) => Self { slot: Some(slot), ..call.alone() },
-        }
+    /// A script that depends on the counter of this scope. In a cluster it goes alone, and its last key is one that is never there.
+    pub(crate) fn counting(script: &'static Script, scope: Scope, keys: &[Key<'_>]) -> Self {
+        let Scope::HashSlot(slot) = scope else { return Self::script(script, keys) };
+        let call = Self::script_over(script, keys.len() + 1).arg(keys).arg(Key::NoDwell(scope));
+        Self { slot: Some(slot), ..call.alone() }
     }
 
     /// The same, but never sent together with others.
     pub(crate) fn alone(self) -> Self {
         Self { many: None, ..self }
+    }
+
+    /// The same with the text of its script, which the server then cannot have forgotten.
+    pub(crate) fn in_full(self) -> Self {
+        let Some(script) = self.script else { return self };
+        let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY + script.text().len());
+        command.arg("EVAL").arg(script.text());
+        for part in self.command.args_iter().skip(COMMAND_AND_SCRIPT) {
+            if let Arg::Simple(part) = part {
+                command.arg(part);
+            }
+        }
+        Self { command, ..self.alone() }
     }
 
     /// The same for a server that does not own the hash slot yet.
@@ -225,8 +255,7 @@ impl Call {
     }
 }
 
-/// What a question is sent over: what is the same for all questions of a client, and the server at the other end this
-/// time.
+/// What a question is sent over: what is the same for all questions of a client, and the server at the other end.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,

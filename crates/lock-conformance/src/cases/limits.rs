@@ -97,6 +97,14 @@ pub fn slots_stay_below_the_limit_in_force(bench: &Bench) {
     assert_eq!(take_under(&one, 2, &permits(2, 1)).slots.get(), [1]);
 }
 
+/// A client that knows the oldest of them is served, and one that knows an even older one is refused.
+pub fn the_eight_latest_limits_that_were_replaced_are_known(bench: &Bench) {
+    let one = bench.verbs();
+    (1..=9).for_each(|known| _ = set(&one, known, known + 1));
+    take_under(&one, 10, &permits(2, 1));
+    is_refused(one.try_acquire(&permits(1, 1)), ["limit 10", "limit 1"]);
+}
+
 /// Clients that know an earlier limit are served under the one in force; others are refused, and told how to change it.
 pub fn a_limit_that_was_replaced_stands_for_the_one_in_force(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());

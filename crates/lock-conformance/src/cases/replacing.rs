@@ -46,6 +46,18 @@ pub fn only_a_lease_that_is_held_is_replaced(bench: &Bench) {
     assert_eq!(two.fence(&lease), Fenced::Acknowledged);
 }
 
+/// A replacement that arrives after it was given up ends nothing.
+pub fn a_late_replacement_that_was_given_up_is_refused(bench: &Bench) {
+    let one = bench.verbs();
+    let old = claim("a");
+    let lease = one.take(&old);
+    let new = replacing(&old);
+    assert_eq!(one.abandon(&new), Released::NotHeld);
+    one.denied(&new);
+    assert_eq!(one.fence(&lease), Fenced::Acknowledged, "the old one still holds");
+    assert!(matches!(one.renew(&lease), Renewed::Renewed { .. }));
+}
+
 /// No late request of the old owner does anything to the new lease.
 pub fn the_owner_that_was_replaced_has_nothing(bench: &Bench) {
     let one = bench.verbs();

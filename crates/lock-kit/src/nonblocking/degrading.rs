@@ -141,7 +141,7 @@ impl Degrading {
             }
         };
         match outcome {
-            // Those who came before degrade first.
+            // An earlier waiter degrades first.
             Some(Err(error)) if !place.is_first() && !place.is_held() => Err(error.into()),
             outcome => {
                 let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
@@ -210,7 +210,7 @@ impl DegradingGuard {
         }
     }
 
-    /// Releases the lock. If it is held at the store, waits for the answer. Success means that the lock was held until now, within
+    /// Releases the lock. If it is held at the store, waits for the answer. Success means that no loss was detected within
     /// the guard's [`scope`](Scoped::scope).
     ///
     /// # Errors

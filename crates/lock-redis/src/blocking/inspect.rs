@@ -7,7 +7,7 @@ use lock_core::{BackendError, BlockingInspect, FencingToken, LockName, Note, Ope
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::look::{Look, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::look::{SCANS_PER_PAGE, Scan, WhoHolds, entries, next_looks};
 use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 
@@ -23,9 +23,14 @@ impl BlockingInspect for Redis {
         for _ in 0..SCANS_PER_PAGE {
             let scan = Scan { query, cursor: page.next.as_ref() };
             let (names, next) = self.answer(&scan, span).map_err(failed)?;
-            let looks: Vec<_> = names.chunks(self.wire.locks_per_script()).map(Look).collect();
-            for (look, seen) in looks.iter().zip(self.answer_each(&looks, span)) {
-                page.entries.extend(entries(look.0, seen.map_err(failed)?));
+            let mut rest = names.as_slice();
+            while !rest.is_empty() {
+                let looks: Vec<_> = next_looks(&self.wire, rest).collect();
+                for (look, seen) in looks.iter().zip(self.answer_each(&looks, span)) {
+                    let seen = seen.map_err(failed)?;
+                    rest = rest.get(seen.len()..).unwrap_or_default();
+                    page.entries.extend(entries(look.0, seen));
+                }
             }
             page.next = next;
             if page.next.is_none() || !page.entries.is_empty() {

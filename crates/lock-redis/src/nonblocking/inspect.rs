@@ -9,7 +9,7 @@ use lock_core::{AsyncInspect, BackendError, FencingToken, LockName, Note, Operat
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::look::{Look, SCANS_PER_PAGE, Scan, WhoHolds, entries};
+use crate::look::{SCANS_PER_PAGE, Scan, WhoHolds, entries, next_looks};
 use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 
@@ -26,11 +26,17 @@ impl AsyncInspect for Redis {
         for _ in 0..SCANS_PER_PAGE {
             let scan = Scan { query, cursor: page.next.as_ref() };
             let (names, next) = self.answer(&scan, span).await.map_err(failed)?;
-            let looks = names.chunks(self.wire.locks_per_script()).map(async |names| {
-                let seen = self.answer(&Look(names), span).await?;
-                Ok(entries(names, seen))
-            });
-            page.entries.extend(try_join_all(looks).await.map_err(failed)?.into_iter().flatten());
+            let mut rest = names.as_slice();
+            while !rest.is_empty() {
+                let looks = next_looks(&self.wire, rest).map(async |look| {
+                    let seen = self.answer(&look, span).await?;
+                    Ok((seen.len(), entries(look.0, seen)))
+                });
+                for (looked_at, found) in try_join_all(looks).await.map_err(failed)? {
+                    rest = rest.get(looked_at..).unwrap_or_default();
+                    page.entries.extend(found);
+                }
+            }
             page.next = next;
             if page.next.is_none() || !page.entries.is_empty() {
                 break;

@@ -161,12 +161,12 @@ impl Handle {
     }
 
     /// Asks again what the server did not run, and not together with others: one of them may be at fault. Loads what it may have
-    /// forgotten, also the script for several locks, which the next ones use. Without the right to load, it may still run.
+    /// forgotten, also the script for several locks, which the next ones use. It does not depend on that: it brings its own text.
     pub(super) async fn ask_alone(&mut self, script: &'static Script, call: Call) -> RedisResult<Value> {
         for script in [script].into_iter().chain(script.many().map(|many| &many.script)) {
             _ = self.ask(Call::plain(load(script))).await;
         }
-        self.ask(call.alone()).await
+        self.ask(call.in_full()).await
     }
 
     /// Verifies the counter of a hash slot, on the connection that is about to depend on it.
@@ -174,6 +174,6 @@ impl Handle {
         let verification = verification::of_slot(self.server_info(), slot);
         let reply = self.ask(verification).await;
         self.server_info().judge(&reply);
-        reply.map(|_| self.server_info().verified(slot))
+        reply.map(|reply| self.server_info().verified(slot, verification::longest(reply)))
     }
 }

@@ -25,6 +25,7 @@ local function acquire(lock, queue, floor, mine, terms, nothing_there, drawn)
     local refusal = dwells()
     if refusal then return refusal end
     held = hand_over(lock, queue, waiters, owner)
+    if held == PASSING then return PASSING end
   end
   if held == '' or is_shared(held) then
     return acquire_shared(lock, queue, floor, mine, terms, 0)

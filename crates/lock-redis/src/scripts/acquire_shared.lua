@@ -17,11 +17,16 @@ local function acquire_shared(lock, queue, floor, mine, terms, limit, drawn, bar
   if not is_served then return {'otherkind', limit} end
   if kind_of(limit) ~= 0 and width > limit then return {'above', limit} end
   local used_as = share.used_as(name, owner)
+  if stopped then return PASSING end
   if used_as and kind_of(used_as) ~= kind_of(limit) then return {'otherkind', used_as} end
 
   if lease then share.end_lease(name, lease) end
   local head, waiter
   if name.used == 0 or name.limit > 0 then head, waiter = share.hand_over(name, owner) end
+  if stopped then
+    share.settle(name)
+    return PASSING
+  end
   local is_next = not head or head == owner
   local fits = (is_next or barging) and share.fits(name, limit, width)
   local refusal = (fits or name.used == 0) and dwells()

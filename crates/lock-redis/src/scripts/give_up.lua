@@ -13,8 +13,7 @@ local function give_up(lock, queue, mine, held, was_valid)
   if holder and (holder == owner or holder == kept_for(owner)) then
     -- It may have kept the lock and asked again.
     if holder ~= owner then leave(queue, waiters, owner) end
-    free(lock, queue, waiters, was_valid)
-    return 1
+    return free(lock, queue, waiters, was_valid) or 1
   end
   if is_shared(held) then return sharing().give_up(lock, queue, held, owner) end
   return leave(queue, waiters, owner) and 2 or 0

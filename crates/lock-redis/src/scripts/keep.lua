@@ -7,12 +7,12 @@ if type(held) ~= 'string' then held = false end
 
 local function begins(with) return held and string.sub(held, 1, #with) == with end
 
--- The next in line asks how long the lock is kept, and asks again then.
-local function tell_next()
+-- Where the next in line is told, which then asks how long the lock is kept, and asks again when that is over.
+local function next_inbox()
   local now = milliseconds()
   local function lives(waiter) return not is_over(waiter, now) and listens(waiter.inbox) end
   local _, waiter = first(queue, waiters, nil, lives)
-  if waiter and waiter.inbox ~= '-' then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
+  return waiter and waiter.inbox ~= '-' and waiter.inbox
 end
 
 local function keep()
@@ -24,12 +24,16 @@ local function keep()
   if not begins(mine) and not begins(kept) then return give_up(lock, queue, mine, held) end
   -- It may have kept the lock and asked again. A full server takes this, and then what follows.
   leave(queue, waiters, owner)
+  local inbox = next_inbox()
+  if stopped then return PASSING end
   if begins(mine) then
     redis.call('SET', lock, kept .. string.sub(held, #mine + 1), 'PX', time)
-  elseif redis.call('PTTL', lock) > time then
-    redis.call('PEXPIRE', lock, time)
+  else
+    -- Also if nothing changes: a wait for replicas covers what its connection wrote.
+    local left = redis.call('PTTL', lock)
+    redis.call('PEXPIRE', lock, left > 0 and math.min(left, time) or time)
   end
-  tell_next()
+  if inbox then redis.pcall('PUBLISH', inbox, 'recheck ' .. lock) end
   return 1
 end
 

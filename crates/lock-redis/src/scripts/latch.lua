@@ -1,6 +1,9 @@
 local header, watchers, act, name = KEYS[1], KEYS[4], ARGV[1], ARGV[2]
--- More ids than any count asks for are not stored. A client is notified for so long after it has looked.
-local COUNT_MAX, WATCHED = 100000, 10000
+-- When each of the inboxes was last looked for, and is not notified any more.
+local watched = string.sub(watchers, 1, -2) .. 't'
+-- More ids than any count asks for are not stored. A client is notified for so long after it has looked. So many inboxes are dropped
+-- together.
+local COUNT_MAX, WATCHED, DROPPED_MAX = 100000, 10000, 500
 
 local stored = redis.call('HMGET', header, 'g', 'n', 's', 'c')
 local generation, expected, side, completed = unpack(stored)
@@ -26,7 +29,15 @@ end
 
 local function tell()
   for _, inbox in ipairs(redis.call('HVALS', watchers)) do redis.pcall('PUBLISH', inbox, 'latch ' .. name) end
-  redis.call('DEL', watchers)
+  redis.call('DEL', watchers, watched)
+end
+
+-- Drops the inboxes of waits that are over.
+local function drop_ended(now)
+  local ended = redis.call('ZRANGE', watched, 0, now, 'BYSCORE', 'LIMIT', 0, DROPPED_MAX)
+  if not ended[1] then return end
+  redis.call('ZREM', watched, unpack(ended))
+  redis.call('HDEL', watchers, unpack(ended))
 end
 
 local run = {}
@@ -81,7 +92,10 @@ function run.look(inbox)
   -- In a full server, it polls.
   local watches = redis.pcall('HSET', watchers, inbox, inbox)
   if type(watches) == 'table' then return 0 end
-  redis.call('PEXPIRE', watchers, WATCHED)
+  local now = milliseconds()
+  redis.call('ZADD', watched, decimal(now + WATCHED), inbox)
+  drop_ended(decimal(now))
+  for _, key in ipairs({watchers, watched}) do redis.call('PEXPIRE', key, WATCHED) end
   return 1
 end
 

@@ -9,7 +9,9 @@ local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
 local share = sharing()
 local name = share.visited(lock, queue, held or nil)
-local used_as = share.used_as(name)
+if act == 'set' then share.next_waiter(name) end
+local used_as = not stopped and share.used_as(name)
+if stopped then return PASSING end
 if used_as and kind_of(used_as) == 0 then return {'otherkind', used_as} end
 local record = redis.call('GET', limits)
 
@@ -55,6 +57,19 @@ local function change_waiters()
   end
 end
 
+-- Whoever lacks a right for what may follow fails here, where none of these changes anything, and not after half of it.
+local function check_rights()
+  local nothing = string.sub(queue, 1, -2) .. '-'
+  redis.call('HGETALL', nothing)
+  redis.call('ZADD', nothing, 'XX', 0, '')
+  redis.call('ZRANGE', nothing, 0, 0)
+  redis.call('ZCARD', nothing)
+  redis.call('ZREM', nothing, '')
+  redis.call('PEXPIREAT', nothing, 1)
+  redis.call('UNLINK', nothing)
+end
+
+check_rights()
 redis.call('SET', limits, replaced(), 'PX', life)
 share.set_limit(name, wished)
 change_waiters()

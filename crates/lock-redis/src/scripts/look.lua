@@ -2,6 +2,10 @@ local seen, locks, heard = {}, math.ceil(#KEYS / 2), {}
 local now = milliseconds()
 -- How many leases and waiters of a lock are listed, and how many members of leases are looked at.
 local LISTED, MEMBERS = 100, 6400
+-- Once it has looked at so many waiters and leases, a script leaves the other locks to the next one: other clients wait meanwhile.
+local ENOUGH, looked_at = 100, 0
+-- In a long queue, the waiters are searched among so many times LISTED places, some of which may have been left.
+local WINDOWS = 4
 
 local function lives(waiter)
   if not waiter or is_over(waiter, now) then return false end
@@ -10,24 +14,44 @@ local function lives(waiter)
   return heard[inbox]
 end
 
+-- The entries of those that come first in the list.
+local function first_entries(waiters)
+  local queue, entries, known = string.sub(waiters, 1, -2) .. 'q', {}, {}
+  for window = 0, WINDOWS - 1 do
+    local owners = redis.call('LRANGE', queue, window * LISTED, (window + 1) * LISTED - 1)
+    if not owners[1] then return entries end
+    for i, entry in ipairs(redis.call('HMGET', waiters, unpack(owners))) do
+      if entry and not known[owners[i]] then
+        known[owners[i]], entries[#entries + 1] = true, entry
+        if #entries == LISTED then return entries end
+      end
+    end
+  end
+  return entries
+end
+
 -- How many wait beside a lock, and what for: limit and width of each, in their order. Nothing if all want it exclusively,
--- and nobody where they were not asked for.
+-- and nobody where they were not asked for. Of more than are listed, the others count as living.
 local function waiting(waiters)
-  local living, shares = {}, false
-  for _, entry in ipairs(waiters and redis.call('HVALS', waiters) or {}) do
+  local count = waiters and redis.call('HLEN', waiters) or 0
+  if count == 0 then return 0, {} end
+  local entries = count > LISTED and first_entries(waiters) or redis.call('HVALS', waiters)
+  local living, says_all = {}, count > LISTED
+  looked_at = looked_at + #entries
+  for _, entry in ipairs(entries) do
     local waiter = read(entry)
     if lives(waiter) then
       living[#living + 1] = waiter
-      shares = shares or (waiter.x or 0) > 0
+      says_all = says_all or (waiter.x or 0) > 0
+    else
+      count = count - 1
     end
   end
-  if not shares then return #living, {} end
+  if not says_all then return count, {} end
   table.sort(living, function(one, other) return (one.n or 0) < (other.n or 0) end)
   local wants = {}
-  for i = 1, math.min(#living, LISTED) do
-    wants[2 * i - 1], wants[2 * i] = living[i].x or 0, living[i].width
-  end
-  return #living, wants
+  for i, waiter in ipairs(living) do wants[2 * i - 1], wants[2 * i] = waiter.x or 0, waiter.width end
+  return count, wants
 end
 
 -- How many leases share a lock, and value, time and slots of each, those that end last first.
@@ -42,7 +66,9 @@ local function sharing_leases(waiters, limit)
       owners[#owners + 1] = owner
     end
   end
-  for i = 1, math.min(#owners, LISTED) do
+  local shown = math.min(#owners, LISTED)
+  looked_at = looked_at + shown + math.floor(#members / LISTED)
+  for i = 1, shown do
     local stored = redis.call('HGET', beside .. 's', owners[i]) or ''
     local low, high, slots, note = string.match(stored, '^(%d+):(%d+):([%d,]*):(.*)$')
     if low then
@@ -55,6 +81,7 @@ local function sharing_leases(waiters, limit)
 end
 
 for i = 1, locks do
+  if looked_at >= ENOUGH then break end
   local lock = KEYS[i]
   local held = redis.pcall('GET', lock)
   if type(held) == 'table' then held = 0 elseif held then held = string.sub(held, 1, 600) end

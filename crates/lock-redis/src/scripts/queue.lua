@@ -1,5 +1,8 @@
--- How many dead waiters are passed over together.
-local BATCH = 64
+-- How many dead waiters are passed over together, and after how many a script ends, because other clients wait for it.
+local BATCH, PASSED_MAX = 64, 128
+local passed, stopped = 0, false
+-- Nothing else was done for the request. The client sends it again, and that goes on from there.
+local PASSING = redis.error_reply('PASSING the first waiters were dead, and there are more: send this again')
 
 -- Another key of a lock. Most claims and releases do not need it, and each key that is passed takes time.
 local function beside(queue, letter) return string.sub(queue, 1, -2) .. letter end
@@ -38,9 +41,11 @@ local function drop(queue, waiters, owners, count)
   redis.call('HDEL', waiters, unpack(owners, 1, count))
 end
 
--- The first owner that has a place and is `me` or counts, and its entry. Those before it are dropped.
+-- The first owner that has a place and is `me` or counts, and its entry. Those before it are dropped. If it finds none, `stopped` says
+-- whether it looked at all of them.
 local function first(queue, waiters, me, counts)
   local last = 0
+  stopped = false
   while true do
     local owners = redis.call('LRANGE', queue, 0, last)
     if not owners[1] then return end
@@ -53,16 +58,21 @@ local function first(queue, waiters, me, counts)
       end
     end
     drop(queue, waiters, owners, #owners)
-    last = BATCH - 1
+    passed, last = passed + #owners, BATCH - 1
+    if passed > PASSED_MAX then
+      stopped = true
+      return
+    end
   end
 end
 
 -- Hands a lock that nobody holds over to the first waiter that lives, unless `me` comes first. Gives the lock's new value,
--- or nothing where nobody was there, or '' where the first one would share it.
+-- or nothing where nobody was there, or '' where the first one would share it, or PASSING where it did not look at all of them.
 local function hand_over(lock, queue, waiters, me)
   local now = milliseconds()
   local function lives(waiter) return not is_over(waiter, now) and listens(waiter.inbox) end
   local owner, waiter = first(queue, waiters, me, lives)
+  if stopped then return PASSING end
   if not owner then return end
   if owner ~= me and (waiter.x or 0) ~= 0 then return '' end
   drop(queue, waiters, {owner}, 1)
@@ -79,9 +89,10 @@ local function hand_over(lock, queue, waiters, me)
 end
 
 -- Ends a hold: the first waiters that live have the lock, or nobody. During a dwell, others may hold the lock who were forgotten,
--- unless the hold was valid.
+-- unless the hold was valid. Gives PASSING if it has to be sent again.
 local function free(lock, queue, waiters, was_valid)
   local held = (was_valid or not dwells()) and hand_over(lock, queue, waiters)
+  if held == PASSING then return PASSING end
   if not held then redis.call('DEL', lock) elseif held == '' then sharing().free(lock, queue) end
 end
 

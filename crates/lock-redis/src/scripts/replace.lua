@@ -33,6 +33,8 @@ local function grant(lease)
   local kept = kept_of(name.limit, lease and #lease.members)
   if not kept then return redis.error_reply('UNREPLACED a lease cannot be replaced by one of this mode') end
   if kept == 0 and lease and name.used > 1 then return {'held', share.shown(name, limit, width, old_owner)} end
+  share.next_waiter(name)
+  if stopped then return PASSING end
   -- Readers that were forgotten may still read.
   local refusal = limit == 0 and name.limit > 0 and dwells()
   if refusal then return refusal end

@@ -4,6 +4,8 @@ local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
 local share = sharing()
 local name = share.visited(lock, queue, held or nil)
+share.next_waiter(name)
+if stopped then return PASSING end
 
 local function spans(low, high) return low and tonumber(low) <= token and token <= tonumber(high) end
 

@@ -206,6 +206,7 @@ function sharing()
 
   -- What a name is used as: by those that hold it if they are ours, or else by the first that waits and is not `me`.
   local function used_as(name, me)
+    stopped = false
     if name.used > 0 and (name.limit > 0 or string.sub(name.held, 1, 4) == 'lh1:') then return name.limit end
     local head, waiter = next_waiter(name, me)
     return head and head ~= me and (waiter.x or 0)
@@ -213,6 +214,8 @@ function sharing()
 
   -- How many waiters are served in one visit.
   local SERVED_MAX = 32
+  -- Among how many of the latest waiters one is sought that lives.
+  local LATEST = 16
 
   -- Grants a waiter what it asked for, for the length of a place. Gives what it is to be told.
   local function serve(name, owner, waiter)
@@ -239,6 +242,16 @@ function sharing()
     end
   end
 
+  -- Where one of the latest waiters is told, who come last in the list.
+  local function latest_inbox(name)
+    local owners = redis.call('LRANGE', name.queue, -LATEST, -1)
+    local entries = owners[1] and redis.call('HMGET', name.waiters, unpack(owners)) or {}
+    for i = #owners, 1, -1 do
+      local waiter = entries[i] and read(entries[i])
+      if waiter and waiter.inbox ~= '-' and not is_over(waiter, name.now) and listens(waiter.inbox) then return waiter.inbox end
+    end
+  end
+
   -- Serves the first waiters that live while there is room for them, unless `me` comes first. Gives the owner that is first
   -- then, and its entry; nothing if nobody waits, or an exclusive hold was handed over. During a dwell, nobody is served unless
   -- nobody else can hold the name.
@@ -255,6 +268,8 @@ function sharing()
       notices[#notices + 1], head = serve(name, head, waiter), nil
     until name.used > 0 and name.limit == 0 or not notices[1]
     tell(name, notices)
+    -- Whoever asks next goes on behind the dead.
+    if stopped then asks = latest_inbox(name) end
     if asks and asks ~= '-' then redis.pcall('PUBLISH', asks, 'recheck ' .. name.lock) end
     return head, head and waiter
   end
@@ -271,7 +286,11 @@ function sharing()
   local function give_up(lock, queue, held, owner)
     local name = visited(lock, queue, held)
     local lease = lease_of(name, owner)
-    if lease then end_lease(name, lease) end
+    if lease then
+      next_waiter(name)
+      if stopped then return PASSING end
+      end_lease(name, lease)
+    end
     local ended = lease and lease.lives
     local left = not ended and leave(queue, name.waiters, owner)
     if lease or left then

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Certainty, Claim, Effect, ErrorKind, Lease, Released, Renewed, TokenRange, Width};
+use lock_core::{Answer, Certainty, Claim, Effect, ErrorKind, Lease, Queueing, Released, Renewed, TokenRange, Width};
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::support::{BOTH, SHORT, SOON, both, claim, draw, eventually, granted, is_busy, refusals, release_of, take};
@@ -261,5 +261,23 @@ fn a_full_server_refuses_claims_and_takes_releases() {
         assert_eq!(both(&server.url()).len(), 2, "connected");
         server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
         draw(&client, facade);
+    }
+}
+
+/// Scripts that cannot be loaded are as good as forgotten again right after that. Nothing has run, so no request fails.
+#[test]
+fn a_script_that_is_forgotten_twice_in_a_row_still_runs() {
+    let server = RedisServer::start();
+    for (facade, client) in both(&server.url()) {
+        let (holder, _) = take(&client, facade);
+        server.command::<()>(&["ACL", "SETUSER", "default", "-script|load"]);
+        server.command::<()>(&["SCRIPT", "FLUSH"]);
+        let waiter = Claim { queueing: Queueing::Wanted, ..claim(facade) };
+        let answer = client.acquire(&waiter, SOON);
+        assert!(matches!(answer, Ok(Answer::Queued { .. })), "{facade}: {answer:?}");
+        server.command::<()>(&["SCRIPT", "FLUSH"]);
+        let released = client.release(&release_of(&holder, Certainty::Answered), SOON);
+        assert_eq!(released.unwrap(), Released::Released, "{facade}");
+        server.command::<()>(&["ACL", "SETUSER", "default", "+script|load"]);
     }
 }

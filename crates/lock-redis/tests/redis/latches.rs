@@ -107,3 +107,25 @@ fn a_full_server_counts_nothing_and_waiters_poll() {
         server.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     }
 }
+
+/// A waiter that stays does not keep the inboxes of those that have left.
+#[test]
+fn the_inboxes_of_waits_that_are_over_are_dropped() {
+    let server = RedisServer::start();
+    for (facade, client) in clients(&server.url()) {
+        expect(&*client, facade, 2);
+        eventually("the store will notify it", || ask(&*client, facade, LOOK).unwrap().told);
+        let (watchers, watched) =
+            (format!("leasehold:{{{facade}}}:latch:w"), format!("leasehold:{{{facade}}}:latch:t"));
+        for gone in ["leasehold:inbox:1", "leasehold:inbox:2"] {
+            server.command::<()>(&["HSET", &watchers, gone, gone]);
+            server.command::<()>(&["ZADD", &watched, "1", gone]);
+        }
+        assert!(ask(&*client, facade, LOOK).unwrap().told, "{facade}");
+        let left: Vec<String> = server.command(&["HVALS", &watchers]);
+        assert_eq!((left.len(), server.command::<i64>(&["ZCARD", &watched])), (1, 1), "{facade}: {left:?}");
+        arrive(&*client, facade, "x");
+        arrive(&*client, facade, "y");
+        assert_eq!(server.command::<i64>(&["EXISTS", &watchers, &watched]), 0, "{facade}");
+    }
+}

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::limit::{Act, Record, Request};
-use lock_core::{Answer, BlockingBackend, Claim, Lease, Limit, Mode, Queueing, Terms, Ttl, Width};
+use lock_core::{Answer, BlockingBackend, Claim, ErrorKind, Lease, Limit, Mode, Queueing, Terms, Ttl, Width};
 use lock_redis::RedisConfig;
 use lock_redis::blocking::Redis;
 use test_support::RedisServer;
@@ -101,4 +101,27 @@ fn no_permit_is_available_while_another_library_holds_the_name() {
         let usage = client.limit().unwrap().ask(&request, SOON).unwrap();
         assert_eq!((usage.limit, usage.available()), (limit, 0), "{act:?}");
     }
+}
+
+/// A user of locks only, and one who lacks any single right that setting a limit may need.
+#[test]
+fn a_limit_that_may_not_be_set_is_not_half_set() {
+    let server = RedisServer::start();
+    let rights = "+hgetall +pexpireat +unlink +zadd +zcard +zrange +zrem";
+    let url = server.url().replace("redis://", "redis://app:pw@");
+    for missing in [rights].into_iter().chain(rights.split(' ')) {
+        let missing = missing.replace('+', "-");
+        let user = ["ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "&*", "+@all"];
+        server.command::<()>(&user.into_iter().chain(missing.split(' ')).collect::<Vec<_>>());
+        let client = Redis::connect(&RedisConfig::from_url(&url).unwrap()).unwrap();
+        let limit = |number| Limit::new(number).unwrap();
+        let request = Request { name: "gpu".parse().unwrap(), known: limit(3), act: Act::Set(limit(5)) };
+        let error = client.limit().unwrap().ask(&request, SOON).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{missing}: {error}");
+        let keys = server.keys();
+        assert!(!keys.iter().any(|key| key.contains("gpu")), "{missing}: {keys:?}");
+    }
+    set(&server, "gpu", 3, 5);
+    let [(_, client), _] = both(&server.url());
+    assert_eq!(take(&client, &permits("gpu", 4, 5)).slots.get().len(), 4);
 }

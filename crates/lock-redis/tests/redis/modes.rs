@@ -454,3 +454,40 @@ fn the_listed_rights_suffice() {
         }
     }
 }
+
+/// The last claim of an owner that was replaced may still arrive, but not for the hour that its lease would have lasted.
+#[test]
+fn a_replaced_owner_is_refused_for_as_long_as_its_claim_may_be_late() {
+    let server = RedisServer::start();
+    for (facade, client) in both(&server.url()) {
+        for (ttl, most) in [("1h", 10_000), ("2s", 2_000)] {
+            let lasting = |claim: Claim| Claim { terms: Terms { ttl: ttl.parse().unwrap(), ..claim.terms }, ..claim };
+            let name = format!("{facade} {ttl}");
+            let writer = lasting(claim(&name));
+            take(&client, &writer);
+            let reader = Claim { replaces: Some(writer.owner), ..lasting(asks(&name, Mode::Shared)) };
+            take(&client, &reader);
+            let left: i64 = server.command(&["PTTL", &format!("leasehold:{{{name}}}:t:{}", writer.owner.to_wire())]);
+            assert!((1..=most).contains(&left), "{name}: {left} ms");
+            let looked_for: i64 = server.command(&["PTTL", "leasehold:tombstones"]);
+            assert!((1..=10_000).contains(&looked_for), "{name}: {looked_for} ms");
+            give_back(&client, &reader);
+        }
+    }
+}
+
+/// Its end is noticed at its release, although another reader keeps the lock there.
+#[test]
+fn a_reader_whose_time_is_over_is_not_told_that_it_held() {
+    let server = RedisServer::start();
+    for (facade, client) in both(&server.url()) {
+        let (ended, living) = (brief(asks(facade, Mode::Shared)), asks(facade, Mode::Shared));
+        take(&client, &ended);
+        let lease = take(&client, &living);
+        thread::sleep(SHORT);
+        let said = client.release(&release_of(&ended, Certainty::Answered), SOON).unwrap();
+        assert_eq!(said, Released::NotHeld, "{facade}");
+        assert_eq!(client.fence(&lease, SOON), Ok(Fenced::Acknowledged), "{facade}");
+        give_back(&client, &living);
+    }
+}

@@ -9,7 +9,7 @@ use crate::queue::{listed, nothing_is_left, queue, release, waiting};
 use crate::support::{Client, SOON, both, claim, granted, release_of, take};
 
 /// How often each command ran.
-type Ran = BTreeMap<String, u64>;
+pub(crate) type Ran = BTreeMap<String, u64>;
 
 /// Commands whose cost grows with what they are given to search.
 const SEARCHES: [&str; 7] = ["lpos", "lrem", "linsert", "hgetall", "hvals", "hkeys", "scan"];
@@ -18,7 +18,7 @@ const SEARCHES: [&str; 7] = ["lpos", "lrem", "linsert", "hgetall", "hvals", "hke
 const SWEPT_EVERY: usize = 4;
 
 /// What the scripts of a step ran.
-fn ran(server: &RedisServer, step: impl FnOnce()) -> Ran {
+pub(crate) fn ran(server: &RedisServer, step: impl FnOnce()) -> Ran {
     server.command::<()>(&["CONFIG", "RESETSTAT"]);
     step();
     let info: String = server.command(&["INFO", "commandstats"]);

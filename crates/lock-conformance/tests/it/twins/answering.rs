@@ -33,7 +33,8 @@ twins! {
         spared by ["unknown::an_acquire_without_an_answer_can_be_given_up"];
     one_that_ignores_who_is_not_sure: IgnoresTheUnsure,
         caught by [
-            "unknown::a_try_without_an_answer_leaves_nothing", "unknown::an_acquire_without_an_answer_can_be_given_up"
+            "unknown::a_try_without_an_answer_leaves_nothing", "unknown::an_acquire_without_an_answer_can_be_given_up",
+            "replacing::a_late_replacement_that_was_given_up_is_refused"
         ],
         spared by ["ownership::a_second_release_is_harmless"];
     one_whose_errors_are_final: FailsForGood,

@@ -1,9 +1,10 @@
 //! Twins that are wrong about the limit of a semaphore.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock_core::limit::{Act, Request, Usage};
-use lock_core::{Answer, BackendError, BlockingBackend, Claim, Holder, Lease, Slots};
+use lock_core::{Answer, BackendError, BlockingBackend, Claim, Holder, Lease, Limit, Slots};
 
 use super::cover::{Breakage, WITHIN, regrant};
 use super::twins;
@@ -30,6 +31,9 @@ twins! {
     one_that_knows_a_limit_while_it_is_used: OnlyWhileUsed,
         caught by ["limits::a_limit_that_was_set_outlives_the_holders"],
         spared by ["limits::a_lowered_limit_takes_nothing_away"];
+    one_that_remembers_seven_earlier_limits: RemembersSeven,
+        caught by ["limits::the_eight_latest_limits_that_were_replaced_are_known"],
+        spared by ["limits::a_limit_that_was_replaced_stands_for_the_one_in_force"];
     one_that_lets_the_impossible_wait: LetsTheImpossibleWait,
         caught by [
             "limits::a_claim_above_the_limit_is_refused_and_blocks_nobody",
@@ -60,6 +64,25 @@ fn only_said(store: &dyn BlockingBackend, request: &Request) -> Result<Usage, Ba
     match request.act {
         Act::Set(limit) => Ok(Usage { limit, used: look(store, request).map_or(0, |usage| usage.used) }),
         Act::Look => ask(store, request),
+    }
+}
+
+/// Serves a claim that knows an earlier limit than the seven latest like one that knows none of them.
+#[derive(Default)]
+struct RemembersSeven(Mutex<Vec<Limit>>);
+
+impl Breakage for RemembersSeven {
+    fn limit(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Usage, BackendError> {
+        self.0.lock().unwrap().push(request.known);
+        ask(store, request)
+    }
+
+    fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
+        let known = self.0.lock().unwrap();
+        let forgotten = known.len().checked_sub(8).is_some_and(|at| claim.terms.mode.limit() == Some(known[at]));
+        let unheard_of = Limit::new(1_000_000).unwrap();
+        let mode = if forgotten { claim.terms.mode.under(unheard_of) } else { claim.terms.mode };
+        store.acquire(&claim.in_mode(mode), WITHIN)
     }
 }
 
