@@ -215,11 +215,9 @@ pub fn permits_are_not_adopted_under_another_limit(bench: &Bench) {
 
 #[track_caller]
 fn is_of_another_limit(lock: &Lock<Permits>, ticket: &Ticket, limits: [&str; 2]) {
-    match lock.adopt(ticket).expect_err("the limit is another one") {
-        AcquireError::Backend(error) if error.kind() == ErrorKind::OtherKind => {
-            let text = error.to_string();
-            assert!(limits.iter().all(|limit| text.contains(limit)) && error.remedy().is_some(), "{text}");
-        }
-        error => panic!("another error: {error:?}"),
-    }
+    let error = lock.adopt(ticket).expect_err("the limit is another one");
+    let AcquireError::Backend(error) = error else { panic!("another error: {error:?}") };
+    let text = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::OtherKind, "{text}");
+    assert!(limits.iter().all(|limit| text.contains(limit)) && error.remedy().is_some(), "{text}");
 }
