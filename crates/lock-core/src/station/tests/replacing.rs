@@ -228,10 +228,9 @@ fn a_lease_whose_replacement_was_refused_is_passed_on() {
 /// A claim that arrives at the last moment is answered by a store whose clock may be a little behind.
 #[test]
 fn no_refusal_is_final_before_the_drift_is_over_as_well() {
-    let busy = || Ok(Answer::Busy { remaining: None, holder: somebody(9, 9), drawn: None });
-    let no_effect = || Err(error(ErrorKind::Unavailable, Effect::None));
-    let answers: [(u64, &dyn Fn() -> Result<Answer, BackendError>); 2] = [(60_000, &busy), (120_000, &no_effect)];
-    for (end, answer) in answers {
+    let busy = Ok(Answer::Busy { remaining: None, holder: somebody(9, 9), drawn: None });
+    let no_effect = Err(error(ErrorKind::Unavailable, Effect::None));
+    for (end, answer) in [(60_000, busy), (120_000, no_effect)] {
         for (after, outputs) in [(end, 0), (end + 602, 1)] {
             let mut rig = replacing();
             lost_reply(&mut rig);
@@ -243,10 +242,10 @@ fn no_refusal_is_final_before_the_drift_is_over_as_well() {
                 if rig.now.since(asked) > millis(end - 1_000) {
                     break;
                 }
-                assert_eq!(rig.answer(answer()), none());
+                assert_eq!(rig.answer(answer.clone()), none());
             }
             rig.now = asked + millis(after);
-            assert_eq!(rig.answer(answer()).len(), outputs, "{after} ms after the claim that was not answered");
+            assert_eq!(rig.answer(answer.clone()).len(), outputs, "{after} ms after the claim that was not answered");
         }
     }
 }

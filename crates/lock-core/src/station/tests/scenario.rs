@@ -40,7 +40,7 @@ fn a_lease_that_a_majority_denies_is_not_released() {
     for (policy, released) in
         [(several, None), (told_in_order(), Some("run #2: release o1, all answered, within 1000ms"))]
     {
-        let mut rig = holding(policy.clone(), 7, 7, 0);
+        let mut rig = holding(policy, 7, 7, 0);
         let lost: Vec<_> = ["lose 1: not held", "forget o1"].into_iter().chain(released).collect();
         assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), lost);
         assert_eq!(rig.leave(1), none());
