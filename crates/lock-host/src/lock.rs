@@ -181,7 +181,7 @@ impl<D: Driver, M> Lock<D, M> {
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
         let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
-        Ok(Member { name, location, client, wait, clock, closing })
+        Ok(Member { name, location, client, wait, clock, closing, outage: self.stations.outage.clone() })
     }
 
     /// The client and the name of the lock.
