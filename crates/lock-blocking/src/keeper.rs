@@ -37,7 +37,7 @@ struct Keeper {
 /// What it takes to renew.
 struct Renewing {
     keeping: Keeping<Driver>,
-    /// The client's backend. It ends with the client: whoever drops that waits for what the backend still has to send.
+    /// The client's backend. It ends with the client: the one that drops that waits for what the backend still has to send.
     in_use: Weak<dyn BlockingBackend>,
     /// The same store over a connection of the keeper's.
     own: Arc<dyn BlockingBackend>,
