@@ -16,7 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{BackendError, Invalid, Limit, LockName, Mode};
+use crate::{AcquireError, BackendError, Invalid, Limit, LockName, Mode};
 
 /// A request about the limit of one semaphore. Each may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +150,16 @@ pub enum LimitError {
     /// This client was closed with `Client::close`.
     #[error("the client was closed")]
     Closed,
+}
+
+impl From<LimitError> for AcquireError {
+    fn from(error: LimitError) -> Self {
+        match error {
+            LimitError::Invalid(error) => error.into(),
+            LimitError::Backend(error) => error.into(),
+            LimitError::Closed => Self::Closed,
+        }
+    }
 }
 
 #[cfg(test)]

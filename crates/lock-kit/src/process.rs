@@ -5,14 +5,8 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use std::time::Duration;
-
 use lock_core::{AcquireError, BackendError, Location, LockName, Moment};
-use lock_host::{Awaiting, Member, Wake};
-
-/// For how long all in a line believe the one that found the store away. Chosen: long enough that a line of short work need not find
-/// out one by one, and short beside an outage that is worth degrading for.
-pub(crate) const FOUND_FOR: Duration = Duration::from_secs(2);
+use lock_host::{Awaiting, Member, Outage, Wake};
 
 static LINES: Mutex<Lines> = Mutex::new(Lines { last: 0, all: BTreeMap::new() });
 
@@ -88,7 +82,7 @@ impl Place {
     /// What one of the line found a moment ago, if the store was away.
     pub(crate) fn away(&self, now: Moment) -> Option<BackendError> {
         let found = self.spot.look(|line| line.away.clone())?;
-        Some(found).filter(|(at, _)| now < *at + FOUND_FOR).map(|(_, error)| error)
+        Some(found).filter(|(at, _)| now < *at + Outage::BELIEVED_FOR).map(|(_, error)| error)
     }
 
     /// Ready once it is its turn. The waker is woken then, and when the client is closed.

@@ -61,6 +61,8 @@ mod observer;
 mod occurrence;
 #[path = "../../../crates/lock-host/src/options.rs"]
 mod options;
+#[path = "../../../crates/lock-host/src/outage.rs"]
+mod outage;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
 #[path = "../../../crates/lock-host/src/own.rs"]

@@ -274,6 +274,29 @@ fn threads_observe_as_well() {
     }
 }
 
+/// They send nothing any more, and tell those who observe.
+#[tokio::test(flavor = "multi_thread")]
+async fn observers_end_when_their_client_is_closed() {
+    let bench = Bench::new();
+    let (tasks, threads) = (bench.tokio(), bench.plain());
+    let mut leaders = nonblocking::Kit::election(&tasks, "scheduler").pace(SECOND / 20).observe();
+    let mut plain = blocking::Kit::election(&threads, "scheduler").pace(SECOND / 20).observe();
+    assert_eq!(leaders.changed().await, Ok(None));
+    let task = tokio::spawn(async move { (leaders.changed().await, leaders.changed().await) });
+    let thread = tokio::task::spawn_blocking(move || (plain.changed(), plain.changed(), plain.changed()));
+    until("a look", || bench.faults.calls(Operation::Inspect) > 2).await;
+    tasks.close().await;
+    threads.close();
+    let closed = || Err(ObserveError::Closed);
+    let task = tokio::time::timeout(20 * SECOND, task).await.expect("the task hears of the end").unwrap();
+    assert_eq!(task, (closed(), closed()));
+    let thread = tokio::time::timeout(20 * SECOND, thread).await.expect("the thread hears of the end").unwrap();
+    assert_eq!((thread.1, thread.2), (closed(), closed()));
+    let looks = bench.faults.calls(Operation::Inspect);
+    tokio::time::sleep(SECOND / 5).await;
+    assert_eq!(bench.faults.calls(Operation::Inspect), looks);
+}
+
 #[tokio::test]
 async fn an_observer_waits_for_a_change_and_goes_on_after_an_error() {
     use nonblocking::Kit;
