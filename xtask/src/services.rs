@@ -41,9 +41,14 @@ type Program = (&'static str, &'static str);
 
 const REDIS: Program = ("redis-server", "redis-server");
 
-/// Redis, what makes certificates, the browser that shows pages, and the program that drives it.
-const PROGRAMS: [Program; 4] =
-    [REDIS, ("openssl", "openssl"), ("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+/// Redis, what makes certificates, the browser that shows pages, the program that drives it, and what evaluates the alert rules.
+const PROGRAMS: [Program; 5] = [
+    REDIS,
+    ("openssl", "openssl"),
+    ("chromium", "chromium"),
+    ("chromedriver", "chromium-driver"),
+    ("promtool", "prometheus"),
+];
 
 /// Makes sure that all servers and programs can be started: found, installed if that is allowed, or downloaded.
 pub(crate) fn all() -> Result<()> {

@@ -55,8 +55,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run a command while this machine is the elected leader.
     ///
-    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease is lost, the command is ended before the lease can expire,
-    /// and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
+    /// Several machines call this. Each waits until it is elected, and starts the command. If the lease cannot be renewed, the command is ended before the lease
+    /// can expire, and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
     #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
     Elect(ElectArgs),
     /// List the locks that are held.
@@ -117,6 +117,7 @@ pub(crate) enum Command {
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
     #[command(
+        override_usage = "leasehold break [OPTIONS] --token <N> <NAME>",
         after_help = "Examples:\n  leasehold show deploy                                   prints the token\n  leasehold break deploy --token 1795295642004295         asks, then ends it\n  leasehold break deploy --token 1795295642004295 --yes   for scripts"
     )]
     Break(BreakArgs),
@@ -197,6 +198,7 @@ pub(crate) struct ElectArgs {
 
 /// `leasehold ls`.
 #[derive(Debug, Args)]
+#[command(mut_arg("every", |every| every.requires("watch")))]
 pub(crate) struct LsArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,

@@ -94,9 +94,10 @@ impl File {
         let parse = |text: &str| parse(text).map_err(|invalid| without_password(&invalid.to_string()));
         match var_os(variable).filter(|value| !value.is_empty()) {
             Some(value) => {
-                let text = value.to_string_lossy();
+                let read =
+                    value.to_str().ok_or_else(|| "it is not UTF-8; set it to valid UTF-8, or unset it".to_owned());
                 let failed = |problem| Failure::new(Exit::Config, format!("{variable}: {problem}"));
-                parse(&text).map(Some).map_err(failed)
+                read.and_then(parse).map(Some).map_err(failed)
             }
             None => self.value(setting, parse),
         }

@@ -1,6 +1,7 @@
 //! How `leasehold` ends: exit codes, and the failures that lead to them.
 
 use std::fmt;
+use std::io;
 use std::process::ExitCode;
 
 use leasehold::kit::Skipped;
@@ -146,6 +147,12 @@ impl Failure {
     /// The system failed to provide something that `leasehold` needs.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))
+    }
+
+    /// A result could not be printed.
+    pub(crate) fn unprinted(error: &io::Error) -> Self {
+        let message = format!("cannot write to standard output: {error}; check the file that it is redirected to");
+        Self::new(Exit::Internal, message)
     }
 }
 

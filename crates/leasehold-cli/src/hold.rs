@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leasehold::blocking::{Guard, Mutex, NamedLock};
 use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment, OnUnavailable};
-use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
+use lock_host::{Clock, HostClock, LongWaits, Proof, ReleaseError, VerifyError};
 
 use crate::exit::Failure;
 use crate::job::{Marked, Marking};
@@ -28,6 +28,10 @@ fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, Acqu
     let lock = match wish.fairness {
         Fairness::Fair => lock.fair(),
         Fairness::Barging => lock.barging(),
+    };
+    let lock = match wish.long_waits {
+        LongWaits::Reported => lock,
+        LongWaits::Expected => lock.standing_by(),
     };
     Ok(match wish.patience {
         Patience::None => lock.try_acquire()?,

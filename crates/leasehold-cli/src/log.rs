@@ -12,6 +12,8 @@ use leasehold::observe::{Level, Observer, Occurrence};
 use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
+use crate::visible::{line_of_json, visible};
+
 /// The names of the levels. Each includes those before it.
 const LEVELS: [(&str, Option<Level>); 5] = [
     ("off", None),
@@ -139,8 +141,8 @@ impl Log {
         let Entry { level, event, name, token, message } = entry;
         let (time, level) = (format_rfc3339_millis(SystemTime::now()), name_of(level));
         match self.form {
-            Form::Text => Some(format!("leasehold: {time} {level}: {message}")),
-            Form::Json => serde_json::to_string(&Line {
+            Form::Text => Some(format!("leasehold: {time} {level}: {}", visible(&message))),
+            Form::Json => line_of_json(&Line {
                 outcome: "log",
                 time: time.to_string(),
                 level,

@@ -1,8 +1,8 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `locks`, `quorum` (where the locks are) · `hold` (one
-//! that is held, of any kind) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `report` (how it is shown).
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! that is held, of any kind) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
 mod breaking;
@@ -31,8 +31,10 @@ mod report;
 mod run;
 mod schedule;
 mod screen;
+mod secret;
 mod store;
 mod table;
+mod visible;
 mod watching;
 mod wish;
 
@@ -48,6 +50,7 @@ use self::demo::account::process;
 use self::exit::{Exit, Failure};
 use self::run::{Task, front, guard, signals, start};
 use self::screen::beside;
+use self::visible::visible;
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -111,7 +114,7 @@ fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
         report::say_failure_as_json(&failure);
         return failure.exit;
     }
-    let text = beside(0, &error.render().ansi().to_string(), &stderr());
+    let text = beside(0, &visible(&error.render().ansi().to_string()), &stderr());
     let _ = write!(anstream::stderr(), "{text}");
     failure.exit
 }

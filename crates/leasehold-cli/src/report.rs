@@ -19,6 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::schedule::Schedule;
 use crate::screen::beside;
+use crate::visible::{line_of_json, visible};
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,16 @@ impl Voice {
         }
     }
 
+    /// Says which store is asked: in the log, or else as a message.
+    pub(crate) fn tell_store(&self, text: &str) {
+        if self.logs(Level::Debug) {
+            let (event, message) = ("store", text.to_owned());
+            self.write_log(Entry { level: Level::Debug, event, name: None, token: None, message });
+        } else {
+            self.note(text);
+        }
+    }
+
     /// Says that this machine leads, unless that is said in more detail.
     pub(crate) fn tell_elected(&self, name: &LockName, term: FencingToken) {
         if self.tone == Tone::Normal && !self.logs(Level::Debug) {
@@ -203,6 +214,8 @@ pub(crate) struct Report {
     pub(crate) exit: u8,
     /// The lock.
     pub(crate) name: String,
+    /// The store, without user and password; `null` if it was not chosen.
+    pub(crate) store: Option<String>,
     /// The fencing token, if the lock was acquired.
     pub(crate) token: Option<u64>,
     /// The slot of the semaphore, if one was acquired.
@@ -233,11 +246,11 @@ pub(crate) enum CommandEnd {
 
 /// Prints a result on standard output.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    match writeln!(std::io::stdout().lock(), "{}", visible(text)) {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(Failure::system("cannot write to standard output", error)),
+        Err(error) => Err(Failure::unprinted(&error)),
     }
 }
 
@@ -273,12 +286,12 @@ pub(crate) fn say_warning(text: &str) {
 pub(crate) fn say_question(text: &str) {
     // If standard error is closed, the answer is no.
     let mut out = anstream::stderr().lock();
-    let _ = write!(out, "leasehold: {}", beside(MARGIN, text, &stderr())).and_then(|()| out.flush());
+    let _ = write!(out, "leasehold: {}", beside(MARGIN, &visible(text), &stderr())).and_then(|()| out.flush());
 }
 
 /// As one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::system("cannot write JSON", error))
+    line_of_json(value).map_err(|error| Failure::system("cannot write JSON", error))
 }
 
 fn warn_unless(written: Result<(), String>) {
@@ -288,13 +301,13 @@ fn warn_unless(written: Result<(), String>) {
 }
 
 fn say(style: Style, text: &str) {
-    let text = beside(MARGIN, text, &stderr());
+    let text = beside(MARGIN, &visible(text), &stderr());
     // If standard error is closed, nothing can be reported.
     let _ = writeln!(anstream::stderr().lock(), "{style}leasehold:{style:#} {text}");
 }
 
 fn print_json(report: &impl Serialize) {
-    if let Ok(line) = serde_json::to_string(report) {
+    if let Ok(line) = line_of_json(report) {
         let _ = writeln!(stderr().lock(), "{line}");
     }
 }

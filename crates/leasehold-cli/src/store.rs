@@ -1,6 +1,7 @@
 //! The choice of the store.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
@@ -37,20 +38,22 @@ pub(crate) enum Origin {
     Default,
 }
 
-impl Origin {
-    /// Of what [`Store::choose`] takes.
-    pub(crate) fn of(given: Option<&str>) -> Self {
-        if given.is_some_and(|url| !url.is_empty()) { Self::Given } else { Self::Default }
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Given => f.write_str("from --url or LEASEHOLD_URL"),
+            Self::File(file) => write!(f, "from {}", file.display()),
+            Self::Default => {
+                f.write_str("the default, since neither --url, LEASEHOLD_URL nor a configuration file names another")
+            }
+        }
     }
 }
 
 impl Store {
     /// Takes the given URL, or the file in the state directory, which is created if needed.
     pub(crate) fn choose(given: Option<&str>) -> Result<Self, Failure> {
-        match (Origin::of(given), given) {
-            (Origin::Given, Some(url)) => Ok(Self::Url(url.to_owned())),
-            (Origin::Given, None) | (Origin::File(_) | Origin::Default, _) => state_file(),
-        }
+        given.map_or_else(state_file, |url| Ok(Self::Url(url.to_owned())))
     }
 
     /// Refuses a store that only one process can see.

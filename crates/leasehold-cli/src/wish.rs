@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{Fairness, LockName, Mode, Ttl};
+use lock_host::LongWaits;
 
 use crate::job::Job;
 
@@ -15,6 +16,7 @@ pub(crate) struct Wish {
     pub(crate) why: String,
     pub(crate) patience: Patience,
     pub(crate) fairness: Fairness,
+    pub(crate) long_waits: LongWaits,
     pub(crate) busy_code: u8,
     pub(crate) job: Job,
 }

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use support::leasehold::{Leasehold, Running, code, text};
+use support::wait_for;
 use test_support::{RedisOptions, RedisServer};
 
 #[test]
@@ -18,7 +19,7 @@ fn a_waiter_waits_for_a_store_that_is_away_from_the_beginning() {
     let mut script = leasehold.script(&format!("-v -w 50s --url {} a", server.url()), "exit 3");
     script.stderr(File::create(leasehold.scratch.file("said")).unwrap());
     let waiter = Running::started(script);
-    assert!(leasehold.scratch.text_of("said").contains("waiting for a"));
+    says(&leasehold, "waiting for a");
     server.restart_with_data();
     assert_eq!(code(waiter.end().status), 3);
 }
@@ -42,7 +43,7 @@ fn a_wait_for_a_store_that_is_away_can_be_given_up() {
     let mut script = leasehold.script("-v -w 50s --url redis://127.0.0.1:1 a", "true");
     script.stderr(File::create(leasehold.scratch.file("said")).unwrap());
     let waiter = Running::started(script);
-    assert!(leasehold.scratch.text_of("said").contains("waiting for a, "));
+    says(&leasehold, "waiting for a, ");
     waiter.signal(rustix::process::Signal::INT);
     assert_eq!(code(waiter.end().status), 130);
 }
@@ -64,4 +65,9 @@ fn connections_that_broke_while_the_command_ran_do_not_keep_the_lock() {
         let next = leasehold.run(&format!("--url {} -w 5s a", server.url()), "true");
         assert_eq!(code(next.status), 0, "run {run}: {}{}", text(&output.stderr), text(&next.stderr));
     }
+}
+
+/// Waits until the command has said this.
+fn says(leasehold: &Leasehold, text: &str) {
+    wait_for(text, || leasehold.scratch.text_of("said").contains(text).then_some(()));
 }

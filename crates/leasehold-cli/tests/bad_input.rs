@@ -4,6 +4,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use support::leasehold::{Leasehold, code, text};
 use test_support::sentinels::{self, MASTER, url_of};
 use test_support::{Finish, RedisOptions, RedisServer, Sentinel};
@@ -21,6 +24,19 @@ fn refused(leasehold: &Leasehold, options: &str, expected: i32, words: &[&str]) 
 }
 
 #[test]
+fn variables_that_are_no_text() {
+    let leasehold = Leasehold::new();
+    for (variable, exit) in [("LEASEHOLD_URL", 64), ("LEASEHOLD_WHY", 78)] {
+        let mut command = leasehold.command("run");
+        let output = command.args(["a", "--", "touch", "ran"]).env(variable, OsStr::from_bytes(b"\xff")).finish();
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), exit, "{said}");
+        assert!(said.contains(variable) && said.contains("set it to valid UTF-8, or unset it"), "{said}");
+    }
+    assert!(!leasehold.scratch.file("ran").exists() && !leasehold.database().exists(), "nothing was touched");
+}
+
+#[test]
 fn names_and_durations() {
     let leasehold = Leasehold::new();
     let long = "x".repeat(513);
@@ -31,6 +47,8 @@ fn names_and_durations() {
     refused(&leasehold, "--ttl 4s --grace 4s a", 64, &["4s", "--ttl", "--grace"]);
     refused(&leasehold, "--ttl 1s a", 64, &["1s", "--ttl", "the smallest --ttl is 1s ", "renewed"]);
     refused(&leasehold, "--ttl soon a", 64, &["soon", "500ms"]);
+    let longer = leasehold.run(&"x".repeat(5000), "touch ran");
+    assert!(text(&longer.stderr).contains("5000 bytes") && longer.stderr.len() < 1000, "{longer:?}");
     for name in ["", "a\nb", "a\u{7}"] {
         let output = leasehold.command("run").args([name, "--", "true"]).finish();
         assert_eq!(code(output.status), 64, "{name:?}");
@@ -49,6 +67,37 @@ fn urls() {
     refused(&leasehold, "--url redis://h/?prefx=a a", 78, &["prefx", "prefix"]);
     refused(&leasehold, "--url memory: a", 78, &["memory:", "sqlite:PATH"]);
     refused(&leasehold, "--url redis://127.0.0.1:1 a", 69, &["refused"]);
+}
+
+/// It would lock on this machine only, as if no store had been named.
+#[test]
+fn an_empty_url_is_refused_and_names_where_it_comes_from() {
+    let leasehold = Leasehold::new();
+    let remedy = "set the variable, or unset it to lock on this machine only";
+    let file = leasehold.scratch.file("leasehold.toml");
+    for _ in ["without a file", "with a file that names a store"] {
+        for task in ["run", "elect", "ls", "show", "doctor", "watch", "limit", "break"] {
+            let rest: &[&str] = match task {
+                "run" | "elect" => &["a", "--", "touch", "ran"],
+                "limit" => &["a", "3"],
+                "break" => &["a", "--token", "1"],
+                _ => &["a"],
+            };
+            let mut option = leasehold.command(task);
+            option.args(["--url", ""]).args(rest).env("LEASEHOLD_URL", "redis://127.0.0.1:1");
+            let mut variable = leasehold.command(task);
+            variable.args(rest).env("LEASEHOLD_URL", "");
+            for (mut command, source) in [(option, "--url is empty"), (variable, "LEASEHOLD_URL is empty")] {
+                let output = command.finish();
+                let said = text(&output.stderr);
+                assert_eq!(code(output.status), 78, "{source}, {task}: {said}");
+                assert!(said.contains(source) && said.contains(remedy), "{task}: {said}");
+            }
+        }
+        std::fs::write(&file, "url = \"sqlite:here.db\"\n").unwrap();
+    }
+    assert!(!leasehold.scratch.file("ran").exists() && !leasehold.database().exists(), "nothing was touched");
+    assert!(!leasehold.scratch.file("here.db").exists(), "the store of the file was not used either");
 }
 
 #[test]

@@ -16,6 +16,9 @@ use test_support::RedisServer;
 /// As a name and as a reason, this must be text.
 const MARKUP: &str = "<img src=x onerror=\"document.title='markup ran'\">";
 
+/// With the control character that turns the order of letters, it would look like the name of another lock.
+const DISGUISED: &str = "job:2\u{202e}1";
+
 /// One browser, for all that a person does at the page.
 #[test]
 fn people_read_filter_and_walk_through_the_locks() {
@@ -29,7 +32,7 @@ fn people_read_filter_and_walk_through_the_locks() {
     browser.open(&dashboard.url());
     browser.until("document.querySelector('#empty').innerText.includes('leasehold run nightly-report')");
 
-    let _others = ["job:1", "job:2", "job:10", MARKUP].map(|name| hold(name, "--ttl 1h"));
+    let _others = ["job:1", DISGUISED, "job:10", MARKUP].map(|name| hold(name, "--ttl 1h"));
     let _slots: Vec<_> = (0..6).map(|_| hold("gpu", "--slots 6 --ttl 1h")).collect();
     let early = hold("early", "--ttl 20s");
     browser.until(&format!("{ROWS}.length === 6 && {ROWS}.every(row => row.querySelector('.lease'))"));
@@ -82,6 +85,7 @@ fn markup_is_text(browser: &Browser) {
     browser.until(&format!("{NAMES}.includes({quoted})"));
     browser.until(&format!("[...document.querySelectorAll('#rows .why')].some(why => why.textContent === {quoted})"));
     assert_eq!(browser.script("return document.querySelectorAll('main img').length"), 0);
+    browser.until(&format!("{NAMES}.includes(String.raw`job:2\\u{{202e}}1`)"));
     assert_eq!(browser.script("return document.title"), "6 held · leasehold");
     // Even a mistake in the page could not make markup of a text.
     let forced = "try { document.body.innerHTML = '<p>'; return 'made' } catch (error) { return error.name }";

@@ -66,7 +66,7 @@ const fn right(label: &'static str, rare: &'static [(&'static str, Times)]) -> S
     Seen { label, loses: false, overlaps: false, rare }
 }
 
-const STAGES: [Seen; 18] = [
+const STAGES: [Seen; 20] = [
     wrong("no lock", &[]),
     wrong("new lock each time", &[]),
     wrong("lock in memory", &[]),
@@ -85,6 +85,8 @@ const STAGES: [Seen; 18] = [
     right("barging", &[("passes", Times::Exactly(WORKERS - 2))]),
     wrong("suspended", &[]),
     Seen { loses: false, ..wrong("fencing token", &[("refused", Times::AtLeast(1))]) },
+    wrong("token, read first", &[]),
+    Seen { loses: false, ..wrong("fence raised first", &[("refused", Times::AtLeast(1))]) },
 ];
 
 /// The faults show, and only where they have to.
@@ -155,14 +157,14 @@ fn the_story_is_told_in_plain_text_where_nobody_sees_colours() {
     let (told, progress) = (text(&output.stdout), text(&output.stderr));
     assert!(!told.contains('\u{1b}') && !progress.contains('\u{1b}'), "{told}{progress}");
     assert!(told.lines().all(|line| line.chars().count() < 100), "{told}");
-    assert_eq!(told.lines().filter(|line| line.starts_with("    balance ")).count(), 18, "{told}");
+    assert_eq!(told.lines().filter(|line| line.starts_with("    balance ")).count(), 20, "{told}");
     assert!(
         told.contains("\n14  lock per account    ████████████████        6             0         0      0\n"),
         "{told}"
     );
     assert!(told.contains("\n  passes  "), "every column is explained: {told}");
-    assert_eq!(progress.lines().count(), 18, "{progress}");
-    assert!(progress.contains("stage 18 of 18: "), "{progress}");
+    assert_eq!(progress.lines().count(), 20, "{progress}");
+    assert!(progress.contains("stage 20 of 20: "), "{progress}");
 }
 
 /// The labels in a chart.

@@ -5,6 +5,8 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::Value;
 use support::leasehold::{Leasehold, code, text};
 use support::nodes::Nodes;
@@ -45,6 +47,38 @@ fn a_doctor_with_the_process_id_of_one_that_was_killed_or_runs_elsewhere_is_not_
     let output = shell.arg(env!("CARGO_BIN_EXE_leasehold")).finish();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((code(output.status), verdicts(&found, "rights")), (0, vec!["ok"]), "{found}");
+}
+
+#[test]
+fn a_password_that_others_can_read_is_a_remark_and_is_never_shown() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
+    let url = format!("redis://:sesame@127.0.0.1:{}", server.port());
+    let file = leasehold.scratch.file("own.toml");
+    std::fs::write(&file, format!("url = \"{url}\"\n")).unwrap();
+    let told = |line: &str, mode: Option<u32>, variable: Option<&str>| {
+        let said = ["doctor --json", "run -v a"].map(|task| {
+            let mut command = leasehold.command(task);
+            command.args(line.split_whitespace()).envs(variable.map(|url| ("LEASEHOLD_URL", url)));
+            if let Some(mode) = mode {
+                std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+                command.env("LEASEHOLD_CONFIG", &file);
+            }
+            let output = command.args(if task.starts_with("run") { &["--", "true"][..] } else { &[] }).finish();
+            assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+            text(&output.stdout) + &text(&output.stderr)
+        });
+        said.iter().for_each(|said| assert!(!said.contains("sesame"), "{said}"));
+        let found = serde_json::from_str::<Value>(&said[0]).unwrap();
+        let remarks = verdicts(&found, "password").len();
+        let warned = said[1].contains("can be read by every user") || said[1].contains("other users of this machine");
+        assert_eq!(remarks == 1, warned, "{said:?}");
+        warned
+    };
+    assert!(told(&format!("--url {url}"), None, None));
+    assert!(told("", Some(0o644), None));
+    assert!(!told("", Some(0o600), None));
+    assert!(!told("", None, Some(&url)), "the environment is private");
 }
 
 #[test]

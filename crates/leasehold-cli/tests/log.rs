@@ -33,12 +33,13 @@ fn the_lock_is_followed_from_acquisition_to_release() {
     let leasehold = Leasehold::new();
     let stderr = text(&logged(&leasehold, "debug", "a").stderr);
     let lines: Vec<_> = stderr.lines().collect();
-    assert_eq!(lines.len(), 2, "{stderr}");
-    for (line, words) in lines.iter().zip(["debug: acquired \"a\" (token ", "debug: released \"a\" (token "]) {
+    assert_eq!(lines.len(), 3, "{stderr}");
+    let all = ["debug: the store is sqlite:", "debug: acquired \"a\" (token ", "debug: released \"a\" (token "];
+    for (line, words) in lines.iter().zip(all) {
         assert!(line.starts_with("leasehold: 20") && line.contains(words), "{stderr}");
     }
     let by_option = text(&leasehold.run("--log debug a", "true").stderr);
-    assert_eq!(by_option.lines().count(), 2, "{by_option}");
+    assert_eq!(by_option.lines().count(), 3, "{by_option}");
 }
 
 #[test]
@@ -47,8 +48,9 @@ fn as_json_each_line_is_an_object_and_the_last_is_the_outcome() {
     let output = logged(&leasehold, "debug", "--json a");
     let stderr = text(&output.stderr);
     let lines: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 3, "{stderr}");
-    let (acquired, released, outcome) = (&lines[0], &lines[1], &lines[2]);
+    assert_eq!(lines.len(), 4, "{stderr}");
+    assert_eq!(lines[0]["event"], "store");
+    let (acquired, released, outcome) = (&lines[1], &lines[2], &lines[3]);
     assert_eq!(
         (&acquired["outcome"], &acquired["event"], &acquired["name"]),
         (&"log".into(), &"acquired".into(), &"a".into())
@@ -91,7 +93,7 @@ fn a_wait_is_logged_with_the_holder_and_no_line_is_printed_twice() {
     }
     let stderr = text(&logged(&leasehold, "debug", "--json -w 2s a").stderr);
     let events: Vec<Value> = stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&events[0]["event"], &events[0]["name"]), (&"waiting".into(), &"a".into()), "{stderr}");
+    assert_eq!((&events[1]["event"], &events[1]["name"]), (&"waiting".into(), &"a".into()), "{stderr}");
     assert_eq!(text(&logged(&leasehold, "info", "-q -w 1s a").stderr), "");
     std::fs::write(leasehold.scratch.file("done"), "").unwrap();
 

@@ -67,6 +67,85 @@ fn quiet_is_silent_and_verbose_tells_a_story() {
 }
 
 #[test]
+fn verbose_and_reports_name_the_store_without_its_password() {
+    let leasehold = Leasehold::new();
+    let own = format!("sqlite:{}", leasehold.database().display());
+    let verbose = text(&leasehold.run("-v a", "true").stderr);
+    assert!(verbose.contains(&format!("the store is {own}, the default")), "{verbose}");
+    assert_eq!(report(&leasehold.run("--json a", "true"))["store"], own);
+    let debug = text(&leasehold.run("-v --log debug a", "true").stderr);
+    assert_eq!(debug.matches(&own).count(), 1, "{debug}");
+    let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
+    let shown = format!("redis://***@127.0.0.1:{}", server.port());
+    let url = format!("redis://:sesame@127.0.0.1:{}", server.port());
+    let output = leasehold.script("-v --report out a", "true").env("LEASEHOLD_URL", &url).finish();
+    let (verbose, written) = (text(&output.stderr), leasehold.scratch.text_of("out"));
+    assert!(verbose.contains(&format!("the store is {shown}")), "{verbose}");
+    assert!(written.contains(&format!("\"store\":\"{shown}")), "{written}");
+    assert!(!(verbose + &written).contains("sesame"));
+}
+
+/// A name and a reason could otherwise look like those of another lock.
+#[test]
+fn characters_that_cannot_be_seen_are_written_out() {
+    let leasehold = Leasehold::new();
+    let (name, why) = ("ev\u{202e}il\u{200b}", "a\u{2066}b");
+    let run = |options: &str, command: &[&str]| {
+        let mut line = leasehold.command(&format!("run {options}"));
+        line.args(["--why", why, name, "--"]).args(command);
+        line
+    };
+    let _holder = Running::spawn(run("", &["sh", "-c", "echo > held; sleep 600"]));
+    leasehold.scratch.text_of("held");
+    let shown = leasehold.command("ls").finish();
+    let busy = run("-v --log debug -n", &["true"]).finish();
+    let mut watch = leasehold.command("watch");
+    let watched = watch.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let waited = run("-w 5s", &["true"]).finish();
+    let ls_json = leasehold.command("ls --json").finish();
+    let busy_json = run("--json --log debug --report out -n", &["true"]).finish();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&watched), rustix::process::Signal::TERM).unwrap();
+    let watched = test_support::bounds::output_of(watched, "leasehold watch");
+    let written = leasehold.scratch.text_of("out");
+    let texts = [&shown.stdout, &busy.stderr, &watched.stdout, &waited.stderr].map(|bytes| text(bytes));
+    for text in &texts {
+        assert!(text.contains("ev\\u{202e}il\\u{200b}"), "{text}");
+    }
+    let jsons = [text(&ls_json.stdout), text(&busy_json.stderr), written];
+    for text in &jsons {
+        assert!(text.contains("ev\\u202eil\\u200b"), "{text}");
+    }
+    for text in texts.iter().chain(&jsons) {
+        assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{2066}']), "{}", text.escape_unicode());
+    }
+    let list: serde_json::Value = serde_json::from_slice(&ls_json.stdout).unwrap();
+    assert_eq!((list[0]["name"].as_str(), list[0]["why"].as_str()), (Some(name), Some(why)), "the JSON means the same");
+}
+
+/// Several machines that each use a file of their own each run the slot, and each have a leader.
+#[test]
+fn a_store_of_this_machine_is_warned_of_where_machines_should_meet() {
+    let leasehold = Leasehold::new();
+    let server = RedisServer::start();
+    let warning = "excludes this machine's processes only";
+    let slot = "2099-11-21T03:00";
+    for (line, times) in [
+        (format!("run --slot {slot} a -- true"), 1),
+        (format!("run --slot {slot} --url {} b -- true", leasehold.url()), 1),
+        ("elect a -- true".to_owned(), 1),
+        (format!("run -q --slot {slot} c -- true"), 0),
+        (format!("run --slot {slot} --url {} a -- true", server.url()), 0),
+        (format!("elect --url {} a -- true", server.url()), 0),
+        ("run a -- true".to_owned(), 0),
+    ] {
+        let output = leasehold.command(&line).finish();
+        let said = text(&output.stderr);
+        assert_eq!((code(output.status), said.matches(warning).count()), (0, times), "{line}: {said}");
+        assert!(times == 0 || said.contains("--url"), "{line}: {said}");
+    }
+}
+
+#[test]
 fn too_few_replicas_are_a_store_that_cannot_serve() {
     let leasehold = Leasehold::new();
     let server = RedisServer::start();

@@ -141,3 +141,71 @@ fn a_node_that_was_moved_and_forgot_is_not_taken_back() {
     assert!(keys.is_empty() && marked.is_none(), "somebody marked it: {keys:?} {marked:?}");
     nodes.token(&new);
 }
+
+/// Two moves from the same three nodes were under way at once: these nodes followed the first, the others the second one.
+/// Returns the three lists.
+fn moved_at_once(firsts: &[usize]) -> (Nodes, [String; 3]) {
+    let mut nodes = Nodes::founded(3);
+    nodes.servers.extend((0..4).map(|_| RedisServer::start()));
+    let lists = [&[0, 1, 2][..], &[0, 1, 2, 3, 4], &[0, 1, 2, 5, 6]];
+    let urls = lists.map(|list| nodes.url_of(list.iter().copied()));
+    let [from, one, other] = lists.map(|list| {
+        let mut members: Vec<_> = list.iter().map(|node| nodes.address(*node)).collect();
+        members.sort_unstable();
+        members.join(" ")
+    });
+    for node in 0..3 {
+        let to = if firsts.contains(&node) { &one } else { &other };
+        let command = ["HSET", "leasehold:node", "members", to, "predecessor", &from, "predecessor_max_ttl", "4000"];
+        let server = &nodes.servers[node];
+        server.command::<()>(&command);
+        let seal: String = server.command(&["HGET", "leasehold:node", "seal"]);
+        let seconds: u64 = server.command::<Vec<u64>>(&["TIME"])[0];
+        server.command::<()>(&["HSET", "leasehold:node", "pending", &seal, "since", &format!("{seconds}000000")]);
+        server.command::<()>(&["HDEL", "leasehold:node", "seal"]);
+    }
+    (nodes, urls)
+}
+
+#[test]
+fn of_two_moves_at_once_the_one_with_a_majority_of_the_old_nodes_ends_when_it_is_repeated() {
+    let (nodes, [old, one, other]) = moved_at_once(&[0, 2]);
+    let output = nodes.redlock("move", &[old.clone(), other.clone()]);
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), 78, "{said}");
+    for words in ["another move", "leasehold redlock move URL_OF_THAT_DEPLOYMENT", &nodes.address(4), "max_ttl=4s"] {
+        assert!(said.contains(words), "no {words}: {said}");
+    }
+    let output = nodes.redlock("move", &[old.clone(), one.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {one} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    nodes.refused(&format!("-n {RUN} {old} a"), 78);
+    // What the other one was told to do works as well.
+    let output = nodes.redlock("move", &[one.clone(), other.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {other} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    nodes.refused(&format!("-n {RUN} {one} a"), 78);
+}
+
+#[test]
+fn a_move_that_can_still_get_a_majority_of_the_old_nodes_says_that_it_is_to_be_repeated() {
+    let (nodes, [old, one, _]) = moved_at_once(&[0]);
+    let command = ["HSET", "leasehold:node", "members", &{
+        let mut members: Vec<_> = (0..3).map(|node| nodes.address(node)).collect();
+        members.sort_unstable();
+        members.join(" ")
+    }];
+    // The last one has heard of no move, and hangs.
+    nodes.servers[2].command::<()>(&command);
+    nodes.servers[2].stop();
+    let output = nodes.redlock("move", &[old.clone(), one.clone()]);
+    assert_eq!(code(output.status), 69, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("run this command again"), "{}", text(&output.stderr));
+    nodes.servers[2].resume();
+    let output = nodes.redlock("move", &[old, one.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {one} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+}

@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Ident, ItemFn, Type, parse_quote};
 
-use crate::function::Arguments;
+use crate::function::{Arguments, name_all};
 use crate::settings::{OnBusy, Options, Settings};
 
 /// The function with its body under the lock. Its result has the type `returned`.
@@ -22,9 +22,10 @@ pub(crate) fn expand(settings: &Settings, function: &ItemFn, returned: &Type) ->
     let (lock, ended) = (private("lock"), private("ended"));
     let guard = guard.as_ref().map_or_else(|| quote!(_), ToTokens::to_token_stream);
     let acquired = lock_of(client, &facade, &name.expression(), options);
-    let (arguments, body) = (Arguments::of(&function.sig).all(), &function.block);
-    let outcome = outcome(leasehold, options.on_busy, &returned);
     let mut locked = function.clone();
+    name_all(&mut locked.sig);
+    let (arguments, body) = (Arguments::of(&locked.sig).all(), &function.block);
+    let outcome = outcome(leasehold, options.on_busy, &returned);
     // The work names its arguments, so that they move into it as a whole, and are dropped before the lock is released.
     locked.block = parse_quote!({
         let #lock = #acquired;

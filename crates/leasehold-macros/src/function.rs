@@ -1,10 +1,12 @@
 //! The function under the attribute: what it must be, and what its arguments are called.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
-use syn::{Error, FnArg, Ident, ItemFn, PatIdent, Result, ReturnType, Signature, Token, TraitItemFn, Type};
+use syn::{
+    Error, FnArg, Ident, ItemFn, Pat, PatIdent, Result, ReturnType, Signature, Token, TraitItemFn, Type, parse_quote,
+};
 
 use crate::mistakes::Mistakes;
 use crate::name::Name;
@@ -84,6 +86,18 @@ fn mentions_self(tokens: TokenStream) -> bool {
         TokenTree::Group(group) => mentions_self(group.stream()),
         TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
+}
+
+/// Gives arguments without a name (`_`) one, so that they can be moved into the work, and are dropped with it.
+pub(crate) fn name_all(signature: &mut Signature) {
+    for (index, argument) in signature.inputs.iter_mut().enumerate() {
+        if let FnArg::Typed(typed) = argument
+            && let Pat::Wild(_) = *typed.pat
+        {
+            let name = Ident::new(&format!("unnamed_{index}"), Span::mixed_site());
+            *typed.pat = parse_quote!(#name);
+        }
+    }
 }
 
 /// What the arguments of a function are called.

@@ -25,6 +25,7 @@ use settings::Settings;
 ///
 /// ```
 /// # struct Row;
+/// # async fn raise(_: leasehold::WriteToken) -> Result<(), std::io::Error> { Ok(()) }
 /// # async fn write(_: leasehold::FencingToken, _: &[Row]) -> Result<(), std::io::Error> { Ok(()) }
 /// type BoxError = Box<dyn std::error::Error + Send + Sync>;
 ///
@@ -35,6 +36,7 @@ use settings::Settings;
 /// impl Importer {
 ///     #[leasehold::locked(client = self.locks, name = "import:{tenant}", ttl = "30s", wait = "5s", guard = guard)]
 ///     async fn import(&self, tenant: &str, rows: Vec<Row>) -> Result<usize, BoxError> {
+///         raise(guard.write_token()).await?; // before anything is read
 ///         write(guard.fencing_token(), &rows).await?;
 ///         Ok(rows.len())
 ///     }

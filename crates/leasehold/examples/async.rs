@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use leasehold::{FencingToken, Lost};
+use leasehold::{FencingToken, Lost, WriteToken};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,6 +12,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let guard = locks.mutex("invoice:42").wait(Duration::from_secs(5)).why("the example").acquire().await?;
     println!("holding {} with token {} for {:?} at least", guard.name(), guard.fencing_token(), guard.remaining());
 
+    raise(guard.write_token());
     tokio::select! {
         () = pay(guard.fencing_token()) => println!("paid"),
         lost @ Lost { .. } = guard.lost() => return Err(lost.into()),
@@ -19,6 +20,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     guard.release().await?; // an error if the lock was lost before
     println!("released");
     Ok(())
+}
+
+/// Comes before anything is read: from now on, what the lock protects refuses earlier holders.
+fn raise(token: WriteToken) {
+    println!("UPDATE invoice SET fence = {token} WHERE id = 42 AND fence <= {token}");
 }
 
 /// Something that the lock protects: it remembers the highest token and refuses lower ones.

@@ -8,6 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("another process is importing");
         return Ok(());
     };
+    println!("raise the fence to {} before anything is read", guard.write_token());
     for batch in 1..=3 {
         guard.check()?;
         println!("batch {batch} with token {}", guard.fencing_token());

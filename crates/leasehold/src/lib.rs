@@ -2,8 +2,8 @@
 //!
 //! A lock that other processes respect is a *lease*: it expires by itself when its holder dies. So a holder needs to
 //! know how long it may rely on the lease, and must find out when the lease is lost. It also passes a *fencing token*
-//! to the resource that the lock protects, so that the resource can refuse a write that comes too late. All three are
-//! the default here.
+//! to the resource that the lock protects, before it reads there and with each write, so that the resource can refuse a write
+//! that comes too late. All three are the default here.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "sqlite"))]
@@ -16,12 +16,14 @@
 //! let locks = leasehold::connect("sqlite:locks.db").await?; // feature `sqlite`; needs no server
 //! let guard = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5)).acquire().await?;
 //!
-//! let token = guard.fencing_token(); // goes with each write; the resource refuses lower ones
+//! raise(guard.write_token()).await?; // before anything is read: the resource refuses lower tokens from now on
+//! let token = guard.fencing_token(); // goes with each write
 //! tokio::select! {
 //!     done = write(token) => done?,
 //!     lost = guard.lost() => return Err(lost.into()),
 //! }
 //! guard.release().await?;
+//! # async fn raise(_: leasehold::WriteToken) -> Result<(), std::io::Error> { Ok(()) }
 //! # async fn write(_: leasehold::FencingToken) -> Result<(), std::io::Error> { Ok(()) }
 //! # Ok(())
 //! # }
@@ -38,11 +40,13 @@
 //! # std::env::set_current_dir(&folder)?;
 //! let locks = leasehold::blocking::connect("sqlite:locks.db")?;
 //! let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) }; // another process is importing
+//! raise(guard.write_token()); // before anything is read
 //! for batch in 1..=3 {
 //!     guard.check()?; // local and cheap
 //!     load(batch, guard.fencing_token());
 //! }
 //! guard.release()?;
+//! # fn raise(_: leasehold::WriteToken) {}
 //! # fn load(_: u32, _: leasehold::FencingToken) {}
 //! # Ok(())
 //! # }
@@ -72,7 +76,10 @@
 //!
 //! Store the highest token beside the data, and change both in one statement. A token converts to `i64` without loss, so it
 //! fits into a `BIGINT`. The column must not be `NULL`, because `NULL <= ?` is never true and would refuse every write.
-//! Equal tokens pass, because one holder may write several times:
+//! Equal tokens pass, because one holder may write several times.
+//!
+//! **Raise the fence before you read.** Until the row has your token, an earlier holder that was paused can still write, and what it
+//! writes between your read and your write is lost without an error:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -80,13 +87,19 @@
 //! # db.execute_batch("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT); INSERT INTO account VALUES (1, 0)")?;
 //! db.execute_batch("ALTER TABLE account ADD COLUMN fence BIGINT NOT NULL DEFAULT 0")?; // once
 //! # let token = leasehold::FencingToken::try_from(7_i64)?;
-//! # let (id, balance) = (1, 50);
+//! # let id = 1;
+//! let token = i64::from(token); // guard.fencing_token(), of a guard that may write
+//! let raised = db.execute("UPDATE account SET fence = ?1 WHERE id = ?2 AND fence <= ?1", (token, id))?;
+//! if raised == 0 {
+//!     return Err("a later holder has been there, or there is no such row: stop".into());
+//! }
+//! let balance: i64 = db.query_row("SELECT balance FROM account WHERE id = ?1", [id], |row| row.get(0))?;
 //! let changed = db.execute(
 //!     "UPDATE account SET balance = ?1, fence = ?2 WHERE id = ?3 AND fence <= ?2",
-//!     (balance, i64::from(token), id), // token = guard.fencing_token()
+//!     (balance + 50, token, id),
 //! )?;
 //! if changed == 0 {
-//!     return Err("a later holder has written, or there is no such row: stop".into());
+//!     return Err("a later holder has raised the fence: stop".into());
 //! }
 //! # Ok(())
 //! # }
@@ -315,7 +328,7 @@ pub use lock_async::{
 pub use lock_core::limit::LimitError;
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
-    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Ticket, Ttl,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Ticket, Ttl, WriteToken,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;

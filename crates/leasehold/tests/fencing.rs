@@ -233,3 +233,37 @@ fn the_errors_tell_a_later_holder_from_anything_else() {
     assert_eq!(SqlError::from(refused).to_string(), refused.to_string());
     assert_eq!(FencedError::from(refused).to_string(), refused.to_string());
 }
+
+/// Stands in where a guard has no `write_token` of its own, which the compiler would call instead.
+trait NoWriteToken {
+    fn write_token(&self) -> &'static str {
+        "none"
+    }
+}
+
+impl NoWriteToken for leasehold::blocking::ReadGuard {}
+impl NoWriteToken for leasehold::Proof {}
+
+#[test]
+fn writers_and_permits_have_what_raises_a_fence_and_readers_have_not() {
+    let locks = leasehold::blocking::connect("memory:").unwrap();
+    let gate = Gate::new();
+    let writer = locks.mutex("catalog").acquire().unwrap();
+    gate.raise("catalog", writer.write_token()).unwrap();
+    assert_eq!(gate.highest("catalog"), Some(writer.fencing_token()));
+    let shared = writer.share();
+    assert_eq!(FencingToken::from(shared.write_token()), shared.fencing_token());
+    shared.release().unwrap();
+
+    let reader = locks.rw_lock("catalog").read().acquire().unwrap();
+    assert_eq!(reader.write_token(), "none");
+    reader.release().unwrap();
+
+    let permits = locks.semaphore("gpu", 2).acquire_many(2).unwrap();
+    for (slot, token) in permits.write_tokens() {
+        gate.raise(&format!("gpu/{slot}"), token).unwrap();
+    }
+    let raised: Vec<_> =
+        permits.slots().iter().map(|slot| (*slot, gate.highest(&format!("gpu/{slot}")).unwrap())).collect();
+    assert_eq!(raised, permits.tokens().collect::<Vec<_>>());
+}

@@ -31,7 +31,7 @@ impl Build for Client {
         let changed = Arc::new(Notify::new());
         let wake = Arc::clone(&changed);
         let stations = settings.stations(driver, move || wake.notify_one())?;
-        keeper::start(&stations, backend.for_keeper(), changed, left_over)?;
+        keeper::start(&stations, backend, changed, left_over)?;
         Ok(Self(stations))
     }
 }

@@ -17,6 +17,11 @@ use crate::tasks::{Hear, Running, Tasks};
 pub(crate) use crate::work::{Driver, Site};
 use crate::work::{Job, Work};
 
+/// How long the user's runtime has for a release that nobody waits for. A task that computes without a break may keep the loop
+/// there, or the connection, from being polled; then the keeper sends the release as well. Chosen: longer than most stores take to
+/// answer, so that few are sent twice, and short beside a lease.
+const STALLED_AFTER: Duration = Duration::from_millis(100);
+
 impl lock_host::Driver for Driver {
     type Waiters = Tasks;
 
@@ -40,6 +45,12 @@ impl lock_host::Driver for Driver {
         let stranded = inner.waiters.own.take_stranded();
         drop(inner);
         drop(stranded);
+    }
+
+    const STALLED_AFTER: Option<Duration> = Some(STALLED_AFTER);
+
+    fn run_stalled(site: &Arc<Site>, release: Action) {
+        site.ports().driver.send_stalled(Job::stalled(Arc::clone(site), release));
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {

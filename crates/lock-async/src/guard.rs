@@ -9,10 +9,12 @@ lock_host::guards! {
 
     /// Proof that the lock is held, until it is released, dropped or lost.
     ///
-    /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+    /// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
+    /// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
     /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
     /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
-    /// reports the outcome.
+    /// reports the outcome. If the runtime does not get to it, because a task computes, the keeper's thread releases the lock a tenth
+    /// of a second later, over a connection of its own (not with a connection or pool that was passed in without `push`).
     ///
     /// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
     /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
@@ -68,7 +70,7 @@ lock_host::guards! {
     ///
     /// let guard = client.mutex("invoice:42").acquire().await?;
     /// match guard.release().await {
-    ///     Ok(()) => println!("the lock was held until now"),
+    ///     Ok(()) => println!("no loss was detected"),
     ///     Err(ReleaseError::Lost(lost)) => return Err(lost.into()), // the work does not count
     ///     Err(error) => println!("the lock was held, but may not be free yet: {error}"),
     /// }
@@ -102,7 +104,8 @@ lock_host::guards! {
 }
 
 impl<M> Guard<M> {
-    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline, or up to a second after the machine
+    /// resumes from a suspend; [`check`](lock_host::Proof::check) is exact.
     ///
     /// This borrows the guard, which cannot be released meanwhile. To wait in another task, use [`watch`](Self::watch).
     ///

@@ -1,14 +1,18 @@
 //! Renews leases, on a thread with a runtime and a connection of its own: a starved user runtime does not starve it.
+//!
+//! The first renewal of a lease that was handed over goes over the client's connection, which is open.
 
 use std::io;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use lock_core::{AsyncBackend, Batch, Operation};
+use lock_core::{AsyncBackend, BackendError, Batch, Effect, ErrorKind, Operation, Renewed, Via};
 use lock_host::{Keeping, Net, Next, Stations};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::driver::Driver;
 use crate::work::{WorkQueue, caught, drive};
@@ -17,14 +21,15 @@ use crate::work::{WorkQueue, caught, drive};
 /// earlier, every hold of the client is lost.
 pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
-    backend: Arc<dyn AsyncBackend>,
+    in_use: Arc<dyn AsyncBackend>,
     changed: Arc<Notify>,
     left_over: WorkQueue,
 ) -> io::Result<()> {
-    let keeping = Keeping::new(stations);
-    let keeper = Keeper { _net: keeping.net(), keeping, backend, changed };
+    let (keeping, runtime) = (Keeping::new(stations), stations.ports().driver.runtime.clone());
+    let (backend, own) = (Arc::downgrade(&in_use), in_use.for_keeper());
+    let keeper = Keeper { _net: keeping.net(), keeping, in_use: InUse { backend, runtime }, own, changed };
     let both = async move {
-        tokio::join!(drive(Arc::clone(&keeper.backend), left_over, None), keeper.run());
+        tokio::join!(drive(Arc::clone(&keeper.own), left_over, None), keeper.run());
     };
     let (tell, told) = mpsc::channel();
     std::thread::Builder::new().name("leasehold-keeper".into()).spawn(move || {
@@ -43,8 +48,16 @@ pub(crate) fn start(
 struct Keeper {
     _net: Net<Driver>,
     keeping: Keeping<Driver>,
-    backend: Arc<dyn AsyncBackend>,
+    in_use: InUse,
+    /// The same store over a connection of the keeper's.
+    own: Arc<dyn AsyncBackend>,
     changed: Arc<Notify>,
+}
+
+/// The client's backend, whose connections belong to the client's runtime. It ends with the client.
+struct InUse {
+    backend: Weak<dyn AsyncBackend>,
+    runtime: Handle,
 }
 
 impl Keeper {
@@ -73,7 +86,29 @@ impl Keeper {
     }
 
     async fn renew(&self, batch: Batch) {
-        let result = caught(Operation::Renew, self.backend.renew(&batch.leases, batch.within)).await;
+        let result = match batch.via {
+            Via::InUse => self.in_use.renew(batch.clone()).await,
+            Via::Own => caught(Operation::Renew, self.own.renew(&batch.leases, batch.within)).await,
+        };
         self.keeping.answered(batch, result);
     }
+}
+
+impl InUse {
+    /// Renews on the client's runtime. Whatever keeps that busy, there is an outcome in time.
+    async fn renew(&self, Batch { leases, within, .. }: Batch) -> Result<Vec<Renewed>, BackendError> {
+        let backend = self.backend.upgrade().ok_or_else(not_run)?;
+        let mut renewing =
+            self.runtime.spawn(async move { caught(Operation::Renew, backend.renew(&leases, within)).await });
+        // The store's own error comes first, unless nothing is polled there.
+        let outcome = timeout(within + within / 8, &mut renewing).await;
+        renewing.abort();
+        outcome.ok().and_then(Result::ok).unwrap_or_else(|| Err(not_run()))
+    }
+}
+
+/// The client's runtime has ended, or is too busy.
+fn not_run() -> BackendError {
+    let message = "the client's runtime did not run the renewal in time";
+    BackendError::new("client", Operation::Renew, ErrorKind::Timeout, Effect::Unknown, message)
 }

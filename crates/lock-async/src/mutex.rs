@@ -48,7 +48,7 @@ lock_host::kinds! {
 
     /// # Cancel safety
     /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers. Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
+    /// the store answers, even if the runtime is busy (see [`Guard`](crate::Guard)). Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
     /// aborted task, or the `run_until_cancelled` of a token.
     async fn acquire;
 

@@ -1,7 +1,7 @@
 //! The work of a client, and the two loops that do it: one on the runtime that the client was made on, and one beside the keeper,
 //! on the keeper's runtime and connection. The second one continues when the first one's runtime has ended, so a guard that is
 //! dropped at the end of `main` is still released. (Except for a guard in a task that the runtime drops after the loop: its
-//! release is sent, but the process may end first.)
+//! release is sent, but the process may end first.) It also sends what the first one does not get to.
 
 use std::future::{Future, poll_fn, ready};
 use std::mem;
@@ -55,6 +55,11 @@ impl Driver {
         self.here.send(Work::Continue(request)).map_err(|SendError(work)| work.into_request())
     }
 
+    /// Has the loop beside the keeper send a release as well.
+    pub(crate) fn send_stalled(&self, release: Job) {
+        _ = self.beside_keeper.send(Work::Run(release));
+    }
+
     /// Has the loop beside the keeper drop a request whose runtime has ended.
     pub(crate) fn drop_elsewhere(&self, request: Running) -> Result<(), Running> {
         self.beside_keeper.send(Work::Drop(request)).map_err(|SendError(work)| work.into_request())
@@ -62,9 +67,12 @@ impl Driver {
 
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
     pub(crate) async fn flush(&self) {
-        for queue in [&self.here, &self.beside_keeper] {
+        let both = [&self.here, &self.beside_keeper].map(|queue| {
             let (done, flushed) = oneshot::channel::<()>();
             _ = queue.send(Work::Flush(Box::new(done)));
+            flushed
+        });
+        for flushed in both {
             _ = flushed.await;
         }
     }
@@ -159,6 +167,8 @@ enum Runtime {
     Client,
     /// The keeper's; there is no other one after it.
     Keeper,
+    /// The keeper's, beside the client's, which has not answered for a while.
+    KeeperToo,
 }
 
 /// Does work until no more can be sent and all of it is done.
@@ -221,6 +231,11 @@ impl Job {
         async move { job.run(&*owned.ports().driver.backend).await }
     }
 
+    /// A release that has been under way for a while, for the loop beside the keeper.
+    pub(crate) fn stalled(site: Arc<Site>, action: Action) -> Self {
+        Self { site, action: Some(action), progress: Progress::Sent, runtime: Runtime::KeeperToo }
+    }
+
     async fn run(&mut self, backend: &dyn AsyncBackend) {
         let before = mem::replace(&mut self.progress, Progress::Sent);
         let Some(Action { id, request, within }) = &self.action else { return };
@@ -248,7 +263,9 @@ impl Job {
     /// Gives the station the answer.
     fn answer(&self, id: ActionId, reply: Reply) {
         let mut inner = self.site.lock();
-        inner.waiters.own.answered(id);
+        if self.runtime != Runtime::KeeperToo {
+            inner.waiters.own.answered(id);
+        }
         self.site.feed(&mut inner, Input::Reply(id, reply));
         <Driver as lock_host::Driver>::attend(&self.site, &mut inner.waiters);
     }

@@ -32,7 +32,7 @@ impl Build for Client {
         let woken = Arc::clone(&changed);
         let driver = Driver::new(Arc::clone(&backend));
         let stations = settings.stations(driver, move || woken.notify_one())?;
-        keeper::start(&stations, backend.for_keeper(), changed)?;
+        keeper::start(&stations, backend, changed)?;
         Ok(Self(stations))
     }
 }

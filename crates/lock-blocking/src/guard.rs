@@ -12,7 +12,8 @@ lock_host::guards! {
 
     /// Proof that the lock is held, until it is released, dropped or lost.
     ///
-    /// Hand [`fencing_token`](lock_host::Proof::fencing_token) to what the lock protects, call
+    /// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
+    /// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
     /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another
     /// thread of a loss.
     /// Dropping a guard releases the lock, and blocks for at most an operation timeout; [`release`](Self::release) does the
@@ -67,7 +68,7 @@ lock_host::guards! {
     ///
     /// let guard = client.mutex("invoice:42").acquire()?;
     /// match guard.release() {
-    ///     Ok(()) => println!("the lock was held until now"),
+    ///     Ok(()) => println!("no loss was detected"),
     ///     Err(ReleaseError::Lost(lost)) => return Err(lost.into()), // the work does not count
     ///     Err(error) => println!("the lock was held, but may not be free yet: {error}"),
     /// }
@@ -100,7 +101,8 @@ lock_host::guards! {
 }
 
 impl<M> Guard<M> {
-    /// Waits until the hold is lost, and returns the reason. This is at the local deadline at the latest.
+    /// Waits until the hold is lost, and returns the reason. This is at the local deadline, or up to a second after the machine
+    /// resumes from a suspend; [`check`](lock_host::Proof::check) is exact.
     ///
     /// This borrows the guard, which cannot be released meanwhile. To wait in another thread, use [`watch`](Self::watch).
     ///

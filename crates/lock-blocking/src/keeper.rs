@@ -1,13 +1,15 @@
 //! Renews leases, on a thread with a connection of its own: a busy user does not starve it.
+//!
+//! The first renewal of a lease that was handed over goes over the client's connection, which is open.
 
 use std::io;
 
-use lock_core::{Batch, BlockingBackend, Operation};
+use lock_core::{Batch, BlockingBackend, Operation, Via};
 use lock_host::{Keeping, NAP_MAX, Net, Next, Stations, caught};
 
 use crate::driver::Driver;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::{Arc, Condvar, PoisonError, thread};
+use crate::sync::{Arc, Condvar, PoisonError, Weak, thread};
 
 /// How many batches are under way at most. Chosen: all but one of them can hang without delaying the others.
 const UNDER_WAY_MAX: usize = 4;
@@ -15,11 +17,12 @@ const UNDER_WAY_MAX: usize = 4;
 /// Starts the thread. It ends with the client; if it ends earlier, every hold of the client is lost.
 pub(crate) fn start(
     stations: &Arc<Stations<Driver>>,
-    backend: Arc<dyn BlockingBackend>,
+    in_use: Arc<dyn BlockingBackend>,
     changed: Arc<Condvar>,
 ) -> io::Result<()> {
     let (keeping, under_way) = (Keeping::new(stations), AtomicUsize::new(0));
-    let keeper = Keeper { _net: keeping.net(), changed, renewing: Arc::new(Renewing { keeping, backend, under_way }) };
+    let (net, in_use, own) = (keeping.net(), Arc::downgrade(&in_use), in_use.for_keeper());
+    let keeper = Keeper { _net: net, changed, renewing: Arc::new(Renewing { keeping, in_use, own, under_way }) };
     thread::Builder::new().name("leasehold-keeper".into()).spawn(move || keeper.run())?;
     Ok(())
 }
@@ -34,7 +37,10 @@ struct Keeper {
 /// What it takes to renew.
 struct Renewing {
     keeping: Keeping<Driver>,
-    backend: Arc<dyn BlockingBackend>,
+    /// The client's backend. It ends with the client, and its drop waits for what it still has to send.
+    in_use: Weak<dyn BlockingBackend>,
+    /// The same store over a connection of the keeper's.
+    own: Arc<dyn BlockingBackend>,
     /// How many batches are under way.
     under_way: AtomicUsize,
 }
@@ -75,7 +81,12 @@ impl Keeper {
 impl Renewing {
     fn renew(&self, batch: &Batch) {
         let _under_way = UnderWay(self);
-        let result = caught(Operation::Renew, || self.backend.renew(&batch.leases, batch.within));
+        let in_use = match batch.via {
+            Via::InUse => self.in_use.upgrade(),
+            Via::Own => None,
+        };
+        let backend = in_use.as_ref().unwrap_or(&self.own);
+        let result = caught(Operation::Renew, || backend.renew(&batch.leases, batch.within));
         self.keeping.answered(batch.clone(), result);
     }
 }

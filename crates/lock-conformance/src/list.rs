@@ -209,6 +209,7 @@ macro_rules! __cases {
                 an_adoption_survives_lost_answers: Need::Fault(Fault::LoseReplies);
                 a_reader_goes_on_beside_others: Mode(Shared);
                 permits_go_on_with_their_slots: Mode(Permits);
+                permits_are_not_adopted_under_another_limit: Ability(SetLimit);
             }
             failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);

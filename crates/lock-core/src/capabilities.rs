@@ -63,6 +63,17 @@ pub enum Counter {
     Shared,
 }
 
+/// How many servers keep a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Copies {
+    /// One: a lease that it denies excludes nobody.
+    One,
+    /// Several, and a majority decides: a lease that it denies may still exclude others at the rest. While the holder's work
+    /// ends, that keeps others out longer, so a station does not release such a lease. It expires.
+    Several,
+}
+
 /// Something that a store may be able to do beyond the four verbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -115,6 +126,8 @@ pub struct Capabilities {
     pub durability: Durability,
     /// Where the tokens come from.
     pub counter: Counter,
+    /// How many servers keep a lease.
+    pub copies: Copies,
     /// The modes that it can grant. A station refuses any other mode without sending a request.
     pub modes: &'static [ModeKind],
     /// What else it can do. A station refuses anything else without sending a request.
@@ -138,7 +151,8 @@ impl Capabilities {
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
         let (ordering, isolation, counter) = (RequestOrder::Unordered, Isolation::Shared, Counter::PerName);
         let (modes, abilities): (&[ModeKind], &[Ability]) = (&[ModeKind::Exclusive], &[]);
-        Self { backend, waiting, ordering, isolation, durability, counter, modes, abilities }
+        let copies = Copies::One;
+        Self { backend, waiting, ordering, isolation, durability, counter, copies, modes, abilities }
     }
 
     setters! {
@@ -156,6 +170,13 @@ impl Capabilities {
     #[must_use]
     pub const fn with_shared_counter(mut self) -> Self {
         self.counter = Counter::Shared;
+        self
+    }
+
+    /// With leases that several servers keep.
+    #[must_use]
+    pub const fn with_several_copies(mut self) -> Self {
+        self.copies = Copies::Several;
         self
     }
 

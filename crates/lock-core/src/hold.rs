@@ -11,15 +11,16 @@ use crate::{BackendError, FencingToken, Lease, LockName, Moment, Note};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// Its validity ended before the store confirmed a renewal; with the last error, if there was one.
+    /// Its validity ended before the store confirmed a renewal; with the last error, if there was one. Observers are told the same of a
+    /// leader that stepped down before that.
     Expired(Option<BackendError>),
     /// An operator ended the lease, as `leasehold break` does.
     Revoked {
         /// Who did, as they described themselves.
         by: Note,
     },
-    /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or an operator ended
-    /// it and the answer that told so did not say who.
+    /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or somebody else has the
+    /// lock now, or an operator ended it and the answer that told so did not say who.
     NotHeld,
     /// It lasted for as long as `max_hold` allows, or `at_most` of a job.
     MaxHold,
@@ -43,11 +44,13 @@ impl LossReason {
 impl fmt::Display for LossReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Expired(None) => f.write_str("its lease ended before a renewal was confirmed"),
-            Self::Expired(Some(error)) => write!(f, "its lease ended before a renewal was confirmed ({error})"),
+            Self::Expired(None) => f.write_str("no renewal of its lease was confirmed in time"),
+            Self::Expired(Some(error)) => write!(f, "no renewal of its lease was confirmed in time ({error})"),
             Self::Revoked { by } => write!(f, "an operator ended its lease early: {by}"),
             Self::NotHeld => {
-                f.write_str("the store no longer has the lease: an operator ended it early, or the store lost it")
+                f.write_str(
+                    "the store no longer has the lease: it lost it, gave the lock to somebody else, or was told to end it without a name",
+                )
             }
             Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows; of a job, `at_most`"),
             Self::Closed => f.write_str("the client was closed"),
@@ -82,6 +85,8 @@ pub struct Hold {
     lost: OnceLock<Box<LossReason>>,
     /// Whether its guard has ended it.
     given_up: AtomicBool,
+    /// Whether its user has stopped early, because no renewal was confirmed in time.
+    stepped_down: AtomicBool,
     /// The same turn under the lease that has replaced this one.
     next: OnceLock<Arc<Self>>,
 }
@@ -94,8 +99,8 @@ impl Hold {
     /// `hold_until`, where `max_hold` ends it.
     pub fn new(lease: Arc<Lease>, token: FencingToken, valid_until: Moment, hold_until: Option<Moment>) -> Self {
         let (valid_until, lost) = (AtomicU64::new(valid_until.as_nanos()), OnceLock::new());
-        let (given_up, next) = (AtomicBool::new(false), OnceLock::new());
-        Self { lease, token, valid_until, hold_until, lost, given_up, next }
+        let (given_up, stepped_down, next) = (AtomicBool::new(false), AtomicBool::new(false), OnceLock::new());
+        Self { lease, token, valid_until, hold_until, lost, given_up, stepped_down, next }
     }
 
     /// The lease that the turn is under.
@@ -182,6 +187,17 @@ impl Hold {
         self.given_up.store(true, Ordering::Release);
     }
 
+    /// Notes that its user has stopped before the lease could end, because no renewal was confirmed in time. For its observers, the
+    /// end of this hold is a loss.
+    pub fn step_down(&self) {
+        self.stepped_down.store(true, Ordering::Release);
+    }
+
+    /// Whether its user has stopped early. That is final: a renewal that is confirmed later does not change it.
+    pub fn has_stepped_down(&self) -> bool {
+        self.stepped_down.load(Ordering::Acquire)
+    }
+
     /// The station knows the hold no more, so it is lost, unless it was given up or goes on under another lease.
     pub(crate) fn let_go(&self) {
         if !self.is_given_up() && self.next.get().is_none() {
@@ -242,9 +258,15 @@ mod tests {
         assert_eq!(hold.remaining(Moment::from_nanos(99)), Duration::from_nanos(1));
         let lost = hold.check(Moment::from_nanos(100)).unwrap_err();
         assert_eq!(lost.reason, LossReason::Expired(None));
-        assert_eq!(lost.to_string(), "lost the lock \"a\" (token 7): its lease ended before a renewal was confirmed");
+        assert_eq!(lost.to_string(), "lost the lock \"a\" (token 7): no renewal of its lease was confirmed in time");
         assert_eq!(hold.token().get(), 7);
         assert!(hold.lost().is_none());
+    }
+
+    #[test]
+    fn a_hold_that_ends_with_its_lease_ends_by_its_max_hold() {
+        assert_eq!(hold(Some(100)).check(Moment::from_nanos(100)).unwrap_err().reason, LossReason::MaxHold);
+        assert_eq!(hold(Some(101)).check(Moment::from_nanos(101)).unwrap_err().reason, LossReason::Expired(None));
     }
 
     #[test]

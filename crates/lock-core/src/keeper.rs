@@ -3,12 +3,15 @@
 //! One keeper serves all leases of a client. A facade runs it on a thread and a connection of its own: it sleeps until
 //! [`Keeper::next_due`], takes a [`Batch`], sends it as one renewal, and reports the answers.
 
+mod admission;
+
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use self::admission::Admission;
 use crate::policy::Dice;
 use crate::{BackendError, Lease, LockName, Moment, Owner, Policy, Renewed};
 
@@ -51,6 +54,16 @@ struct Kept {
     /// When the next renewal is due, or when the one under way was due.
     due: Moment,
     valid_for: Duration,
+    via: Via,
+}
+
+/// The connection that a renewal is sent over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// That of the client's own requests, on which the store was heard a moment ago. The keeper may not be connected yet.
+    InUse,
+    /// The keeper's own.
+    Own,
 }
 
 /// Leases to renew in one request.
@@ -62,6 +75,8 @@ pub struct Batch {
     pub asked_at: Moment,
     /// How long it may take.
     pub within: Duration,
+    /// What to send it over.
+    pub via: Via,
 }
 
 /// The answer of a renewal for one lease, for its station.
@@ -84,24 +99,28 @@ impl Keeper {
         Self { policy, dice: Dice::new(seed), kept: BTreeMap::new(), due: BTreeSet::new(), lateness }
     }
 
-    /// Takes a lease in that was asked for at `asked_at` and granted for `valid_for`.
-    pub fn keep(&mut self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
+    /// Takes a lease in that was just admitted. One that was granted for less than its ttl is renewed
+    /// after 100 ms, over the connection in use.
+    pub fn keep(&mut self, lease: Arc<Lease>, admission: Admission) {
         self.forget(lease.owner);
-        let due = asked_at + self.period(valid_for);
-        self.schedule(ByOwner(lease), Kept { due, valid_for });
+        let Admission { asked_at, valid_for, .. } = admission;
+        let usual = asked_at + self.period(valid_for);
+        let (due, via) = admission.soon(&lease).map_or((usual, Via::Own), |soon| (usual.min(soon), Via::InUse));
+        self.schedule(ByOwner(lease), Kept { due, valid_for, via });
     }
 
     /// Has a lease renewed now. A renewal of it that is under way was sent earlier, and does not count.
     pub fn hasten(&mut self, now: Moment, owner: Owner) {
-        if let Some((lease, Kept { due, valid_for })) = self.kept.remove_entry(&owner) {
-            self.due.remove(&(due, lease.clone()));
-            self.schedule(lease, Kept { due: now, valid_for });
+        if let Some((lease, kept)) = self.kept.remove_entry(&owner) {
+            self.due.remove(&(kept.due, lease.clone()));
+            self.schedule(lease, Kept { due: now, ..kept });
         }
     }
 
-    /// No lease that was requested then and granted for that long is due before this.
-    pub fn soonest_due(asked_at: Moment, valid_for: Duration) -> Moment {
-        asked_at + soonest(valid_for).max(PAUSE_MIN)
+    /// A lease that was admitted like this is not due before this.
+    pub fn soonest_due(lease: &Lease, admission: Admission) -> Moment {
+        let usual = admission.asked_at + soonest(admission.valid_for).max(PAUSE_MIN);
+        admission.soon(lease).map_or(usual, |soon| usual.min(soon))
     }
 
     /// Stops renewing a lease.
@@ -133,23 +152,25 @@ impl Keeper {
 
     /// Takes the next batch that is due, if one is. Call again until it is `None`.
     ///
-    /// Leases share a batch only if their renewals may take equally long. Otherwise a short lease would make the
-    /// renewal of all others time out early, or a long one would let a short one end before its renewal is retried.
+    /// Leases share a batch only if their renewals go over the same connection and may take equally long. Otherwise a short
+    /// lease would make the renewal of all others time out early, or a long one would let a short one end before its renewal
+    /// is retried.
     pub fn take_due(&mut self, now: Moment) -> Option<Batch> {
         let first = self.next_due().filter(|due| *due <= now)?;
         let last = now.since(first);
         self.lateness = Lateness { last, max: self.lateness.max.max(last) };
-        let within = self.due.first().map(|(_, lease)| self.within(lease))?;
+        let (within, via) = self.due.first().and_then(|(_, lease)| self.way_of(lease))?;
         let soon = self.due.iter().take_while(|(due, _)| *due <= now + TOGETHER);
-        let alike = soon.filter(|(_, lease)| self.within(lease) == within);
+        let alike = soon.filter(|(_, lease)| self.way_of(lease) == Some((within, via)));
         let together: Vec<_> = alike.take(BATCH_MAX).cloned().collect();
         together.iter().for_each(|one| _ = self.due.remove(one));
         let leases = together.into_iter().map(|(_, ByOwner(lease))| Arc::unwrap_or_clone(lease)).collect();
-        Some(Batch { leases, asked_at: now, within })
+        Some(Batch { leases, asked_at: now, within, via })
     }
 
-    fn within(&self, ByOwner(lease): &ByOwner) -> Duration {
-        self.policy.within(lease.terms.ttl)
+    /// How long the renewal of a lease may take, and what it is sent over.
+    fn way_of(&self, lease: &ByOwner) -> Option<(Duration, Via)> {
+        Some((self.policy.within(lease.0.terms.ttl), self.kept.get(lease)?.via))
     }
 
     /// Processes the answer to a batch, and returns what each station has to know.
@@ -189,12 +210,13 @@ impl Keeper {
         match answer {
             Some(Ok(Renewed::Renewed { valid_for, .. })) => {
                 let (due, valid_for) = (asked_at + self.period(*valid_for), *valid_for);
-                self.schedule(lease, Kept { due, valid_for });
+                self.schedule(lease, Kept { due, valid_for, via: Via::Own });
             }
             Some(Ok(Renewed::NotHeld | Renewed::Revoked { .. })) => self.forget(owner),
             Some(Ok(Renewed::Unsure(_)) | Err(_)) | None => {
                 let pause = self.dice.jittered(valid_for / RETRY_PART);
-                self.schedule(lease, Kept { due: now + pause.clamp(PAUSE_MIN, RETRY_MAX), valid_for });
+                let due = now + pause.clamp(PAUSE_MIN, RETRY_MAX);
+                self.schedule(lease, Kept { due, valid_for, via: Via::Own });
             }
         }
     }

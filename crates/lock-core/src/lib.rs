@@ -44,16 +44,17 @@ mod ticket;
 mod time;
 mod token;
 mod verbs;
+mod write_token;
 
 pub use backend::{AsyncBackend, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingLatch, BlockingLimit};
 pub use budget::Budget;
-pub use capabilities::{Ability, Capabilities, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
+pub use capabilities::{Ability, Capabilities, Copies, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
 pub use inspect::{AsyncInspect, BlockingInspect};
 pub use invalid::Invalid;
-pub use keeper::{BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal};
+pub use keeper::{Admission, BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal, Via};
 pub use lease_id::LeaseId;
 pub use location::Location;
 pub use name::LockName;
@@ -72,3 +73,4 @@ pub use token::{FencingToken, TokenRange, Width};
 pub use verbs::{
     Answer, Certainty, Claim, Evidence, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest, Released, Renewed,
 };
+pub use write_token::WriteToken;

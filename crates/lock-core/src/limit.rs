@@ -16,7 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::{BackendError, Invalid, Limit, LockName, Mode};
+use crate::{AcquireError, BackendError, Invalid, Limit, LockName, Mode};
 
 /// A request about the limit of one semaphore. Each may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +152,16 @@ pub enum LimitError {
     Closed,
 }
 
+impl From<LimitError> for AcquireError {
+    fn from(error: LimitError) -> Self {
+        match error {
+            LimitError::Invalid(error) => error.into(),
+            LimitError::Backend(error) => error.into(),
+            LimitError::Closed => Self::Closed,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +184,14 @@ mod tests {
         let mut many = record("1");
         (2..=20).for_each(|number| many = Record::of(limit(number), None, limit(number), Some(&many)));
         assert_eq!(many, record("20 19 18 17 16 15 14 13 12"));
+    }
+
+    #[test]
+    fn the_limit_in_use_and_the_one_that_the_caller_knew_are_kept_before_older_ones() {
+        let full = record("8 11 12 13 14 15 16 17 18");
+        let set = Record::of(limit(1), Some(limit(2)), limit(3), Some(&full));
+        assert_eq!(set, record("1 2 3 8 11 12 13 14 15"));
+        assert!(set.serves(limit(2)) && set.serves(limit(3)) && !set.serves(limit(18)));
     }
 
     #[test]

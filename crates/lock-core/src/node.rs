@@ -21,7 +21,8 @@
 //! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is
 //!   **installed**; both compare before they set, so that any number of clients may do it together. A mark says which
 //!   deployment it is for; the node belongs to it once it was installed. A **move** does nothing if the node already
-//!   has its epoch; otherwise the node belongs to the new deployment at once, and remembers the one before it.
+//!   has its epoch, or is of another deployment than the one that was seen; otherwise it belongs to the new deployment at once,
+//!   and remembers the one before it.
 //! - A **record** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
@@ -153,11 +154,13 @@ pub enum Ask {
         /// The deployment.
         membership: Arc<Membership>,
     },
-    /// Makes it belong to another deployment, and abstain under this epoch. If it knew a deployment and has forgotten, it
-    /// counts as marked.
+    /// Makes it belong to another deployment, and abstain under this epoch, if it is still of the deployment that was seen.
+    /// If it knew a deployment and has forgotten, it counts as marked.
     Move {
         /// The epoch that will begin there.
         epoch: Epoch,
+        /// Its [`View::deployment`] when it was seen. If that is another one by now, the request came late and changes nothing.
+        seen: Option<Arc<Membership>>,
         /// The deployment.
         membership: Arc<Membership>,
         /// The deployment before it.
@@ -179,7 +182,8 @@ pub struct Sighting {
 pub enum Recording {
     /// Nothing.
     Nothing,
-    /// It abstains under this epoch. The time is now, unless this epoch is already recorded.
+    /// It abstains under this epoch. The time is now, unless this epoch is already recorded for a time that the node's clock has
+    /// reached.
     Begins(Epoch),
     /// It abstains under this epoch. The time is now, whatever is recorded.
     BeginsAnew(Epoch),
@@ -224,6 +228,11 @@ pub enum Told {
 }
 
 impl View {
+    /// The deployment that it is of: the one to which it belongs, or if it belongs to none, the one that marked it.
+    pub fn deployment(&self) -> Option<&Membership> {
+        self.membership.as_ref().or(self.marked_for.as_ref())
+    }
+
     /// Whether its vote counts.
     pub fn votes(&self) -> bool {
         matches!(self.state, NodeState::Voting(_))

@@ -7,9 +7,10 @@ use crate::Note;
 /// What stands between the two in a store. A note begins with a process id and `@`, so none looks like a time.
 const SEPARATOR: char = '~';
 
-/// The note of a lease with the time of its grant, as a store keeps them. For display only.
+/// The note of a lease with the time of its grant, as a store keeps them. For display; a SQLite file
+/// also tells boots apart by it.
 ///
-/// The time is in whole seconds of whatever clock the store uses for this: nothing depends on it, and no clock is read
+/// The time is in whole seconds of whatever clock the store uses for this: no lease depends on it, and no clock is read
 /// here. In a store both are one line, `SECONDS~PID@HOST WHY`. A line without seconds is a note of unknown age, written by an
 /// earlier version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +47,14 @@ impl Stamped {
         self.seconds.map_or_else(|| note.to_owned(), |seconds| format!("{seconds}{SEPARATOR}{note}"))
     }
 
+    /// When the lease was granted, to the second, counted from the origin of the store's clock; `None` if unknown.
+    pub fn granted(&self) -> Option<Duration> {
+        self.seconds.map(Duration::from_secs)
+    }
+
     /// How long ago the lease was granted, zero if the clock has been set back since; `None` if unknown.
     pub fn age(&self, now: Duration) -> Option<Duration> {
-        self.seconds.map(|seconds| now.saturating_sub(Duration::from_secs(seconds)))
+        self.granted().map(|granted| now.saturating_sub(granted))
     }
 }
 
@@ -70,6 +76,7 @@ mod tests {
         assert_eq!((&back, back.note.to_wire()), (&stamped, NOTE));
         assert_eq!(back.age(seconds(1_700_000_125)), Some(seconds(125)));
         assert_eq!(back.age(seconds(1_600_000_000)), Some(Duration::ZERO));
+        assert_eq!(back.granted(), Some(seconds(1_700_000_000)));
         assert_eq!(back.with_note(Note::from_wire("1@h")).to_wire(), "1700000000~1@h");
     }
 

@@ -10,9 +10,13 @@ use crate::Invalid;
 
 /// A number that is higher than that of every earlier holder of the lock.
 ///
-/// The protected resource remembers the highest token it has seen and refuses any lower one, so a holder that was
-/// paused past its lease can do no harm. From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles. SQL has no
-/// unsigned integers, so a token also converts to `i64`, without loss:
+/// The protected resource remembers the highest token it has seen and refuses any lower one. That orders writes: a holder that
+/// was paused past its lease cannot write once a later holder's token is there. **Until then its write is accepted**, even if the
+/// later holder has already read. So a holder that reads, changes and writes first raises the resource's fence to its token
+/// ([`WriteToken`](crate::WriteToken)), and only then reads.
+///
+/// From 1 to 2^53 - 1, so that it survives JSON, Lua and doubles. SQL has no unsigned integers, so a token also converts to
+/// `i64`, without loss:
 ///
 /// ```
 /// # use lock_core as leasehold;

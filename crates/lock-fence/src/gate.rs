@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lock_core::FencingToken;
+use lock_core::{FencingToken, WriteToken};
 
 use crate::Refused;
 use crate::block_on::block_on;
@@ -18,15 +18,19 @@ use crate::block_on::block_on;
 /// those that were let in before have ended, and no earlier one is let in from then on. Writes with equal tokens may run at the
 /// same time, because they are one holder's.
 ///
+/// **Raise before you read.** Until a later holder's token is there, an earlier one may still write, even between what the later
+/// one reads and what it writes. [`raise`](Self::raise) returns once that cannot happen any more.
+///
 /// ```
 /// # use lock_core as leasehold;
 /// # use lock_fence as fence;
 /// use fence::Gate;
-/// use leasehold::FencingToken;
+/// use leasehold::{FencingToken, WriteToken};
 ///
 /// # let [earlier, later] = [33, 34].map(|number| FencingToken::new(number).unwrap());
 /// let gate = Gate::new();
-/// gate.write("invoice:42", later, || println!("this is written"))?;
+/// gate.raise("invoice:42", WriteToken::of_writer(later))?; // guard.write_token(): before anything is read
+/// gate.write("invoice:42", later, || println!("this is written"))?; // later = guard.fencing_token()
 /// let refused = gate.write("invoice:42", earlier, || println!("this is not")).unwrap_err();
 /// assert_eq!(refused.highest, later);
 /// # Ok::<(), fence::Refused>(())
@@ -38,9 +42,10 @@ use crate::block_on::block_on;
 /// The gate forgets everything with its process, and keeps about a hundred bytes for each resource until then. If what it
 /// protects outlives the process, keep the tokens where the data is.
 #[derive(Default)]
-pub struct Gate {
-    resources: Mutex<HashMap<Box<str>, Resource>>,
-}
+pub struct Gate(Arc<Resources>);
+
+#[derive(Default)]
+struct Resources(Mutex<HashMap<Box<str>, Resource>>);
 
 /// What is known of one resource.
 struct Resource {
@@ -78,27 +83,62 @@ impl Gate {
     ///
     /// # Cancel safety
     /// A future that is dropped lets no write in. The resource has seen its token all the same.
-    pub async fn begin_write(&self, resource: &str, token: FencingToken) -> Result<Admitted<'_>, Refused> {
-        poll_fn(|context| self.poll_begin(resource, token, context)).await?;
-        Ok(Admitted { gate: self, resource: resource.into() })
+    pub async fn begin_write(&self, resource: &str, token: FencingToken) -> Result<Admitted, Refused> {
+        poll_fn(|context| self.0.poll_begin(resource, token, context)).await?;
+        let running = Running { resources: Arc::clone(&self.0), resource: resource.into() };
+        Ok(Admitted { _running: Arc::new(running) })
     }
 
-    /// Notes a token, unless the resource has seen a higher one. Waits for nothing.
+    /// Notes the token of a new holder, and waits until the writes of earlier holders have ended. From then on nothing changes
+    /// the resource but this holder, or a later one. So this comes first, and then the holder reads what it will change.
+    ///
+    /// A reader cannot raise: it would shut out the other readers.
+    ///
+    /// ```compile_fail
+    /// # use lock_fence::Gate;
+    /// # fn f(reader: &lock_core::Hold) -> Result<(), lock_fence::Refused> {
+    /// Gate::new().raise("invoice:42", reader.token()) // this is a `FencingToken`
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Refused`, also if a later holder comes during the wait. Read nothing, and stop.
+    ///
+    /// # Blocking
+    /// Until the writes of earlier holders have ended. A write must not call this for its own resource with another token, since it
+    /// would wait for itself.
+    pub fn raise(&self, resource: &str, token: WriteToken) -> Result<(), Refused> {
+        block_on(self.raise_async(resource, token))
+    }
+
+    /// As [`raise`](Self::raise), in async code.
+    ///
+    /// # Errors
+    /// As [`raise`](Self::raise).
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, earlier writes may still run. The resource has seen its token all the same; call it again before
+    /// you read.
+    pub async fn raise_async(&self, resource: &str, token: WriteToken) -> Result<(), Refused> {
+        self.begin_write(resource, token.into()).await.map(drop)
+    }
+
+    /// Notes a token, unless the resource has seen a higher one. Waits for nothing, so earlier writes may still run.
     ///
     /// This is for code that does one thing at a time, and writes before it checks another token. Other code needs
-    /// [`write`](Self::write) or [`begin_write`](Self::begin_write).
+    /// [`raise`](Self::raise), and [`write`](Self::write) or [`begin_write`](Self::begin_write).
     ///
     /// # Errors
     /// `Refused`.
     pub fn check(&self, resource: &str, token: FencingToken) -> Result<(), Refused> {
-        raise(&mut self.lock(), resource, token).map(|_| ())
+        note(&mut self.0.lock(), resource, token).map(|_| ())
     }
 
-    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so a
+    /// Checks for a reader that no later holder has raised the fence: the resource has seen no token that is higher. Notes nothing, so a
     /// reader never shuts out a writer.
     ///
     /// # Errors
-    /// `Refused`: a later holder has written, so what the reader knows is out of date.
+    /// `Refused`: a later holder has raised the fence, so what the reader knows is out of date.
     pub fn check_read(&self, resource: &str, token: FencingToken) -> Result<(), Refused> {
         match self.highest(resource) {
             Some(highest) if highest > token => Err(Refused { token, highest }),
@@ -108,12 +148,14 @@ impl Gate {
 
     /// The highest token that the resource has seen.
     pub fn highest(&self, resource: &str) -> Option<FencingToken> {
-        self.lock().get(resource).map(|known| known.highest)
+        self.0.lock().get(resource).map(|known| known.highest)
     }
+}
 
+impl Resources {
     fn poll_begin(&self, resource: &str, token: FencingToken, context: &Context<'_>) -> Poll<Result<(), Refused>> {
         let mut resources = self.lock();
-        let known = raise(&mut resources, resource, token)?;
+        let known = note(&mut resources, resource, token)?;
         match &mut known.running {
             (running, count) if *count == 0 || *running == token => {
                 (*running, *count) = (token, *count + 1);
@@ -141,12 +183,12 @@ impl Gate {
 
     /// The map is whole also after a panic, since none happens while it is changed.
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Resource>> {
-        self.resources.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Notes a token of a writer, unless there was a higher one.
-fn raise<'a>(
+fn note<'a>(
     resources: &'a mut HashMap<Box<str>, Resource>,
     resource: &str,
     token: FencingToken,
@@ -162,20 +204,34 @@ fn raise<'a>(
 
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").field("resources", &self.lock().len()).finish()
+        f.debug_struct("Gate").field("resources", &self.0.lock().len()).finish()
     }
 }
 
-/// A write that a [`Gate`] has let in. Nothing with another token is written to its resource until this is dropped.
+/// A write that a [`Gate`] has let in. Nothing with another token is written to its resource until all clones of this are dropped.
+///
+/// Give a clone to each task and thread that does a part of the write. Work that holds none is not counted: a later holder's write
+/// is let in beside it.
 #[must_use = "the write is over when this is dropped"]
-#[derive(Debug)]
-pub struct Admitted<'a> {
-    gate: &'a Gate,
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    _running: Arc<Running>,
+}
+
+/// A write under way. It ends when this is dropped.
+struct Running {
+    resources: Arc<Resources>,
     resource: Box<str>,
 }
 
-impl Drop for Admitted<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
-        self.gate.end(&self.resource);
+        self.resources.end(&self.resource);
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Running").field(&self.resource).finish()
     }
 }

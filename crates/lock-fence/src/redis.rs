@@ -1,7 +1,7 @@
 //! The check in Redis: one script for each kind of write, over any connection of redis-rs.
 //!
-//! The fence is a key beside the value, in the same slot of a cluster. It is the decimal number of the highest token that was
-//! written with, never expires, and stays when the value is deleted. If it is deleted, or evicted, earlier holders may write again:
+//! The fence is a key beside the value, in the same slot of a cluster. It is the decimal number of the highest token that it
+//! was raised to or written with, never expires, and stays when the value is deleted. If it is deleted, or evicted, earlier holders may write again:
 //! set `maxmemory-policy noeviction`.
 //!
 //! | the key of the value | the key of its fence |
@@ -15,12 +15,12 @@ mod scripts;
 
 use std::time::Duration;
 
-use lock_core::{FencingToken, Invalid};
+use lock_core::{FencingToken, Invalid, WriteToken};
 
 use ::redis::ToSingleRedisArg;
 
 use self::keys::Keys;
-use self::scripts::{DEL, HSET, READ, SET};
+use self::scripts::{DEL, HSET, RAISE, READ, SET};
 
 pub use self::request::{FencedError, Request};
 
@@ -34,11 +34,13 @@ const EXPIRY_MAX_MS: u64 = 1 << 52;
 /// # use lock_core as leasehold;
 /// # use lock_fence as fence;
 /// use fence::redis::{Fenced, FencedError};
-/// # let token = leasehold::FencingToken::new(34)?;
-/// # let paused = leasehold::FencingToken::new(33)?;
+/// # let [paused, token] = [33, 34].map(|number| leasehold::FencingToken::new(number).unwrap());
+/// # let write_token = leasehold::WriteToken::of_writer(token);
 ///
 /// let mut redis = redis::Client::open("redis://127.0.0.1")?.get_connection()?;
 /// let config = Fenced::new("config:7")?;
+/// config.raise(write_token).run(&mut redis)?; // guard.write_token(): before anything is read
+/// let before: Option<String> = config.get(token).run(&mut redis)?;
 /// config.set(token, "new").run(&mut redis)?; // token = guard.fencing_token()
 /// let late = config.set(paused, "old").run(&mut redis);
 /// assert!(matches!(late, Err(FencedError::Refused(refused)) if refused.highest == token));
@@ -69,6 +71,14 @@ impl Fenced {
         &self.0.fence
     }
 
+    /// Raises the fence to the token of a new holder. Do this **before you read** what you will change: until then, an earlier holder
+    /// can still write, and what it writes between your read and your write is lost. The value need not exist.
+    ///
+    /// Read from the server that answered: a replica may not have the last write yet.
+    pub fn raise(&self, token: WriteToken) -> Request<()> {
+        Request::new(&RAISE, &self.0, token.into())
+    }
+
     /// Sets the value, which may have had any type, and removes its expiry.
     pub fn set(&self, token: FencingToken, value: impl ToSingleRedisArg) -> Request<()> {
         Request::new(&SET, &self.0, token).arg(value)
@@ -95,12 +105,12 @@ impl Fenced {
         Request::new(&DEL, &self.0, token)
     }
 
-    /// Reads the value, if no later holder has written. Changes nothing, so it can have the token of a read guard.
+    /// Reads the value, if no later holder has raised the fence. Changes nothing, so it can have the token of a read guard.
     pub fn get<T>(&self, token: FencingToken) -> Request<Option<T>> {
         Request::new(&READ, &self.0, token).arg("GET")
     }
 
-    /// Reads a field of a hash, if no later holder has written. Changes nothing.
+    /// Reads a field of a hash, if no later holder has raised the fence. Changes nothing.
     pub fn hget<T>(&self, token: FencingToken, field: impl ToSingleRedisArg) -> Request<Option<T>> {
         Request::new(&READ, &self.0, token).arg("HGET").arg(field)
     }

@@ -3,7 +3,7 @@
 //! [`FenceColumn`] has a fence in each row, and makes one statement of the check and the write. [`FenceTable`] has the fences
 //! in a table of their own, and makes one transaction of the check and whatever else the transaction does.
 //!
-//! A fence is a number: 0 at first, and then the highest token that was written with.
+//! A fence is a number: 0 at first, and then the highest token that it was raised to or written with.
 
 mod column;
 mod error;

@@ -2,7 +2,8 @@
 //! `.await`.
 
 /// The methods that acquire, with the facade's own part of the documentation. `async` and `.await` are passed in, or nothing in
-/// their place. The facade adds a function `verdict`, which waits for the verdict on a turn.
+/// their place. The facade adds a function `verdict`, which waits for the verdict on a turn, and `ask_limit`, which sends a request
+/// about a limit.
 #[macro_export]
 macro_rules! acquiring {
     (
@@ -62,17 +63,21 @@ macro_rules! acquiring {
             ///
             /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
             /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
-            /// same slots. If the store fails, this asks again for as long as `acquire` does. It never waits for another
-            /// holder.
+            /// same slots, and may have been of another limit if that [was changed](lock_core::limit): the store is asked first. If the
+            /// store fails, this asks again for as long as `acquire` does. It never waits for another holder.
             ///
             /// # Errors
             /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
-            /// acquired. `Invalid` for a ticket for something else; otherwise as [`acquire`](Self::acquire). If the store did not say
-            /// whether the ticket was adopted, the lock is being released.
+            /// acquired. `Invalid` for a ticket for something else, and `Backend` for one of another limit than is in use; the ticket can
+            /// still be adopted. Otherwise as [`acquire`](Self::acquire). If the store did not say whether the ticket was adopted, the lock
+            /// is being released.
             ///
             $(#[$adopt])*
             pub $($async)? fn adopt(&self, ticket: &::lock_core::Ticket) -> Result<Guard<M>, ::lock_core::AcquireError> {
                 let asking = self.0.ask_for(ticket)?;
+                if let Some(look) = self.0.look_before_adopting(ticket)? {
+                    ask_limit(look)$($await)*?;
+                }
                 asking.waited(take_turn(&asking)$($await)*).map(Guard)
             }
         }
@@ -92,8 +97,7 @@ macro_rules! acquiring {
     };
 }
 
-/// What a semaphore can do beyond what every lock can, in the same way. The facade adds a function `ask_limit`, which sends a
-/// request about a limit.
+/// What a semaphore can do beyond what every lock can, in the same way.
 #[macro_export]
 macro_rules! limits {
     (

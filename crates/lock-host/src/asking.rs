@@ -89,7 +89,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         let mut inner = self.site.lock();
         let id = inner.next_turn();
         inner.waiters.turns().wait(id);
-        inner.joins(&self.acquisition);
+        inner.joins(&self.acquisition, self.options.long_waits);
         let join = self.wish(id);
         let input = match self.ticket.as_deref() {
             Some(ticket) => Input::Adopt { join, ticket: ticket.clone() },

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, ByTurn, Input, Output, Reply, Request, Station, TurnId};
 use lock_core::{
-    Answer, BackendError, FencingToken, Hold, LossReason, Mode, Moment, Owner, Refusal, Released, Renewed,
+    Admission, Answer, BackendError, FencingToken, Hold, LossReason, Mode, Moment, Owner, Refusal, Released, Renewed,
 };
 
 use crate::occurrence::Occurrence;
+use crate::options::LongWaits;
 use crate::outcome::Outcome;
 use crate::sync::Arc;
 use crate::traced::Acquisition;
@@ -28,7 +29,7 @@ pub(crate) struct Diary {
     news: Arc<News>,
     now: Moment,
     /// The call that joins next.
-    joins: Option<Acquisition>,
+    joins: Option<(Acquisition, LongWaits)>,
     waits: Waits,
     /// Those who hold, the first one first.
     holds: ByTurn<Holding>,
@@ -36,6 +37,8 @@ pub(crate) struct Diary {
     /// The answer of the present input, if it came late.
     late: Option<Late>,
     unreleased: Vec<Unreleased>,
+    /// Whether a defect ends the station.
+    breaks: bool,
 }
 
 struct Holding {
@@ -82,13 +85,19 @@ impl Diary {
             renewal: None,
             late: None,
             unreleased: Vec::new(),
+            breaks: false,
         }
     }
 
     /// The next input is the join of this call.
     #[inline(never)]
-    pub(crate) fn joins(&mut self, call: &Acquisition) {
-        self.joins = Some(call.clone());
+    pub(crate) fn joins(&mut self, call: &Acquisition, long_waits: LongWaits) {
+        self.joins = Some((call.clone(), long_waits));
+    }
+
+    /// A defect ends the station: what is held is lost.
+    pub(crate) fn breaks(&mut self) {
+        self.breaks = true;
     }
 
     /// Records an input, before the station gets it.
@@ -98,7 +107,7 @@ impl Diary {
         self.now = now.max(self.now);
         match input {
             Input::Join(join) | Input::Adopt { join, .. } => self.joined(join.turn),
-            Input::Leave(leaving) => self.not_acquired(leaving.turn, || Outcome::Dropped),
+            Input::Leave(leaving) => self.left(leaving.turn),
             Input::Reply(_, Reply::Acquire(result)) => {
                 self.store_said(result);
                 match result {
@@ -133,11 +142,12 @@ impl Diary {
             Output::Admit { turn, hold } => self.admitted(*turn, hold),
             Output::Refuse { turn, refusal } => self.refused(*turn, refusal),
             Output::Replaced { turn, result } => self.replaced(*turn, result),
+            Output::Lose { turn, reason: LossReason::Closed } => self.closed(*turn),
             Output::Lose { turn, reason } => self.lost(*turn, reason),
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Detached(turn) => self.detached(*turn),
             Output::Run(action) => self.repeated(action),
-            Output::Keep { lease, asked_at, valid_for } => {
+            Output::Keep { lease, admission: Admission { asked_at, valid_for, .. } } => {
                 // A lease that was handed over may be due at once, which is not late yet.
                 self.renewal = Some(Due { owner: lease.owner, at: (*asked_at + *valid_for / 3).max(self.now) });
             }
@@ -180,12 +190,31 @@ impl Diary {
         self.news.push(Occurrence::Lost { lock, token, held, reason: reason.clone() });
     }
 
+    /// The user is done with a turn. A hold that it had to stop using early was lost, although it is released now.
+    fn left(&mut self, turn: TurnId) {
+        if self.holds.get(turn).is_some_and(|holding| holding.hold.has_stepped_down()) {
+            return self.lost(turn, &LossReason::Expired(None));
+        }
+        self.not_acquired(turn, || Outcome::Dropped);
+    }
+
+    /// The program closes the client, which releases its leases; or the station breaks.
+    fn closed(&mut self, turn: TurnId) {
+        if self.breaks {
+            return self.lost(turn, &LossReason::Closed);
+        }
+        let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
+        let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
+        self.news.push(Occurrence::Released { lock, token, held, pending: None });
+    }
+
     fn store_said<T>(&self, result: &Result<T, BackendError>) {
         self.news.store_said(self.now, result.as_ref().err());
     }
 
     fn joined(&mut self, turn: TurnId) {
-        self.waits.begin(turn, self.now, self.joins.take());
+        let (call, long_waits) = self.joins.take().unzip();
+        self.waits.begin(turn, self.now, call, long_waits.unwrap_or_default());
         if self.holds.first().is_some_and(Holding::is_alone) {
             self.waits.taken(self.now);
         }

@@ -95,7 +95,8 @@ macro_rules! guards {
                 Ok(inquiry.renewed(answers)?)
             }
 
-            /// Releases the lock and waits for the store's answer. Success means that the lock was held until now.
+            /// Releases the lock and waits for the store's answer. Success means that no loss was detected: a release that is
+            /// repeated after a broken connection and finds nothing counts as done, even if the lock was broken meanwhile.
             ///
             /// # Errors
             /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
@@ -113,8 +114,15 @@ macro_rules! guards {
         }
 
         impl $guard<$crate::Exclusive> {
-            /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that the
-            /// lock was held until now, and that the store keeps it.
+            /// The token with which this holder raises a fence before it reads what the lock protects. Its number is that of
+            /// [`fencing_token`](lock_host::Proof::fencing_token). A guard of a reader has no such token: if a reader raised a fence, it
+            /// would shut out the other readers.
+            pub fn write_token(&self) -> ::lock_core::WriteToken {
+                ::lock_core::WriteToken::of_writer(self.fencing_token())
+            }
+
+            /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that no
+            /// loss was detected, and that the store keeps the lock.
             ///
             /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
             /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
@@ -130,6 +138,16 @@ macro_rules! guards {
             pub $($async)? fn release_keeping(self, time: ::std::time::Duration) -> Result<(), $crate::ReleaseError> {
                 let ended = end(self.0.site(), self.0.keeping(time)?)$($await)*;
                 self.0.ended(ended)
+            }
+
+            /// From now on, nobody else may have the lock for at least this time, however this guard ends: released, dropped, also by a
+            /// panic, lost, or with its client. The last call counts, so no time takes that back. After a crash of the process, the
+            /// lock is free when its ttl is over.
+            ///
+            /// # Errors
+            /// `Unsupported` if the store cannot keep a released lock.
+            pub fn keep_at_least(&self, time: ::std::time::Duration) -> Result<(), ::lock_core::BackendError> {
+                self.0.keep_at_least(time)
             }
 
             /// Continues as a reader, in one step: no other writer gets in between, and it never waits for another holder. Other readers of
@@ -227,8 +245,8 @@ macro_rules! shared_guard {
                 self.check().map(|()| self.clone())
             }
 
-            /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that the
-            /// lock was held until now. While other clones remain, the lock stays held, and nothing is sent to the store.
+            /// Gives up this clone. The last clone releases the lock and waits for the store's answer. Success means that no
+            /// loss was detected. While other clones remain, the lock stays held, and nothing is sent to the store.
             ///
             /// # Errors
             #[doc = concat!(

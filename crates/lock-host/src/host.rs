@@ -64,10 +64,30 @@ pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// An identifier of this boot of the machine, new after each reboot. `None` if the system has none.
-pub fn boot_id() -> Option<String> {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned())
+/// Where Linux keeps the identifier of its boot.
+pub const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// An identifier of this boot of the machine, new after each reboot; containers may have others. `None` if the system has none, which is
+/// never so on Linux.
+///
+/// # Errors
+/// On Linux, if [`BOOT_ID`] cannot be read or is empty.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn boot_id() -> io::Result<Option<String>> {
+    let id = std::fs::read_to_string(BOOT_ID)?;
+    match id.trim() {
+        "" => Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty")),
+        id => Ok(Some(id.to_owned())),
+    }
+}
+
+/// An identifier of this boot of the machine: there is none here.
+///
+/// # Errors
+/// None here.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub fn boot_id() -> io::Result<Option<String>> {
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -98,6 +118,6 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn linux_has_a_boot_id() {
-        assert_eq!(boot_id().unwrap().len(), 36);
+        assert_eq!(boot_id().unwrap().unwrap().len(), 36);
     }
 }

@@ -4,7 +4,7 @@
 //! Nothing here is async or waits for a store, and nothing here decides anything about leases.
 //!
 //! - This host: `clock`, `alarms`, `host`.
-//! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`.
+//! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`; `outage` (what callers found of the store).
 //! - One lock: `options` (how to hold it), `lock` (a name with its options), `member` (a lock of several), `asking`, `cancel` (ends a
 //!   wait), `site` (a station with its waiters), `waiters` (what these are told).
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
@@ -49,6 +49,7 @@ mod named_latch;
 mod observer;
 mod occurrence;
 mod options;
+mod outage;
 mod outcome;
 mod own;
 mod pool;
@@ -81,7 +82,7 @@ pub use errors::{
     ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
 };
 pub use generations::Generation;
-pub use host::{boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
+pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeping::{Keeping, Net};
 pub use kinds::{Exclusive, Permits, Shared};
@@ -91,7 +92,8 @@ pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use occurrence::{Level, Occurrence};
-pub use options::LockOptions;
+pub use options::{LockOptions, LongWaits};
+pub use outage::Outage;
 pub use outcome::Outcome;
 pub use own::Own;
 pub use pool::{Pool, Work};

@@ -80,17 +80,6 @@ impl<D: Driver> Lock<D, Permits> {
     pub fn look_at_limit(&self) -> Result<LimitCall<'_, D>, LimitError> {
         self.limit_call(Act::Look)
     }
-
-    fn limit_call(&self, act: Act) -> Result<LimitCall<'_, D>, LimitError> {
-        self.options.validate()?;
-        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
-        if self.stations.sleepers.is_closed() {
-            return Err(LimitError::Closed);
-        }
-        let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
-        let request = Request { name: name.clone(), known, act };
-        Ok(LimitCall { driver: &ports.driver, within: ports.policy.within(self.options.ttl), request })
-    }
 }
 
 /// A request about the limit of a semaphore, which the facade sends.
@@ -158,6 +147,30 @@ impl<D: Driver, M> Lock<D, M> {
         Ok(asking.adopting(ticket))
     }
 
+    /// A look at the limit of a semaphore, before it adopts a ticket of another limit: the store refuses the look unless the limit
+    /// was changed. `None` if the limit is that of the ticket.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option; `Closed` if the client was closed.
+    pub fn look_before_adopting(&self, ticket: &Ticket) -> Result<Option<LimitCall<'_, D>>, LimitError> {
+        let (_, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        if mode.limit() == ticket.mode().limit() {
+            return Ok(None);
+        }
+        self.limit_call(Act::Look).map(Some)
+    }
+
+    fn limit_call(&self, act: Act) -> Result<LimitCall<'_, D>, LimitError> {
+        self.options.validate()?;
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        if self.stations.sleepers.is_closed() {
+            return Err(LimitError::Closed);
+        }
+        let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
+        let request = Request { name: name.clone(), known, act };
+        Ok(LimitCall { driver: &ports.driver, within: ports.policy.within(self.options.ttl), request })
+    }
+
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.
     ///
     /// # Errors
@@ -168,7 +181,7 @@ impl<D: Driver, M> Lock<D, M> {
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
         let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
-        Ok(Member { name, location, client, wait, clock, closing })
+        Ok(Member { name, location, client, wait, clock, closing, outage: self.stations.outage.clone() })
     }
 
     /// The client and the name of the lock.

@@ -227,6 +227,11 @@ macro_rules! kinds {
             pub fn tokens(&self) -> impl Iterator<Item = (u32, ::lock_core::FencingToken)> {
                 self.0.tokens()
             }
+
+            /// The same, as what raises the fence of each slot before anything of it is read.
+            pub fn write_tokens(&self) -> impl Iterator<Item = (u32, ::lock_core::WriteToken)> {
+                self.0.tokens().map(|(slot, token)| (slot, ::lock_core::WriteToken::of_writer(token)))
+            }
         }
     };
 }

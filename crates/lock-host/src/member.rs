@@ -5,6 +5,7 @@ use std::time::Duration;
 use lock_core::{Location, LockName};
 
 use crate::clock::SharedClock;
+use crate::outage::Outage;
 use crate::sleepers::Closing;
 
 /// What is known about a lock before it is acquired, for what is made of several locks or holds.
@@ -22,6 +23,8 @@ pub struct Member {
     pub clock: SharedClock,
     /// The end of the client.
     pub closing: Closing,
+    /// What the callers of the client found of its store.
+    pub outage: Outage,
 }
 
 /// A client with its clones, for as long as one of them exists.

@@ -39,7 +39,8 @@ pub enum Occurrence {
         /// How the wait ended.
         outcome: Outcome,
     },
-    /// A waiter has waited for 10 s; reported again after 20 s, 40 s and so on.
+    /// A waiter has waited for 10 s; reported again after 20 s, 40 s and so on. Candidates of an election wait for as long as another
+    /// one leads, so theirs are not reported.
     #[non_exhaustive]
     WaitingLong {
         /// The lock.
@@ -64,7 +65,7 @@ pub enum Occurrence {
         /// How much longer the hold would have lasted without it.
         remaining: Duration,
     },
-    /// A hold was lost.
+    /// A hold was lost. That is also told of a leader that stepped down because its lease was not renewed in time.
     #[non_exhaustive]
     Lost {
         /// The lock.
@@ -76,7 +77,7 @@ pub enum Occurrence {
         /// Why it was lost.
         reason: LossReason,
     },
-    /// A lock was released, or passed on to the next waiter of the same client.
+    /// A lock was released, or passed on to the next waiter of the same client, or the program closed the client that held it.
     #[non_exhaustive]
     Released {
         /// The lock.

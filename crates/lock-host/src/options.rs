@@ -78,7 +78,24 @@ macro_rules! each_option_setter {
         pub fn max_hold(self, max_hold: ::std::time::Duration) -> Self {
             self.set(|options| Ok(options.max_hold = Some(max_hold)))
         }
+
+        /// Waits as a candidate of an election does: for as long as another one leads, which is nothing to report.
+        #[doc(hidden)]
+        pub fn standing_by(self) -> Self {
+            self.set(|options| Ok(options.long_waits = $crate::LongWaits::Expected))
+        }
     };
+}
+
+/// Whether observers are told that a wait takes long.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LongWaits {
+    /// They are: others hold the lock for longer than they should.
+    #[default]
+    Reported,
+    /// They are not: it is what the waiter is for.
+    Expected,
 }
 
 /// How a lock is requested and held.
@@ -126,6 +143,10 @@ pub struct LockOptions {
     #[serde(serialize_with = "human_duration::option::serialize", deserialize_with = "read_max_hold")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
     pub max_hold: Option<Duration>,
+    /// Whether observers are told of a wait that takes long.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub long_waits: LongWaits,
     /// The first change that failed. Boxed, because there usually is none.
     #[serde(skip)]
     mistake: Option<Box<Invalid>>,

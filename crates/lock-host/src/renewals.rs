@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{BackendError, Batch, ByOwner, Keeper, Lateness, Lease, Moment, Owner, Renewal, Renewed};
+use lock_core::{Admission, BackendError, Batch, ByOwner, Keeper, Lateness, Lease, Moment, Owner, Renewal, Renewed};
 
 use crate::alarms::NAP_MAX;
 use crate::clock::SharedClock;
@@ -55,14 +55,9 @@ pub enum Next {
 /// What has changed since the keeper looked.
 #[derive(Default)]
 struct Changes {
-    kept: BTreeMap<ByOwner, Kept>,
+    kept: BTreeMap<ByOwner, Admission>,
     hastened: Vec<Owner>,
     gone: Vec<Owner>,
-}
-
-struct Kept {
-    asked_at: Moment,
-    valid_for: Duration,
 }
 
 impl RenewalQueue {
@@ -80,12 +75,12 @@ impl RenewalQueue {
         queue
     }
 
-    /// Has a lease renewed that was requested at `asked_at` and granted for `valid_for`.
-    pub fn keep(&self, lease: Arc<Lease>, asked_at: Moment, valid_for: Duration) {
-        let due = Keeper::soonest_due(asked_at, valid_for).as_nanos();
+    /// Has a lease renewed that was admitted like this.
+    pub fn keep(&self, lease: Arc<Lease>, admission: Admission) {
+        let due = Keeper::soonest_due(&lease, admission).as_nanos();
         let mut changes = self.changes.of(&lease.owner);
         changes.kept.remove(&lease.owner); // otherwise the earlier lease would stay, as the key
-        changes.kept.insert(ByOwner(lease), Kept { asked_at, valid_for });
+        changes.kept.insert(ByOwner(lease), admission);
         drop(changes);
         // Read after the lease was added: a keeper that has missed it has marked before that it is looking.
         if due < self.asleep_until.load(Ordering::SeqCst) {
@@ -153,8 +148,8 @@ impl RenewalQueue {
         self.asleep_until.store(LOOKING, Ordering::SeqCst);
         for mut changes in self.changes.all() {
             std::mem::take(&mut changes.gone).into_iter().for_each(|owner| keeper.forget(owner));
-            for (ByOwner(lease), Kept { asked_at, valid_for }) in std::mem::take(&mut changes.kept) {
-                keeper.keep(lease, asked_at, valid_for);
+            for (ByOwner(lease), admission) in std::mem::take(&mut changes.kept) {
+                keeper.keep(lease, admission);
             }
             hastened.append(&mut changes.hastened);
         }
@@ -209,10 +204,16 @@ mod tests {
             self.queue.next(&mut self.queue.lock())
         }
 
+        /// Admits a lease that was granted for this long a moment ago.
+        fn keep(&self, lease: Arc<Lease>, valid_for: Duration) {
+            let now = self.clock.now();
+            self.queue.keep(lease, Admission { at: now, asked_at: now, valid_for });
+        }
+
         /// Whether the keeper is woken for a lease that was granted for this long.
         fn wakes_for(&self, n: u8, valid_for: Duration) -> bool {
             let before = self.wakes.load(Ordering::SeqCst);
-            self.queue.keep(lease(n), self.clock.now(), valid_for);
+            self.keep(lease(n), valid_for);
             self.wakes.load(Ordering::SeqCst) > before
         }
     }
@@ -232,7 +233,7 @@ mod tests {
     fn the_keeper_hears_of_what_is_still_held_when_it_looks() {
         let bench = Bench::new();
         for n in 0..100 {
-            bench.queue.keep(lease(n), bench.clock.now(), TTL);
+            bench.keep(lease(n), TTL);
         }
         (0..60).for_each(|n| bench.queue.forget(lease(n).owner));
         assert!(matches!(bench.next(), Next::Sleep(_)));
@@ -250,8 +251,8 @@ mod tests {
         let bench = Bench::new();
         let tokens = TokenRange::above(70, Width::ONE).unwrap();
         let later = Arc::new(Lease { tokens, ..Lease::clone(&lease(1)) });
-        bench.queue.keep(lease(1), bench.clock.now(), TTL);
-        bench.queue.keep(later, bench.clock.now(), TTL);
+        bench.keep(lease(1), TTL);
+        bench.keep(later, TTL);
         assert!(matches!(bench.next(), Next::Sleep(_)));
         bench.clock.advance(TTL);
         let Next::Send(batch) = bench.next() else { panic!("nothing was due") };
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn a_hastened_renewal_wakes_the_keeper_and_is_sent_after_it_was_asked_for() {
         let bench = Bench::new();
-        bench.queue.keep(lease(1), bench.clock.now(), TTL);
+        bench.keep(lease(1), TTL);
         assert!(matches!(bench.next(), Next::Sleep(_)));
         bench.clock.advance(Duration::from_secs(1));
         let before = bench.wakes.load(Ordering::SeqCst);
@@ -280,6 +281,8 @@ mod tests {
         assert!(bench.wakes_for(1, TTL), "it may be looking, and past this one");
         assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
         assert!(!bench.wakes_for(2, TTL));
-        assert!(bench.wakes_for(3, Duration::from_secs(3)), "due in 0.9 s at the soonest");
+        assert!(bench.wakes_for(3, Duration::from_secs(10)), "handed over, and due in 100 ms");
+        assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(100)));
+        assert!(!bench.wakes_for(4, Duration::from_secs(10)), "it looks by then");
     }
 }

@@ -11,6 +11,7 @@ use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
 use crate::locked::Telling;
 use crate::occurrence::Occurrence;
+use crate::options::LongWaits;
 use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -32,6 +33,13 @@ pub trait Driver: Send + Sync + Sized + 'static {
 
     /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
     fn leave(site: &Arc<Site<Self>>, turn: TurnId);
+
+    /// How long after it was abandoned a release is run another way as well if it has no answer. `None` where requests do not
+    /// depend on the user's tasks.
+    const STALLED_AFTER: Option<Duration> = None;
+
+    /// Runs a release another way as well, which depends on nothing of the user's. Called for each at most once.
+    fn run_stalled(_site: &Arc<Site<Self>>, _release: Action) {}
 
     /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
@@ -94,6 +102,7 @@ impl<D: Driver> Site<D> {
             self.feed_unguarded(inner, now, input);
         };
         if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
+            inner.diary.iter_mut().for_each(|diary| diary.breaks());
             // What it still has to release is released.
             _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
             self.break_off(inner);
@@ -163,7 +172,12 @@ impl<D: Driver> Site<D> {
             }
         };
         let wake = wake.into_iter().chain(inner.waiters.next_wake(now)).min();
-        if let Some(at) = wake.filter(|wake| inner.alarm.is_none_or(|set| *wake < set.at())) {
+        wake.into_iter().for_each(|at| self.wake_by(inner, at));
+    }
+
+    /// Has the alarm ring at this moment at the latest.
+    fn wake_by(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, at: Moment) {
+        if inner.alarm.is_none_or(|set| at < set.at()) {
             let this: Weak<dyn Ring> = Arc::<Self>::downgrade(self);
             let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));
             earlier.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
@@ -194,7 +208,7 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.turns().end(turn, result),
             Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
-            Output::Keep { lease, asked_at, valid_for } => self.ports.renewals.keep(lease, asked_at, valid_for),
+            Output::Keep { lease, admission } => self.ports.renewals.keep(lease, admission),
             Output::Renew(owner) => self.ports.renewals.hasten(owner),
             Output::Forget(owner) => self.ports.renewals.forget(owner),
         }
@@ -229,9 +243,9 @@ impl<W> Inner<W> {
     }
 
     /// The next input is the join of this call. The events of its wait belong to its span.
-    pub(crate) fn joins(&mut self, call: &Acquisition) {
+    pub(crate) fn joins(&mut self, call: &Acquisition, long_waits: LongWaits) {
         if let Some(diary) = &mut self.diary {
-            diary.joins(call);
+            diary.joins(call, long_waits);
         }
     }
 }
@@ -251,6 +265,7 @@ impl<D: Driver> Ring for Site<D> {
         inner.alarm.take_if(|set| *set == alarm);
         self.feed(&mut inner, Input::Tick);
         D::attend(&self, &mut inner.waiters);
+        self.watch_releases(&mut inner);
     }
 }
 

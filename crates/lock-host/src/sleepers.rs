@@ -50,6 +50,11 @@ impl Closing {
         Self(Arc::clone(sleepers))
     }
 
+    /// Whether the client is closed.
+    pub fn is_over(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Has somebody woken who waits for something of this name: when the client is closed, and when a latch of this name may have
     /// changed.
     #[must_use = "nobody is woken once this is dropped"]

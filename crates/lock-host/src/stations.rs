@@ -7,6 +7,7 @@ use lock_core::station::{Floor, Input, Station};
 use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
 
 use crate::clock::Clock;
+use crate::outage::Outage;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
 use crate::site::{Driver, Site};
@@ -20,6 +21,7 @@ pub struct Stations<D: Driver> {
     sites: Sharded<Sites<D>>,
     /// Those who wait for what no station knows.
     pub(crate) sleepers: Arc<Sleepers>,
+    pub(crate) outage: Outage,
 }
 
 /// Some of them.
@@ -42,8 +44,8 @@ const STATIONS_KEPT: usize = 32;
 impl<D: Driver> Stations<D> {
     /// No stations yet.
     pub fn new(ports: Ports<D>) -> Arc<Self> {
-        let (floor, sites, sleepers) = Default::default();
-        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers })
+        let (floor, sites, sleepers, outage) = Default::default();
+        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers, outage })
     }
 
     /// What they share.

@@ -238,4 +238,14 @@ impl<D: Driver> Held<D, Exclusive> {
         let keep = self.site().ports().policy.store.keep(time)?;
         Ok(Leaving { turn: self.turn.id, keep: Some(keep) })
     }
+
+    /// From now on, the store is to keep the lock for this time, however the turn ends.
+    ///
+    /// # Errors
+    /// `Unsupported` if the store cannot do that.
+    pub fn keep_at_least(&self, time: Duration) -> Result<(), BackendError> {
+        let keep = self.site().ports().policy.store.keep(time)?;
+        self.site().keep_at_least(self.turn.id, keep);
+        Ok(())
+    }
 }

@@ -144,6 +144,11 @@ impl<W: Wake + Default> Turns<W> {
         }
     }
 
+    /// Whether somebody will hear of the end of this turn.
+    pub(crate) fn is_awaited(&self, turn: TurnId) -> bool {
+        self.by_turn.get(turn).is_some_and(|entry| !matches!(entry.part, Part::Abandoned(_)))
+    }
+
     /// Whether a turn still waits or holds.
     pub(crate) fn is_open(&self, turn: TurnId) -> bool {
         self.by_turn.get(turn).is_some_and(|entry| matches!(entry.part, Part::Waits) || entry.part.owner().is_some())

@@ -29,6 +29,44 @@ impl Wish {
         Place::join(&self.lock)
     }
 
+    /// The store is away, as this call has found, for all who wait for the lock in this process.
+    fn found_away(&self, place: &Place, error: &BackendError) {
+        place.found_away(self.lock.clock.now(), error);
+    }
+
+    /// What a try at the store came to; `None` if the lock is held.
+    ///
+    /// # Errors
+    /// Those that do not say that the store is away.
+    pub(crate) fn tried<G>(
+        &self,
+        place: &Place,
+        answer: Result<Option<G>, AcquireError>,
+    ) -> Result<Option<Result<G, BackendError>>, AcquireError> {
+        match answer {
+            Ok(guard) => Ok(guard.map(Ok)),
+            Err(error) => {
+                let error = self.away(error)?;
+                self.found_away(place, &error);
+                Ok(Some(Err(error)))
+            }
+        }
+    }
+
+    /// What somebody in the line of this process found a moment ago, if the store was away.
+    pub(crate) fn known_away(&self, place: &Place) -> Option<BackendError> {
+        place.away(self.lock.clock.now())
+    }
+
+    /// The wait is over, and others of this process came before. `None` if the store has to be asked: nobody is known to hold the
+    /// lock, and the store is not known to be away.
+    pub(crate) fn over_in_line(&self, place: &Place) -> Option<AcquireError> {
+        match self.known_away(place) {
+            Some(error) => Some(error.into()),
+            None => place.is_held().then(|| self.timed_out(None)),
+        }
+    }
+
     /// How much is left of the wait; `None` if it has no limit.
     pub(crate) fn left(&self) -> Option<Duration> {
         self.lock.wait.map(|wait| wait.saturating_sub(self.waited()))
@@ -63,8 +101,8 @@ impl Wish {
     }
 
     /// The guard of a lock of this process.
-    pub(crate) fn degraded<G>(self, error: BackendError) -> Scoped<G> {
-        Scoped(Held::InProcess { name: self.lock.name, error })
+    pub(crate) fn degraded<G>(&self, error: BackendError) -> Scoped<G> {
+        Scoped(Held::InProcess { name: self.lock.name.clone(), error })
     }
 }
 

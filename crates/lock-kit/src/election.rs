@@ -1,13 +1,12 @@
 //! The policy of elections: when a leader steps down, what follows when its work has ended, and who is seen to lead.
 
 use std::ops::{ControlFlow, Deref};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::{
     BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, OnUnavailable,
-    Operation,
+    Operation, WriteToken,
 };
 use lock_host::{LockOptions, Proof, ReleaseError};
 
@@ -32,7 +31,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(name: &str) -> Self {
         // A candidate has nothing to do but to wait, so it waits for the store as well.
-        let options = LockOptions::default().on_unavailable(OnUnavailable::Wait);
+        let options = LockOptions::default().on_unavailable(OnUnavailable::Wait).standing_by();
         Self { name: name.to_owned(), options, grace: None, pace: PACE_DEFAULT }
     }
 
@@ -52,14 +51,12 @@ impl Plan {
 pub struct Leading<G> {
     pub(crate) guard: G,
     budget: Budget,
-    /// Whether it was found to be over: a renewal that is confirmed later does not revive it.
-    stepped_down: AtomicBool,
 }
 
 impl<G: Deref<Target = Proof>> Leading<G> {
     /// The leadership of the holder of this guard.
     pub(crate) fn new(guard: G, budget: Budget) -> Self {
-        Self { guard, budget, stepped_down: AtomicBool::new(false) }
+        Self { guard, budget }
     }
 
     /// The name of the election.
@@ -71,6 +68,11 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     /// the writes of a leader that was paused while another one was elected.
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
+    }
+
+    /// The term as what raises a fence: a new leader does that before it reads what it will change.
+    pub fn write_token(&self) -> WriteToken {
+        WriteToken::of_writer(self.term())
     }
 
     /// How much longer this machine leads, if its lease is not renewed; zero once it does not lead any more. The lease itself
@@ -91,11 +93,11 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     /// How much longer it leads without a renewal.
     pub(crate) fn left(&self) -> Result<Duration, LeadershipLost> {
         self.guard.check()?;
-        let left = self.budget.left(self.guard.remaining());
+        let (hold, left) = (Proof::hold(&self.guard), self.budget.left(self.guard.remaining()));
         if left.is_zero() {
-            self.stepped_down.store(true, Ordering::Release);
+            hold.step_down();
         }
-        if self.stepped_down.load(Ordering::Acquire) {
+        if hold.has_stepped_down() {
             return Err(LeadershipLost::NotRenewed { name: self.name().clone(), term: self.term() });
         }
         Ok(left)

@@ -98,6 +98,9 @@ pub enum ObserveError {
     /// The store failed, or cannot say who holds a lock.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The client was closed: it sends no request any more.
+    #[error("the client was closed, so it cannot observe who leads; use another client")]
+    Closed,
 }
 
 /// Locks of a set had been lost, or the store did not confirm their release. All other locks of the set were released.

@@ -121,14 +121,25 @@ impl Plan {
         }
     }
 
+    /// What remembers the first slot that the job has run, if it is this one.
+    pub(crate) fn first(&self) -> Option<(Wanted, Duration)> {
+        let Mark { name, keep } = Mark::of_first(&self.name);
+        let options = LockOptions::default().why(self.slot?.why(""));
+        Some((Wanted { name, options }, keep))
+    }
+
     /// The slot was taken by somebody, of whom the store may show more.
     pub(crate) fn taken(&self, slot: Slot, by: Option<Holder>) -> Taken {
         Taken { job: self.name.clone(), slot, at_least: self.at_least, by }
     }
 
-    /// For how long the lock of the job is kept after a run that took this long.
-    pub(crate) fn keep_after(&self, took: Duration) -> Option<Duration> {
-        Some(self.at_least.saturating_sub(took)).filter(|left| !left.is_zero())
+    /// Has the lock of the job kept for this time, if the plan wants that at all.
+    pub(crate) fn keep(
+        &self,
+        time: Duration,
+        keep: impl FnOnce(Duration) -> Result<(), BackendError>,
+    ) -> Result<(), AcquireError> {
+        if self.at_least.is_zero() { Ok(()) } else { Ok(keep(time)?) }
     }
 
     /// Why the lock of the job was not acquired, unless that is an error.
@@ -186,12 +197,33 @@ mod tests {
         store().with_abilities(&[Ability::Keep])
     }
 
+    /// A run that is to take as long as it may is no mistake.
     #[test]
-    fn a_lock_is_kept_until_at_least_so_long_after_the_begin() {
-        let plan = Plan { at_least: HOUR, ..Plan::new("nightly") };
-        assert_eq!(plan.keep_after(HOUR / 4), Some(HOUR * 3 / 4));
-        assert_eq!((plan.keep_after(HOUR), plan.keep_after(2 * HOUR)), (None, None));
-        assert_eq!(Plan::new("nightly").keep_after(Duration::ZERO), None);
+    fn at_least_may_be_at_most() {
+        let plan = Plan { at_least: HOUR, options: LockOptions::default().max_hold(HOUR), ..Plan::new("nightly") };
+        assert_eq!(plan.check(), Ok(()));
+    }
+
+    /// The lock may be lost after the last look at it: only the release tells.
+    #[test]
+    fn work_whose_lock_was_lost_before_the_release_does_not_count() {
+        let (name, token) = ("nightly".parse().unwrap(), FencingToken::new(7).unwrap());
+        let lost = Lost { name, token, reason: lock_core::LossReason::NotHeld };
+        assert_eq!(counted(Ok(1), Err(ReleaseError::Lost(lost.clone()))), Err(lost));
+        let silent = BackendError::new("test", Operation::Release, ErrorKind::Timeout, Effect::Unknown, "no answer");
+        assert_eq!(counted(Ok(1), Err(ReleaseError::Backend(silent))), Ok(1));
+        assert_eq!(counted(Ok(1), Ok(())), Ok(1));
+    }
+
+    /// The wait for the lock of the job is no part of the work, whose mark is held meanwhile.
+    #[test]
+    fn the_mark_of_a_slot_is_not_limited_by_at_most() {
+        let now = SystemTime::UNIX_EPOCH + HOUR;
+        let options = LockOptions::default().max_hold(Duration::from_millis(100)).wait(HOUR);
+        let plan = Plan { slot: Some(Slot::at(now).unwrap()), options, ..Plan::new("nightly") };
+        let (_, mark, _) = plan.mark(now, &able()).unwrap().unwrap();
+        assert_eq!(mark.options.max_hold, None);
+        assert_eq!(plan.job().options.max_hold, Some(Duration::from_millis(100)));
     }
 
     #[test]

@@ -5,15 +5,32 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use lock_core::{AcquireError, Location, LockName};
-use lock_host::{Awaiting, Member, Wake};
+use lock_core::{AcquireError, BackendError, Location, LockName, Moment};
+use lock_host::{Awaiting, Member, Outage, Wake};
 
 static LINES: Mutex<Lines> = Mutex::new(Lines { last: 0, all: BTreeMap::new() });
 
 struct Lines {
     last: u64,
-    /// Those who hold a lock or wait for it, in the order in which they came. The first one holds it.
-    all: BTreeMap<Key, BTreeMap<u64, Option<Waker>>>,
+    all: BTreeMap<Key, Line>,
+}
+
+/// Those who hold a lock or wait for it.
+#[derive(Debug, Default)]
+struct Line {
+    /// In the order in which they came. The first one asks the store.
+    places: BTreeMap<u64, Option<Waker>>,
+    /// Who holds the lock.
+    held_by: Option<u64>,
+    /// The store was found away: when, and with which error.
+    away: Option<(Moment, BackendError)>,
+}
+
+impl Line {
+    /// Whose turn it is: that of the holder, or else of the first one.
+    fn front(&self) -> Option<u64> {
+        self.held_by.or_else(|| self.places.keys().next().copied())
+    }
 }
 
 /// What tells the locks of this process apart.
@@ -42,12 +59,33 @@ impl Place {
         Self { spot, client }
     }
 
-    /// Whether it is the first one.
+    /// Whether it is its turn: nobody holds the lock, and nobody came before.
     pub(crate) fn is_first(&self) -> bool {
-        self.spot.is_first()
+        self.spot.look(|line| line.front() == Some(self.spot.id))
     }
 
-    /// Ready once it is the first one. The waker is woken then, and when the client is closed.
+    /// Whether somebody else of this process holds the lock.
+    pub(crate) fn is_held(&self) -> bool {
+        self.spot.look(|line| line.held_by.is_some_and(|id| id != self.spot.id))
+    }
+
+    /// Takes the lock for this process, unless somebody else holds it.
+    pub(crate) fn take(&self) -> bool {
+        self.spot.look(|line| *line.held_by.get_or_insert(self.spot.id) == self.spot.id)
+    }
+
+    /// This one has found that the store is away, which saves the others in the line the time.
+    pub(crate) fn found_away(&self, now: Moment, error: &BackendError) {
+        self.spot.look(|line| line.away = Some((now, error.clone())));
+    }
+
+    /// What one of the line found a moment ago, if the store was away.
+    pub(crate) fn away(&self, now: Moment) -> Option<BackendError> {
+        let found = self.spot.look(|line| line.away.clone())?;
+        Some(found).filter(|(at, _)| now < *at + Outage::BELIEVED_FOR).map(|(_, error)| error)
+    }
+
+    /// Ready once it is its turn. The waker is woken then, and when the client is closed.
     ///
     /// # Errors
     /// `Closed` if the client is closed before.
@@ -73,36 +111,41 @@ impl Spot {
         let mut lines = lines();
         lines.last += 1;
         let id = lines.last;
-        lines.all.entry(key.clone()).or_default().insert(id, None);
+        lines.all.entry(key.clone()).or_default().places.insert(id, None);
         Self { key, id }
     }
 
-    fn is_first(&self) -> bool {
-        lines().all.get(&self.key).is_some_and(|line| line.keys().next() == Some(&self.id))
+    /// Looks at its line, or changes it.
+    fn look<T>(&self, look: impl FnOnce(&mut Line) -> T) -> T
+    where
+        T: Default,
+    {
+        lines().all.get_mut(&self.key).map(look).unwrap_or_default()
     }
 
-    /// Whether it is the first one. If not, the waker is woken once it is.
+    /// Whether it is its turn. If not, the waker is woken once it is.
     fn poll_first(&self, waker: &Waker) -> Poll<()> {
         let mut lines = lines();
         let Some(line) = lines.all.get_mut(&self.key) else { return Poll::Ready(()) };
-        if line.keys().next() == Some(&self.id) {
+        if line.front() == Some(self.id) {
             return Poll::Ready(());
         }
-        line.insert(self.id, Some(waker.clone()));
+        line.places.insert(self.id, Some(waker.clone()));
         Poll::Pending
     }
 
-    /// Leaves the line. What is to be woken, if somebody else is the first one now.
+    /// Leaves the line. What is to be woken, if it is somebody else's turn now.
     fn leave(&self) -> Option<Waker> {
         let mut lines = lines();
         let line = lines.all.get_mut(&self.key)?;
-        let was_first = line.keys().next() == Some(&self.id);
-        line.remove(&self.id);
-        if line.is_empty() {
+        let was_first = line.front() == Some(self.id);
+        line.places.remove(&self.id);
+        line.held_by.take_if(|id| *id == self.id);
+        if line.places.is_empty() {
             lines.all.remove(&self.key);
             return None;
         }
-        line.values_mut().next().filter(|_| was_first).and_then(mem::take)
+        line.places.values_mut().next().filter(|_| was_first).and_then(mem::take)
     }
 }
 
@@ -115,7 +158,7 @@ impl Drop for Spot {
 
 impl Wake for Spot {
     fn wake(&self) {
-        let waker = lines().all.get(&self.key).and_then(|line| line.get(&self.id)?.clone());
+        let waker = lines().all.get(&self.key).and_then(|line| line.places.get(&self.id)?.clone());
         waker.into_iter().for_each(Waker::wake);
     }
 }
@@ -150,10 +193,11 @@ mod tests {
         let waker = Waker::from(Arc::clone(&count));
         let woken = || count.0.load(Ordering::Relaxed);
         let (one, two, three) = (join("line"), join("line"), join("line"));
-        assert!(one.is_first() && !two.is_first() && join("another line").is_first());
+        let is_first = |spot: &Spot| spot.look(|line| line.front() == Some(spot.id));
+        assert!(is_first(&one) && !is_first(&two) && is_first(&join("another line")));
         assert!(two.poll_first(&waker).is_pending() && three.poll_first(&waker).is_pending());
         drop(two);
-        assert!(woken() == 0 && !three.is_first(), "the first one still holds");
+        assert!(woken() == 0 && !is_first(&three), "the first one still holds");
         drop(one);
         assert!(woken() == 1 && three.poll_first(&waker).is_ready());
         let key = three.key.clone();

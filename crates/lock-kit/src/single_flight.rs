@@ -6,7 +6,7 @@ pub(crate) mod setters;
 use std::time::Duration;
 
 use lock_core::{AcquireError, Capabilities, Invalid, Mode, Moment, to_the_millisecond};
-use lock_host::{LockOptions, Member, SharedClock};
+use lock_host::{LockOptions, Member, Outage, SharedClock};
 
 pub use self::cached::{Entry, Found};
 
@@ -55,6 +55,7 @@ pub(crate) struct Patience {
     clock: SharedClock,
     since: Moment,
     wait: Option<Duration>,
+    outage: Outage,
 }
 
 impl Plan {
@@ -109,14 +110,6 @@ impl Plan {
         }
     }
 
-    /// What a try for the lock came to. A store that fails for the moment is asked again, as when another caller computes.
-    pub(crate) fn tried<G>(outcome: Result<Option<G>, AcquireError>) -> Result<Option<G>, AcquireError> {
-        match outcome {
-            Err(AcquireError::Backend(error)) if error.kind().is_transient() => Ok(None),
-            outcome => outcome,
-        }
-    }
-
     /// For how long the cache is to keep a value that says that there is none.
     pub(crate) fn absent_ttl(&self) -> Duration {
         self.absent_ttl.unwrap_or(self.value_ttl)
@@ -134,7 +127,26 @@ impl Plan {
 impl Patience {
     /// Begins now, for this lock.
     pub(crate) fn of(lock: Member) -> Self {
-        Self { since: lock.clock.now(), wait: lock.wait, clock: lock.clock }
+        Self { since: lock.clock.now(), wait: lock.wait, clock: lock.clock, outage: lock.outage }
+    }
+
+    /// Whether a stale value is used without asking the store, because another caller found it away a moment ago.
+    pub(crate) fn is_store_away(&self) -> bool {
+        self.outage.is_believed(self.clock.now())
+    }
+
+    /// What a try for the lock came to. A store that fails for the moment is asked again, as when another caller computes.
+    pub(crate) fn tried<G>(&self, outcome: Result<Option<G>, AcquireError>) -> Result<Option<G>, AcquireError> {
+        match outcome {
+            Err(AcquireError::Backend(error)) if error.kind().is_transient() => {
+                self.outage.found(self.clock.now());
+                Ok(None)
+            }
+            outcome => {
+                self.outage.end();
+                outcome
+            }
+        }
     }
 
     /// The options with what is left of the wait.
@@ -161,6 +173,7 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use lock_core::{Durability, ModeKind};
+    use lock_host::ManualClock;
 
     use super::*;
 
@@ -180,6 +193,23 @@ mod tests {
         let all = Plan { jitter_percent: 100, ..plan() };
         assert_eq!(all.spread(SHORTEST, 999), SHORTEST);
         assert!(all.spread(Duration::MAX, 500) > Duration::MAX / 3);
+    }
+
+    /// Only a failure that may pass is as good as another caller who computes; the caller hears of any other one.
+    #[test]
+    fn an_error_that_stays_is_returned_although_there_is_a_stale_value() {
+        use lock_core::{BackendError, Effect, ErrorKind, Operation};
+        let failed = |kind| AcquireError::from(BackendError::new("test", Operation::Acquire, kind, Effect::None, "no"));
+        let patience = Patience {
+            clock: std::sync::Arc::new(ManualClock::new()),
+            since: Moment::ORIGIN,
+            wait: None,
+            outage: Outage::default(),
+        };
+        let tried = |error| patience.tried::<()>(Err(error));
+        assert_eq!(tried(failed(ErrorKind::Denied)), Err(failed(ErrorKind::Denied)));
+        assert_eq!(tried(failed(ErrorKind::Unreachable)), Ok(None));
+        assert_eq!(tried(AcquireError::Closed), Err(AcquireError::Closed));
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! Claims and renewals that count only once replicas have acknowledged them, or once they are on disk. No I/O.
+//! Claims and renewals, locks that are kept and limits: they count only once replicas have acknowledged them, or once they are on disk.
+//! No I/O.
 //!
 //! A grant that too few replicas have is an error whose outcome is unknown, so the machine gives it back, or asks again under the
 //! same owner. A refusal needs no acknowledgement: it gives nothing that a promoted replica could give to somebody else.
 
 use std::time::Duration;
 
-use lock_core::{Answer, Operation, Renewed};
+use lock_core::limit::{self, Act, Usage};
+use lock_core::{Answer, Operation, ReleaseRequest, Released, Renewed};
 use redis::Value;
 
 use crate::failure::Failure;
@@ -66,11 +68,44 @@ impl Giving for Vec<Renewed> {
     }
 }
 
+/// A lock that is kept: nobody may have it for a while, which a promoted replica has to know. Other releases give nothing.
+impl Giving for Released {
+    fn gives(&self) -> bool {
+        *self == Self::Released
+    }
+}
+
+/// A limit that was set. What is only looked at does not wait.
+impl Giving for Usage {
+    fn gives(&self) -> bool {
+        true
+    }
+}
+
 impl<Q> Acknowledged<Q> {
     /// A question with this much time for both: the server's answer, and the replicas' acknowledgements.
     pub(crate) fn new(question: Q, wire: &Wire, span: Span) -> Self {
         let wait = wire.copies.map(|copies| Wait { copies, until: span.until });
         Self { question, wait }
+    }
+}
+
+impl<'a> Acknowledged<&'a ReleaseRequest> {
+    /// A release, which waits for nobody unless the lock is kept.
+    pub(crate) fn release(request: &'a ReleaseRequest, wire: &Wire, span: Span) -> Self {
+        let released = Self::new(request, wire, span);
+        if request.keep.is_some() { released } else { Self { wait: None, ..released } }
+    }
+}
+
+impl<'a> Acknowledged<&'a limit::Request> {
+    /// A request about a limit, which waits for nobody unless it sets one.
+    pub(crate) fn limit(request: &'a limit::Request, wire: &Wire, span: Span) -> Self {
+        let asked = Self::new(request, wire, span);
+        match request.act {
+            Act::Set(_) => asked,
+            Act::Look => Self { wait: None, ..asked },
+        }
     }
 }
 

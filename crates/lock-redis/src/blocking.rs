@@ -258,11 +258,11 @@ fn verified(call: &Asks<'_>, ask: &dyn Fn(&Asks<'_>) -> Result<Heard, Failure>) 
     };
     loop {
         let heard = ask(&next)?;
-        match unverified.get() {
-            Some(slot) if heard.reply.is_ok() => heard.server_info.verified(slot),
-            Some(_) | None => {
-                heard.server_info.judge(&heard.reply);
-                return Ok(heard);
+        match (unverified.get(), heard.reply) {
+            (Some(slot), Ok(reply)) => heard.server_info.verified(slot, verification::longest(reply)),
+            (_, reply) => {
+                heard.server_info.judge(&reply);
+                return Ok(Heard { reply, ..heard });
             }
         }
     }

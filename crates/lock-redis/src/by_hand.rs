@@ -10,7 +10,7 @@ use redis::{Client, Cmd, Pipeline};
 use crate::failover::Failover;
 use crate::renewal::Renewal;
 use crate::script::{self, Counting, Script};
-use crate::server_info::{Membership, ServerInfo};
+use crate::server_info::{Longest, Membership, ServerInfo};
 use crate::target::Target;
 use crate::wire::{Line, Question, Wire, load};
 
@@ -47,6 +47,7 @@ const VERIFIED: &ServerInfo = &ServerInfo {
     replicas: 0,
     counting: Counting::Stored,
     failover: Failover::UNHEEDED,
+    longest: Longest::UNKNOWN,
     slots: None,
 };
 

@@ -14,6 +14,8 @@ const SCRIPT: &str = "@user_script";
 /// How much of a server's error is repeated to the user.
 const TOLD_CHARS_MAX: usize = 200;
 
+/// What to do while some of a lock's keys are at one server, and some at another.
+const MOVING: &str = "wait until the hash slot has moved";
 /// How to use a cluster.
 pub(crate) const CLUSTER: &str = "use redis+cluster://HOST:PORT,HOST:PORT";
 /// What to do if a cluster does not work.
@@ -98,8 +100,7 @@ pub(crate) fn refusal(scene: Scene<'_>, code: &str, details: &str) -> Failure {
         "LOADING" | "MASTERDOWN" => unavailable(told).dropping(),
         "BUSY" | "UNBLOCKED" | "NOREPLICAS" => unavailable(told),
         "CLUSTERDOWN" => unavailable(told).remedy(CHECK_CLUSTER).redirected(Redirect::read(code, details)),
-        // Until then, some of a lock's keys are at one server, and some at another.
-        "TRYAGAIN" => unavailable(told).remedy("wait until the hash slot has moved"),
+        "TRYAGAIN" => unavailable(told).remedy(MOVING),
         "NOPERM" => denied(told, effect).remedy(RIGHTS),
         "NOAUTH" => denied(format!("{} requires a password (NOAUTH)", scene.server), Effect::None)
             .remedy("put it in the URL, as in redis://:PASSWORD@HOST, or with a user, as in redis://USER:PASSWORD@HOST")
@@ -160,6 +161,10 @@ fn general(stage: Stage, told: String) -> Failure {
     }
     if told.contains("max number of clients") {
         return Failure::new(ErrorKind::Unavailable, Effect::None, told).remedy("raise maxclients");
+    }
+    // A script needed a key that it had not named, and that is not there any more, or not yet.
+    if told.contains("attempted to access a non local key") {
+        return Failure::new(ErrorKind::Unavailable, effect_at(stage), told).remedy(MOVING);
     }
     if told.contains("cluster mode") {
         return cluster();
@@ -350,6 +355,14 @@ mod tests {
         for (reply, kind) in [
             (in_6_2("WRONGTYPE Operation against a key holding the wrong kind of value"), ErrorKind::Protocol),
             (in_6_2(&passed_on("Unknown Redis command called from Lua script")), ErrorKind::Unsupported),
+            (
+                in_6_2(&passed_on("Lua script attempted to access a non local key in a cluster node")),
+                ErrorKind::Unavailable,
+            ),
+            (
+                "ERR Script attempted to access a non local key in a cluster node script: d2d4, on @user_script:7.".into(),
+                ErrorKind::Unavailable,
+            ),
             (
                 "ERR Unknown Redis command called from script script: 1f8f, on @user_script:7.".into(),
                 ErrorKind::Unsupported,

@@ -99,11 +99,6 @@ impl Failover {
         self.max_ttl().unwrap_or(MAX_TTL)
     }
 
-    /// How long no free lock is granted if the server has also forgotten how long its leases were.
-    pub(crate) fn dwell(self) -> Duration {
-        self.longest() + GRACE
-    }
-
     /// The key that keeps scripts from granting a free lock while it is there.
     pub(crate) fn key(self, scope: Scope) -> Key<'static> {
         match self.on() {
@@ -145,12 +140,12 @@ mod tests {
     fn a_dwell_covers_every_ttl_that_is_allowed() {
         let ttl = |seconds| Ttl::new(Duration::from_secs(seconds)).unwrap();
         assert!(DWELL.check(ttl(60)).is_ok() && DWELL.check(ttl(61)).is_err());
-        assert_eq!(DWELL.dwell(), Duration::from_secs(70));
+        assert_eq!(DWELL.longest(), Duration::from_secs(60));
         let short = DWELL.with(None, Some(ttl(6))).unwrap();
         assert!(short.check(ttl(6)).is_ok() && short.check(ttl(7)).is_err());
-        assert_eq!(short.dwell(), Duration::from_secs(16));
+        assert_eq!(short.longest(), Duration::from_secs(6));
         assert!(Failover::UNHEEDED.check(Ttl::MAX).is_ok());
-        assert_eq!(Failover::UNHEEDED.dwell(), Duration::from_secs(70));
+        assert_eq!(Failover::UNHEEDED.longest(), Duration::from_secs(60));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::replicas::Copies;
 use crate::script::{self, Counting, Script};
-use crate::server_info::{Membership, ServerInfo};
+use crate::server_info::{Longest, Membership, ServerInfo};
 use crate::url_parts::Eviction;
 use crate::verification::{self, Found, Promoted};
 use crate::wire::{load, read};
@@ -72,7 +72,8 @@ impl ServerInfo {
             Role::Node => Failover::UNHEEDED,
         };
         let slots = matches!(role, Role::Shard(_)).then(Arc::default);
-        Ok(Self { run_id, replid, evicts, membership: Membership::OnItsOwn, replicas, counting, failover, slots })
+        let (membership, longest) = (Membership::OnItsOwn, Longest::found(0));
+        Ok(Self { run_id, replid, evicts, membership, replicas, counting, failover, longest, slots })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -147,6 +148,7 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
     let verification = match role {
         Role::Alone(_) | Role::Primary(_) => {
             let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };
+            server_info.longest = Longest::found(found.longest.unwrap_or_default());
             let verification = verification::of_server(&server_info, promoted(&info), found);
             // It is needed only for a warning, so a client that may not ask goes without.
             if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {

@@ -36,7 +36,8 @@ pub(crate) enum Key<'a> {
     Incarnation(Scope),
     /// As long as it is there, clients that heed it are granted no free lock.
     Dwell(Scope),
-    /// What other clients pass in its place. It is never written.
+    /// What other clients pass in its place. It is never written. So a server of a cluster runs no script that has this key while the
+    /// hash slot moves: without it, the script might run and end half-way, at a key that it did not name.
     NoDwell(Scope),
     /// The longest ttl that any client uses, in milliseconds.
     Longest(Scope),
@@ -142,6 +143,13 @@ impl Key<'static> {
     /// What verifying reads and writes.
     pub(crate) fn verified(scope: Scope) -> [Self; 4] {
         [Self::Counter(scope), Self::Incarnation(scope), Self::Dwell(scope), Self::Longest(scope)]
+    }
+
+    /// The same in a cluster.
+    pub(crate) fn verified_in(slot: HashSlot) -> [Self; 5] {
+        let scope = Scope::HashSlot(slot);
+        let [counter, marker, dwell, longest] = Self::verified(scope);
+        [counter, marker, dwell, longest, Self::NoDwell(scope)]
     }
 }
 

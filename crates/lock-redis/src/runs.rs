@@ -138,7 +138,7 @@ mod tests {
     use crate::failover::Failover;
     use crate::keys::Layout;
     use crate::script::Counting;
-    use crate::server_info::{Membership, ServerInfo};
+    use crate::server_info::{Longest, Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
 
     const STORED: &ServerInfo = &ServerInfo {
@@ -149,6 +149,7 @@ mod tests {
         replicas: 0,
         counting: Counting::Stored,
         failover: Failover::UNHEEDED,
+        longest: Longest::UNKNOWN,
         slots: None,
     };
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;

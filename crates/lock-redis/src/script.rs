@@ -128,7 +128,7 @@ macro_rules! with_many {
 // After the macros, which it uses.
 pub(crate) mod node;
 
-/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor; how long a dwell lasts if the counter is missing (ms); the lead, which is
+/// Asks for a lease. Keys: counter, dwell, lock. Arguments: floor; how long a dwell lasts at least (ms); the lead, which is
 /// what the other keys of the lock begin with, before its own key; `lh1:OWNER:`; and in one ttl (ms), width, channel (empty if the claim
 /// does not queue) and note.
 ///
@@ -228,10 +228,10 @@ pub(crate) static LATCH: Script = Script::new(text!("clock", "place", "latch"));
 /// Verifies the counter for an incarnation of the server, and begins a dwell if leases may have been forgotten. Keys: counter,
 /// marker, dwell, longest ttl. Arguments: the incarnation; the marker as it was read, and only that one is replaced; `unpromoted` if
 /// the history has no second name, or anything else; the longest ttl of this client, and how much longer a dwell lasts (ms).
-/// Answers 1 if the marker was of another incarnation.
+/// Answers 1 if the marker was of another incarnation, and 0 otherwise; and the longest ttl of any client.
 pub(crate) static VERIFY: Script = Script::new(text!("clock", "verify"));
 
-/// The same for one hash slot of a cluster, long after the greeting. Arguments: the run; the longest ttl of this client, and how
+/// The same for one hash slot of a cluster, long after the greeting. Its last key is never there. Arguments: the run; the longest ttl of this client, and how
 /// much longer a dwell lasts (ms).
 pub(crate) static VERIFY_SLOT: Script = Script::new(text!("clock", "verify_slot", "verify"));
 

@@ -1,10 +1,12 @@
 //! What a client knows about the server at the other end of a connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind};
 
-use crate::failover::Failover;
+use crate::failover::{Failover, GRACE};
 use crate::hash_slot::HashSlot;
 use crate::script::Counting;
 use crate::verified::Verified;
@@ -17,6 +19,36 @@ pub(crate) enum Membership {
     /// It is a node of one.
     InQuorum,
 }
+
+/// The longest ttl of any client, in milliseconds. It only rises.
+#[derive(Clone, Debug)]
+pub(crate) struct Longest(Option<Arc<AtomicU64>>);
+
+impl Longest {
+    /// Nothing is known.
+    pub(crate) const UNKNOWN: Self = Self(None);
+
+    pub(crate) fn found(millis: u64) -> Self {
+        Self(Some(Arc::new(AtomicU64::new(millis))))
+    }
+
+    fn raise(&self, millis: u64) {
+        self.0.iter().for_each(|longest| _ = longest.fetch_max(millis, Ordering::AcqRel));
+    }
+
+    fn millis(&self) -> u64 {
+        self.0.as_ref().map_or(0, |longest| longest.load(Ordering::Acquire))
+    }
+}
+
+/// What clients use is no part of what a server is.
+impl PartialEq for Longest {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Longest {}
 
 /// The server at the other end of a connection, as its greeting described it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +67,8 @@ pub(crate) struct ServerInfo {
     pub(crate) counting: Counting,
     /// What this client does if the server may have forgotten leases.
     pub(crate) failover: Failover,
+    /// The longest ttl of any client, as far as this one knows.
+    pub(crate) longest: Longest,
     /// The hash slots that were verified, if it is a primary of a cluster.
     pub(crate) slots: Option<Arc<Verified>>,
 }
@@ -50,6 +84,7 @@ impl ServerInfo {
         replicas: 0,
         counting: Counting::Clock,
         failover: Failover::UNHEEDED,
+        longest: Longest::UNKNOWN,
         slots: None,
     };
 
@@ -58,9 +93,20 @@ impl ServerInfo {
         slot.filter(|slot| self.slots.as_ref().is_some_and(|verified| !verified.has(*slot)))
     }
 
-    /// The counter of this hash slot was verified.
-    pub(crate) fn verified(&self, slot: HashSlot) {
+    /// The counter of this hash slot was verified, where this was the longest ttl of any client, in milliseconds.
+    pub(crate) fn verified(&self, slot: HashSlot, longest: u64) {
         self.slots.iter().for_each(|verified| verified.add(slot));
+        self.longest.raise(longest);
+    }
+
+    /// Another connection leads to the same server. It may have found more.
+    pub(crate) fn also_found(&self, other: &Self) {
+        self.longest.raise(other.longest.millis());
+    }
+
+    /// How long no free lock is granted if the server forgets its leases, and how long they were, while this connection lives.
+    pub(crate) fn dwell(&self) -> Duration {
+        self.failover.longest().max(Duration::from_millis(self.longest.millis())) + GRACE
     }
 
     /// Forgets what was verified if a reply shows that a hash slot has left the server.

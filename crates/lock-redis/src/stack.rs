@@ -227,7 +227,10 @@ impl Stack {
         let mut socket = Box::new(self.target.connect(span, |route, span| connect(route, self.role, span))?);
         let mut known = self.known();
         match &*known {
-            Some(known) if **known == *socket.server_info => socket.server_info = Arc::clone(known),
+            Some(known) if **known == *socket.server_info => {
+                known.also_found(&socket.server_info);
+                socket.server_info = Arc::clone(known);
+            }
             Some(_) | None => *known = Some(Arc::clone(&socket.server_info)),
         }
         drop(known);

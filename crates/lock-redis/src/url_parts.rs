@@ -86,10 +86,20 @@ pub(crate) fn named_redis(url: &str) -> Cow<'_, str> {
 }
 
 fn unreadable(url: &str, error: ParseError) -> Invalid {
+    if is_user_cut(url) {
+        let remedy = "write / in a password as %2F, ? as %3F and # as %23";
+        return refuse(&hidden(url), "its user or password has a character that ends the host", remedy);
+    }
     if error == ParseError::EmptyHost {
         return no_host(&hidden(url));
     }
     refuse(&hidden(url), error.to_string(), "write redis://HOST:PORT/DB, or unix:///PATH")
+}
+
+/// Whether the @ after user and password comes later than the end of the host.
+fn is_user_cut(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    rest.split_once(['/', '?', '#']).is_some_and(|(authority, rest)| !authority.contains('@') && rest.contains('@'))
 }
 
 fn no_host(shown: &str) -> Invalid {

@@ -49,7 +49,7 @@ impl Question for &Claim {
             let script = script.counting(server_info.counting);
             Call::counting(script, scope, &[keys.counter(), dwell, keys.lock()])
                 .arg(self.floor.map_or(0, FencingToken::get))
-                .arg(to_millis(server_info.failover.dwell()))
+                .arg(to_millis(server_info.dwell()))
                 .arg(keys.leading())
                 .arg(of_owner(self.owner))
                 .arg_fmt(format_args!("{ttl} {} {channel} {}", self.width.get(), stamped(&self.note)))
@@ -283,9 +283,7 @@ mod tests {
         };
         let (run_id, replid) = (String::new(), String::new());
         let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
-        let failover = Failover::UNHEEDED;
-        let server_info =
-            ServerInfo { run_id, replid, evicts: None, membership, replicas: 0, counting, failover, slots: None };
+        let server_info = ServerInfo { run_id, replid, membership, counting, ..ServerInfo::UNKNOWN.clone() };
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 

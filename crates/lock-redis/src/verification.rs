@@ -46,7 +46,8 @@ pub(crate) fn of_server(server_info: &ServerInfo, promoted: Promoted, found: Fou
 /// if it fails, the request was not sent.
 pub(crate) fn of_slot(server_info: &ServerInfo, slot: HashSlot) -> Call {
     let mut verify = redis::cmd("EVAL");
-    verify.arg(script::VERIFY_SLOT.text()).arg(4).arg(&Key::verified(Scope::HashSlot(slot)));
+    let keys = Key::verified_in(slot);
+    verify.arg(script::VERIFY_SLOT.text()).arg(keys.len()).arg(&keys);
     told(Call::plain(verify), server_info)
 }
 
@@ -54,6 +55,11 @@ pub(crate) fn of_slot(server_info: &ServerInfo, slot: HashSlot) -> Call {
 fn told(call: Call, server_info: &ServerInfo) -> Call {
     let longest = to_millis(server_info.failover.longest());
     call.arg(&server_info.run_id).arg(longest).arg(to_millis(GRACE))
+}
+
+/// Reads the answer: the longest ttl of any client that used this counter, in milliseconds.
+pub(crate) fn longest(reply: Value) -> u64 {
+    read::<(u64, u64)>(reply).map_or(0, |(_, longest)| longest)
 }
 
 /// Verifies the counter of a hash slot, one of many.
@@ -67,11 +73,11 @@ impl Question for VerifySlot {
     }
 
     fn call(&self, Line { server_info, .. }: Line<'_>) -> Result<Call, Failure> {
-        Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified(Scope::HashSlot(self.0))), server_info))
+        Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified_in(self.0)), server_info))
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<(), Failure> {
-        read::<u64>(reply).map(drop)
+        read::<(u64, u64)>(reply).map(drop)
     }
 
     fn retry(&self) -> Retry {

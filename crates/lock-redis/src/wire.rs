@@ -10,7 +10,7 @@ use redis::{Arg, Cmd, FromRedisValue, Pipeline, RedisResult, RedisWrite, ToRedis
 use crate::channel::Channel;
 use crate::failure::{Failure, Scene, Stage};
 use crate::hash_slot::HashSlot;
-use crate::keys::{Keys, Layout, Scope};
+use crate::keys::{Key, Keys, Layout, Scope};
 use crate::replicas::{Copies, Wait, with_wait};
 use crate::script::{Many, Script};
 use crate::server_info::ServerInfo;
@@ -172,18 +172,20 @@ impl Call {
 
     /// A script with its keys.
     pub(crate) fn script<K: ToRedisArgs>(script: &'static Script, keys: &[K]) -> Self {
+        Self::script_over(script, keys.len()).arg(keys)
+    }
+
+    fn script_over(script: &'static Script, count: usize) -> Self {
         let mut command = Cmd::with_capacity(ARGS_ROUGHLY, BYTES_ROUGHLY);
-        command.arg("EVALSHA").arg(script.hash()).arg(keys.len()).arg(keys);
+        command.arg("EVALSHA").arg(script.hash()).arg(count);
         Self { script: Some(script), many: script.many(), ..Self::plain(command) }
     }
 
-    /// A script that depends on the counter of this scope. In a cluster, others may have keys in other hash slots.
-    pub(crate) fn counting<K: ToRedisArgs>(script: &'static Script, scope: Scope, keys: &[K]) -> Self {
-        let call = Self::script(script, keys);
-        match scope {
-            Scope::Database => call,
-            Scope::HashSlot(slot) => Self { slot: Some(slot), ..call.alone() },
-        }
+    /// A script that depends on the counter of this scope. In a cluster it goes alone, and its last key is one that is never there.
+    pub(crate) fn counting(script: &'static Script, scope: Scope, keys: &[Key<'_>]) -> Self {
+        let Scope::HashSlot(slot) = scope else { return Self::script(script, keys) };
+        let call = Self::script_over(script, keys.len() + 1).arg(keys).arg(Key::NoDwell(scope));
+        Self { slot: Some(slot), ..call.alone() }
     }
 
     /// The same, but never sent together with others.
@@ -253,8 +255,7 @@ impl Call {
     }
 }
 
-/// What a question is sent over: what is the same for all questions of a client, and the server at the other end this
-/// time.
+/// What a question is sent over: what is the same for all questions of a client, and the server at the other end.
 #[derive(Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) wire: &'a Wire,

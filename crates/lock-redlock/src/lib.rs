@@ -40,6 +40,7 @@ const DEFAULT_MAX_TTL: Duration = Duration::from_secs(5 * 60);
 fn capabilities() -> Capabilities {
     Capabilities::new(BACKEND, Waiting::Poll, Durability::ClockFloor)
         .with_shared_counter()
+        .with_several_copies()
         .with_ordering(RequestOrder::InOrder)
         .with_isolation(Isolation::Isolated)
 }

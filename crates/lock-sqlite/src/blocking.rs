@@ -1,6 +1,6 @@
 //! The store for plain threads, which take turns in serving one connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
@@ -29,6 +29,8 @@ pub struct Sqlite {
     settings: Arc<Settings>,
     watcher: Arc<Watcher>,
     line: Arc<Line>,
+    /// The connection that renews, opened before anything is granted.
+    keeper: Mutex<Option<Store>>,
 }
 
 impl Sqlite {
@@ -50,11 +52,13 @@ impl Sqlite {
     pub fn open_with(config: &SqliteConfig, timing: Timing) -> Result<Self, BackendError> {
         let mut store = Store::unopened(Arc::new(Settings::new(config, timing)));
         store.open()?;
-        Ok(Self::new(store))
+        let keeper = store.another()?;
+        Ok(Self { keeper: Mutex::new(Some(keeper)), ..Self::new(store) })
     }
 
     fn new(store: Store) -> Self {
-        Self { settings: store.settings(), watcher: store.watcher(), line: Line::new(store) }
+        let (settings, watcher) = (store.settings(), store.watcher());
+        Self { settings, watcher, line: Line::new(store), keeper: Mutex::default() }
     }
 
     fn ask<V: Verb>(&self, verb: V, within: Duration) -> Result<V::Answer, BackendError> {
@@ -78,7 +82,8 @@ impl Backend for Sqlite {
 
 impl BlockingBackend for Sqlite {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        Arc::new(Self::new(Store::unopened(Arc::clone(&self.settings))))
+        let opened = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Arc::new(Self::new(opened.unwrap_or_else(|| Store::unopened(Arc::clone(&self.settings)))))
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {

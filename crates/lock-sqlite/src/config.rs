@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The file. Its directory must exist; the file itself is created if it is missing.
+    /// The file, by an absolute path. Its directory must exist; the file itself is created if it is missing.
     pub path: PathBuf,
     /// The prefix of lock names in the file, if there is one.
     #[serde(skip_serializing_if = "Prefix::is_none")]
@@ -62,14 +62,18 @@ impl TryFrom<Table> for SqliteConfig {
 }
 
 impl SqliteConfig {
-    /// The file at `path`, without options.
+    /// The file at `path`, without options. A path that does not begin with `/` is relative to the present working directory. If that
+    /// is not known, the path stays relative, and opening it fails.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), prefix: Prefix::default(), op_timeout: None }
+        let path = path.into();
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Self { path, prefix: Prefix::default(), op_timeout: None }
     }
 
     /// Reads `sqlite:PATH`, with `prefix` and `op_timeout` in the query.
     ///
-    /// A path that does not begin with `/` is relative to the working directory. Nothing is percent-decoded: a path
+    /// A path that does not begin with `/` is relative to the present working directory: the file stays the same if the process
+    /// changes that later. Nothing is percent-decoded: a path
     /// with a question mark needs a table instead of a URL.
     ///
     /// # Errors
@@ -135,7 +139,10 @@ fn file_path(path: &Path) -> Result<PathBuf, Invalid> {
             "write sqlite:PATH, such as sqlite:/var/lib/app/locks.db",
         ));
     }
-    Ok(path.to_owned())
+    std::path::absolute(path).map_err(|error| {
+        let problem = format!("it is relative to the working directory, which is not known: {error}");
+        refuse(path.display(), problem, "give a path that begins with /")
+    })
 }
 
 fn refuse(given: impl std::fmt::Display, problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
@@ -188,11 +195,13 @@ mod tests {
 
     #[test]
     fn tables_are_strict_and_come_back() {
-        let text = r#"{"path":"locks.db","prefix":"shop","op_timeout":"1s"}"#;
+        let text = r#"{"path":"/locks.db","prefix":"shop","op_timeout":"1s"}"#;
         let config: SqliteConfig = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&config).unwrap(), text);
-        let bare: SqliteConfig = serde_json::from_str(r#"{"path":"locks.db"}"#).unwrap();
-        assert_eq!(serde_json::to_string(&bare).unwrap(), r#"{"path":"locks.db"}"#);
+        let bare: SqliteConfig = serde_json::from_str(r#"{"path":"/locks.db"}"#).unwrap();
+        assert_eq!(serde_json::to_string(&bare).unwrap(), r#"{"path":"/locks.db"}"#);
+        let relative: SqliteConfig = serde_json::from_str(r#"{"path":"locks.db"}"#).unwrap();
+        assert_eq!(relative.path, std::env::current_dir().unwrap().join("locks.db"));
         for bad in [r#"{"path":"a","prefx":"b"}"#, r#"{"path":""}"#, r#"{"path":"a","op_timeout":"0s"}"#, "{}"] {
             assert!(serde_json::from_str::<SqliteConfig>(bad).is_err(), "{bad}");
         }

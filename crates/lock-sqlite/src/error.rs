@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use rusqlite::ErrorCode;
+use rustix::io::Errno;
 
 /// The name of this backend in errors and capabilities.
 pub(crate) const BACKEND: &str = "sqlite";
 
 const LET_IT_WRITE: &str = "let this user write the file and its directory, where SQLite keeps two more files";
+
+const RAISE_THE_LIMIT: &str = "raise the limit on open files (ulimit -n), or close some";
 
 /// Why the work of a transaction was not done.
 #[derive(Debug)]
@@ -51,7 +54,10 @@ pub(crate) fn refusal(operation: Operation, kind: ErrorKind, message: impl Into<
 pub(crate) fn too_busy(operation: Operation, path: &Path) -> BackendError {
     let message = format!("other processes kept {} locked for too long", path.display());
     refusal(operation, ErrorKind::Unavailable, message)
-        .with_remedy("try again; if it persists, look for a stopped process that has the file open")
+        .with_remedy(
+            "try again; if it persists, look for a process that has the file open and is suspended (state T in ps), and continue or \
+             end it: one stopped in a commit stops all names",
+        )
 }
 
 /// There is no answer, because the serving thread panicked.
@@ -79,6 +85,14 @@ pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: Ar
             let remedy = "end every process that uses it and move it away; a new file is then created";
             (ErrorKind::Protocol, format!("{file} is damaged"), remedy)
         }
+        Some(ErrorCode::SystemIoFailure) if is_cut_short(&error) => {
+            let message = format!("{file} or a file beside it was removed or shortened while it was in use");
+            (
+                ErrorKind::Unavailable,
+                message,
+                "restart the programs that use it, and find out what removes files named -wal",
+            )
+        }
         Some(ErrorCode::SystemIoFailure) => {
             (ErrorKind::Unavailable, format!("the disk of {file} failed"), "check the system log")
         }
@@ -95,6 +109,11 @@ pub(crate) fn explain(operation: Operation, stage: Stage, path: &Path, error: Ar
         .with_source(error)
 }
 
+/// Whether a file was shorter than what its index says. A disk that fails is another error.
+fn is_cut_short(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
+}
+
 /// A full disk stops a commit before its last page is written. After any other failure of a commit, the outcome is
 /// unknown.
 fn effect(stage: Stage, kind: ErrorKind, error: &rusqlite::Error) -> Effect {
@@ -105,12 +124,30 @@ fn effect(stage: Stage, kind: ErrorKind, error: &rusqlite::Error) -> Effect {
     }
 }
 
+/// What Linux does not tell in `/proc`: without it, the leases of others might look expired.
+pub(crate) fn unknown(what: &str, source: &str, error: io::Error) -> BackendError {
+    let (kind, remedy) = match is_out_of_files(&error) {
+        true => (ErrorKind::Unavailable, RAISE_THE_LIMIT),
+        false => (ErrorKind::Config, "mount /proc, with all that is in it"),
+    };
+    refusal(Operation::Connect, kind, format!("cannot tell {what}: {source}: {error}"))
+        .with_remedy(remedy)
+        .with_source(error)
+}
+
+/// Whether this process, or the machine, has too many files open.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 /// Translates a failure of the file system, met while opening.
 pub(crate) fn explain_io(operation: Operation, path: &Path, error: io::Error) -> BackendError {
     use io::ErrorKind as Io;
     let met = |kinds: &[Io]| kinds.contains(&error.kind());
     let (kind, remedy) = if met(&[Io::PermissionDenied, Io::ReadOnlyFilesystem]) {
         (ErrorKind::Denied, LET_IT_WRITE)
+    } else if is_out_of_files(&error) {
+        (ErrorKind::Unavailable, RAISE_THE_LIMIT)
     } else if met(&[Io::StorageFull, Io::QuotaExceeded]) {
         (ErrorKind::Unavailable, "make room on that disk")
     } else if met(&[Io::NotFound, Io::NotADirectory, Io::IsADirectory, Io::AlreadyExists, Io::InvalidFilename]) {
@@ -139,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_was_removed_is_no_broken_disk() {
+        let said = |code| {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            explain(Operation::Acquire, Stage::Before, Path::new("/x/locks.db"), Arc::new(error)).to_string()
+        };
+        assert!(said(ffi::SQLITE_IOERR_SHORT_READ).contains("was removed"));
+        assert!(said(ffi::SQLITE_IOERR_WRITE).contains("the disk"));
+    }
+
+    #[test]
     fn only_a_failed_commit_leaves_a_doubt() {
         for (code, kind, at_commit) in [
             (ffi::SQLITE_BUSY, ErrorKind::Unavailable, Effect::None),
@@ -146,6 +193,7 @@ mod tests {
             (ffi::SQLITE_READONLY, ErrorKind::Denied, Effect::None),
             (ffi::SQLITE_CANTOPEN, ErrorKind::Denied, Effect::None),
             (ffi::SQLITE_IOERR, ErrorKind::Unavailable, Effect::Unknown),
+            (ffi::SQLITE_IOERR_SHORT_READ, ErrorKind::Unavailable, Effect::Unknown),
             (ffi::SQLITE_NOTADB, ErrorKind::OtherKind, Effect::Unknown),
             (ffi::SQLITE_CORRUPT, ErrorKind::Protocol, Effect::Unknown),
             (ffi::SQLITE_MISUSE, ErrorKind::Protocol, Effect::Unknown),

@@ -6,28 +6,24 @@
 //! "How To Corrupt An SQLite Database File" of the SQLite manual: POSIX locks, files unlinked or renamed in use.
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use lock_core::{BackendError, ErrorKind, Moment, Operation};
-use lock_host::{Clock, HostClock};
-use rustix::fs::{FlockOperation, flock};
 
-use crate::error::{explain_io, refusal, too_busy};
+use crate::error::{explain_io, is_out_of_files, refusal};
 use crate::inode;
 use crate::mounts::refuse_mounted_file;
 use crate::network::refuse_network;
+use crate::opening::{OpeningLock, beside};
 
 const CONNECT: Operation = Operation::Connect;
 
-/// How often to try for the lock of the directory. Its holder opens a file, which takes about a millisecond.
-const LOCK_RETRY: Duration = Duration::from_millis(2);
+/// How many files SQLite opens at most: the three of a database, and their directory.
+const SQLITE_FILES: usize = 4;
 
 /// What to do if there is no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +54,13 @@ pub(crate) struct Identity {
 
 type FileId = Option<(u64, u64)>;
 
-/// Held while a file is created, opened or replaced, so that only one process does so at a time. Ends when the
-/// directory is closed.
-pub(crate) struct DirectoryLock(File);
-
 impl Location {
     /// Follows symbolic links, as SQLite does: its other two files are beside the real one.
     pub(crate) fn find(given: &Path) -> Result<Self, BackendError> {
+        if given.is_relative() {
+            let message = format!("{} is relative to a working directory that is not known", given.display());
+            return Err(refusal(CONNECT, ErrorKind::Config, message).with_remedy("give a path that begins with /"));
+        }
         let main = match fs::canonicalize(given) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing_file(given)?,
             found => found.map_err(|error| explain_io(CONNECT, given, error))?,
@@ -76,22 +72,13 @@ impl Location {
         Ok(Self { given: given.to_owned(), directory, main, wal, shm })
     }
 
-    /// Waits for the lock of the directory until `deadline`.
-    pub(crate) fn lock(&self, deadline: Moment) -> Result<DirectoryLock, BackendError> {
-        let explain = |error: io::Error| explain_io(CONNECT, &self.directory, error);
-        let directory = File::open(&self.directory).map_err(explain)?;
-        loop {
-            match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(DirectoryLock(directory)),
-                Err(rustix::io::Errno::WOULDBLOCK) if HostClock.now() < deadline => thread::sleep(LOCK_RETRY),
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(too_busy(CONNECT, &self.given)),
-                Err(error) => return Err(explain(error.into())),
-            }
-        }
+    /// Waits for the right to open the file until `deadline`.
+    pub(crate) fn lock(&self, deadline: Moment) -> Result<OpeningLock, BackendError> {
+        OpeningLock::take(&self.main, &self.given, deadline)
     }
 
     /// Makes sure that there is a plain file on a local disk. If it is missing, creates it for this user only.
-    pub(crate) fn ensure(&self, lock: &DirectoryLock, missing: Missing) -> Result<(), BackendError> {
+    pub(crate) fn ensure(&self, lock: &OpeningLock, missing: Missing) -> Result<(), BackendError> {
         match (fs::metadata(&self.main), missing) {
             (Ok(metadata), _) if metadata.is_file() => refuse_network(&self.given, &self.main),
             (Ok(_), _) => {
@@ -105,27 +92,34 @@ impl Location {
         }
     }
 
-    fn create(&self, lock: &DirectoryLock) -> io::Result<()> {
+    fn create(&self, _lock: &OpeningLock) -> io::Result<()> {
         // SQLite would take what a deleted database left behind for files of the new one.
         self.remove_companions()?;
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.main)?;
-        lock.0.sync_all()
+        File::open(&self.directory)?.sync_all()
     }
 
     /// Replaces the `earlier` files, one of which is no longer at its path. They must still be open, so that their
     /// inodes are not reused.
     ///
     /// If the database itself was replaced, what is left of the earlier one beside it is removed, because SQLite would
-    /// mix their pages. If only a companion was replaced, the database is removed, too: others still work with the
-    /// earlier companion, so only a new database brings all clients together again.
-    pub(crate) fn disown(&self, _lock: &DirectoryLock, earlier: &Identity) -> Result<(), BackendError> {
+    /// mix their pages. If only a companion was removed, the database is removed, too: others still work with the
+    /// earlier companion, so only a new database brings all clients together again. A database with a newer index is not ours to
+    /// delete: others hold locks in it.
+    pub(crate) fn disown(&self, _lock: &OpeningLock, earlier: &Identity) -> Result<(), BackendError> {
         let disowned = self.identity().and_then(|present| match present.main == earlier.main {
-            true if present == *earlier => Ok(()),
+            true if present == *earlier || present.has_newer_index_than(earlier) => Ok(()),
             true => fs::remove_file(&self.main).and_then(|()| self.remove_companions()),
             false if present.wal == earlier.wal || present.shm == earlier.shm => self.remove_companions(),
             false => Ok(()),
         });
         disowned.map_err(|error| explain_io(CONNECT, &self.given, error))
+    }
+
+    /// Why this process cannot open as many files as SQLite does, which says only that it could not open one.
+    pub(crate) fn missing_handles(&self) -> Option<io::Error> {
+        let opened: io::Result<Vec<File>> = (0..SQLITE_FILES).map(|_| File::open(&self.directory)).collect();
+        opened.err().filter(is_out_of_files)
     }
 
     fn remove_companions(&self) -> io::Result<()> {
@@ -156,6 +150,11 @@ impl Location {
 }
 
 impl Identity {
+    /// Whether others have opened the same database since without what was beside it.
+    pub(crate) fn has_newer_index_than(&self, earlier: &Self) -> bool {
+        self.main == earlier.main && self.shm.is_some() && self.shm != earlier.shm
+    }
+
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         self.main == other.main
     }
@@ -176,10 +175,7 @@ impl Error for OtherNames {}
 fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
     let no_file = || refusal(CONNECT, ErrorKind::Config, format!("{} names no file", given.display()));
     let name = given.file_name().ok_or_else(no_file)?;
-    let directory = match given.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        Some(_) | None => Path::new("."),
-    };
+    let directory = given.parent().ok_or_else(no_file)?;
     let directory = fs::canonicalize(directory).map_err(|error| {
         let remedy = format!("create the directory first: mkdir -p {}", directory.display());
         explain_io(CONNECT, given, error).with_remedy(remedy)
@@ -187,15 +183,12 @@ fn missing_file(given: &Path) -> Result<PathBuf, BackendError> {
     Ok(directory.join(name))
 }
 
-fn beside(main: &Path, ending: &str) -> PathBuf {
-    let mut path = OsString::from(main);
-    path.push(ending);
-    path.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
+    use std::time::Duration;
+
+    use lock_host::{Clock, HostClock};
 
     use super::*;
 
@@ -282,36 +275,36 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_is_a_file_in_the_working_directory() {
-        let location = Location::find(Path::new("no-such-file.db")).unwrap();
-        assert_eq!(location.main, std::env::current_dir().unwrap().canonicalize().unwrap().join("no-such-file.db"));
+    fn a_relative_path_is_refused() {
+        let error = Location::find(Path::new("no-such-file.db")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
     }
 
     #[test]
-    fn a_database_without_its_companions_goes_and_their_new_ones_stay() {
-        let directory = tempfile::tempdir().unwrap();
-        let location = located(directory.path());
-        let lock = location.lock(soon()).unwrap();
-        let write_all = || [&location.main, &location.wal, &location.shm].map(|path| fs::write(path, "").unwrap());
-        write_all();
-        let earlier = location.identity().unwrap();
-        let _open = [&location.main, &location.wal, &location.shm].map(|path| File::open(path).unwrap());
-        fs::remove_file(&location.shm).unwrap();
-        location.disown(&lock, &earlier).unwrap();
-        assert!(!location.main.exists() && !location.wal.exists());
-        write_all();
-        location.disown(&lock, &earlier).unwrap();
-        assert!(location.main.exists() && location.wal.exists() && location.shm.exists());
-    }
-
-    #[test]
-    fn one_at_a_time_opens_files_in_a_directory() {
-        let directory = tempfile::tempdir().unwrap();
-        let location = located(directory.path());
-        let lock = location.lock(soon()).unwrap();
-        assert_eq!(location.lock(soon()).err().unwrap().kind(), ErrorKind::Unavailable);
-        drop(lock);
-        location.lock(soon()).unwrap();
+    fn a_database_with_a_newer_index_is_left_alone_and_one_that_lacks_a_companion_goes() {
+        for (removed, again, goes) in [
+            (&["-shm"][..], &[][..], true),
+            (&["-shm"], &["-shm"], false),
+            (&["-wal"], &[], true),
+            (&["-wal"], &["-wal"], true),
+            (&["-wal", "-shm"], &[], true),
+            (&["-wal", "-shm"], &["-wal", "-shm"], false),
+            (&[], &[], false),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let location = located(directory.path());
+            let lock = location.lock(soon()).unwrap();
+            let all = [&location.main, &location.wal, &location.shm];
+            all.iter().for_each(|path| fs::write(path, "old").unwrap());
+            let earlier = location.identity().unwrap();
+            let _open = all.map(|path| File::open(path).unwrap());
+            removed.iter().for_each(|ending| fs::remove_file(beside(&location.main, ending)).unwrap());
+            again.iter().for_each(|ending| fs::write(beside(&location.main, ending), "new").unwrap());
+            let before = location.identity().unwrap();
+            location.disown(&lock, &earlier).unwrap();
+            let expected = if goes { Identity { main: None, wal: None, shm: None } } else { before };
+            assert_eq!(location.identity().unwrap(), expected, "{removed:?} {again:?}");
+        }
     }
 
     #[test]

@@ -11,12 +11,12 @@ use crate::transaction::Transaction;
 use crate::wire::{SWEEP_ROWS, count, nanos, signed, unsigned};
 
 const LATCH: &str = "SELECT generation, expected, arrived, completed FROM latches
-    WHERE name = :name AND boot = :boot AND expires_ns > :now";
+    WHERE name = :name AND expires_ns > :now";
 const SET_LATCH: &str = "INSERT INTO latches(name, generation, expected, arrived, completed, boot, expires_ns)
     VALUES (:name, :generation, :expected, :arrived, :completed, :boot, :until)
     ON CONFLICT(name) DO UPDATE SET generation = :generation, expected = :expected, arrived = :arrived,
         completed = :completed, boot = :boot,
-        expires_ns = CASE WHEN boot = :boot THEN max(expires_ns, :until) ELSE :until END";
+        expires_ns = max(expires_ns, :until)";
 const DROP_LATCH: &str = "DELETE FROM latches WHERE name = :name";
 const DROP_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name AND generation < :generation";
 const DROP_ALL_ARRIVALS: &str = "DELETE FROM arrivals WHERE name = :name";
@@ -31,7 +31,7 @@ const ADD_ARRIVAL: &str = "INSERT INTO arrivals(name, generation, id, call) VALU
 const EXPIRED: &str = "SELECT name FROM (
         SELECT * FROM (SELECT * FROM latches WHERE name > :name ORDER BY name LIMIT :limit)
         UNION ALL SELECT * FROM (SELECT * FROM latches ORDER BY name LIMIT :limit))
-    WHERE NOT (boot = :boot AND expires_ns > :now)";
+    WHERE expires_ns <= :now";
 
 impl Transaction<'_> {
     pub(crate) fn seen(&self, name: &LockName) -> Result<Seen, Fault> {
@@ -127,8 +127,7 @@ impl Transaction<'_> {
         if !self.settings.is_sweep_due() {
             return Ok(());
         }
-        let expired =
-            named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now), ":limit": SWEEP_ROWS };
+        let expired = named_params! { ":name": key, ":now": nanos(self.now), ":limit": SWEEP_ROWS };
         let mut statement = self.db.prepare_cached(EXPIRED)?;
         let keys: Vec<String> = statement.query_map(expired, |row| row.get(0))?.collect::<Result<_, _>>()?;
         keys.iter().try_for_each(|key| self.drop_latch(key))

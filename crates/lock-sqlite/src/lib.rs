@@ -6,7 +6,8 @@
 //!
 //! # What is guaranteed
 //! - Leases are timed by this boot of the machine and a clock that counts suspend ([`Timing`]): setting the wall clock
-//!   frees nothing, and a reboot frees everything.
+//!   frees nothing, and a reboot frees everything, at once if the file shows it and else when the old leases end by the new
+//!   clock. Containers may mount a boot id of their own.
 //! - Tokens survive the end of every process and of the machine. Each is also above the wall clock in microseconds since
 //!   1970, so tokens rise even after the file was deleted, or replaced by a backup.
 //! - Readers, and those who have permits of a semaphore, hold a lock together. Each lease ends at its own end.
@@ -14,23 +15,25 @@
 //!   held by somebody else, until the last of their leases has ended.
 //! - A file that is deleted or replaced under a running client is noticed before the client's next request, which goes
 //!   to the file that has the path now. What was held in the old one is lost, and reported as lost. Deleting one of the
-//!   two files beside it (`-wal`, `-shm`) while it is in use has the same effect as deleting the file itself.
+//!   two files beside it (`-wal`, `-shm`) while it is in use has the same effect as deleting the file itself, unless others have
+//!   opened it since: their locks are left alone.
 //!
 //! # What is not guaranteed
-//! - **One machine, one kernel.** Other machines count time from another boot and would see every lease as ended. Known
+//! - **One machine, one kernel.** Other machines count time from another boot and would see leases as ended. Known
 //!   network and cluster file systems are refused on Linux; a file that a virtual machine shares with its host cannot
 //!   be detected and must not be used. The offset of a time namespace is subtracted from the clock. On Linux `/proc`
-//!   must be mounted, because it identifies the boot and lists the mounts.
+//!   must be mounted in full (not with `subset=pid`), because it identifies the boot and lists the mounts.
 //! - **The directory has to be shared**, not the file alone: SQLite keeps two more files beside it. A file with hard
 //!   links is refused, also while it is open, and on Linux one that is mounted by itself (`docker -v FILE:FILE`).
 //!   Writing a copy *into* the file while it is in use damages it.
 //! - **Nobody may delete or replace the file while it is in use.** Its holders learn of it by their next renewal, within a
 //!   third of the ttl. Until then others can hold the same locks in the new file.
-//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write keeps SQLite's write lock: until it
-//!   continues or ends, others get `Unavailable`. A process that dies there releases it at once.
+//! - A process that is stopped (`SIGSTOP`) in the millisecond of its write, or while it opens the file, stops all names of the file: until it
+//!   continues or ends, others get `Unavailable`, and holders lose their leases. A process that dies there stops nobody.
 //! - A disk that hangs makes blocking calls hang, too; async calls fail with `Timeout`.
 
 mod batch;
+mod boots;
 mod config;
 mod error;
 mod file;
@@ -45,6 +48,7 @@ mod modes;
 mod mounts;
 mod namespace;
 mod network;
+mod opening;
 mod queue;
 mod replacing;
 mod revoking;
@@ -55,6 +59,7 @@ mod standing;
 mod store;
 mod tables;
 mod timing;
+mod together;
 mod transaction;
 mod turn;
 mod verb;

@@ -11,16 +11,16 @@ use crate::error::{BACKEND, Fault};
 use crate::transaction::Transaction;
 use crate::wire::{Held, Hold, nanos};
 
-const RECORD: &str = "SELECT record FROM limits WHERE name = :name AND boot = :boot AND expires_ns > :now";
+const RECORD: &str = "SELECT record FROM limits WHERE name = :name AND expires_ns > :now";
 const SET_RECORD: &str =
     "INSERT OR REPLACE INTO limits(name, record, boot, expires_ns) VALUES (:name, :record, :boot, :until)";
-const DROP_OLD_RECORDS: &str = "DELETE FROM limits WHERE NOT (boot = :boot AND expires_ns > :now)";
+const DROP_OLD_RECORDS: &str = "DELETE FROM limits WHERE expires_ns <= :now";
 /// Places of permits have a kind above 0: their limit.
 const SET_PLACES: &str = "UPDATE queue SET kind = :limit WHERE name = :name AND kind > 0";
 const DROP_PLACES_ABOVE: &str = "DELETE FROM queue WHERE name = :name AND kind > 0 AND width > :limit";
 /// Slots are numbers with commas in between.
 const PERMITS: &str = "SELECT coalesce(sum(1 + length(slots) - length(replace(slots, ',', ''))), 0) FROM holds
-    WHERE name = :name AND boot = :boot AND expires_ns > :now";
+    WHERE name = :name AND expires_ns > :now";
 
 impl Transaction<'_> {
     /// The claim as it is served, and how the lock is held: both under the limit that was set. A lease that was granted goes
@@ -94,7 +94,7 @@ impl Transaction<'_> {
     }
 
     fn set_record(&self, key: &str, record: &Record) -> Result<(), Fault> {
-        self.run(DROP_OLD_RECORDS, named_params! { ":boot": self.boot(), ":now": nanos(self.now) })?;
+        self.run(DROP_OLD_RECORDS, named_params! { ":now": nanos(self.now) })?;
         self.run(
             SET_RECORD,
             named_params! {

@@ -8,7 +8,7 @@ use lock_core::BackendError;
 use lock_core::{ErrorKind, Operation};
 
 #[cfg(target_os = "linux")]
-use crate::error::refusal;
+use crate::error::{refusal, unknown};
 
 #[cfg(target_os = "linux")]
 const TABLE: &str = "/proc/self/mountinfo";
@@ -16,11 +16,8 @@ const TABLE: &str = "/proc/self/mountinfo";
 /// Refuses a file that is a mount point itself. `main` is free of symbolic links.
 #[cfg(target_os = "linux")]
 pub(crate) fn refuse_mounted_file(given: &Path, main: &Path) -> Result<(), BackendError> {
-    let refuse = |message| refusal(Operation::Connect, ErrorKind::Config, message);
-    let table = std::fs::read(TABLE).map_err(|error| {
-        let message = format!("cannot tell whether {} is mounted as a single file: {TABLE}: {error}", given.display());
-        refuse(message).with_remedy("mount /proc").with_source(error)
-    })?;
+    let table = std::fs::read(TABLE)
+        .map_err(|error| unknown(&format!("whether {} is mounted as a single file", given.display()), TABLE, error))?;
     if !is_mount_point(&table, main) {
         return Ok(());
     }
@@ -28,7 +25,8 @@ pub(crate) fn refuse_mounted_file(given: &Path, main: &Path) -> Result<(), Backe
         "{} is mounted as a single file, and SQLite keeps two more files beside it, which others would not see",
         given.display()
     );
-    Err(refuse(message).with_remedy("mount its directory instead, in every container that uses it"))
+    Err(refusal(Operation::Connect, ErrorKind::Config, message)
+        .with_remedy("mount its directory instead, in every container that uses it"))
 }
 
 /// Cannot tell here.

@@ -5,7 +5,7 @@ use lock_core::BackendError;
 use lock_core::{ErrorKind, Operation};
 
 #[cfg(target_os = "linux")]
-use crate::error::refusal;
+use crate::error::{refusal, unknown};
 
 /// What the kernel says about the time namespaces of a process.
 ///
@@ -32,9 +32,7 @@ pub(crate) fn boottime_shift() -> Result<i64, BackendError> {
     match Namespaces::read() {
         Ok(Some(namespaces)) => namespaces.boottime_shift().map_err(refuse),
         Ok(None) => Ok(0),
-        Err(error) => {
-            Err(refuse(format!("cannot determine the time namespace of this process: {error}")).with_source(error))
-        }
+        Err(error) => Err(unknown("the time namespace of this process", "/proc/self", error)),
     }
 }
 

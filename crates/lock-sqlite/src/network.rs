@@ -9,6 +9,28 @@ use lock_core::{ErrorKind, Operation};
 #[cfg(target_os = "linux")]
 use crate::error::{explain_io, refusal};
 
+/// What is known of who writes to a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// This kernel alone.
+    ThisKernel,
+    /// Another machine may write to it as well.
+    Unknown,
+}
+
+/// Who writes to the file system of this path.
+#[cfg(target_os = "linux")]
+pub(crate) fn writers_of(path: &Path) -> std::io::Result<Writers> {
+    let stat = rustix::fs::statfs(path)?;
+    Ok(u32::try_from(stat.f_type).map_or(Writers::Unknown, writers))
+}
+
+/// Nobody has been seen to share one elsewhere.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn writers_of(_path: &Path) -> std::io::Result<Writers> {
+    Ok(Writers::ThisKernel)
+}
+
 /// Refuses a path that is known to be on one of them.
 #[cfg(target_os = "linux")]
 pub(crate) fn refuse_network(given: &Path, path: &Path) -> Result<(), BackendError> {
@@ -59,6 +81,33 @@ fn shared_file_system(magic: u32) -> Option<&'static str> {
     SHARED.iter().find(|(shared, _)| *shared == magic).map(|(_, name)| *name)
 }
 
+/// The file systems that one kernel alone writes to, by their magic numbers. A virtual machine mounts a directory of its host as FUSE
+/// (virtiofs), so FUSE is not among them, and neither is what nobody has looked at.
+///
+/// # Source
+/// `statfs(2)` of the Linux manual pages, the kernel's `linux/magic.h`, and the sources of OpenZFS and bcachefs.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the numbers are those of Linux"))]
+const LOCAL: [u32; 13] = [
+    0xef53,      /* ext2, ext3, ext4 */
+    0x5846_5342, /* XFS */
+    0x9123_683e, /* btrfs */
+    0x0102_1994, /* tmpfs */
+    0x8584_58f6, /* ramfs */
+    0x794c_7630, /* overlayfs */
+    0x2fc1_2fc1, /* ZFS */
+    0xf2f5_2010, /* F2FS */
+    0xca45_1a4e, /* bcachefs */
+    0x3153_464a, /* JFS */
+    0x5265_4973, /* ReiserFS */
+    0xf15f,      /* eCryptfs */
+    0x2011_bab0, /* exFAT */
+];
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the numbers are those of Linux"))]
+fn writers(magic: u32) -> Writers {
+    if LOCAL.contains(&magic) { Writers::ThisKernel } else { Writers::Unknown }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,5 +125,19 @@ mod tests {
         ] {
             assert_eq!(shared_file_system(local), None);
         }
+    }
+
+    #[test]
+    fn only_known_file_systems_are_this_kernels_own() {
+        for (magic, expected) in [
+            (0xef53, Writers::ThisKernel),
+            (0x794c_7630, Writers::ThisKernel),
+            (0x6573_5546, Writers::Unknown),
+            (0x6969, Writers::Unknown),
+            (0, Writers::Unknown),
+        ] {
+            assert_eq!(writers(magic), expected, "{magic:#x}");
+        }
+        assert!(SHARED.iter().all(|(shared, _)| writers(*shared) == Writers::Unknown));
     }
 }

@@ -39,7 +39,7 @@ impl Transaction<'_> {
     fn other_than(&self, key: &str, owner: Owner) -> Result<Option<Hold>, Fault> {
         let mut statement = self.db.prepare_cached(wire::OTHER_HOLD)?;
         let living = named_params! {
-            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now),
         };
         Ok(statement.query_row(living, Hold::from_several).optional()?)
     }

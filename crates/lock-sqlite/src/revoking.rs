@@ -12,13 +12,12 @@ use crate::wire::{Held, nanos, unsigned};
 
 /// Returns the highest token of the lease, and how long it would have lasted.
 const REVOKE_HOLD: &str = "DELETE FROM holds
-    WHERE name = :name AND :token BETWEEN low AND high AND boot = :boot AND expires_ns > :now
+    WHERE name = :name AND :token BETWEEN low AND high AND expires_ns > :now
     RETURNING high, expires_ns - :now";
-const REVOCATION: &str =
-    "SELECT note FROM revocations WHERE name = :name AND token = :token AND boot = :boot AND expires_ns > :now";
+const REVOCATION: &str = "SELECT note FROM revocations WHERE name = :name AND token = :token AND expires_ns > :now";
 const SET_REVOCATION: &str = "INSERT OR REPLACE INTO revocations(name, token, note, boot, expires_ns)
     VALUES (:name, :token, :note, :boot, :until)";
-const DROP_OLD_REVOCATIONS: &str = "DELETE FROM revocations WHERE NOT (boot = :boot AND expires_ns > :now)";
+const DROP_OLD_REVOCATIONS: &str = "DELETE FROM revocations WHERE expires_ns <= :now";
 
 /// A lease that was ended: its highest token, and how long it would have lasted.
 type Ended = (i64, Duration);
@@ -36,7 +35,7 @@ impl Transaction<'_> {
     /// Who revoked the lease whose highest token this is, if that is remembered.
     pub(crate) fn revoked_by(&self, name: &LockName, highest: FencingToken) -> Result<Option<Note>, Fault> {
         let revocation = named_params! {
-            ":name": self.key(name), ":token": i64::from(highest), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": self.key(name), ":token": i64::from(highest), ":now": nanos(self.now),
         };
         let note: Option<String> =
             self.db.prepare_cached(REVOCATION)?.query_row(revocation, |row| row.get(0)).optional()?;
@@ -51,14 +50,14 @@ impl Transaction<'_> {
             return Ok(spans.then(|| (i64::from(tokens.high()), remaining)));
         }
         let holding = named_params! {
-            ":name": key, ":token": i64::from(token), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":token": i64::from(token), ":now": nanos(self.now),
         };
         let ended = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Duration::from_nanos(unsigned(row.get(1)?))));
         Ok(self.db.prepare_cached(REVOKE_HOLD)?.query_row(holding, ended).optional()?)
     }
 
     fn remember(&self, key: &str, (token, remaining): Ended, by: &Note) -> Result<(), Fault> {
-        self.run(DROP_OLD_REVOCATIONS, named_params! { ":boot": self.boot(), ":now": nanos(self.now) })?;
+        self.run(DROP_OLD_REVOCATIONS, named_params! { ":now": nanos(self.now) })?;
         self.run(
             SET_REVOCATION,
             named_params! {

@@ -63,7 +63,7 @@ CREATE TABLE limits(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Who revoked leases: see `revoking`. They came last. A holder that does not know them learns that its lease is gone, and not from whom.
+/// Who revoked leases: see `revoking`. They came after that. A holder that does not know them learns that its lease is gone, and not from whom.
 const REVOCATIONS: &str = "
 CREATE TABLE revocations(
     name TEXT NOT NULL, token INTEGER NOT NULL, note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL,
@@ -71,8 +71,18 @@ CREATE TABLE revocations(
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What was added over time, by a table of each.
-const ADDED: [(&str, &str); 3] = [("holds", ADDITIONS), ("limits", LIMITS), ("revocations", REVOCATIONS)];
+/// When a row was written, which tells boots apart: see `boots`. A row that an older program wrote says 0, and one that it renewed
+/// keeps the time from before. The rows of all boots are found by their ends.
+const WRITTEN: &str = "
+ALTER TABLE locks ADD COLUMN written_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE holds ADD COLUMN written_ns INTEGER NOT NULL DEFAULT 0;
+DROP INDEX holds_by_end;
+CREATE INDEX holds_by_time ON holds(name, expires_ns);
+";
+
+/// What was added over time, by a table or index of each.
+const ADDED: [(&str, &str); 4] =
+    [("holds", ADDITIONS), ("limits", LIMITS), ("revocations", REVOCATIONS), ("holds_by_time", WRITTEN)];
 
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -139,9 +149,9 @@ fn set_up(db: &Connection, path: &Path) -> Result<(), Fault> {
 }
 
 fn initialise(db: &Connection) -> rusqlite::Result<()> {
-    let first = wall_micros();
+    let (first, added) = (wall_micros(), ADDED.map(|(_, addition)| addition).concat());
     db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} {ADDITIONS} {LIMITS} {REVOCATIONS}
+        "BEGIN IMMEDIATE; {TABLES} {added}
          INSERT INTO counter VALUES (1, {first});
          PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};
          COMMIT"
@@ -198,7 +208,9 @@ mod tests {
         let db = Connection::open(&path).unwrap();
         let mark = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}");
         db.execute_batch(&format!("{TABLES} {mark}")).unwrap();
-        for older in ["", "DROP TABLE limits", "DROP TABLE revocations"] {
+        let unwritten = "DROP INDEX holds_by_time; CREATE INDEX holds_by_end ON holds(name, boot, expires_ns);
+            ALTER TABLE locks DROP COLUMN written_ns; ALTER TABLE holds DROP COLUMN written_ns";
+        for older in ["", "DROP TABLE limits", "DROP TABLE revocations", unwritten] {
             db.execute_batch(older).unwrap();
             assert_eq!(examine(&db).unwrap(), Contents::Older);
             for _ in 0..2 {

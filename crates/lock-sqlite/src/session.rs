@@ -10,10 +10,13 @@ use lock_host::{Clock, HostClock};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::boots;
 use crate::error::{Fault, Stage, explain, explain_io, refusal, too_busy};
 use crate::file::{Identity, Location, Missing};
+use crate::opening::OpeningLock;
 use crate::schema;
 use crate::settings::Settings;
+use crate::together::{Joined, is_apart};
 
 /// How often to try for the write lock. A commit takes about a millisecond, so longer sleeps would waste the lock.
 pub(crate) const BUSY_RETRY: Duration = Duration::from_micros(500);
@@ -69,6 +72,8 @@ pub(crate) struct Session {
     db: Connection,
     location: Location,
     identity: Identity,
+    /// Dropped after the connection.
+    _joined: Joined,
 }
 
 impl Session {
@@ -84,19 +89,37 @@ impl Session {
     ) -> Result<Self, BackendError> {
         let location = Location::find(&settings.path)?;
         let lock = location.lock(deadline)?;
-        if let Some(earlier) = earlier {
-            location.disown(&lock, &earlier.identity)?;
+        let opened = Self::open_alone(settings, location, &lock, earlier, missing, deadline);
+        if opened.is_err() {
+            lock.leave_no_trace();
         }
-        // Closed before the new one is opened: closing a file drops this process's locks on all it shares an inode with.
+        opened
+    }
+
+    fn open_alone(
+        settings: &Settings,
+        location: Location,
+        lock: &OpeningLock,
+        earlier: &mut Option<Self>,
+        missing: Missing,
+        deadline: Moment,
+    ) -> Result<Self, BackendError> {
+        if let Some(earlier) = earlier {
+            location.disown(lock, &earlier.identity)?;
+        }
+        // Closed (see `Drop`) before the new one is opened: closing a file drops this process's locks on all it shares an inode with.
         drop(earlier.take());
-        location.ensure(&lock, missing)?;
+        location.ensure(lock, missing)?;
         let expected = location.identity().map_err(|error| explain_io(Operation::Connect, &settings.path, error))?;
+        if is_apart(&expected) {
+            return Err(apart(settings));
+        }
         let db = connect(settings, &location, deadline)?;
         let identity = location.identity().map_err(|error| explain_io(Operation::Connect, &settings.path, error))?;
         if !identity.is_same_file(&expected) {
             return Err(replaced_again(Operation::Connect, settings));
         }
-        Ok(Self { db, location, identity })
+        Ok(Self { db, location, identity, _joined: Joined::new(identity) })
     }
 
     /// Whether the path still leads to the files that this session has open.
@@ -181,6 +204,16 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    /// Files that were replaced are left as they are: SQLite would write what it knows of the earlier ones into the database, and remove
+    /// the log of others.
+    fn drop(&mut self) {
+        if !self.is_current() {
+            let _ = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+    }
+}
+
 fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result<Connection, BackendError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = || -> Result<Connection, Fault> {
@@ -193,6 +226,7 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         // A file that belongs to another application keeps even its unwritten pages.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         schema::adopt(&db, &settings.path)?;
+        boots::end_past_ones(&db, settings, &location.main)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.busy_timeout(Duration::ZERO)?;
         db.set_prepared_statement_cache_capacity(64);
@@ -200,7 +234,19 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         Ok(db)
     };
-    opened().map_err(|fault| Failure { stage: Stage::Before, fault }.explain(Operation::Connect, &settings.path))
+    opened().map_err(|fault| match (&fault, location.missing_handles()) {
+        (Fault::Sql(error), Some(missing)) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
+            explain_io(Operation::Connect, &settings.path, missing)
+        }
+        _ => Failure { stage: Stage::Before, fault }.explain(Operation::Connect, &settings.path),
+    })
+}
+
+/// Other connections of this process must be closed first. Each is at its next request.
+fn apart(settings: &Settings) -> BackendError {
+    let message = format!("what is beside {} was removed while this process used it", settings.path.display());
+    let remedy = "try again; if it persists, restart this program, and find out what removes files named -shm";
+    refusal(Operation::Connect, ErrorKind::Unavailable, message).with_remedy(remedy)
 }
 
 pub(crate) fn replaced_again(operation: Operation, settings: &Settings) -> BackendError {

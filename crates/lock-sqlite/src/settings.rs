@@ -21,6 +21,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting
 /// Where the store is, and by which clock its leases are timed.
 #[derive(Debug)]
 pub(crate) struct Settings {
+    /// Absolute, so that the file stays the same wherever the process goes, unless the working directory was not known.
     pub(crate) path: PathBuf,
     pub(crate) prefix: Prefix,
     pub(crate) timing: Timing,
@@ -29,12 +30,13 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn new(config: &SqliteConfig, timing: Timing) -> Self {
-        Self { path: config.path.clone(), prefix: config.prefix.clone(), timing, new_rows: AtomicU32::new(0) }
+        let path = std::path::absolute(&config.path).unwrap_or_else(|_| config.path.clone());
+        Self { path, prefix: config.prefix.clone(), timing, new_rows: AtomicU32::new(0) }
     }
 
     /// The file is named by its path after symbolic links, which all processes of the machine share.
     pub(crate) fn locate(&self, name: &LockName) -> Location {
-        let path = fs::canonicalize(&self.path).or_else(|_| std::path::absolute(&self.path));
+        let path = fs::canonicalize(&self.path);
         let path = path.as_deref().unwrap_or(&self.path);
         Location { store: format!("{BACKEND}:{}", path.display()), key: self.prefix.key(name.as_str()) }
     }

@@ -53,6 +53,13 @@ impl Store {
         Ok(())
     }
 
+    /// A store with a connection of its own to the same file, which is open.
+    pub(crate) fn another(&self) -> Result<Self, BackendError> {
+        let mut another = Self::unopened(self.settings());
+        another.open()?;
+        Ok(another)
+    }
+
     /// Serves the next request of a queue, with those behind it that can share its transaction.
     pub(crate) fn serve<L>(&mut self, queue: &Queue<L>) {
         let Some(first) = queue.next() else { return };

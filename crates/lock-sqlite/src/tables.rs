@@ -24,7 +24,7 @@ impl Transaction<'_> {
     pub(crate) fn hold_of(&self, key: &str, owner: Owner) -> Result<Option<Hold>, Fault> {
         let mut statement = self.db.prepare_cached(wire::HOLD)?;
         let living = named_params! {
-            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now),
         };
         Ok(statement.query_row(living, Hold::from_several).optional()?)
     }
@@ -32,7 +32,7 @@ impl Transaction<'_> {
     /// All of several holds, the one that ends last first.
     pub(crate) fn holds(&self, key: &str) -> Result<Vec<Hold>, Fault> {
         let mut statement = self.db.prepare_cached(wire::HOLDS)?;
-        let living = named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) };
+        let living = named_params! { ":name": key, ":now": nanos(self.now) };
         let rows = statement.query_map(living, Hold::from_several)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -44,7 +44,7 @@ impl Transaction<'_> {
     /// The owner's position in the queue, 1 for the next in line; 0 if it is not in the queue.
     pub(crate) fn position(&self, key: &str, owner: Owner) -> Result<u32, Fault> {
         let place = named_params! {
-            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now),
         };
         Ok(count(self.db.prepare_cached(wire::POSITION)?.query_row(place, |row| row.get(0))?))
     }
@@ -56,7 +56,7 @@ impl Transaction<'_> {
             return Ok((0, Vec::new()));
         }
         let mut statement = self.db.prepare_cached(wire::PLACES)?;
-        let living = named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) };
+        let living = named_params! { ":name": key, ":now": nanos(self.now) };
         let modes = statement.query_map(living, |row| Ok(Place::from_row(row)?.mode))?.take(Entry::SHOWN_MAX);
         Ok((waiters, modes.collect::<Result<_, _>>()?))
     }
@@ -64,7 +64,7 @@ impl Transaction<'_> {
     pub(crate) fn held_after(&self, key: &str) -> Result<Vec<(String, Held)>, Fault> {
         let mut statement = self.db.prepare_cached(wire::LIST)?;
         let bounds = named_params! {
-            ":name": key, ":limit": wire::SCAN_MAX, ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":limit": wire::SCAN_MAX, ":now": nanos(self.now),
         };
         let rows = statement.query_map(bounds, |row| Ok((row.get(5)?, Held::from_row(row)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -77,7 +77,8 @@ impl Transaction<'_> {
             named_params! {
                 ":name": key, ":owner": owner,
                 ":low": i64::from(hold.tokens.low()), ":high": i64::from(hold.tokens.high()),
-                ":note": hold.note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + hold.remaining),
+                ":note": hold.note.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+                ":until": nanos(self.now + hold.remaining),
             },
         )?;
         Ok(())
@@ -86,7 +87,7 @@ impl Transaction<'_> {
     /// Ends the exclusive lease of this owner if it is living and nobody waits. Returns whether it did.
     pub(crate) fn end_alone(&self, key: &str, owner: Owner) -> Result<bool, Fault> {
         let lease = named_params! {
-            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now),
         };
         Ok(self.run(wire::END_ALONE, lease)? == 1)
     }
@@ -97,7 +98,8 @@ impl Transaction<'_> {
             named_params! {
                 ":name": key, ":owner": hold.owner.to_wire(), ":slots": hold.slots.to_string(),
                 ":low": i64::from(hold.tokens.low()), ":high": i64::from(hold.tokens.high()),
-                ":note": hold.note.to_wire(), ":boot": self.boot(), ":until": nanos(self.now + hold.remaining),
+                ":note": hold.note.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+                ":until": nanos(self.now + hold.remaining),
             },
         )?;
         Ok(())
@@ -107,7 +109,7 @@ impl Transaction<'_> {
     pub(crate) fn end_hold(&self, key: &str, owner: Owner) -> Result<Option<bool>, Fault> {
         let mut statement = self.db.prepare_cached(wire::END_HOLD)?;
         let params = named_params! {
-            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now),
         };
         Ok(statement.query_row(params, |row| row.get(0)).optional()?)
     }
@@ -126,10 +128,7 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn drop_dead_places(&self, key: &str) -> Result<(), Fault> {
-        self.run(
-            wire::DROP_DEAD_PLACES,
-            named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) },
-        )?;
+        self.run(wire::DROP_DEAD_PLACES, named_params! { ":name": key, ":now": nanos(self.now) })?;
         Ok(())
     }
 
@@ -142,7 +141,7 @@ impl Transaction<'_> {
     pub(crate) fn last_token_if_free(&self, key: &str, owner: Owner) -> Result<Option<i64>, Fault> {
         let mut statement = self.db.prepare_cached(wire::LAST_TOKEN_IF_FREE)?;
         let claim = named_params! {
-            ":name": key, ":owner": owner.to_wire(), ":boot": self.boot(), ":now": nanos(self.now),
+            ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now),
         };
         Ok(statement.query_row(claim, |row| row.get(0)).optional()?)
     }
@@ -160,11 +159,10 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn refuse_given_up(&self, key: &str, owner: Owner) -> Result<(), Fault> {
-        let (boot, now) = (self.boot(), nanos(self.now));
         let buried = self
             .db
             .prepare_cached(wire::TOMBSTONE)?
-            .exists(named_params! { ":name": key, ":owner": owner.to_wire(), ":boot": boot, ":now": now })?;
+            .exists(named_params! { ":name": key, ":owner": owner.to_wire(), ":now": nanos(self.now) })?;
         if !buried {
             return Ok(());
         }
@@ -188,8 +186,8 @@ impl Transaction<'_> {
             return Ok(());
         }
         for sweep in wire::SWEEPS {
-            let (boot, now) = (self.boot(), nanos(self.now));
-            self.run(sweep, named_params! { ":name": key, ":boot": boot, ":now": now, ":limit": wire::SWEEP_ROWS })?;
+            let now = nanos(self.now);
+            self.run(sweep, named_params! { ":name": key, ":now": now, ":limit": wire::SWEEP_ROWS })?;
         }
         Ok(())
     }
@@ -201,7 +199,7 @@ impl Transaction<'_> {
         key: &str,
         read: fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, Fault> {
-        let live = named_params! { ":name": key, ":boot": self.boot(), ":now": nanos(self.now) };
+        let live = named_params! { ":name": key, ":now": nanos(self.now) };
         Ok(self.db.prepare_cached(sql)?.query_row(live, read).optional()?)
     }
 

@@ -1,19 +1,22 @@
 //! The clock that times leases.
 
+use std::io;
 use std::sync::Arc;
 
 use lock_core::{BackendError, FencingToken, Moment};
-use lock_host::{Clock, HostClock, SharedClock, boot_id, since_1970};
+use lock_host::{BOOT_ID, Clock, HostClock, SharedClock, boot_id, since_1970};
 
+use crate::error::unknown;
 use crate::namespace::boottime_shift;
 
 /// What stands for a boot if the system has no identifier for it.
-const NO_BOOT: &str = "wall-clock";
+pub(crate) const NO_BOOT: &str = "wall-clock";
 
 /// The clock of the leases in a file, and the boot of the machine that it counts from.
 ///
-/// All clients of a file must use the same timing, which [`Timing::of_host`] provides. A lease of another boot has
-/// ended.
+/// All clients of a file must use the same clock, which [`Timing::of_host`] provides. A lease of another boot has
+/// ended if the file shows that the machine was started since. It lasts as long as it says otherwise: containers may have another
+/// identifier of the same boot.
 ///
 /// If the system has no identifier for its boots (macOS), leases are timed by the wall clock instead: they survive a
 /// reboot until they expire, and end early or late by as much as that clock is set.
@@ -24,12 +27,18 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The clock and the boot of this machine, which are the same in all its containers.
+    /// The clock of this machine, which is the same in all its containers, and its boot as this process sees it.
     ///
     /// # Errors
-    /// `Config` if the offset of this process's time namespace is not known.
+    /// `Config` if Linux does not tell its boot or the offset of this process's time namespace, because `/proc` is not mounted in full;
+    /// `Unavailable` if this process has too many files open to ask.
     pub fn of_host() -> Result<Self, BackendError> {
-        Ok(match boot_id() {
+        Self::of_boot(boot_id())
+    }
+
+    /// Only a system without boot ids has its leases timed by the wall clock: others of this machine know theirs.
+    fn of_boot(id: io::Result<Option<String>>) -> Result<Self, BackendError> {
+        Ok(match id.map_err(|error| unknown("the boot of this machine", BOOT_ID, error))? {
             Some(boot) => Self { clock: Arc::new(MachineClock { shift: boottime_shift()? }), boot: boot.into() },
             None => Self { clock: Arc::new(WallClock), boot: NO_BOOT.into() },
         })
@@ -37,7 +46,7 @@ impl Timing {
 
     /// Another clock, for tests.
     pub fn with_clock(clock: SharedClock) -> Self {
-        Self { clock, boot: boot_id().as_deref().unwrap_or(NO_BOOT).into() }
+        Self { clock, boot: boot_id().ok().flatten().as_deref().unwrap_or(NO_BOOT).into() }
     }
 
     /// The same clock in another boot, for tests.
@@ -93,6 +102,24 @@ mod tests {
         assert!(timing.now() > Moment::ORIGIN);
         assert_eq!(timing.boot(), Timing::of_host().unwrap().boot());
         assert_eq!(timing.with_boot("other").boot(), "other");
+    }
+
+    #[test]
+    fn a_boot_that_linux_does_not_tell_is_an_error_and_never_the_wall_clock() {
+        use lock_core::ErrorKind;
+        use rustix::io::Errno;
+
+        for (errno, kind, remedy) in [
+            (Errno::NOENT, ErrorKind::Config, "mount /proc"),
+            (Errno::ACCESS, ErrorKind::Config, "mount /proc"),
+            (Errno::MFILE, ErrorKind::Unavailable, "ulimit"),
+            (Errno::NFILE, ErrorKind::Unavailable, "ulimit"),
+        ] {
+            let error = Timing::of_boot(Err(errno.into())).unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(BOOT_ID) && error.remedy().unwrap().contains(remedy), "{error}");
+        }
+        assert_eq!(Timing::of_boot(Ok(None)).unwrap().boot(), NO_BOOT);
     }
 
     #[test]

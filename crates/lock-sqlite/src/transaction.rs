@@ -97,7 +97,7 @@ impl<'a> Transaction<'a> {
             named_params! {
                 ":name": key, ":owner": lease.owner.to_wire(),
                 ":low": i64::from(lease.tokens.low()), ":high": i64::from(lease.tokens.high()),
-                ":boot": self.boot(), ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
+                ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
             },
         )?;
         let wanted = match several {
@@ -249,7 +249,7 @@ impl<'a> Transaction<'a> {
         let refreshed = self.run(
             wire::REFRESH_PLACE,
             named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":kind": kind, ":note": note,
-            ":boot": boot, ":now": now, ":until": until },
+            ":now": now, ":until": until },
         )?;
         if refreshed == 0 {
             self.drop_dead_places(key)?;

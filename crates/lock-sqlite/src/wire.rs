@@ -1,6 +1,7 @@
 //! The statements, and what their rows mean. Pure: nothing here touches a file or a clock.
 //!
-//! In every statement `:boot` and `:now` are the present boot and moment: a row of another boot has ended.
+//! In every statement `:now` is the present moment. Rows of all boots count by it: those of a boot that is over were ended when
+//! the file was opened (see `boots`), and the others count from the same start of the machine.
 
 use std::error::Error;
 use std::time::Duration;
@@ -33,74 +34,75 @@ pub(crate) fn tombstone_for(ttl: Ttl) -> Duration {
 }
 
 /// The row of a lock, also after its end.
-pub(crate) const LOCK: &str = "SELECT owner, low, high, note, iif(boot = :boot, expires_ns - :now, 0) FROM locks
+pub(crate) const LOCK: &str = "SELECT owner, low, high, note, expires_ns - :now FROM locks
     WHERE name = :name";
-pub(crate) const SET_LOCK: &str = "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns)
-    VALUES (:name, :owner, :low, :high, :note, :boot, :until)";
+pub(crate) const SET_LOCK: &str =
+    "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns, written_ns)
+    VALUES (:name, :owner, :low, :high, :note, :boot, :until, :now)";
 /// The end of a lease for which nobody waits.
 pub(crate) const END_ALONE: &str = "DELETE FROM locks
-    WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now
+    WHERE name = :name AND owner = :owner AND expires_ns > :now
     AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name)";
 pub(crate) const CLEAR_LOCK: &str = "DELETE FROM locks WHERE name = :name";
-pub(crate) const RENEW_LOCK: &str = "UPDATE locks SET expires_ns = :until
-    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND boot = :boot AND expires_ns > :now";
+pub(crate) const RENEW_LOCK: &str = "UPDATE locks SET expires_ns = :until, written_ns = :now
+    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND expires_ns > :now";
 
 /// One of several holds. They count only beside a living row of their lock that says so.
 pub(crate) const HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
+    WHERE name = :name AND owner = :owner AND expires_ns > :now";
 pub(crate) const HOLDS: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY expires_ns DESC";
+    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC";
 pub(crate) const LAST_HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
-pub(crate) const SET_HOLD: &str = "INSERT OR REPLACE INTO holds(name, owner, slots, low, high, note, boot, expires_ns)
-    VALUES (:name, :owner, :slots, :low, :high, :note, :boot, :until)";
-pub(crate) const RENEW_HOLD: &str = "UPDATE holds SET expires_ns = :until
-    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND boot = :boot AND expires_ns > :now";
+    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
+pub(crate) const SET_HOLD: &str =
+    "INSERT OR REPLACE INTO holds(name, owner, slots, low, high, note, boot, expires_ns, written_ns)
+    VALUES (:name, :owner, :slots, :low, :high, :note, :boot, :until, :now)";
+pub(crate) const RENEW_HOLD: &str = "UPDATE holds SET expires_ns = :until, written_ns = :now
+    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND expires_ns > :now";
 pub(crate) const OTHER_HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND owner <> :owner AND boot = :boot AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
+    WHERE name = :name AND owner <> :owner AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
 /// Returns whether it was living.
 pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner
-    RETURNING boot = :boot AND expires_ns > :now";
+    RETURNING expires_ns > :now";
 pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
 
 pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
-    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place LIMIT 1";
+    WHERE name = :name AND expires_ns > :now ORDER BY place LIMIT 1";
 /// Any place, also one that has ended.
 pub(crate) const ANY_PLACE: &str = "SELECT 1 FROM queue WHERE name = :name LIMIT 1";
 pub(crate) const PLACES: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
-    WHERE name = :name AND boot = :boot AND expires_ns > :now ORDER BY place";
+    WHERE name = :name AND expires_ns > :now ORDER BY place";
 pub(crate) const REFRESH_PLACE: &str =
     "UPDATE queue SET ttl_ms = :ttl, width = :width, kind = :kind, note = :note, expires_ns = :until
-    WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
+    WHERE name = :name AND owner = :owner AND expires_ns > :now";
 pub(crate) const APPEND_PLACE: &str =
     "INSERT INTO queue(name, place, owner, ttl_ms, width, kind, note, boot, expires_ns)
     SELECT :name, coalesce(max(place), 0) + 1, :owner, :ttl, :width, :kind, :note, :boot, :until
     FROM queue WHERE name = :name";
-pub(crate) const POSITION: &str = "SELECT count(*) FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now
+pub(crate) const POSITION: &str = "SELECT count(*) FROM queue WHERE name = :name AND expires_ns > :now
     AND place <= (SELECT place FROM queue WHERE name = :name AND owner = :owner)";
-pub(crate) const WAITERS: &str = "SELECT count(*) FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now";
+pub(crate) const WAITERS: &str = "SELECT count(*) FROM queue WHERE name = :name AND expires_ns > :now";
 pub(crate) const DROP_PLACE: &str = "DELETE FROM queue WHERE name = :name AND owner = :owner";
-pub(crate) const DROP_DEAD_PLACES: &str =
-    "DELETE FROM queue WHERE name = :name AND NOT (boot = :boot AND expires_ns > :now)";
+pub(crate) const DROP_DEAD_PLACES: &str = "DELETE FROM queue WHERE name = :name AND expires_ns <= :now";
 
 pub(crate) const LAST_TOKEN: &str = "SELECT last FROM counter";
 /// The same if nobody holds the lock or waits for it, and this owner has not given up its claim.
 pub(crate) const LAST_TOKEN_IF_FREE: &str = "SELECT last FROM counter
-    WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND boot = :boot AND expires_ns > :now)
-    AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND boot = :boot AND expires_ns > :now)
+    WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND expires_ns > :now)
+    AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND expires_ns > :now)
     AND NOT EXISTS (SELECT 1 FROM tombstones
-        WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now)";
+        WHERE name = :name AND owner = :owner AND expires_ns > :now)";
 pub(crate) const SET_LAST_TOKEN: &str = "UPDATE counter SET last = :last";
 
 pub(crate) const TOMBSTONE: &str = "SELECT 1 FROM tombstones
-    WHERE name = :name AND owner = :owner AND boot = :boot AND expires_ns > :now";
+    WHERE name = :name AND owner = :owner AND expires_ns > :now";
 /// One that is there for longer stays.
 pub(crate) const SET_TOMBSTONE: &str =
     "INSERT INTO tombstones(name, owner, boot, expires_ns) VALUES (:name, :owner, :boot, :until)
-    ON CONFLICT DO UPDATE SET boot = :boot, expires_ns = iif(boot = :boot, max(expires_ns, :until), :until)";
+    ON CONFLICT DO UPDATE SET boot = :boot, expires_ns = max(expires_ns, :until)";
 
 pub(crate) const LIST: &str = "SELECT owner, low, high, note, expires_ns - :now, name FROM locks
-    WHERE name > :name AND boot = :boot AND expires_ns > :now ORDER BY name LIMIT :limit";
+    WHERE name > :name AND expires_ns > :now ORDER BY name LIMIT :limit";
 
 /// Clears expired rows of a table along the way: among the rows that follow a name, and among the first ones.
 macro_rules! sweep {
@@ -120,7 +122,7 @@ macro_rules! sweep {
             $table,
             " ORDER BY ",
             $key,
-            " LIMIT :limit)) WHERE NOT (boot = :boot AND expires_ns > :now))"
+            " LIMIT :limit)) WHERE expires_ns <= :now)"
         )
     };
 }

@@ -32,26 +32,31 @@ pub(crate) struct Worker {
     alarms: Arc<Alarms>,
     line: Arc<Line>,
     thread: Mutex<Option<Sender<Serving>>>,
+    /// A connection for another worker, opened before anything is granted.
+    spare: Mutex<Option<Store>>,
 }
 
 impl Worker {
     pub(crate) fn new(store: Store, alarms: Arc<Alarms>) -> Self {
         let (settings, watcher) = (store.settings(), store.watcher());
-        Self { settings, watcher, alarms, line: Line::new(store), thread: Mutex::default() }
+        Self { settings, watcher, alarms, line: Line::new(store), thread: Mutex::default(), spare: Mutex::default() }
     }
 
     /// Opens the file on the calling thread, so that problems with it show now.
     pub(crate) fn open(settings: Arc<Settings>, alarms: Arc<Alarms>) -> Result<Self, BackendError> {
         let mut store = Store::unopened(settings);
         store.open()?;
+        let spare = store.another()?;
         let worker = Self::new(store, alarms);
+        *lock(&worker.spare) = Some(spare);
         *lock(&worker.thread) = Some(start().map_err(|error| no_thread(Operation::Connect, error))?);
         Ok(worker)
     }
 
     /// A worker with a connection and a thread of its own for the same file.
     pub(crate) fn another(&self) -> Self {
-        Self::new(Store::unopened(Arc::clone(&self.settings)), Arc::clone(&self.alarms))
+        let opened = lock(&self.spare).take();
+        Self::new(opened.unwrap_or_else(|| Store::unopened(self.settings.clone())), Arc::clone(&self.alarms))
     }
 
     pub(crate) fn settings(&self) -> &Settings {

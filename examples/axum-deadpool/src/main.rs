@@ -3,7 +3,8 @@
 //! | request | what it does |
 //! |---|---|
 //! | `POST /invoices/7/payment` | pays the invoice and answers with the receipt: once, however many servers are asked at once |
-//! | `PUT /invoices/7` | replaces the text, for an editor that holds the lock `invoice:7` itself and sends its token |
+//! | `GET /invoices/7` | reads the text, and raises the fence first, for an editor that holds the lock `invoice:7` itself and sends its token |
+//! | `PUT /invoices/7` | replaces the text, for the same editor |
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a service reports to its terminal or its supervisor")]
 
 use std::time::Duration;
@@ -14,12 +15,12 @@ use axum::handler::Handler;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{post, put};
+use axum::routing::{get, post};
 use axum::{Router, serve};
 use deadpool_redis::{Config, Pool, PoolConfig, Runtime, Timeouts};
 use leasehold::fence::http::FencingLayer;
 use leasehold::fence::redis::{Fenced, FencedError};
-use leasehold::{Client, FencingToken, FromRedis};
+use leasehold::{Client, FencingToken, FromRedis, WriteToken};
 use redis::AsyncCommands;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -67,11 +68,9 @@ fn pool(redis: &str) -> anyhow::Result<Pool> {
 }
 
 fn routes(service: Invoices) -> Router {
-    let write = put(write.layer(from_fn(in_time))).layer(FencingLayer::new(Default::default()));
-    Router::new()
-        .route("/invoices/{invoice}", write)
-        .route("/invoices/{invoice}/payment", post(pay))
-        .with_state(service)
+    // This process's layer does not know of requests to other ones: the fence that counts is the one in Redis.
+    let text = get(read).put(write.layer(from_fn(in_time))).layer(FencingLayer::new(Default::default()));
+    Router::new().route("/invoices/{invoice}", text).route("/invoices/{invoice}/payment", post(pay)).with_state(service)
 }
 
 /// Limits how long an editor may take to send a text, because the next one waits.
@@ -87,13 +86,14 @@ fn asked_to_stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// The lock saves work: a request that waits finds the receipt, and does not ask the bank. The fence refuses a server that was
-/// suspended past its lease, when another one has written.
+/// The lock saves work: a request that waits finds the receipt, and does not ask the bank. The fence, which is raised before the
+/// receipt is looked for, refuses a server that was suspended past its lease.
 async fn pay(State(service): State<Invoices>, Path(invoice): Path<u64>) -> Result<String, Failure> {
     let lock = service.locks.mutex(format!("invoice:{invoice}")).wait(Duration::from_secs(10)).why("payment");
     lock.try_run_while_held(async |guard| {
         let (record, token) = (record(invoice)?, guard.fencing_token());
         let mut redis = service.pool.get().await?;
+        record.raise(guard.write_token()).run_async(&mut redis).await?;
         if let Some(receipt) = record.hget(token, "receipt").run_async(&mut redis).await? {
             return Ok(receipt);
         }
@@ -105,7 +105,22 @@ async fn pay(State(service): State<Invoices>, Path(invoice): Path<u64>) -> Resul
     .await
 }
 
-/// The layer refuses editors that this process knows to be late. Redis knows of those that other processes have let in.
+/// If the request raises the fence, it is raised in Redis before the text is read: another process may get the next write.
+async fn read(
+    State(service): State<Invoices>,
+    Path(invoice): Path<u64>,
+    raises: Option<Extension<WriteToken>>,
+) -> Result<String, Failure> {
+    let mut redis = service.pool.get().await?;
+    if let Some(Extension(token)) = raises {
+        record(invoice)?.raise(token).run_async(&mut redis).await?;
+    }
+    let text: Option<String> = redis.hget(key(invoice), "text").await?;
+    Ok(text.unwrap_or_default())
+}
+
+/// The layer refuses editors that this process knows to be late. The script that writes checks the token once more, in Redis: another
+/// process may have let in a later editor, also while this request is under way.
 async fn write(
     State(service): State<Invoices>,
     Path(invoice): Path<u64>,
@@ -118,7 +133,11 @@ async fn write(
 
 /// A hash, at another key than the lock, which is stored at its name.
 fn record(invoice: u64) -> Result<Fenced, leasehold::Invalid> {
-    Fenced::new(&format!("invoice:{invoice}:record"))
+    Fenced::new(&key(invoice))
+}
+
+fn key(invoice: u64) -> String {
+    format!("invoice:{invoice}:record")
 }
 
 impl Invoices {

@@ -44,6 +44,12 @@ impl Service {
         answer(request.send(text)).expect("the service answers")
     }
 
+    /// Reads, and raises the fence before.
+    fn raise(&self, invoice: u64, token: FencingToken) -> Answer {
+        let request = agent().get(format!("{}/invoices/{invoice}", self.url));
+        answer(request.header("Fencing-Raise", token.to_string()).call()).expect("the service answers")
+    }
+
     /// `None` if the service ends first.
     fn pay(&self, invoice: u64) -> Option<Answer> {
         answer(agent().post(format!("{}/invoices/{invoice}/payment", self.url)).send_empty())
@@ -104,6 +110,26 @@ fn a_late_editor_is_refused_and_so_is_one_without_a_token() {
     let two = Service::start(&redis, 0);
     let (status, _, reason) = two.put(7, Some(early), "too late");
     assert_eq!(status, 409, "{reason}");
+    assert_eq!(text(&redis, 7), "second");
+}
+
+/// The later editor reads from one server. The earlier one writes to another, whose layer has seen nothing.
+#[test]
+fn an_editor_that_was_paused_is_refused_by_each_server_once_a_later_one_has_read() {
+    let _watchdog = Watchdog::over_this_test();
+    let redis = RedisServer::start();
+    let locks = leasehold::blocking::connect(&redis.url()).unwrap();
+    let [early, late] = [(); 2].map(|()| locks.mutex("invoice:7").acquire().unwrap().fencing_token());
+    let services = [Service::start(&redis, 0), Service::start(&redis, 0)];
+
+    assert_eq!(services[0].raise(7, early).0, 200);
+    assert_eq!(services[1].put(7, Some(early), "first").0, 204);
+    let (status, _, text_then) = services[0].raise(7, late);
+    assert_eq!((status, text_then.as_str()), (200, "first"));
+    let (status, _, reason) = services[1].put(7, Some(early), "late");
+    assert_eq!(status, 409, "{reason}");
+    assert_eq!(services[1].raise(7, early).0, 409);
+    assert_eq!(services[1].put(7, Some(late), "second").0, 204);
     assert_eq!(text(&redis, 7), "second");
 }
 

@@ -85,6 +85,8 @@ impl Worker {
 
     fn import(&self, tenant: &str, guard: &Guard) -> Result<()> {
         let (token, imported) = (guard.fencing_token(), Fenced::new(&format!("tenant:{tenant}"))?);
+        let raised = imported.raise(guard.write_token()).run(&mut *self.pool.get()?);
+        raised.context("the fence was not raised")?; // from now on, an earlier machine cannot write between what is read and written here
         let position = imported.hget(token, "position").run(&mut *self.pool.get()?);
         let first: usize = position.context("the position was not read")?.unwrap_or(0);
         for position in first..first + RECORDS_IN_A_TURN {

@@ -61,6 +61,8 @@ mod observer;
 mod occurrence;
 #[path = "../../../crates/lock-host/src/options.rs"]
 mod options;
+#[path = "../../../crates/lock-host/src/outage.rs"]
+mod outage;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
 #[path = "../../../crates/lock-host/src/own.rs"]
@@ -145,7 +147,7 @@ pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use occurrence::{Level, Occurrence};
-pub use options::LockOptions;
+pub use options::{LockOptions, LongWaits};
 pub use outcome::Outcome;
 pub use own::Own;
 pub use pool::{Pool, Work};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use interleavings::{Alarm, Alarms, CancelToken, Client, Clock, ManualClock, Ring, Store};
 use lock_core::{
-    AcquireError, Capabilities, Durability, Keeper, Lease, Owner, Policy, Slots, Terms, TokenRange, Ttl, Waiting, Width,
+    AcquireError, Admission, Capabilities, Durability, Keeper, Lease, Owner, Policy, Slots, Terms, TokenRange, Ttl,
+    Waiting, Width,
 };
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::{Arc, Condvar, Mutex};
@@ -245,12 +246,13 @@ macro_rules! the_keeper_hears {
         let woken = Arc::clone(&changed);
         let queue = RenewalQueue::new(keeper(), Arc::new(clock.clone()), move || woken.notify_one());
         let start = clock.now();
-        queue.keep(lease(1), start, SECOND * 3 / 2);
+        let admission = move |valid_for| Admission { at: start, asked_at: start, valid_for };
+        queue.keep(lease(1, SECOND * 3 / 2), admission(SECOND * 3 / 2));
         assert!(matches!(queue.next(&mut queue.lock()), Next::Sleep(nap) if nap <= SECOND / 2));
         clock.advance(SECOND / 2);
         assert!(matches!(queue.next(&mut queue.lock()), Next::Send(_)));
         let other = Arc::clone(&queue);
-        let station = thread::spawn(move || other.keep(lease(2), start, SECOND * 3));
+        let station = thread::spawn(move || other.keep(lease(2, SECOND * 3), admission(SECOND * 3)));
         let mut book = queue.lock();
         loop {
             match queue.next(&mut book) {
@@ -269,13 +271,13 @@ fn keeper() -> Keeper {
     Keeper::new(Policy::new(Capabilities::new("test", Waiting::Poll, Durability::Process)), 7)
 }
 
-fn lease(n: u8) -> Arc<Lease> {
+fn lease(n: u8, ttl: Duration) -> Arc<Lease> {
     let tokens = TokenRange::above(0, Width::ONE).unwrap();
     Arc::new(Lease {
         name: "a".parse().unwrap(),
         owner: Owner::from_random([n; 16]),
         tokens,
-        terms: Terms::exclusive(Ttl::DEFAULT),
+        terms: Terms::exclusive(Ttl::new(ttl).unwrap()),
         slots: Slots::NONE,
     })
 }

@@ -3,19 +3,21 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::store::StoreArgs;
+use super::store::{StoreArgs, URL};
 use super::work::WorkArgs;
 use super::{Command, RunArgs};
 use crate::defaults::Defaults;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 impl Command {
     /// Fills in the defaults of the user. `matches` are those of the subcommand.
     ///
     /// # Errors
-    /// If the environment or the configuration file is invalid; it is read only for a command that uses it.
+    /// If the environment or the configuration file is invalid, which is read only for a command that uses it; or if the URL is
+    /// empty.
     pub(super) fn fill(&mut self, matches: &ArgMatches) -> Result<(), Failure> {
         let Some(store) = self.store() else { return Ok(()) };
+        store.refuse_nothing(matches)?;
         let defaults = Defaults::load()?;
         store.fill(&defaults);
         match self {
@@ -54,8 +56,23 @@ impl Command {
 }
 
 impl StoreArgs {
+    /// Refuses a URL of no characters, as an unset variable leaves it: by default, locks exclude on this machine only.
+    fn refuse_nothing(&mut self, matches: &ArgMatches) -> Result<(), Failure> {
+        self.source = matches.value_source(URL);
+        if self.url.as_deref() != Some("") {
+            return Ok(());
+        }
+        let source = match self.source {
+            Some(ValueSource::EnvVariable) => "LEASEHOLD_URL",
+            _ => "--url",
+        };
+        let message =
+            format!("{source} is empty; set the variable, or unset it to lock on this machine only (or omit --url)");
+        Err(Failure::new(Exit::Config, message))
+    }
+
     fn fill(&mut self, defaults: &Defaults) {
-        if self.url.as_ref().is_none_or(String::is_empty)
+        if self.url.is_none()
             && let Some((url, file)) = &defaults.url
         {
             (self.url, self.file) = (Some(url.clone()), Some(file.clone()));

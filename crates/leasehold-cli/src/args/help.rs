@@ -33,8 +33,8 @@ The command receives LEASEHOLD_NAME, LEASEHOLD_FENCE (the fencing token), LEASEH
 environment, and with --slots LEASEHOLD_SLOT (0 to N-1). The token of a reader (--shared) says that what it reads is not older; a \
 resource must not record it as the token of a write. Tokens of different slots say nothing about each other.
 
-It runs in its own process group. The group has ended before the lease can expire, even if leasehold is killed or stopped: \
-it gets SIGTERM, and SIGKILL after the grace period. Processes that the command leaves running in its group are ended \
+It runs in its own process group. If the lease cannot be renewed, the group is ended before the lease can expire, even if leasehold is \
+killed or stopped: it gets SIGTERM, and SIGKILL after the grace period. That does not cover a lock that an operator breaks. Processes that the command leaves running in its group are ended \
 with it. Processes that left the group (setsid, daemons, jobs of an interactive shell) or run as another user are not \
 ended. If leasehold and its guard process are killed at the same moment, only the command itself is killed, not the \
 processes that it started.";

@@ -59,6 +59,11 @@ impl JobArgs {
         self.planned(name, shortest).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))
     }
 
+    /// Whether it is for one time of a schedule.
+    pub(crate) fn has_slot(&self) -> bool {
+        self.slot.is_some()
+    }
+
     fn planned(&self, name: &LockName, shortest: Duration) -> Result<Job, Invalid> {
         self.check_at_most(shortest)?;
         let mark = |slot| Mark::of(name.as_str(), slot, self.retain, SystemTime::now());

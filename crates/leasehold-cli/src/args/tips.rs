@@ -1,12 +1,46 @@
 //! The next step after a command line that is not understood, where the parser does not know it.
 
-use clap::Error;
+use std::env::var_os;
+use std::ffi::OsStr;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, CommandFactory, Error};
+
+use super::Cli;
+
+/// How much of a value is repeated. Chosen: more than any good value needs, and a few lines of a terminal.
+const SHOWN_MAX: usize = 200;
 
 /// Adds the next step, if there is one to add.
-pub(super) fn with_tip(mut error: Error) -> Error {
+pub(super) fn with_tip(error: Error) -> Error {
+    if error.kind() == ErrorKind::InvalidUtf8
+        && let Some(variable) = unreadable_variable()
+    {
+        let problem = format!("{variable} is not UTF-8\n\nset it to valid UTF-8, or unset it");
+        return Cli::command().error(ErrorKind::InvalidUtf8, problem);
+    }
+    let mut error = shortened(error);
     if let Some(tip) = tip(&error) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// The variable that an argument is taken from, if that is not UTF-8.
+fn unreadable_variable() -> Option<String> {
+    let commands = Cli::command();
+    let variables = commands.get_subcommands().flat_map(Command::get_arguments).filter_map(Arg::get_env);
+    let is_unreadable = |name: &&OsStr| var_os(name).is_some_and(|value| value.to_str().is_none());
+    variables.into_iter().find(is_unreadable).map(|name| name.to_string_lossy().into_owned())
+}
+
+/// A value that is invalid because it is long is not repeated in full.
+fn shortened(mut error: Error) -> Error {
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
+        && let Some((end, _)) = value.char_indices().nth(SHOWN_MAX)
+    {
+        let shown = format!("{}...", &value[..end]);
+        error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
     }
     error
 }

@@ -1,10 +1,11 @@
 //! The page and its events over HTTP.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,18 +18,23 @@ use axum::routing::get;
 use axum::serve::Listener;
 use futures_util::stream::{Stream, unfold};
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::AbortHandle;
 
 use super::guard::guard;
 use super::html::{Nonce, page, policy};
 
 /// How many pages may be open at the same time. Chosen: more than one person opens.
 const PAGES_MAX: usize = 32;
-/// How many connections are served at the same time; others wait. Chosen: twice as many as pages, and far fewer than a process may have.
+/// How many connections are served at the same time; requests on others wait. Chosen: twice as many as pages, and far fewer than a
+/// process may have.
 const CONNECTIONS_MAX: usize = 64;
-/// A connection on which no request arrives for this long is closed, so that silent clients do not keep others out.
+/// How many connections may have sent no request yet. With one more, the oldest is closed, so that silent clients keep nobody out.
+const SILENT_MAX: usize = 64;
+/// A connection on which no request arrives for this long is closed.
 const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where pages get what they show. An empty text says that nobody has looked yet.
@@ -86,6 +92,34 @@ impl Feed {
     }
 }
 
+/// A connection, and the place that it gets with its first request.
+struct Newcomer {
+    place: Weak<OnceLock<OwnedSemaphorePermit>>,
+    task: AbortHandle,
+}
+
+impl Newcomer {
+    fn is_silent(&self) -> bool {
+        self.place.upgrade().is_some_and(|place| place.get().is_none())
+    }
+}
+
+/// The connections that have no place yet, the oldest first.
+#[derive(Default)]
+struct Silent(VecDeque<Newcomer>);
+
+impl Silent {
+    fn add(&mut self, newcomer: Newcomer) {
+        self.0.retain(Newcomer::is_silent);
+        self.0.push_back(newcomer);
+        if self.0.len() > SILENT_MAX
+            && let Some(oldest) = self.0.pop_front()
+        {
+            oldest.task.abort();
+        }
+    }
+}
+
 /// Answers requests, without end.
 pub(super) fn serve(listener: TcpListener, pages: Pages) -> io::Result<()> {
     listener.set_nonblocking(true)?;
@@ -95,16 +129,26 @@ pub(super) fn serve(listener: TcpListener, pages: Pages) -> io::Result<()> {
         let service = TowerToHyperService::new(router(pages));
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN);
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let (places, mut silent) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Silent::default());
         loop {
-            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
             let (stream, _) = Listener::accept(&mut listener).await;
-            let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-            tokio::spawn(async move {
-                // A client that goes away in the middle is nothing to report.
-                let _ = connection.await;
-                drop(place);
+            let place = Arc::new(OnceLock::new());
+            let (places, service, own) = (Arc::clone(&places), service.clone(), Arc::clone(&place));
+            let served = service_fn(move |request| {
+                let (places, service, place) = (Arc::clone(&places), service.clone(), Arc::clone(&own));
+                async move {
+                    if place.get().is_none()
+                        && let Ok(free) = places.acquire_owned().await
+                    {
+                        _ = place.set(free);
+                    }
+                    service.call(request).await
+                }
             });
+            let connection = http.serve_connection(TokioIo::new(stream), served);
+            // A client that goes away in the middle is nothing to report.
+            let task = tokio::spawn(async move { _ = connection.await });
+            silent.add(Newcomer { place: Arc::downgrade(&place), task: task.abort_handle() });
         }
     })
 }

@@ -32,7 +32,7 @@ pub(crate) struct DemoArgs {
 /// What is shown.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Story {
-    /// Let many workers pay into one account under eighteen kinds of lock, from none to fencing tokens.
+    /// Let many workers pay into one account under twenty kinds of lock, from none to fencing tokens.
     #[command(after_help = EXAMPLES)]
     Account(AccountArgs),
     /// Let many callers miss a cache at the same time, with and without single flight.

@@ -127,6 +127,10 @@ impl Raw for WhileOpen {
         self.ask(|raw| raw.compare_and_delete(key, value))
     }
 
+    fn raise(&mut self, fence: Fence<'_>) -> Result<bool, Failure> {
+        self.ask(|raw| raw.raise(fence))
+    }
+
     fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure> {
         self.ask(|raw| raw.set_fenced(key, value, fence))
     }

@@ -34,6 +34,9 @@ pub(crate) trait Raw: Send {
     /// Deletes the number if it is this one; says whether it did.
     fn compare_and_delete(&mut self, key: &str, value: u64) -> Result<bool, Failure>;
 
+    /// Stores the token, unless a higher one is stored; says whether it did.
+    fn raise(&mut self, fence: Fence<'_>) -> Result<bool, Failure>;
+
     /// Sets a number and stores the token, unless a higher token is stored; says whether it did.
     fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure>;
 }

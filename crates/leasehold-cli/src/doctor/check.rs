@@ -84,14 +84,7 @@ pub(super) struct Report<'a> {
 
 impl Checks {
     pub(super) fn of(store: String, origin: Origin) -> Self {
-        let from = match &origin {
-            Origin::Given => "from --url or LEASEHOLD_URL".to_owned(),
-            Origin::File(file) => format!("from {}", file.display()),
-            Origin::Default => {
-                "the default, since neither --url, LEASEHOLD_URL nor a configuration file names another".to_owned()
-            }
-        };
-        let all = vec![Check::ok("store", format!("{store}, {from}"))];
+        let all = vec![Check::ok("store", format!("{store}, {origin}"))];
         Self { store, origin, all }
     }
 

@@ -19,6 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::past;
 use crate::report::{json, print};
+use crate::secret::Exposed;
 use crate::store::{Store, shown};
 
 /// How long a lock is watched whose past is unknown.
@@ -29,6 +30,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     let store = Store::choose(args.store.url.as_deref())?.shared()?;
     let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
     let mut checks = Checks::of(shown(&config), args.store.origin());
+    if let Some(Exposed { problem, remedy }) = args.store.exposed() {
+        checks.add(Check::remark("password", problem).with_remedy(remedy));
+    }
     examine(&store, &config, &mut checks);
     if let (Some(name), true) = (&args.name, checks.reached()) {
         checks.add(ttl(name, &store, args.watched)?);

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Write, stdout};
 use super::check::{Check, Checks, Verdict};
 use crate::exit::{Exit, Failure};
 use crate::screen::beside;
+use crate::visible::visible;
 
 /// Prints a line for each check, and a verdict. In colour on a terminal only.
 pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
@@ -15,11 +16,11 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
     if checks.exit() == Exit::Done {
         text.push_str("next: leasehold run NAME -- COMMAND\n");
     }
-    match anstream::stdout().lock().write_all(text.as_bytes()) {
+    match anstream::stdout().lock().write_all(visible(&text).as_bytes()) {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(Failure::system("cannot write to standard output", error)),
+        Err(error) => Err(Failure::unprinted(&error)),
     }
 }
 

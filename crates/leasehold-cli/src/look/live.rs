@@ -61,7 +61,7 @@ impl Screen {
         match written {
             Ok(()) => Ok(Next::Look),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Next::End),
-            Err(error) => Err(Failure::system("cannot write to standard output", error)),
+            Err(error) => Err(Failure::unprinted(&error)),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::locks::is_gone;
 use crate::report::json;
 use crate::table::{Column, draw};
+use crate::visible::visible;
 
 /// The locks in the order in which people read their names.
 pub(super) fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
@@ -77,7 +78,7 @@ fn rows(entry: &Entry) -> Vec<[Cell; 9]> {
         rows.push(more);
     }
     if let Some([name, .., waiters, queue]) = rows.first_mut() {
-        *name = Cell::new(&entry.name);
+        *name = Cell::new(visible(entry.name.as_str()));
         *waiters = Cell::new(entry.waiters);
         *queue = Cell::new(queued(entry));
     }
@@ -106,7 +107,8 @@ fn cells_of(held: &Held, remark: &str, time_held: String, remaining: String) -> 
         Holder::Foreign => (held.holder.to_string(), String::new(), String::new()),
     };
     let nothing = String::new;
-    [nothing(), holder, mode(held), why, token, time_held, remaining, nothing(), nothing()].map(Cell::new)
+    [nothing(), holder, mode(held), why, token, time_held, remaining, nothing(), nothing()]
+        .map(|text| Cell::new(visible(&text)))
 }
 
 fn mode(held: &Held) -> String {

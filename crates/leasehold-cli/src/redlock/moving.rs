@@ -1,5 +1,6 @@
 //! `leasehold redlock move`: moves the nodes of one deployment to another.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +25,9 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
         ));
     }
     check_newcomers(&from, &new, &to)?;
-    let moved = Quorum::open(&old)?.pass(Purpose::Move(Arc::clone(&to)))?;
-    check_moved(&moved, &to)?;
+    let moved = Quorum::open(&old)?.pass(Purpose::Move(Arc::clone(&to)));
+    check_rivals(&old, &from, &to)?;
+    check_moved(&moved?, &to)?;
     let quorum = Quorum::open(&new)?;
     let report = quorum.pass(Purpose::TakeOver(Arc::new(from)))?;
     for warning in report.warnings() {
@@ -53,6 +55,63 @@ fn check_newcomers(from: &Membership, new: &RedlockConfig, to: &Membership) -> R
         }
     }
     Ok(())
+}
+
+/// Another move may have been under way from the same deployment. The one that has a majority of the old nodes gets the others,
+/// too.
+fn check_rivals(old: &RedlockConfig, from: &Membership, to: &Membership) -> Result<(), Failure> {
+    let looked = nodes(old).map_err(failure)?;
+    let looks = looked.iter().filter_map(|node| Some((node.address(), node.ask(&Ask::Look, PASS_WITHIN).ok()?)));
+    let mut rivals: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut ours = 0;
+    for (address, told) in looks {
+        let Told::View(view) = told else { continue };
+        match &view.membership {
+            Some(theirs) if theirs == to => ours += 1,
+            Some(theirs) if theirs != from && view.predecessor.as_ref() == Some(from) => {
+                rivals.entry(described(theirs)).or_default().push(address);
+            }
+            Some(_) | None => {}
+        }
+    }
+    let lost: usize = rivals.values().map(Vec::len).sum();
+    let enough = from.members.len() / 2 + 1;
+    match rivals.into_iter().max_by_key(|(_, addresses)| addresses.len()) {
+        Some((theirs, addresses)) if ours < enough => {
+            let may_win = from.members.len() - lost >= enough;
+            Err(outrun(&addresses.join(", "), &theirs, if may_win { Chance::Left } else { Chance::Gone }))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a move may still get a majority of the old nodes.
+#[derive(Clone, Copy, Debug)]
+enum Chance {
+    Left,
+    Gone,
+}
+
+fn outrun(addresses: &str, theirs: &str, chance: Chance) -> Failure {
+    let came_first = format!("another move from this deployment came first at {addresses}, to {theirs}");
+    match chance {
+        Chance::Left => Failure::new(
+            Exit::Unavailable,
+            format!("{came_first}; run this command again when all other nodes of the old deployment can be reached"),
+        ),
+        Chance::Gone => Failure::new(
+            Exit::Config,
+            format!(
+                "{came_first}; give clients the URL of that deployment, or to have the nodes of this command instead, run: \
+                 leasehold redlock move URL_OF_THAT_DEPLOYMENT NEW_URL"
+            ),
+        ),
+    }
+}
+
+fn described(deployment: &Membership) -> String {
+    let max_ttl = humantime::format_duration(deployment.max_ttl).to_string().replace(' ', "");
+    format!("{} with max_ttl={max_ttl}", deployment.members.join(","))
 }
 
 /// Warns of each old node that was not moved.

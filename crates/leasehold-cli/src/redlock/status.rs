@@ -197,7 +197,8 @@ mod tests {
     }
 
     fn shown(view: View) -> Vec<String> {
-        let node = NodeReport { address: "a".into(), view: Ok(view), recovery: None, votes_in: None };
+        let node =
+            NodeReport { address: "a".into(), view: Ok(view), recovery: None, votes_in: None, beyond_max_ttl: None };
         cells(&node).iter().map(Cell::content).collect()
     }
 

@@ -1,12 +1,13 @@
 //! The file of `--report`.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::visible::line_of_json;
 
 /// The file of `--report`: empty until the end.
 #[derive(Debug)]
@@ -28,12 +29,17 @@ impl ReportFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Writes the outcome.
+    /// Writes the outcome. If that fails, there is no file: one that is empty or cut short could be taken for a report.
     ///
     /// # Errors
     /// What to warn of, if it cannot be written.
     pub(super) fn fill(mut self, report: &impl Serialize) -> Result<(), String> {
-        let written = serde_json::to_string(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
-        written.map_err(|error| format!("cannot write the report to {}: {error}", self.path.display()))
+        let written = line_of_json(report).map_err(Into::into).and_then(|line| writeln!(self.file, "{line}"));
+        written.map_err(|error: io::Error| {
+            if self.path.is_file() {
+                _ = fs::remove_file(&self.path);
+            }
+            format!("cannot write the report to {}: {error}", self.path.display())
+        })
     }
 }

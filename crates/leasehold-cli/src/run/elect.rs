@@ -5,6 +5,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 use super::Session;
 use super::failures::Stop;
 use crate::exit::{Exit, Failure};
+use crate::report::Report;
 use crate::wish::Patience;
 
 /// Signals that ask for the end of leasehold as well, not only of a term.
@@ -23,8 +24,8 @@ impl Session<'_> {
                 return Err(failure);
             }
             let message = format!("{}; waiting to be elected again", failure.message);
-            self.voice.end_term(std::mem::take(self.report), failure.exit, message);
-            self.report.name = self.args.name.to_string();
+            let next = Report { name: self.report.name.clone(), store: self.report.store.clone(), ..Report::default() };
+            self.voice.end_term(std::mem::replace(self.report, next), failure.exit, message);
             // The lease may have been lost because the store is away.
             self.wish.patience = Patience::Always;
         }

@@ -28,6 +28,7 @@ mod wire;
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
+use leasehold::BackendConfig;
 use lock_core::Budget;
 use lock_host::{Clock, HostClock};
 use rustix::process::Signal;
@@ -51,7 +52,8 @@ use crate::hold::{Hold, Parted};
 use crate::locks::Locks;
 use crate::past;
 use crate::report::{CommandEnd, Report, Voice};
-use crate::store::Store;
+use crate::secret::Exposed;
+use crate::store::{Store, shown};
 use crate::wish::Wish;
 
 /// What the terminal sends for Ctrl-C and Ctrl-\.
@@ -130,7 +132,25 @@ impl<'a> Session<'a> {
         let user = User::Others;
         let session = Self { task, args, wish, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
-        Ok(session)
+        session.name_store()
+    }
+
+    /// Says which store excludes, and warns of one that machines do not share where they are meant to meet.
+    fn name_store(self) -> Result<Self, Failure> {
+        let config = self.store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+        let store = shown(&config);
+        self.voice.tell_store(&format!("the store is {store}, {}", self.args.store.origin()));
+        if let Some(Exposed { problem, remedy }) = self.args.store.exposed() {
+            self.voice.tell_store(&format!("{problem}; {remedy}"));
+        }
+        if let (BackendConfig::Sqlite(_), Some(each)) = (&config, self.task.apart()) {
+            self.voice.warn(&format!(
+                "{store} excludes this machine's processes only, so each machine {each}; give all of them one store, such as \
+                 --url redis://HOST"
+            ));
+        }
+        self.report.store = Some(store);
+        Ok(self)
     }
 
     fn look_up_command(&self) -> Result<(), Failure> {
@@ -172,7 +192,7 @@ impl<'a> Session<'a> {
 
     /// Says which earlier slots nobody has run.
     fn look_back(&mut self, locks: &Locks) {
-        let missed = locks.missed(&self.wish.job);
+        let missed = locks.missed(&self.wish);
         leaving::warn_of_missed(&self.report.name, &missed, self.voice);
         self.report.schedule.missed = missed.iter().map(ToString::to_string).collect();
     }

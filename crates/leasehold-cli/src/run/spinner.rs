@@ -12,6 +12,7 @@ use crate::durations::human;
 use crate::exit::Exit;
 use crate::report::{Tone, Voice};
 use crate::screen::{beside, has_controls, width};
+use crate::visible::visible;
 use crate::wish::{Patience, Wish};
 
 /// How long a wait must last before it is mentioned.
@@ -93,7 +94,7 @@ impl<'a> Spinner<'a> {
                 let waited = Duration::from_secs(now.since(self.since).as_secs());
                 show(bar);
                 let text = format!("{text}, {}", progress(waited, self.wish.patience));
-                bar.set_message(beside(MARGIN, &text, &stderr()));
+                bar.set_message(beside(MARGIN, &visible(&text), &stderr()));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{Budget, Fairness, Mode};
+use lock_host::LongWaits;
 
 use super::budget;
 use crate::args::work::WorkArgs;
@@ -43,7 +44,19 @@ impl<'a> Task<'a> {
             }
         };
         let (name, why, fairness) = (work.name.clone(), work.why.clone(), self.fairness());
-        Ok(Wish { name, mode, ttl: work.ttl, why, patience, fairness, busy_code, job })
+        let long_waits = match self {
+            Self::Run(_) => LongWaits::Reported,
+            Self::Elect(_) => LongWaits::Expected,
+        };
+        Ok(Wish { name, mode, ttl: work.ttl, why, patience, fairness, long_waits, busy_code, job })
+    }
+
+    /// What each machine does if each has a store of its own; `None` of a task that makes sense on one machine.
+    pub(super) fn apart(self) -> Option<&'static str> {
+        match self {
+            Self::Elect(_) => Some("elects a leader of its own"),
+            Self::Run(args) => args.job.has_slot().then_some("runs the slot"),
+        }
     }
 
     fn fairness(self) -> Fairness {

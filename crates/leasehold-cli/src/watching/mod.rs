@@ -16,6 +16,7 @@ use crate::args::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::looks::{Looks, Next, pause};
 use crate::report::{json, say_note};
+use crate::visible::visible;
 
 /// Prints what happens, until a signal ends it or nobody reads any more.
 pub(crate) fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
@@ -40,7 +41,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<Exit, Failure> {
 fn print(args: &WatchArgs, change: &Change) -> Result<Next, Failure> {
     let line = if args.json { json(&Line::from(change))? } else { text(change) };
     let mut out = AutoStream::auto(io::stdout()).lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", visible(&line)).and_then(|()| out.flush()) {
         Ok(()) => Ok(Next::Look),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Next::End),
         Err(error) => Err(Failure::system("cannot write to standard output", error)),

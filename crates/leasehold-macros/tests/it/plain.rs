@@ -8,6 +8,28 @@ use leasehold::{AcquireError, WhileHeldError};
 
 use crate::support::{Bench, Failed, SECOND, in_time};
 
+/// Tells when it is dropped whether the lock is free.
+struct Looks<'a>(&'a Client, &'a AtomicU32);
+
+impl Drop for Looks<'_> {
+    fn drop(&mut self) {
+        if self.0.mutex("looks").try_acquire().unwrap().is_some() {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[leasehold::locked(client = locks, name = "looks")]
+fn unnamed(locks: &Client, _: Looks<'_>, _unused: Looks<'_>) -> Result<(), Failed> {
+    Ok(())
+}
+
+#[leasehold::locked(client = locks, name = "looks")]
+async fn unnamed_in_a_task(locks: &leasehold::Client, _: Looks<'_>) -> Result<(), Failed> {
+    tokio::task::yield_now().await;
+    Ok(())
+}
+
 struct Importer {
     locks: Client,
     other: Client,
@@ -143,4 +165,13 @@ fn arguments_are_dropped_before_the_lock_is_released() {
     consuming(probe(), probe()).unwrap();
     assert_eq!(held.into_inner(), 2);
     assert!(importer.is_free("import"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_argument_without_a_name_is_dropped_before_the_lock_is_released() {
+    let (bench, found_free) = (Bench::new(), AtomicU32::new(0));
+    let (locks, other, tasks) = (bench.blocking(), bench.blocking(), bench.client());
+    let looks = || Looks(&other, &found_free);
+    assert!(unnamed(&locks, looks(), looks()).is_ok() && unnamed_in_a_task(&tasks, looks()).await.is_ok());
+    assert_eq!(found_free.load(Ordering::Relaxed), 0);
 }

@@ -58,7 +58,7 @@ pub(crate) struct Scrape {
 pub(crate) struct Sample {
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
-    value: f64,
+    pub(crate) value: f64,
 }
 
 impl Scrape {

@@ -30,12 +30,15 @@ fn pay(
 ) -> Outcome {
     let name = format!("invoice:{invoice}");
     let guard = locks.mutex(&name).wait(Duration::from_secs(30)).acquire()?;
+    let look = db.transaction()?;
+    FenceTable::raise(&look, &name, guard.write_token())?;
     let paid =
-        db.query_row("SELECT count(*) FROM payment WHERE invoice = ?1", [invoice], |row| row.get::<_, i64>(0))?;
+        look.query_row("SELECT count(*) FROM payment WHERE invoice = ?1", [invoice], |row| row.get::<_, i64>(0))?;
+    look.commit()?;
     if paid == 0 {
         let receipt = ask_the_bank(invoice)?;
         let transaction = db.transaction()?;
-        FenceTable::raise(&transaction, &name, guard.fencing_token())?;
+        FenceTable::raise(&transaction, &name, guard.write_token())?;
         transaction.execute("INSERT INTO payment (invoice, receipt) VALUES (?1, ?2)", (invoice, receipt))?;
         transaction.execute("UPDATE account SET balance = balance - 50 WHERE id = 1", ())?;
         transaction.commit()?;
@@ -81,6 +84,7 @@ fn import(locks: &Client, db: Connection, tenants: &[&str], last: i64) -> Outcom
     for tenant in tenants {
         let lock = locks.mutex(format!("tenant:{tenant}"));
         let Some(guard) = lock.try_acquire()? else { continue };
+        cursors.raise(&db, guard.write_token(), &[("name", &tenant)])?;
         let position: i64 = db.query_row("SELECT position FROM tenant WHERE name = ?1", [tenant], |row| row.get(0))?;
         for batch in position + 1..=last {
             guard.check()?;
@@ -98,7 +102,7 @@ fn each_tenant_has_one_writer() -> Outcome {
     db.execute_batch(
         "CREATE TABLE tenant (name TEXT PRIMARY KEY, position INTEGER, fence BIGINT NOT NULL DEFAULT 0);
          CREATE TABLE written (tenant TEXT, batch INTEGER, UNIQUE (tenant, batch));
-         CREATE TRIGGER log AFTER UPDATE ON tenant BEGIN INSERT INTO written VALUES (new.name, new.position); END;
+         CREATE TRIGGER log AFTER UPDATE OF position ON tenant BEGIN INSERT INTO written VALUES (new.name, new.position); END;
          INSERT INTO tenant (name, position) VALUES ('acme', 0), ('globex', 0), ('initech', 0)",
     )?;
     in_threads(folder.path(), 3, |locks, db| import(locks, db, &["acme", "globex", "initech"], 5))?;

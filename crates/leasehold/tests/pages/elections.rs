@@ -5,7 +5,16 @@ use std::error::Error;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use leasehold::{Client, FencingToken, blocking};
+use leasehold::{Client, FencingToken, WriteToken, blocking};
+
+async fn raise(term: WriteToken) {
+    tokio::task::yield_now().await;
+    println!("raised to {term}");
+}
+
+fn raise_fence(term: WriteToken) {
+    println!("raised to {term}");
+}
 
 async fn schedule(term: FencingToken) {
     tokio::task::yield_now().await;
@@ -16,6 +25,7 @@ async fn leads(locks: &Client) -> Result<(), Box<dyn Error>> {
     use leasehold::Kit;
     let election = locks.election("scheduler").why("web-3:8080");
     let led = election.run_while_leader(|leadership| async move {
+        raise(leadership.write_token()).await;
         schedule(leadership.term()).await;
         ControlFlow::Break(())
     });
@@ -32,6 +42,7 @@ fn leads_in_a_thread(locks: &blocking::Client) -> Result<(), Box<dyn Error>> {
     use leasehold::blocking::Kit;
     let election = locks.election("scheduler").grace(Duration::from_secs(3));
     let leadership = election.campaign()?;
+    raise_fence(leadership.write_token());
     while leadership.check().is_ok() && schedule_one(leadership.term()) {}
     leadership.resign()?;
     Ok(())

@@ -10,6 +10,7 @@ use leasehold::{Client, FencingToken, Kit, Ticket};
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
     let guard = lock.acquire().await?;
+    println!("raise the fence to {} before you read", guard.write_token());
     println!("send token {} with each write", guard.fencing_token());
     guard.check()?;
     guard.release().await?;
@@ -30,8 +31,8 @@ async fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
 async fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     let gpus = locks.semaphore("gpu", 4);
     let guard = gpus.acquire_many(2).await?;
-    for (slot, token) in guard.tokens() {
-        println!("use GPU {slot}, which can refuse tokens below {token}");
+    for (slot, token) in guard.write_tokens() {
+        println!("raise the fence of GPU {slot} to {token}, then use it");
     }
     let guard = guard.give_back(1).await?;
     println!("still on GPU {}", guard.slot());

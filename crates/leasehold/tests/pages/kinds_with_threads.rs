@@ -19,6 +19,7 @@ fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
 fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
     let catalog = locks.rw_lock("catalog");
     let writer = catalog.write().acquire()?;
+    println!("raise the fence to {} before you read", writer.write_token());
     println!("write with token {}", writer.fencing_token());
     let reader = writer.downgrade()?;
     reader.release()?;

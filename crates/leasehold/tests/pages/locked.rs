@@ -3,12 +3,18 @@
 
 use std::error::Error;
 
-use leasehold::FencingToken;
 use leasehold::blocking::Client;
+use leasehold::{FencingToken, WriteToken};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
 struct Row;
+
+async fn raise(token: WriteToken) -> Result<(), BoxError> {
+    tokio::task::yield_now().await;
+    println!("raised to {token}");
+    Ok(())
+}
 
 async fn write(token: FencingToken, rows: &[Row]) -> Result<(), BoxError> {
     tokio::task::yield_now().await;
@@ -23,6 +29,7 @@ struct Importer {
 impl Importer {
     #[leasehold::locked(client = self.locks, name = "import:{tenant}", ttl = "30s", wait = "5s", guard = guard)]
     async fn import(&self, tenant: &str, rows: Vec<Row>) -> Result<usize, BoxError> {
+        raise(guard.write_token()).await?;
         write(guard.fencing_token(), &rows).await?;
         Ok(rows.len())
     }

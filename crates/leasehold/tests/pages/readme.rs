@@ -6,10 +6,22 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use leasehold::{FencingToken, Lost};
+use leasehold::{FencingToken, Lost, WriteToken};
 
 /// What the snippets call and work on.
 struct Row;
+
+async fn raise(_: WriteToken) -> Result<(), io::Error> {
+    Ok(())
+}
+
+fn raise_fence(_: WriteToken) -> Result<(), io::Error> {
+    Ok(())
+}
+
+async fn read() -> Result<Row, io::Error> {
+    Ok(Row)
+}
 
 async fn write(_: FencingToken, _: Row) -> Result<(), io::Error> {
     Ok(())
@@ -29,11 +41,13 @@ fn load(_: u8, _: FencingToken) -> Result<(), io::Error> {
     Ok(())
 }
 
-async fn with_tokio(row: Row) -> Result<(), Box<dyn Error>> {
+async fn with_tokio() -> Result<(), Box<dyn Error>> {
     let locks = leasehold::connect("redis://127.0.0.1").await?;
     let lock = locks.mutex("invoice:42").ttl(Duration::from_secs(30)).wait(Duration::from_secs(5));
     let guard = lock.acquire().await?;
 
+    raise(guard.write_token()).await?;
+    let row = read().await?;
     write(guard.fencing_token(), row).await?;
     tokio::select! {
         done = work() => done?,
@@ -67,6 +81,7 @@ struct Tenants {
 impl Tenants {
     #[leasehold::locked(client = self.locks, name = "sync:{tenant}", ttl = "30s", wait = "5s", guard = guard)]
     async fn sync(&self, tenant: &str, row: Row) -> Result<(), SyncError> {
+        raise(guard.write_token()).await?;
         write(guard.fencing_token(), row).await?;
         Ok(())
     }
@@ -77,6 +92,7 @@ fn with_threads() -> Result<(), Box<dyn Error>> {
     let Some(guard) = locks.mutex("import").try_acquire()? else { return Ok(()) };
     let watch = guard.watch();
     thread::spawn(move || watch.lost().map(stop));
+    raise_fence(guard.write_token())?;
     while let Some(batch) = next() {
         guard.check()?;
         load(batch, guard.fencing_token())?;

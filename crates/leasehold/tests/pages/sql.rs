@@ -10,12 +10,15 @@ use test_support::pages::blocks_in;
 
 /// Runs a statement with this token, and says how many rows it changed.
 fn run(db: &Connection, statement: &str, token: i64) -> Result<usize, rusqlite::Error> {
-    let mut statement = db.prepare(statement)?;
-    let values = match statement.parameter_count() {
-        2 => vec![7, token],                              // of a table of fences: the resource first
-        count => [50, token, 1, token][..count].to_vec(), // of an account: its balance first
+    let raises = statement.starts_with("UPDATE account SET fence");
+    let mut prepared = db.prepare(statement)?;
+    let values = match (raises, prepared.parameter_count()) {
+        (true, 2) => vec![token, 1],                               // of an account: numbered
+        (true, _) => vec![token, 1, token],                        // the same, without numbers
+        (false, 2) => vec![7, token],                              // of a table of fences: the resource first
+        (false, count) => [50, token, 1, token][..count].to_vec(), // of an account: its balance first
     };
-    statement.execute(params_from_iter(values))
+    prepared.execute(params_from_iter(values))
 }
 
 fn statements() -> Vec<String> {
@@ -43,6 +46,6 @@ fn the_statements_of_the_pages_refuse_a_late_writer_or_are_those_of_mysql() -> R
             refused += 1;
         }
     }
-    assert_eq!((refused, parsed), (3, 3));
+    assert_eq!((refused, parsed), (5, 3));
     Ok(())
 }

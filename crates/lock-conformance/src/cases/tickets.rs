@@ -1,7 +1,7 @@
 //! Locks that one guard lets go of, and another one goes on with.
 
-use lock_core::{AcquireError, LossReason, Ticket};
-use lock_host::{ReleaseError, Unchanged};
+use lock_core::{AcquireError, ErrorKind, LossReason, Ticket};
+use lock_host::{Permits, ReleaseError, Unchanged};
 
 use crate::bench::earliest_end;
 use crate::facade::options;
@@ -198,4 +198,26 @@ pub fn permits_go_on_with_their_slots(bench: &Bench) {
     is_over(&mine, &ticket);
     guard.release().unwrap();
     mine.acquire_many(3).unwrap().release().unwrap();
+}
+
+/// A semaphore that was made with another limit adopts permits only once the limit was changed, as it acquires them.
+pub fn permits_are_not_adopted_under_another_limit(bench: &Bench) {
+    let [one, two] = two_clients(bench);
+    let semaphore = |client: &Client, limit| client.semaphore("a", limit, &options(LONG));
+    let ticket = detached(semaphore(&one, 4).acquire_many(2).unwrap());
+    is_of_another_limit(&semaphore(&two, 9), &ticket, ["limit 4", "limit 9"]);
+    semaphore(&one, 4).set_limit(8).unwrap();
+    is_of_another_limit(&semaphore(&two, 9), &ticket, ["limit 8", "limit 9"]);
+    let guard = semaphore(&two, 8).adopt(&ticket).unwrap();
+    assert_eq!(guard.slots(), [0, 1]);
+    guard.release().unwrap();
+}
+
+#[track_caller]
+fn is_of_another_limit(lock: &Lock<Permits>, ticket: &Ticket, limits: [&str; 2]) {
+    let error = lock.adopt(ticket).expect_err("the limit is another one");
+    let AcquireError::Backend(error) = error else { panic!("another error: {error:?}") };
+    let text = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::OtherKind, "{text}");
+    assert!(limits.iter().all(|limit| text.contains(limit)) && error.remedy().is_some(), "{text}");
 }

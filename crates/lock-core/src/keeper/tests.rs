@@ -19,13 +19,24 @@ fn lease(n: u8) -> Arc<Lease> {
     })
 }
 
+/// A lease that was asked for and granted for its ttl.
+fn lasting(n: u8, ttl: Duration) -> (Arc<Lease>, Admission) {
+    let terms = Terms::exclusive(Ttl::new(ttl).unwrap());
+    (Arc::new(Lease { terms, ..Lease::clone(&lease(n)) }), Admission { at: START, asked_at: START, valid_for: ttl })
+}
+
 fn keeping(leases: u8) -> Keeper {
     let mut keeper = keeper();
     for n in 0..leases {
-        keeper.keep(lease(n), START, TTL);
+        let (lease, admission) = lasting(n, TTL);
+        keeper.keep(lease, admission);
     }
     keeper
 }
+
+/// Admitted two seconds after the waiter had asked for its place.
+const HANDED_OVER: Admission =
+    Admission { at: START, asked_at: Moment::from_nanos(998_000_000_000), valid_for: Duration::from_secs(10) };
 
 fn error() -> BackendError {
     BackendError::new("test", Operation::Renew, ErrorKind::Unreachable, Effect::None, "gone")
@@ -63,15 +74,67 @@ fn lateness_is_that_of_sending_the_last_and_the_latest_batch() {
 
 #[test]
 fn nothing_is_due_before_the_soonest() {
-    assert_eq!(Keeper::soonest_due(START, TTL), seconds(9), "a third, less a thirtieth for jitter");
-    assert_eq!(Keeper::soonest_due(START, Duration::ZERO), START + PAUSE_MIN);
+    let (one, admission) = lasting(1, TTL);
+    assert_eq!(Keeper::soonest_due(&one, admission), seconds(9), "a third, less a thirtieth for jitter");
+    assert_eq!(Keeper::soonest_due(&one, Admission { valid_for: Duration::ZERO, ..admission }), START + PAUSE_MIN);
     let mut keeper = keeper();
-    for n in 0..200 {
-        let valid_for = Duration::from_millis(7 * u64::from(n));
-        keeper.keep(lease(n), START, valid_for);
-        assert!(keeper.next_due().unwrap() >= Keeper::soonest_due(START, valid_for));
-        keeper.forget(lease(n).owner);
+    for n in 1..200 {
+        let ttl = Duration::from_millis(100 * u64::from(n));
+        for (lease, admission) in [lasting(n, ttl), (lease(n), HANDED_OVER), (lasting(n, ttl).0, HANDED_OVER)] {
+            let soonest = Keeper::soonest_due(&lease, admission);
+            keeper.keep(Arc::clone(&lease), admission);
+            assert!(keeper.next_due().unwrap() >= soonest);
+            keeper.forget(lease.owner);
+        }
     }
+}
+
+#[test]
+fn a_lease_that_was_handed_over_for_less_than_its_ttl_is_renewed_soon_over_the_connection_in_use() {
+    let mut keeper = keeper();
+    keeper.keep(lease(1), HANDED_OVER);
+    assert_eq!(keeper.next_due(), Some(START + Duration::from_millis(100)));
+    assert_eq!(Keeper::soonest_due(&lease(1), HANDED_OVER), keeper.next_due().unwrap());
+    assert!(keeper.take_due(START + Duration::from_millis(99)).is_none(), "most holds have ended by then");
+    let first = keeper.take_due(START + Duration::from_millis(100)).unwrap();
+    assert_eq!((first.leases.len(), first.via), (1, Via::InUse));
+    let asked_at = first.asked_at;
+    keeper.answered(START, first, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
+    let due = keeper.next_due().unwrap();
+    assert!(due >= asked_at + TTL / 3 - TTL / 30 && due <= asked_at + TTL / 3, "{due:?}");
+    assert_eq!(keeper.take_due(due).unwrap().via, Via::Own);
+}
+
+#[test]
+fn a_first_renewal_that_fails_is_retried_over_the_connection_of_the_keeper() {
+    let mut keeper = keeper();
+    keeper.keep(lease(1), HANDED_OVER);
+    let first = keeper.take_due(seconds(1)).unwrap();
+    keeper.answered(seconds(2), first, Err(error()));
+    let due = keeper.next_due().unwrap();
+    assert!(due > seconds(2) && due <= seconds(3), "{due:?}");
+    assert_eq!(keeper.take_due(due).unwrap().via, Via::Own);
+}
+
+#[test]
+fn a_lease_that_was_granted_for_its_ttl_is_first_renewed_as_usual_however_old_its_grant_is() {
+    let ttl = Duration::from_secs(10);
+    let mut keeper = keeper();
+    keeper.keep(lasting(1, ttl).0, HANDED_OVER);
+    let due = keeper.next_due().unwrap();
+    assert!(due >= seconds(1) - Duration::from_millis(1) && due <= seconds(2), "a third of it since it was asked for");
+    assert_eq!(keeper.take_due(due).unwrap().via, Via::Own);
+}
+
+#[test]
+fn renewals_over_different_connections_go_out_by_themselves() {
+    let mut keeper = keeping(3);
+    let (asked_at, at) = (START, seconds(9));
+    keeper.keep(lease(3), Admission { at, asked_at, valid_for: Duration::from_secs(10) });
+    let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
+    let mut sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.via == Via::Own)).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [(1, false), (3, true)]);
 }
 
 #[test]
@@ -108,7 +171,8 @@ fn an_error_is_retried_soon_and_told() {
 #[test]
 fn a_short_lease_is_retried_sooner() {
     let mut keeper = keeper();
-    keeper.keep(lease(1), START, Duration::from_secs(3));
+    let (lease, admission) = lasting(1, Duration::from_secs(3));
+    keeper.keep(lease, admission);
     assert!(!keeper.is_empty());
     let batch = keeper.take_due(seconds(1)).unwrap();
     keeper.answered(seconds(1), batch, Ok(vec![Renewed::Unsure(error())]));
@@ -140,7 +204,7 @@ fn a_lease_that_is_kept_anew_has_one_renewal_only() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
     for _ in 0..2 {
-        keeper.keep(lease(0), seconds(10), TTL);
+        keeper.keep(lease(0), Admission { at: seconds(10), asked_at: seconds(10), valid_for: TTL });
     }
     keeper.answered(seconds(10), batch, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
     assert_eq!(std::iter::from_fn(|| keeper.take_due(seconds(20))).count(), 1);
@@ -165,6 +229,17 @@ fn a_hastened_renewal_is_sent_at_once_even_while_another_is_under_way() {
 }
 
 #[test]
+fn the_answer_of_a_renewal_that_was_overtaken_leaves_nothing_due() {
+    let mut keeper = keeping(1);
+    keeper.hasten(seconds(2), lease(0).owner);
+    let first = keeper.take_due(seconds(2)).unwrap();
+    keeper.hasten(seconds(3), lease(0).owner);
+    keeper.answered(seconds(3), first, Ok(vec![Renewed::Renewed { valid_for: TTL, wanted: false }]));
+    keeper.forget(lease(0).owner);
+    assert_eq!((keeper.next_due(), keeper.len()), (None, 0));
+}
+
+#[test]
 fn an_answer_that_is_too_short_is_tried_again() {
     let mut keeper = keeping(1);
     let batch = keeper.take_due(seconds(10)).unwrap();
@@ -186,9 +261,9 @@ fn an_answer_of_another_length_says_nothing_of_any_lease() {
 #[test]
 fn leases_that_allow_less_time_go_out_by_themselves() {
     let mut keeper = keeping(1);
-    let short = Lease { terms: Terms::exclusive("100ms".parse().unwrap()), ..Lease::clone(&lease(1)) };
-    keeper.keep(Arc::new(short), START, Duration::from_millis(100));
-    keeper.keep(lease(2), START, TTL);
+    for (lease, admission) in [lasting(1, Duration::from_millis(100)), lasting(2, TTL)] {
+        keeper.keep(lease, admission);
+    }
     let batches: Vec<_> = std::iter::from_fn(|| keeper.take_due(seconds(10))).collect();
     let sizes: Vec<_> = batches.iter().map(|batch| (batch.leases.len(), batch.within.as_millis())).collect();
     assert_eq!(sizes, [(1, 16), (2, 1000)]);

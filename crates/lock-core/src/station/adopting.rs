@@ -116,7 +116,7 @@ impl Station {
             return self.on_adoption_error(now, adoption, error);
         }
         self.lose_excluded(now, &grant.lease);
-        let mut tenure = self.keep(grant, adoption.certainty());
+        let mut tenure = self.keep(now, grant, adoption.certainty());
         tenure.adopted = true;
         self.floor.raise_to(tenure.lease.tokens.high());
         self.admit(now, &mut tenure, adoption.join, token);

@@ -9,8 +9,8 @@ use super::pending::Of;
 use super::quest::{Grant, Quest, validity};
 use super::tenure::Tenure;
 use crate::{
-    Answer, BackendError, Capabilities, Certainty, Effect, Evidence, FencingToken, Keep, Lease, LossReason, Mode,
-    Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
+    Admission, Answer, BackendError, Capabilities, Certainty, Copies, Effect, Evidence, FencingToken, Keep, Lease,
+    LossReason, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
 };
 
 /// The shortest turn, so that none ends before it has begun.
@@ -25,7 +25,7 @@ impl Station {
         };
         let Some(waiter) = waiter else { return };
         let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
-        let mut tenure = self.keep(grant, quest.certainty);
+        let mut tenure = self.keep(now, grant, quest.certainty);
         tenure.asked = quest.terms.mode.limit();
         self.raise_floor(&tenure.lease, token);
         self.admit(now, &mut tenure, waiter.join, token);
@@ -36,10 +36,10 @@ impl Station {
     }
 
     /// Has the keeper renew the lease of a fresh grant.
-    pub(super) fn keep(&mut self, grant: Grant, certainty: Certainty) -> Box<Tenure> {
-        let (asked_at, valid_for) = (grant.basis, grant.valid_for);
+    pub(super) fn keep(&mut self, now: Moment, grant: Grant, certainty: Certainty) -> Box<Tenure> {
+        let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
         let tenure = Box::new(Tenure::new(grant, certainty));
-        self.outbox.push(Output::Keep { lease: Arc::clone(&tenure.lease), asked_at, valid_for });
+        self.outbox.push(Output::Keep { lease: Arc::clone(&tenure.lease), admission });
         tenure
     }
 
@@ -66,7 +66,8 @@ impl Station {
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
         let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive;
         let may_keep = is_exclusive && !tenure.may_be_shared();
-        let keep = leaving.keep.map(Keep::get).filter(|keep| may_keep && !keep.is_zero());
+        let at_least = tenure.take_keep(now);
+        let keep = leaving.keep.map(Keep::get).or(at_least).filter(|keep| may_keep && !keep.is_zero());
         if let Some(ended) = tenure.take(turn) {
             ended.hold.give_up();
         }
@@ -79,6 +80,14 @@ impl Station {
             tenure.replacement = None;
             self.pass_on(now, tenure, turn);
         }
+    }
+
+    /// From this moment on, the lock of this turn is kept for so long, however the turn ends: also when it is dropped or lost, or the
+    /// client is closed. The last call counts, and so does a [`Leaving::keep`]. Only an exclusive turn has an effect.
+    pub fn keep_at_least(&mut self, now: Moment, turn: TurnId, keep: Keep) {
+        let held =
+            self.tenures.iter_mut().find(|tenure| tenure.has(turn) && tenure.lease.terms.mode == Mode::Exclusive);
+        held.into_iter().for_each(|tenure| tenure.keep_until(now + keep.get()));
     }
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
@@ -133,18 +142,32 @@ impl Station {
         }
     }
 
-    /// A holder loses its hold: it is told first, and what may be left at the store is released with the last turn.
+    /// A holder loses its hold: it is told first. What may be left at the store is released with the last turn, except what
+    /// may still keep others out for it.
     fn lose(&mut self, now: Moment, id: TurnId, reason: LossReason) {
         let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(id)) else { return };
+        let is_denied = matches!(reason, LossReason::NotHeld | LossReason::Revoked { .. });
         if let Some(turn) = tenure.take(id) {
             turn.hold.lose(reason.clone());
             self.outbox.push(Output::Lose { turn: id, reason });
         }
-        if tenure.turns.is_empty() {
-            self.give_up(now, *tenure, None, None);
-        } else {
+        if !tenure.turns.is_empty() {
             self.tenures.push(tenure);
+        } else if is_denied && self.policy.store.copies == Copies::Several {
+            self.let_expire(now, *tenure);
+        } else {
+            let keep = tenure.take_keep(now).filter(|keep| !keep.is_zero());
+            self.give_up(now, *tenure, None, keep);
         }
+    }
+
+    /// Stops renewing the lease, and releases nothing: what is left of it keeps others out while the holder's work ends.
+    fn let_expire(&mut self, now: Moment, tenure: Tenure) {
+        let owner = tenure.lease.owner;
+        self.outbox.push(Output::Forget(owner));
+        // A claim that the hand-over overtook ends with the lease.
+        self.take_quest_of(owner);
+        self.others_may_be_served(now);
     }
 
     /// Stops renewing the lease, and releases it; `turn` gets the outcome.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Policy, Refusal,
-    ReleaseRequest, Released, Renewed, Terms, Ticket,
+    Admission, Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner,
+    Policy, Refusal, ReleaseRequest, Released, Renewed, Terms, Ticket,
 };
 
 /// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
@@ -217,10 +217,8 @@ pub enum Output {
     Keep {
         /// The lease.
         lease: Arc<Lease>,
-        /// When its present grant was asked for.
-        asked_at: Moment,
-        /// How long that was granted for.
-        valid_for: Duration,
+        /// How it was admitted.
+        admission: Admission,
     },
     /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait, and whether
     /// the lease was revoked.

@@ -21,6 +21,8 @@ pub(super) struct PendingRelease {
     pub(super) kept_until: Option<Moment>,
     /// Why the last try failed.
     pub(super) trouble: Option<BackendError>,
+    /// The action that was handed out a second time.
+    pub(super) stalled: Option<ActionId>,
 }
 
 /// What a release gives up.
@@ -127,6 +129,13 @@ impl PendingReleases {
     /// Takes out one that is to be sent again by now.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<Box<PendingRelease>> {
         self.0.take(|pending| pending.progress.due().is_some_and(|at| at <= now))
+    }
+
+    /// The ones that are under way and were not handed out a second time, each with its action and when that was handed out.
+    pub(super) fn unanswered(&mut self) -> impl Iterator<Item = (&mut PendingRelease, ActionId, Moment)> {
+        let asked =
+            |pending: &PendingRelease| pending.progress.under_way().filter(|(id, _)| pending.stalled != Some(*id));
+        self.0.iter_mut().filter_map(move |pending| asked(pending).map(|(id, at)| (pending, id, at)))
     }
 
     pub(super) fn next_due(&self) -> Option<Moment> {

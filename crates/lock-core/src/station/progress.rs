@@ -21,6 +21,14 @@ impl Progress {
         }
     }
 
+    /// The action that it is under way as, and when that was handed out.
+    pub(super) fn under_way(self) -> Option<(ActionId, Moment)> {
+        match self {
+            Self::UnderWay(id, at) => Some((id, at)),
+            Self::Due(_) => None,
+        }
+    }
+
     /// When the request was handed out, if it is under way as this action.
     pub(super) fn asked_at(self, action: ActionId) -> Option<Moment> {
         match self {

@@ -1,8 +1,10 @@
 //! Releasing: each release is sent until it is answered, or until the lease is over anyway.
 
+use std::time::Duration;
+
 use super::Station;
 use super::adoption::Adoption;
-use super::io::{ActionId, Output, Request, TurnId};
+use super::io::{Action, ActionId, Output, Request, TurnId};
 use super::pending::{Of, PendingRelease};
 use super::progress::Progress;
 use super::quest::{Place, Quest};
@@ -92,7 +94,8 @@ impl Station {
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
-        let pending = PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None };
+        let pending =
+            PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None, stalled: None };
         self.send(now, Box::new(pending));
     }
 
@@ -103,6 +106,34 @@ impl Station {
         }
         pending.progress = self.run(now, Request::Release(pending.request.clone()), pending.request.terms);
         self.pending_releases.push(pending);
+    }
+
+    /// The releases that nobody awaits and that have had no answer for this long, each once. A facade whose tasks may not be polled
+    /// sends them another way as well: the first answer counts, and the second one changes nothing. Also returns when the first of
+    /// the others was handed out.
+    pub fn stalled_releases(
+        &mut self,
+        now: Moment,
+        silent_for: Duration,
+        mut is_awaited: impl FnMut(TurnId) -> bool,
+    ) -> (Vec<Action>, Option<Moment>) {
+        let (mut stalled, mut next) = (Vec::new(), None);
+        for (pending, id, at) in self.pending_releases.unanswered() {
+            if pending.turn.is_some_and(&mut is_awaited) {
+                continue;
+            }
+            if now < at + silent_for {
+                next = next.into_iter().chain([at]).min();
+                continue;
+            }
+            pending.stalled = Some(id);
+            let keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
+            // By now the lease may have expired.
+            let request = ReleaseRequest { keep, evidence: Evidence::Nothing, ..pending.request.clone() };
+            let within = self.policy.within(request.terms.ttl);
+            stalled.push(Action { id, request: Request::Release(request), within });
+        }
+        (stalled, next)
     }
 
     pub(super) fn repeat_releases(&mut self, now: Moment) {

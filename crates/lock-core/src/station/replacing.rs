@@ -157,7 +157,7 @@ impl Station {
         if old.is_shared() && !old.adopted {
             self.give_up_quests(now);
         }
-        let mut tenure = self.keep(grant, certainty);
+        let mut tenure = self.keep(now, grant, certainty);
         (tenure.passes, tenure.adopted) = (old.passes, old.adopted);
         let hold = tenure.begin(now, id, token, before.note.clone(), before.hold.hold_until);
         before.hold.go_on_as(Arc::clone(&hold));
@@ -173,7 +173,11 @@ fn check(store: &Capabilities, old: Terms, new: Terms) -> Result<(), AcquireErro
     match (old.mode, new.mode) {
         (Mode::Exclusive, Mode::Exclusive | Mode::Shared) | (Mode::Shared, Mode::Exclusive) => {}
         (Mode::Permits { count: has, limit }, Mode::Permits { count, limit: other }) => {
-            if has < count || limit != other {
+            if limit != other {
+                let problem = format!("the permits are of {limit}");
+                return Err(Invalid::new("limit", other, problem, "keep the limit that they were acquired with").into());
+            }
+            if has < count {
                 let problem = format!("{has} of {limit} are held");
                 return Err(Invalid::new("number of permits", count, problem, "keep fewer of them").into());
             }

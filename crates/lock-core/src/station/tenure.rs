@@ -34,6 +34,8 @@ pub(super) struct Tenure {
     /// Whether it was detached elsewhere and adopted here: then it is for its one turn only.
     pub(super) adopted: bool,
     pub(super) turns: Turns,
+    /// Until when the store is to keep the lock, however the present turn ends.
+    kept_until: Option<Moment>,
     /// What is to replace the lease. Boxed, because most leases are never replaced.
     pub(super) replacement: Option<Box<Replacement>>,
 }
@@ -57,8 +59,19 @@ impl Tenure {
             word_asked_at,
             adopted,
             turns,
+            kept_until: None,
             replacement,
         }
+    }
+
+    /// However the present turn ends, the lock is kept until then.
+    pub(super) fn keep_until(&mut self, end: Moment) {
+        self.kept_until = Some(end);
+    }
+
+    /// For how long the lock is still to be kept. For one end of a turn.
+    pub(super) fn take_keep(&mut self, now: Moment) -> Option<Duration> {
+        self.kept_until.take().map(|end| end.since(now))
     }
 
     pub(super) fn is_shared(&self) -> bool {

@@ -4,7 +4,7 @@ use ::http::header::{CONTENT_TYPE, HeaderValue};
 use ::http::{HeaderMap, Response, StatusCode};
 use lock_core::{FencingToken, Invalid};
 
-use super::FENCING_TOKEN;
+use super::{FENCING_RAISE, FENCING_TOKEN};
 use crate::Refused;
 
 /// Why a request is not let in.
@@ -15,17 +15,23 @@ pub(super) enum Denial {
     Invalid(Invalid),
 }
 
-/// The token of a request.
+/// The token of a request, in one of the two headers.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<FencingToken>, Denial> {
-    let mut values = headers.get_all(FENCING_TOKEN).iter();
+    let [raising, checked] = [FENCING_RAISE, FENCING_TOKEN].map(|name| headers.get_all(name));
+    let mut values = raising.iter().chain(checked.iter());
     let (first, second) = (values.next(), values.next());
     let Some(first) = first else { return Ok(None) };
     if second.is_some() {
-        let problem = "the request has several";
-        return Err(Denial::Invalid(Invalid::new("header", FENCING_TOKEN, problem, "send the token of one guard")));
+        let (problem, remedy) = ("the request has several tokens", "send the token of one guard, in one header");
+        return Err(Denial::Invalid(Invalid::new("header", FENCING_TOKEN, problem, remedy)));
     }
     let text = String::from_utf8_lossy(first.as_bytes());
     text.parse().map(Some).map_err(Denial::Invalid)
+}
+
+/// Whether a request raises the fence, whatever its method.
+pub(super) fn raises(headers: &HeaderMap) -> bool {
+    headers.contains_key(FENCING_RAISE)
 }
 
 impl Denial {

@@ -21,7 +21,7 @@ pub struct Request<T> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FencedError {
-    /// A later holder has written; nothing was changed.
+    /// A later holder has raised the fence; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The server or the connection failed. After a timeout, or a connection that broke, the request may have taken effect: it
@@ -47,7 +47,7 @@ impl<T: FromRedisValue> Request<T> {
     /// Sends the request, and waits for the answer.
     ///
     /// # Errors
-    /// `Refused` if a later holder has written; otherwise the error of the connection.
+    /// `Refused` if a later holder has raised the fence; otherwise the error of the connection.
     ///
     /// # Blocking
     /// Until the answer, or for as long as the connection allows.

@@ -10,6 +10,7 @@ macro_rules! script {
     };
 }
 
+pub(super) static RAISE: LazyLock<Script> = script!("raise.lua");
 pub(super) static SET: LazyLock<Script> = script!("set.lua");
 pub(super) static HSET: LazyLock<Script> = script!("hset.lua");
 pub(super) static DEL: LazyLock<Script> = script!("del.lua");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lock_core::{FencingToken, Invalid};
+use lock_core::{FencingToken, Invalid, WriteToken};
 use rusqlite::{Connection, OptionalExtension, ToSql, params_from_iter};
 
 use super::SqlError;
@@ -12,15 +12,15 @@ use super::identifier::Identifier;
 /// A column and its value: to be written, or to find a row by.
 pub type Value<'a> = (&'a str, &'a dyn ToSql);
 
-/// A table whose rows have a fence each: the highest token that was written with.
+/// A table whose rows have a fence each: the highest token that it was raised to or written with.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use lock_core as leasehold;
 /// # use lock_fence as fence;
 /// use fence::sql::{FenceColumn, SqlError};
-/// # let token = leasehold::FencingToken::new(34)?;
-/// # let paused = leasehold::FencingToken::new(33)?;
+/// # let [paused, token] = [33, 34].map(|number| leasehold::FencingToken::new(number).unwrap());
+/// # let write_token = leasehold::WriteToken::of_writer(token);
 ///
 /// let db = rusqlite::Connection::open_in_memory()?;
 /// db.execute_batch("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER); INSERT INTO account VALUES (1, 0)")?;
@@ -28,7 +28,9 @@ pub type Value<'a> = (&'a str, &'a dyn ToSql);
 /// let accounts = FenceColumn::new("account", "fence")?;
 /// db.execute_batch(&accounts.add_column())?; // once
 ///
-/// accounts.update(&db, token, &[("balance", &50)], &[("id", &1)])?; // token = guard.fencing_token()
+/// accounts.raise(&db, write_token, &[("id", &1)])?; // guard.write_token(): before anything is read
+/// let balance: i64 = db.query_row("SELECT balance FROM account WHERE id = 1", (), |row| row.get(0))?;
+/// accounts.update(&db, token, &[("balance", &(balance + 50))], &[("id", &1)])?; // token = guard.fencing_token()
 /// let late = accounts.update(&db, paused, &[("balance", &0)], &[("id", &1)]);
 /// assert!(matches!(late, Err(SqlError::Refused(refused)) if refused.highest == token));
 /// # Ok(())
@@ -57,13 +59,29 @@ impl FenceColumn {
         format!("ALTER TABLE {} ADD COLUMN {} BIGINT NOT NULL DEFAULT 0", self.table, self.column)
     }
 
+    /// Sets the fence of the rows with this key to the token of a new holder, in one statement, if none of them has seen a higher
+    /// one. Returns how many rows there are, at least one.
+    ///
+    /// Do this **before you read** what you will change: until then, an earlier holder can still write, and what it writes between
+    /// your read and your write is lost. Outside of a transaction, it commits by itself. Inside of one, make it the first
+    /// statement, and read in that transaction or after its commit; if it is rolled back, the fence is not raised.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update). Read nothing, and stop.
+    ///
+    /// # Blocking
+    /// As [`update`](Self::update).
+    pub fn raise(&self, db: &Connection, token: WriteToken, key: &[Value<'_>]) -> Result<usize, SqlError> {
+        self.update(db, token.into(), &[], key)
+    }
+
     /// Sets columns of the rows with this key, and their fence to the token, in one statement, if none of them has seen a
     /// higher token. Returns how many rows there are.
     ///
     /// Works inside a transaction of the caller's, too.
     ///
     /// # Errors
-    /// Nothing was written. `Refused` if a later holder has written; `NoRow`, `NoFence`, `BadFence` as they say; `Invalid` for an
+    /// Nothing was written. `Refused` if a later holder has raised the fence; `NoRow`, `NoFence`, `BadFence` as they say; `Invalid` for an
     /// empty key; `Sql` if the database failed.
     ///
     /// # Blocking
@@ -90,7 +108,7 @@ impl FenceColumn {
         Err(rusqlite::Error::StatementChangedRows(0).into())
     }
 
-    /// Checks for a reader that no later holder has written: no row with this key has seen a token that is higher. Changes
+    /// Checks for a reader that no later holder has raised the fence: no row with this key has seen a token that is higher. Changes
     /// nothing, so a reader never shuts out a writer. Read in the same transaction.
     ///
     /// # Errors

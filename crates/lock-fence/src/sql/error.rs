@@ -8,7 +8,7 @@ use crate::Refused;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// A later holder has written.
+    /// A later holder has raised the fence.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// No row has the key.

@@ -1,6 +1,6 @@
 //! The fences in a table of their own.
 
-use lock_core::FencingToken;
+use lock_core::{FencingToken, WriteToken};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::SqlError;
@@ -13,14 +13,14 @@ use super::fence::Fence;
 /// # use lock_core as leasehold;
 /// # use lock_fence as fence;
 /// use fence::sql::FenceTable;
-/// # let token = leasehold::FencingToken::new(34)?;
+/// # let token = leasehold::WriteToken::of_writer(leasehold::FencingToken::new(34)?);
 ///
 /// let mut db = rusqlite::Connection::open_in_memory()?;
 /// db.execute_batch("CREATE TABLE payment (id INTEGER PRIMARY KEY, amount INTEGER)")?;
 /// db.execute_batch(FenceTable::CREATE)?; // once
 ///
 /// let transaction = db.transaction()?;
-/// FenceTable::raise(&transaction, "invoice:42", token)?; // token = guard.fencing_token()
+/// FenceTable::raise(&transaction, "invoice:42", token)?; // guard.write_token(): first, before anything is read
 /// transaction.execute("INSERT INTO payment (amount) VALUES (50)", ())?;
 /// transaction.commit()?;
 /// # Ok(())
@@ -41,24 +41,28 @@ impl FenceTable {
     pub const CREATE: &str =
         "CREATE TABLE IF NOT EXISTS leasehold_fence (resource VARCHAR(700) PRIMARY KEY, token BIGINT NOT NULL)";
 
-    /// Notes the token for what the transaction writes, unless the resource has seen a higher one. From then on until the
+    /// Notes the token for what the transaction reads and writes, unless the resource has seen a higher one. From then on until the
     /// transaction ends, no other one gets past this for any resource of the file.
     ///
+    /// Make it the first statement, **before you read** what you will change: until then, an earlier holder can still write. If the
+    /// work reads before this transaction, for instance because it asks somebody else in between, commit one that only raises
+    /// first. One that is rolled back raises nothing.
+    ///
     /// # Errors
-    /// `Refused` if a later holder has written: roll the transaction back, as dropping it does. `NoFence`, `BadFence` and `Sql` as
+    /// `Refused` if a later holder has raised the fence: roll the transaction back, as dropping it does. `NoFence`, `BadFence` and `Sql` as
     /// they say. Nothing was noted.
     ///
     /// # Blocking
     /// For as long as another connection writes, at most the busy timeout of the connection.
-    pub fn raise(transaction: &Transaction<'_>, resource: &str, token: FencingToken) -> Result<(), SqlError> {
+    pub fn raise(transaction: &Transaction<'_>, resource: &str, token: WriteToken) -> Result<(), SqlError> {
         let raised = transaction.execute(RAISE, (resource, i64::from(token)));
         if raised.map_err(|error| named(transaction, error))? == 1 {
             return Ok(());
         }
-        Self::check_read(transaction, resource, token)
+        Self::check_read(transaction, resource, token.into())
     }
 
-    /// Checks for a reader that no later holder has written: the resource has seen no token that is higher. Notes nothing, so
+    /// Checks for a reader that no later holder has raised the fence: the resource has seen no token that is higher. Notes nothing, so
     /// a reader never shuts out a writer. Read in the same transaction.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock_fence::{Gate, Refused};
 use test_support::bounds::{PATIENCE, wait_for, within};
 
-use crate::token;
+use crate::{token, write_token};
 
 #[test]
 fn a_lower_token_is_refused_and_an_equal_one_passes() {
@@ -100,4 +100,51 @@ async fn writes_of_one_holder_run_at_once_and_a_dropped_wait_lets_nothing_in() {
     assert_eq!(overtaken, Err(Refused { token: token(34), highest: token(35) }));
     drop(second);
     tokio::time::timeout(PATIENCE, behind).await.expect("the last holder is let in").unwrap().unwrap();
+}
+
+/// What a later holder reads once it has raised the fence, while a write of an earlier one that was let in is under way.
+fn read_after(raise: impl Fn(&Gate) -> Result<(), Refused> + Sync) -> u32 {
+    let (gate, value) = (Gate::new(), Mutex::new(0));
+    let ((entered, has_entered), (read, is_read)) = (channel(), channel());
+    within("the end of the write", || {
+        thread::scope(|scope| {
+            let (gate, value) = (&gate, &value);
+            scope.spawn(move || {
+                gate.write("a", token(33), || {
+                    entered.send(()).unwrap();
+                    _ = is_read.recv_timeout(Duration::from_millis(300)); // a raise that waits for this reads later
+                    *value.lock().unwrap() = 33;
+                })
+            });
+            has_entered.recv_timeout(PATIENCE).unwrap();
+            raise(gate).unwrap();
+            let seen = *value.lock().unwrap();
+            _ = read.send(());
+            seen
+        })
+    })
+}
+
+#[test]
+fn a_fence_is_raised_when_the_writes_of_earlier_holders_have_ended() {
+    assert_eq!(read_after(|gate| gate.raise("a", write_token(34))), 33);
+    assert_eq!(read_after(|gate| gate.check("a", token(34))), 0, "a check alone waits for nothing, and was not found");
+    let gate = Gate::new();
+    gate.raise("a", write_token(34)).unwrap();
+    let refused = Refused { token: token(33), highest: token(34) };
+    assert_eq!((gate.raise("a", write_token(33)), gate.write("a", token(33), || ())), (Err(refused), Err(refused)));
+    assert_eq!((gate.raise("a", write_token(34)), gate.write("a", token(34), || ())), (Ok(()), Ok(())));
+}
+
+#[tokio::test]
+async fn an_admission_ends_with_its_last_clone_and_a_raise_can_be_awaited() {
+    let gate = Gate::new();
+    let first = gate.begin_write("a", token(33)).await.unwrap();
+    let second = first.clone();
+    drop(first);
+    let raise = || tokio::time::timeout(Duration::from_millis(20), gate.raise_async("a", write_token(34)));
+    assert!(raise().await.is_err(), "a clone is not counted");
+    drop(second);
+    let raised = tokio::time::timeout(PATIENCE, gate.raise_async("a", write_token(34))).await;
+    raised.expect("the write has ended").unwrap();
 }

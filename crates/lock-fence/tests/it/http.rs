@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use ::http::{Method, Request, Response};
+use ::http::{HeaderName, Method, Request, Response};
 use lock_core::FencingToken;
-use lock_fence::Gate;
-use lock_fence::http::{FENCING_TOKEN, Fencing, FencingLayer, WithoutToken};
+use lock_fence::http::{FENCING_RAISE, FENCING_TOKEN, Fencing, FencingLayer, WithoutToken};
+use lock_fence::{Admitted, Gate};
 use test_support::bounds::PATIENCE;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -46,14 +46,14 @@ impl Service<Request<String>> for Store {
 
 /// Runs one request to its end.
 #[tokio::main(flavor = "current_thread")]
-async fn send<S>(service: S, request: Request<String>) -> Response<String>
+pub(crate) async fn send<S>(service: S, request: Request<String>) -> Response<String>
 where
     S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
 {
     sent(service, request).await
 }
 
-async fn sent<S>(mut service: S, request: Request<String>) -> Response<String>
+pub(crate) async fn sent<S>(mut service: S, request: Request<String>) -> Response<String>
 where
     S: Service<Request<String>, Response = Response<String>, Error = Infallible>,
 {
@@ -224,4 +224,113 @@ async fn a_later_write_waits_until_the_service_has_answered_an_earlier_one() {
     };
     assert_eq!(tokio::time::timeout(PATIENCE, play).await.expect("both writes end"), (200, 200));
     assert_eq!(slow.store.value(), "new");
+}
+
+/// A service whose work runs on when its client disconnects.
+#[derive(Clone)]
+struct Spawning {
+    slow: Slow,
+    /// What the work holds until it ends.
+    pass: fn(&Request<String>) -> Option<Admitted>,
+    ended: Arc<Semaphore>,
+}
+
+impl Service<Request<String>> for Spawning {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<String>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.slow.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<String>) -> Self::Future {
+        let (mut slow, admitted, ended) = (self.slow.clone(), (self.pass)(&request), Arc::clone(&self.ended));
+        let bare = Request::put("/x").body(request.into_body()).unwrap(); // what is spawned has no part of the request
+        Box::pin(async move {
+            let work = tokio::spawn(async move {
+                let answer = slow.call(bare).await;
+                drop(admitted);
+                ended.add_permits(1);
+                answer
+            });
+            work.await.unwrap()
+        })
+    }
+}
+
+/// What is written in the end, if the client of an earlier holder's write disconnects while its work runs. The later holder has to
+/// be let in only afterwards.
+async fn after_a_disconnect(pass: fn(&Request<String>) -> Option<Admitted>) -> String {
+    let (slow, ended, gate) = (Slow::default(), Arc::new(Semaphore::new(0)), Arc::new(Gate::new()));
+    let service = Spawning { slow: slow.clone(), pass, ended: Arc::clone(&ended) };
+    let service = FencingLayer::new(Arc::clone(&gate)).layer(service);
+    let put = |token: &str, body: &str| sent(service.clone(), request(Method::PUT, "/x", Some(token), body));
+    let earlier = tokio::spawn(put("33", "slow"));
+    slow.entered.notified().await;
+    earlier.abort(); // as a server does
+    assert!(earlier.await.unwrap_err().is_cancelled());
+    let later = tokio::spawn(put("34", "new"));
+    while gate.highest("/x") != Some(token(34)) {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    slow.go.notify_one();
+    assert_eq!(later.await.unwrap().status(), 200);
+    let _both = ended.acquire_many(2).await.unwrap();
+    slow.store.value()
+}
+
+#[tokio::test]
+async fn work_that_runs_on_after_a_disconnect_is_waited_for_if_it_holds_its_admission() {
+    let counted = after_a_disconnect(|request| request.extensions().get().cloned());
+    assert_eq!(tokio::time::timeout(PATIENCE, counted).await.expect("both writes end"), "new");
+    let uncounted = after_a_disconnect(|_| None);
+    assert_eq!(tokio::time::timeout(PATIENCE, uncounted).await.expect("both writes end"), "slow");
+}
+
+#[test]
+fn a_request_that_raises_is_refused_if_it_is_late_and_answered_with_its_token() {
+    let (store, service) = fenced();
+    let get = |headers: &[(_, &str)]| {
+        let mut asked = request(Method::GET, "/x", None, "");
+        asked
+            .headers_mut()
+            .extend(headers.iter().map(|(name, value)| (HeaderName::clone(name), value.parse().unwrap())));
+        send(service.clone(), asked)
+    };
+    let raised = get(&[(FENCING_RAISE, "34")]);
+    assert_eq!((raised.status().as_u16(), &raised.headers()[FENCING_RAISE]), (200, &"34".parse().unwrap()));
+    assert_eq!(put(service.clone(), Some(token(33)), "old").status(), 409, "the fence was not raised");
+    let late = get(&[(FENCING_RAISE, "33")]);
+    assert_eq!((late.status().as_u16(), late.headers().get(FENCING_RAISE)), (409, None));
+    assert_eq!(get(&[(FENCING_RAISE, "34"), (FENCING_TOKEN, "34")]).status(), 400);
+    assert_eq!(get(&[(FENCING_TOKEN, "34")]).headers().get(FENCING_RAISE), None);
+    assert_eq!(store.value(), "");
+}
+
+#[tokio::test]
+async fn a_request_that_raises_waits_until_earlier_writes_have_ended() {
+    let (slow, gate) = (Slow::default(), Arc::new(Gate::new()));
+    let service = FencingLayer::new(Arc::clone(&gate)).layer(slow.clone());
+    let mut get = request(Method::GET, "/x", None, "");
+    lock_fence::http::raise(get.headers_mut(), crate::write_token(34));
+    let play = async {
+        let earlier = tokio::spawn(sent(service.clone(), request(Method::PUT, "/x", Some("33"), "slow")));
+        slow.entered.notified().await;
+        let later = tokio::spawn(sent(service, get));
+        while gate.highest("/x") != Some(token(34)) {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        slow.go.notify_one();
+        assert_eq!(earlier.await.unwrap().status(), 200);
+        later.await.unwrap().into_body()
+    };
+    let read = tokio::time::timeout(PATIENCE, play).await.expect("both requests end");
+    assert_eq!(read, "slow", "it read before the earlier write");
 }

@@ -5,13 +5,20 @@
 mod gate;
 mod http;
 mod race;
+mod raise;
 mod redis;
+mod replicas;
 mod resources;
 mod sql;
 
-use lock_core::FencingToken;
+use lock_core::{FencingToken, WriteToken};
 
 /// The token with this number.
 fn token(number: u64) -> FencingToken {
     FencingToken::new(number).unwrap()
+}
+
+/// The same, as that of a writer.
+fn write_token(number: u64) -> WriteToken {
+    WriteToken::of_writer(token(number))
 }

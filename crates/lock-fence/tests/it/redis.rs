@@ -8,7 +8,7 @@ use lock_fence::redis::{Fenced, FencedError};
 use test_support::bounds::wait_for;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
 
-use crate::token;
+use crate::{token, write_token};
 
 fn connect(server: &RedisServer) -> Connection {
     ::redis::Client::open(server.url()).unwrap().get_connection().unwrap()
@@ -73,6 +73,20 @@ fn a_reader_changes_nothing() {
         assert!(is_refused(text.get::<String>(token(33)).run(redis), 34));
         assert!(is_refused(hash.hget::<u8>(token(33), "a").run(redis), 34));
         text.set(token(34), "newer").run(redis).unwrap();
+    });
+}
+
+#[test]
+fn a_fence_is_raised_before_there_is_a_value() {
+    on_each_server(|redis| {
+        let text = Fenced::new("text").unwrap();
+        text.raise(write_token(34)).run(redis).unwrap();
+        assert!(is_refused(text.raise(write_token(33)).run(redis), 34));
+        assert!(is_refused(text.set(token(33), "old").run(redis), 34));
+        assert!(!redis.exists::<_, bool>("text").unwrap());
+        text.raise(write_token(34)).run(redis).unwrap();
+        text.set(token(34), "new").run(redis).unwrap();
+        assert_eq!((redis.get("text"), redis.get(text.fence_key())), (Ok("new".to_owned()), Ok(34)));
     });
 }
 
@@ -144,6 +158,7 @@ async fn an_async_connection_does_the_same() {
     let client = ::redis::Client::open(server.url()).unwrap();
     let mut redis = client.get_multiplexed_async_connection().await.unwrap();
     let text = Fenced::new("text").unwrap();
+    text.raise(write_token(34)).run_async(&mut redis).await.unwrap();
     text.set(token(34), "new").run_async(&mut redis).await.unwrap();
     assert!(is_refused(text.set(token(33), "old").run_async(&mut redis).await, 34));
     assert_eq!(text.get::<String>(token(34)).run_async(&mut redis).await.unwrap().as_deref(), Some("new"));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ::redis::Commands;
-use lock_core::FencingToken;
+use lock_core::{FencingToken, WriteToken};
 use lock_fence::Gate;
 use lock_fence::http::FencingLayer;
 use lock_fence::redis::Fenced;
@@ -130,7 +130,7 @@ impl Sql {
         pause();
         let mut db = self.connect();
         let transaction = db.transaction().unwrap();
-        if FenceTable::raise(&transaction, "account/1", token).is_err() {
+        if FenceTable::raise(&transaction, "account/1", WriteToken::of_writer(token)).is_err() {
             return false;
         }
         transaction.execute("UPDATE account SET balance = ?1", [token.to_string()]).unwrap();
@@ -141,7 +141,7 @@ impl Sql {
     fn by_two_transactions(&self, token: FencingToken, pause: &dyn Fn()) -> bool {
         let mut db = self.connect();
         let transaction = db.transaction().unwrap();
-        let passed = FenceTable::raise(&transaction, "account/1", token).is_ok();
+        let passed = FenceTable::raise(&transaction, "account/1", WriteToken::of_writer(token)).is_ok();
         transaction.commit().unwrap();
         pause();
         if passed {

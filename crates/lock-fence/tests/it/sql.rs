@@ -5,7 +5,7 @@ use lock_fence::Refused;
 use lock_fence::sql::{FenceColumn, FenceTable, SqlError};
 use rusqlite::Connection;
 
-use crate::token;
+use crate::{token, write_token};
 
 fn accounts() -> (Connection, FenceColumn) {
     let db = Connection::open_in_memory().unwrap();
@@ -143,12 +143,12 @@ fn no_token_is_negative() {
 #[test]
 fn a_transaction_of_a_late_holder_is_refused() {
     let (mut db, _) = accounts();
-    let missing = FenceTable::raise(&db.transaction().unwrap(), "a", token(34)).unwrap_err().to_string();
+    let missing = FenceTable::raise(&db.transaction().unwrap(), "a", write_token(34)).unwrap_err().to_string();
     assert!(missing.contains(FenceTable::CREATE) && missing.contains("there is no table"), "{missing}");
     db.execute_batch(FenceTable::CREATE).unwrap();
     let mut raise = |resource: &str, number| {
         let transaction = db.transaction().unwrap();
-        let raised = FenceTable::raise(&transaction, resource, token(number));
+        let raised = FenceTable::raise(&transaction, resource, write_token(number));
         transaction.commit().unwrap();
         raised
     };
@@ -161,7 +161,7 @@ fn a_transaction_of_a_late_holder_is_refused() {
     FenceTable::check_read(&transaction, "unseen", token(1)).unwrap();
     assert!(is_refused(FenceTable::check_read(&transaction, "another", token(32)), 33));
     transaction.execute("UPDATE leasehold_fence SET token = -5 WHERE resource = 'another'", ()).unwrap();
-    let error = FenceTable::raise(&transaction, "another", token(90)).unwrap_err();
+    let error = FenceTable::raise(&transaction, "another", write_token(90)).unwrap_err();
     assert!(matches!(&error, SqlError::BadFence { found, .. } if found == "-5"), "{error}");
 }
 
@@ -170,11 +170,11 @@ fn a_write_that_is_rolled_back_raises_nothing() {
     let (mut db, column) = accounts();
     db.execute_batch(FenceTable::CREATE).unwrap();
     let transaction = db.transaction().unwrap();
-    FenceTable::raise(&transaction, "a", token(34)).unwrap();
+    FenceTable::raise(&transaction, "a", write_token(34)).unwrap();
     column.update(&transaction, token(34), &[("balance", &1)], &[("id", &2)]).unwrap();
     drop(transaction);
     assert_eq!(balance(&db, 2), [(0, 0)]);
-    FenceTable::raise(&db.transaction().unwrap(), "a", token(1)).unwrap();
+    FenceTable::raise(&db.transaction().unwrap(), "a", write_token(1)).unwrap();
 }
 
 /// As texts, 9 is above 10. A real number would pass until the first late holder.
@@ -190,4 +190,18 @@ fn a_fence_in_a_column_of_another_type_is_an_error() {
             assert!(error.contains("the column needs an integer type"), "{kind}: {error}");
         }
     }
+}
+
+#[test]
+fn a_column_is_raised_before_the_read() {
+    let (db, column) = accounts();
+    let raise = |number, id: i64| column.raise(&db, write_token(number), &[("id", &id)]);
+    assert_eq!((raise(34, 2).unwrap(), raise(34, 2).unwrap()), (1, 1));
+    assert_eq!(balance(&db, 2), [(0, 34)]);
+    assert!(is_refused(raise(33, 2), 34));
+    assert!(is_refused(column.update(&db, token(33), &[("balance", &1)], &[("id", &2)]), 34));
+    assert_eq!(raise(35, 1).unwrap(), 2);
+    assert_eq!(balance(&db, 1), [(0, 35), (0, 35)]);
+    let missing = raise(36, 3).unwrap_err();
+    assert!(matches!(&missing, SqlError::NoRow { table } if table == "account"), "{missing}");
 }

@@ -459,11 +459,11 @@ fn the_store_is_reported_once_for_all_locks() {
 }
 
 #[test]
-fn the_end_of_a_client_is_a_loss() {
+fn the_end_of_a_client_is_a_release() {
     let rig = Rig::new(|_| {});
     rig.hold(1);
     rig.stations.close();
-    assert_eq!(rig.names(), ["acquired", "lost"]);
+    assert_eq!(rig.names(), ["acquired", "released"]);
 }
 
 /// The second panic is that of its close, so that nothing comes out of it any more.

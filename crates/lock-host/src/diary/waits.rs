@@ -6,6 +6,7 @@ use std::time::Duration;
 use lock_core::Moment;
 use lock_core::station::{ByTurn, TurnId};
 
+use crate::options::LongWaits;
 use crate::traced::Acquisition;
 
 /// A waiter that has waited for this long is reported, and again each time that this has doubled. Chosen: waits that
@@ -40,9 +41,12 @@ pub(super) struct Ended {
 }
 
 impl Waits {
-    pub(super) fn begin(&mut self, turn: TurnId, now: Moment, call: Option<Acquisition>) {
+    pub(super) fn begin(&mut self, turn: TurnId, now: Moment, call: Option<Acquisition>, long_waits: LongWaits) {
         self.by_turn.insert(turn, Wait { since: now, long: LONG, call });
-        self.long_at.insert((now + LONG, turn));
+        match long_waits {
+            LongWaits::Reported => _ = self.long_at.insert((now + LONG, turn)),
+            LongWaits::Expected => {}
+        }
     }
 
     /// Others have what they wait for. The store's answer may come when the waiters are gone.

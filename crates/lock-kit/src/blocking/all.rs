@@ -195,7 +195,7 @@ impl AllGuard {
     }
 
     /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means
-    /// that all were held until now.
+    /// that no loss was detected.
     ///
     /// # Errors
     /// Names each lock that had been lost or whose release was not confirmed. All others are released whatever happens

@@ -22,7 +22,8 @@ use crate::setters::lock_setters;
 ///
 /// The store is away once requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
 /// timeout (a sixth of the ttl, but at most a second), or until the wait is over, and one more request has failed as well. The
-/// observers of the client are told (`Degraded`).
+/// observers of the client are told (`Degraded`). For two seconds, all of this process that wait for the
+/// same lock believe the one that found that.
 ///
 /// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource
 /// that checks tokens accepts what it does. It is never lost, and `max_hold` does not end it.
@@ -95,21 +96,49 @@ impl Degrading {
     ) -> Result<DegradingGuard, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
-        in_turn(&wish, &place, cancel)?;
         loop {
-            match acquire(&self.at_store(&wish)) {
-                Ok(guard) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
-                Err(error) => _ = wish.away(error)?,
+            if !in_turn(&wish, &place, cancel)? {
+                return self.too_late(wish, place);
             }
-            // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
-            match self.0.try_acquire() {
-                Ok(Some(guard)) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
-                Ok(None) => {}
-                Err(error) => {
-                    let error = wish.away(error)?;
-                    return Ok(self.degrade(wish, place, error));
-                }
+            if let Some(outcome) = self.ask(&wish, &place, &acquire)?
+                && let Some(held) = self.take(&wish, &place, outcome)
+            {
+                return Ok(DegradingGuard { held, place });
             }
+        }
+    }
+
+    /// What the store says, or that it is away; `None` if the rest of the wait goes on.
+    fn ask(
+        &self,
+        wish: &Wish,
+        place: &Place,
+        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
+    ) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
+        if let Some(error) = wish.known_away(place) {
+            return Ok(Some(Err(error)));
+        }
+        match acquire(&self.at_store(wish)) {
+            Ok(guard) => return Ok(Some(Ok(guard))),
+            Err(error) => _ = wish.away(error)?,
+        }
+        // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
+        let again = self.0.try_acquire();
+        wish.tried(place, again)
+    }
+
+    /// The wait was over before its turn came.
+    fn too_late(&self, wish: Wish, place: Place) -> Result<DegradingGuard, AcquireError> {
+        if let Some(error) = wish.over_in_line(&place) {
+            return Err(error);
+        }
+        // The first one of this process still asks, which is no sign that anybody holds the lock.
+        match self.0.try_acquire() {
+            Ok(guard) => {
+                let held = guard.and_then(|guard| self.take(&wish, &place, Ok(guard)));
+                held.map(|held| DegradingGuard { held, place }).ok_or_else(|| wish.timed_out(None))
+            }
+            Err(error) => Err(wish.away(error)?.into()),
         }
     }
 
@@ -123,26 +152,42 @@ impl Degrading {
     pub fn try_acquire(&self) -> Result<Option<DegradingGuard>, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
-        if !place.is_first() {
+        if place.is_held() {
             return Ok(None);
         }
-        let mut answer = self.0.try_acquire();
-        if let Err(error) = answer {
-            wish.away(error)?;
-            answer = self.0.try_acquire();
-        }
-        match answer {
-            Ok(guard) => Ok(guard.map(|guard| DegradingGuard { held: Scoped::of(guard), place })),
-            Err(error) => {
-                let error = wish.away(error)?;
-                Ok(Some(self.degrade(wish, place, error)))
+        let outcome = match wish.known_away(&place) {
+            Some(error) => Some(Err(error)),
+            None => {
+                let mut answer = self.0.try_acquire();
+                if let Err(error) = answer {
+                    wish.away(error)?;
+                    answer = self.0.try_acquire();
+                }
+                wish.tried(&place, answer)?
+            }
+        };
+        match outcome {
+            // An earlier waiter degrades first.
+            Some(Err(error)) if !place.is_first() && !place.is_held() => Err(error.into()),
+            outcome => {
+                let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
+                Ok(held.map(|held| DegradingGuard { held, place }))
             }
         }
     }
 
-    fn degrade(&self, wish: Wish, place: Place, error: BackendError) -> DegradingGuard {
-        self.0.degraded(wish.waited(), &error);
-        DegradingGuard { held: wish.degraded(error), place }
+    /// What is held now; `None`, and nothing is, if somebody else of this process has been faster.
+    fn take(&self, wish: &Wish, place: &Place, outcome: Result<Guard, BackendError>) -> Option<Scoped<Guard>> {
+        if !place.take() {
+            return None;
+        }
+        Some(match outcome {
+            Ok(guard) => Scoped::of(guard),
+            Err(error) => {
+                self.0.degraded(wish.waited(), &error);
+                wish.degraded(error)
+            }
+        })
     }
 
     /// The lock at the store, for what is left of the wait.
@@ -152,8 +197,8 @@ impl Degrading {
     }
 }
 
-/// Waits for those of this process that came before.
-fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<(), AcquireError> {
+/// Waits for those of this process that came before. False if the wait is over first.
+fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<bool, AcquireError> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let _watch = cancel.map(|cancel| {
         let waker = waker.clone();
@@ -161,13 +206,13 @@ fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<(
     });
     loop {
         if let Poll::Ready(turn) = place.poll_first(&waker) {
-            return turn;
+            return turn.map(|()| true);
         }
         if cancel.is_some_and(CancelToken::is_cancelled) {
             return Err(AcquireError::Cancelled);
         }
         match wish.left() {
-            Some(Duration::ZERO) => return Err(wish.timed_out(None)),
+            Some(Duration::ZERO) => return Ok(false),
             Some(left) => thread::park_timeout(left),
             None => thread::park(),
         }
@@ -213,7 +258,7 @@ impl DegradingGuard {
         self.at_store()?.lost_within(patience)
     }
 
-    /// Releases the lock. If it is held at the store, waits for the answer. Success means that the lock was held until now, within
+    /// Releases the lock. If it is held at the store, waits for the answer. Success means that no loss was detected within
     /// the guard's [`scope`](Scoped::scope).
     ///
     /// # Errors

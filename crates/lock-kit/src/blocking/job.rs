@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use lock_blocking::{Client, Guard, Mutex};
 use lock_core::{AcquireError, LockName, Lost};
-use lock_host::{Clock, HostClock, note};
+use lock_host::note;
 
+use crate::earlier::Earlier;
 use crate::errors::JobError;
 use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
 use crate::outcome::{JobOutcome, JobRun, Skipped, SlotAfter};
@@ -15,14 +16,16 @@ use crate::taken::Taken;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
 ///
-/// With a [`slot`](Self::slot), the job runs once for each slot, whichever machines call and however late. Without one, it runs
-/// unless it runs elsewhere; [`at_least`](Self::at_least) then stops machines whose clocks are late.
+/// With a [`slot`](Self::slot), the job runs at most once for each slot, whichever machines call and however late; at least once with
+/// [`retry_after_crash`](Self::retry_after_crash). Without one, it runs unless it runs elsewhere; [`at_least`](Self::at_least) then
+/// stops machines whose clocks are late.
 ///
 /// The lock of the job has the job's name, so it shows who runs it. A process that dies frees it when its ttl is over; its slot
 /// counts as run, unless [`retry_after_crash`](Self::retry_after_crash) says otherwise.
 ///
 /// Slots are remembered as long as the store keeps its data. A SQLite file forgets them when the machine reboots, and a Redis
-/// when it loses its data. Slots and `at_least` need a store that can keep a released lock: `memory:`, `sqlite:` or `redis:`.
+/// when it loses its data: also after a fail-over, unless `replicas=N` is the number of all replicas. Slots and `at_least` need a
+/// store that can keep a released lock: `memory:`, `sqlite:` or `redis:`.
 ///
 /// # Examples
 /// ```
@@ -100,12 +103,12 @@ impl Job {
             Ok(held) => held,
             Err(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
-        let began = HostClock.now();
         let mark = match mark {
             Some(mark) => Some(mark.before_work(self.plan.crashed)?),
             None => None,
         };
         let missed = self.missed(earlier);
+        self.plan.keep(self.plan.at_least, |time| guard.keep_at_least(time))?;
         // Marking the slot may have taken longer than the lease lasted.
         let done = guard.check().map(|()| work(&guard)).and_then(|done| guard.check().map(|()| done));
         let ended = done.as_ref().ok().map(judge);
@@ -113,10 +116,10 @@ impl Job {
             Some(mark) => self.settle(mark, done, ended),
             None => (done, SlotAfter::None),
         };
-        let released = match self.plan.keep_after(HostClock.now().since(began)) {
-            Some(keep) if done.is_ok() && ended == Some(Work::Done) => guard.release_keeping(keep),
-            Some(_) | None => guard.release(),
-        };
+        if ended == Some(Work::Failed) {
+            self.plan.keep(Duration::ZERO, |time| guard.keep_at_least(time))?;
+        }
+        let released = guard.release();
         let value = counted(done, released)?;
         Ok(JobOutcome::Ran(JobRun { value, slot, missed }))
     }
@@ -160,14 +163,31 @@ impl Job {
 
     /// The earlier slots that nobody has run, oldest first, as far as the store answers.
     fn missed(&self, earlier: Vec<(Slot, LockName)>) -> Vec<Slot> {
-        let mut missed = Vec::new();
+        let (all, mut missed) = (earlier.len(), Vec::new());
         for (slot, mark) in earlier {
             let Some(inspect) = self.client.inspect() else { break };
             let Ok(None) = inspect.holder(&mark, Taken::LOOK_WITHIN) else { break };
             missed.push(slot);
         }
         missed.reverse();
-        missed
+        // If none of them was run, the job may be new.
+        if missed.len() == all && all > 0 { self.after_first(missed) } else { missed }
+    }
+
+    /// Those of the missed slots that came after the first one that the job has run. If it never ran, it is remembered that this is
+    /// its first, as far as the store answers.
+    fn after_first(&self, missed: Vec<Slot>) -> Vec<Slot> {
+        let (Some(inspect), Some((first, keep))) = (self.client.inspect(), self.plan.first()) else { return missed };
+        let Ok(name) = first.name.parse() else { return missed };
+        match inspect.holder(&name, Taken::LOOK_WITHIN) {
+            Ok(Some(mark)) => return Earlier::after_first(missed, &mark),
+            Err(_) => return missed,
+            Ok(None) => {}
+        }
+        if let Ok(Some(guard)) = self.mutex(first).try_acquire() {
+            _ = guard.release_keeping(keep);
+        }
+        Vec::new()
     }
 
     /// Marks the slot after work that is done, if it is not marked yet, and frees it after work that failed.

@@ -146,8 +146,8 @@ impl ReentrantGuard {
         Self(guard)
     }
 
-    /// Gives up this guard. The last one releases the lock and waits for the store's answer. Success means that the lock
-    /// was held until now. While this thread has other guards, the lock stays held, and nothing is sent to the store.
+    /// Gives up this guard. The last one releases the lock and waits for the store's answer. Success means that no loss
+    /// was detected. While this thread has other guards, the lock stays held, and nothing is sent to the store.
     ///
     /// # Errors
     /// `Lost` if the lock had already been lost. `Backend` from the last guard, as in [`Guard::release`].

@@ -93,7 +93,8 @@ impl SingleFlight {
     /// the cache was sent before the loss may arrive later: a cache that has to refuse it checks the [token](Entry::token).
     ///
     /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise the error after an operation
-    /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store.
+    /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store. One caller that finds the store away saves
+    /// those of the same client with a stale value the time: for two seconds, none of them asks the store, and then one does.
     ///
     /// If the computation fails, nothing is cached, and the callers that waited compute one after the other, each within its
     /// [`wait`](Self::wait).
@@ -112,10 +113,11 @@ impl SingleFlight {
         let patience = self.begin().map_err(WhileHeldError::from)?;
         let stale = match self.look(cache)? {
             Look::Fresh(value) => return Ok(value),
+            Look::Stale(value) if patience.is_store_away() => return Ok(value),
             Look::Stale(value) => Some(value),
             Look::Missing => None,
         };
-        let guard = match (self.try_acquire().map_err(WhileHeldError::from)?, stale) {
+        let guard = match (self.try_acquire(&patience).map_err(WhileHeldError::from)?, stale) {
             (Some(guard), _) => guard,
             (None, Some(stale)) => return Ok(stale),
             (None, None) => {
@@ -138,8 +140,8 @@ impl SingleFlight {
         Ok(self.plan.judge(cache.get(&self.plan.key)?))
     }
 
-    fn try_acquire(&self) -> Result<Option<Guard>, AcquireError> {
-        Plan::tried(self.mutex(self.plan.options.clone()).try_acquire())
+    fn try_acquire(&self, patience: &Patience) -> Result<Option<Guard>, AcquireError> {
+        patience.tried(self.mutex(self.plan.options.clone()).try_acquire())
     }
 
     fn acquire(&self, patience: &Patience) -> Result<Guard, AcquireError> {

@@ -142,7 +142,7 @@ impl All {
 pub struct AllGuard(Guards<Guard>);
 
 impl AllGuard {
-    /// Waits until one of the locks is lost, and returns the first loss. This is at its local deadline at the latest. The
+    /// Waits until one of the locks is lost, and returns the first loss. This is at its local deadline, or up to a second after a resume. The
     /// others are held until this guard is released or dropped.
     ///
     /// # Cancel safety
@@ -157,7 +157,7 @@ impl AllGuard {
     }
 
     /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means
-    /// that all were held until now.
+    /// that no loss was detected.
     ///
     /// # Errors
     /// Names each lock that had been lost or whose release was not confirmed. All others are released whatever happens

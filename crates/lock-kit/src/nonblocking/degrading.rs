@@ -19,7 +19,8 @@ use crate::setters::lock_setters;
 ///
 /// The store is away once requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
 /// timeout (a sixth of the ttl, but at most a second), or until the wait is over, and one more request has failed as well. The
-/// observers of the client are told (`Degraded`).
+/// observers of the client are told (`Degraded`). For two seconds, all of this process that wait for the
+/// same lock believe the one that found that.
 ///
 /// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource
 /// that checks tokens accepts what it does. It is never lost, and `max_hold` does not end it.
@@ -74,21 +75,44 @@ impl Degrading {
     pub async fn acquire(&self) -> Result<DegradingGuard, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
-        in_turn(&wish, &place).await?;
         loop {
-            match self.at_store(&wish).acquire().await {
-                Ok(guard) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
-                Err(error) => _ = wish.away(error)?,
+            if !in_turn(&wish, &place).await? {
+                return self.too_late(wish, place).await;
             }
-            // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
-            match self.0.try_acquire().await {
-                Ok(Some(guard)) => return Ok(DegradingGuard { held: Scoped::of(guard), place }),
-                Ok(None) => {}
-                Err(error) => {
-                    let error = wish.away(error)?;
-                    return Ok(self.degrade(wish, place, error));
-                }
+            if let Some(outcome) = self.ask(&wish, &place).await?
+                && let Some(held) = self.take(&wish, &place, outcome)
+            {
+                return Ok(DegradingGuard { held, place });
             }
+        }
+    }
+
+    /// What the store says, or that it is away; `None` if the rest of the wait goes on.
+    async fn ask(&self, wish: &Wish, place: &Place) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
+        if let Some(error) = wish.known_away(place) {
+            return Ok(Some(Err(error)));
+        }
+        match self.at_store(wish).acquire().await {
+            Ok(guard) => return Ok(Some(Ok(guard))),
+            Err(error) => _ = wish.away(error)?,
+        }
+        // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
+        let again = self.0.try_acquire().await;
+        wish.tried(place, again)
+    }
+
+    /// The wait was over before its turn came.
+    async fn too_late(&self, wish: Wish, place: Place) -> Result<DegradingGuard, AcquireError> {
+        if let Some(error) = wish.over_in_line(&place) {
+            return Err(error);
+        }
+        // The first one of this process still asks, which is no sign that anybody holds the lock.
+        match self.0.try_acquire().await {
+            Ok(guard) => {
+                let held = guard.and_then(|guard| self.take(&wish, &place, Ok(guard)));
+                held.map(|held| DegradingGuard { held, place }).ok_or_else(|| wish.timed_out(None))
+            }
+            Err(error) => Err(wish.away(error)?.into()),
         }
     }
 
@@ -102,26 +126,42 @@ impl Degrading {
     pub async fn try_acquire(&self) -> Result<Option<DegradingGuard>, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
-        if !place.is_first() {
+        if place.is_held() {
             return Ok(None);
         }
-        let mut answer = self.0.try_acquire().await;
-        if let Err(error) = answer {
-            wish.away(error)?;
-            answer = self.0.try_acquire().await;
-        }
-        match answer {
-            Ok(guard) => Ok(guard.map(|guard| DegradingGuard { held: Scoped::of(guard), place })),
-            Err(error) => {
-                let error = wish.away(error)?;
-                Ok(Some(self.degrade(wish, place, error)))
+        let outcome = match wish.known_away(&place) {
+            Some(error) => Some(Err(error)),
+            None => {
+                let mut answer = self.0.try_acquire().await;
+                if let Err(error) = answer {
+                    wish.away(error)?;
+                    answer = self.0.try_acquire().await;
+                }
+                wish.tried(&place, answer)?
+            }
+        };
+        match outcome {
+            // An earlier waiter degrades first.
+            Some(Err(error)) if !place.is_first() && !place.is_held() => Err(error.into()),
+            outcome => {
+                let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
+                Ok(held.map(|held| DegradingGuard { held, place }))
             }
         }
     }
 
-    fn degrade(&self, wish: Wish, place: Place, error: BackendError) -> DegradingGuard {
-        self.0.degraded(wish.waited(), &error);
-        DegradingGuard { held: wish.degraded(error), place }
+    /// What is held now; `None`, and nothing is, if somebody else of this process has been faster.
+    fn take(&self, wish: &Wish, place: &Place, outcome: Result<Guard, BackendError>) -> Option<Scoped<Guard>> {
+        if !place.take() {
+            return None;
+        }
+        Some(match outcome {
+            Ok(guard) => Scoped::of(guard),
+            Err(error) => {
+                self.0.degraded(wish.waited(), &error);
+                wish.degraded(error)
+            }
+        })
     }
 
     /// The lock at the store, for what is left of the wait.
@@ -131,12 +171,12 @@ impl Degrading {
     }
 }
 
-/// Waits for those of this process that came before.
-async fn in_turn(wish: &Wish, place: &Place) -> Result<(), AcquireError> {
+/// Waits for those of this process that came before. False if the wait is over first.
+async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
     let turn = poll_fn(|context| place.poll_first(context.waker()));
     match wish.left() {
-        Some(left) => tokio::time::timeout(left, turn).await.unwrap_or_else(|_| Err(wish.timed_out(None))),
-        None => turn.await,
+        Some(left) => tokio::time::timeout(left, turn).await.map_or(Ok(false), |turn| turn.map(|()| true)),
+        None => turn.await.map(|()| true),
     }
 }
 
@@ -170,7 +210,7 @@ impl DegradingGuard {
         }
     }
 
-    /// Releases the lock. If it is held at the store, waits for the answer. Success means that the lock was held until now, within
+    /// Releases the lock. If it is held at the store, waits for the answer. Success means that no loss was detected within
     /// the guard's [`scope`](Scoped::scope).
     ///
     /// # Errors

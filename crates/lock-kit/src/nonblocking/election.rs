@@ -137,9 +137,12 @@ impl Election {
 
     /// Looks once. True if what it sees is new.
     async fn look(&self, sight: &mut Sight) -> Result<bool, ObserveError> {
-        let name = self.plan.name.parse()?;
+        let lock = self.client.mutex(&self.plan.name).member()?;
+        if lock.closing.is_over() {
+            return Err(ObserveError::Closed);
+        }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;
-        Ok(sight.takes(inspect.holder(&name, LOOK_WITHIN).await?))
+        Ok(sight.takes(inspect.holder(&lock.name, LOOK_WITHIN).await?))
     }
 }
 
@@ -204,7 +207,7 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again.
+    /// pass, call it again. `Closed` at its next look once the client is closed.
     ///
     /// # Cancel safety
     /// Can be dropped and called again; nothing is missed.

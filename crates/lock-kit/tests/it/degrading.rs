@@ -192,8 +192,85 @@ async fn tasks_and_threads_share_one_line() {
     });
     assert!(task.await.unwrap() && !waiting.is_finished());
     bench.faults.heal_everything();
+    // What the first one has found is believed no longer.
+    bench.clock.advance(2 * SECOND);
     guard.release().await.unwrap();
     assert_eq!(while_time_passes(&bench, Duration::from_millis(20), waiting).await.unwrap(), Scope::Store);
+}
+
+/// One that finds the store away saves all behind it the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_finding_serves_the_whole_line() {
+    for threads in [false, true] {
+        let bench = Bench::new();
+        let (tasks, plain) = (bench.tokio(), bench.plain());
+        bench.faults.fail_everything(AWAY);
+        let began = lock_host::Clock::now(&bench.clock);
+        let scope = |_| {
+            let (tasks, plain) = (tasks.clone(), plain.clone());
+            tokio::spawn(async move {
+                if threads {
+                    let lock = blocking::Kit::degrading(&plain, "a").wait(5 * SECOND);
+                    spawn_blocking(move || lock.acquire().map(|guard| guard.scope())).await.unwrap()
+                } else {
+                    let lock = nonblocking::Kit::degrading(&tasks, "a").wait(5 * SECOND);
+                    lock.acquire().await.map(|guard| guard.scope())
+                }
+            })
+        };
+        let line: Vec<_> = (0..8).map(scope).collect();
+        for one in line {
+            let outcome = while_time_passes(&bench, Duration::from_millis(5), one).await.unwrap();
+            assert_eq!(outcome.map_err(|error| error.to_string()), Ok(Scope::Process));
+        }
+        let took = lock_host::Clock::now(&bench.clock).since(began);
+        assert!(took < 4 * SECOND, "{took:?}: they found out one after the other");
+    }
+}
+
+fn is_away<T: std::fmt::Debug>(outcome: Result<T, AcquireError>) -> bool {
+    matches!(&outcome, Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Unreachable)
+}
+
+/// Nobody holds the lock while the first one still finds out: then those behind it hear of the store, and not of a holder.
+#[tokio::test]
+async fn the_line_of_this_process_is_no_holder_while_the_store_is_away() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (first, lock) = (bench.tokio().degrading("a"), bench.tokio().degrading("a"));
+    bench.faults.fail_everything(AWAY);
+    let calls = bench.faults.calls(Operation::Acquire);
+    let asking = tokio::spawn(async move { first.acquire().await });
+    until("the claim of the first one", || bench.faults.calls(Operation::Acquire) > calls).await;
+    assert!(is_away(lock.try_acquire().await), "nobody holds it");
+    let impatient = lock.clone().wait(Duration::from_millis(20));
+    assert!(is_away(while_time_passes(&bench, Duration::from_millis(2), impatient.acquire()).await));
+    let guard = while_time_passes(&bench, Duration::from_millis(20), asking).await.unwrap().unwrap();
+    assert_eq!(guard.scope(), Scope::Process);
+    assert!(is_away(while_time_passes(&bench, Duration::from_millis(2), impatient.acquire()).await));
+    assert!(lock.try_acquire().await.unwrap().is_none(), "a guard of this process is there");
+}
+
+#[test]
+fn the_line_of_this_process_is_no_holder_for_threads_while_the_store_is_away() {
+    use blocking::Kit;
+    let bench = Bench::new();
+    let (first, lock) = (bench.plain().degrading("a"), bench.plain().degrading("a"));
+    bench.faults.fail_everything(AWAY);
+    std::thread::scope(|scope| {
+        let calls = bench.faults.calls(Operation::Acquire);
+        let asking = scope.spawn(|| first.acquire());
+        while bench.faults.calls(Operation::Acquire) == calls {
+            std::thread::yield_now();
+        }
+        assert!(is_away(lock.try_acquire()), "nobody holds it");
+        assert!(is_away(lock.clone().wait(Duration::ZERO).acquire()));
+        while !asking.is_finished() {
+            bench.clock.advance(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(asking.join().unwrap().unwrap().scope(), Scope::Process);
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,7 +304,7 @@ fn threads_wait_for_each_other_in_turn_and_can_be_cancelled() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| locks.degrading("a").acquire_with(&cancel).map(drop));
         let impatient = scope.spawn(|| locks.degrading("a").wait(Duration::ZERO).acquire().map(drop));
-        assert!(matches!(impatient.join().unwrap(), Err(AcquireError::TimedOut { .. })));
+        assert!(is_away(impatient.join().unwrap()));
         cancel.cancel();
         assert!(matches!(waiting.join().unwrap(), Err(AcquireError::Cancelled)));
         let next = scope.spawn(|| locks.degrading("a").try_acquire().unwrap().map(|guard| guard.scope()));

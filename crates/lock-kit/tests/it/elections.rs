@@ -274,6 +274,29 @@ fn threads_observe_as_well() {
     }
 }
 
+/// They send nothing any more, and tell those who observe.
+#[tokio::test(flavor = "multi_thread")]
+async fn observers_end_when_their_client_is_closed() {
+    let bench = Bench::new();
+    let (tasks, threads) = (bench.tokio(), bench.plain());
+    let mut leaders = nonblocking::Kit::election(&tasks, "scheduler").pace(SECOND / 20).observe();
+    let mut plain = blocking::Kit::election(&threads, "scheduler").pace(SECOND / 20).observe();
+    assert_eq!(leaders.changed().await, Ok(None));
+    let task = tokio::spawn(async move { (leaders.changed().await, leaders.changed().await) });
+    let thread = tokio::task::spawn_blocking(move || (plain.changed(), plain.changed(), plain.changed()));
+    until("a look", || bench.faults.calls(Operation::Inspect) > 2).await;
+    tasks.close().await;
+    threads.close();
+    let closed = || Err(ObserveError::Closed);
+    let task = tokio::time::timeout(20 * SECOND, task).await.expect("the task hears of the end").unwrap();
+    assert_eq!(task, (closed(), closed()));
+    let thread = tokio::time::timeout(20 * SECOND, thread).await.expect("the thread hears of the end").unwrap();
+    assert_eq!((thread.1, thread.2), (closed(), closed()));
+    let looks = bench.faults.calls(Operation::Inspect);
+    tokio::time::sleep(SECOND / 5).await;
+    assert_eq!(bench.faults.calls(Operation::Inspect), looks);
+}
+
 #[tokio::test]
 async fn an_observer_waits_for_a_change_and_goes_on_after_an_error() {
     use nonblocking::Kit;
@@ -364,4 +387,84 @@ async fn work_is_not_begun_by_a_candidate_whose_lease_is_about_to_end() {
     }
     assert!(led.await.unwrap().is_ok());
     assert_eq!(begun.load(Ordering::SeqCst), 0, "work began in a term that was over");
+}
+
+/// What observers of a client are told, without what is only for debugging.
+#[derive(Clone, Default)]
+struct Told(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl lock_host::Observer for Told {
+    fn observe(&self, occurrence: &lock_host::Occurrence) {
+        if occurrence.level() > lock_host::Level::Debug {
+            self.0.lock().unwrap().push(format!("{}: {occurrence}", occurrence.name()));
+        }
+    }
+}
+
+impl Told {
+    fn all(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+
+    fn client(&self, bench: &Bench) -> lock_blocking::Client {
+        let backend = lock_memory::faults::Faulty::new(bench.store.blocking(), &bench.faults);
+        let builder = lock_blocking::Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone()));
+        builder.observer(Arc::new(self.clone())).build().unwrap()
+    }
+}
+
+/// It waits for days, and nothing is wrong. A payment that waits as long is reported.
+#[test]
+fn a_standby_is_not_reported_as_waiting_long() {
+    use blocking::Kit;
+    let (bench, standby, payment) = (Bench::new(), Told::default(), Told::default());
+    let leader = healthy(&bench).election("scheduler").ttl(600 * SECOND).campaign().unwrap();
+    let (candidate, other) = (standby.client(&bench), payment.client(&bench));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| candidate.election("scheduler").campaign().map(drop));
+        let paying = scope.spawn(|| other.mutex("scheduler").acquire().map(drop));
+        wait_for("the candidate and the payment to be told of a long wait, or not", || {
+            bench.clock.advance(SECOND);
+            (payment.0.lock().unwrap().len() >= 3).then_some(())
+        });
+        leader.resign().unwrap();
+        assert!(waiting.join().unwrap().is_ok() && paying.join().unwrap().is_ok());
+    });
+    assert_eq!(standby.all(), [""; 0]);
+    assert!(payment.all().iter().all(|told| told.starts_with("waiting long: ")));
+}
+
+/// The outage is shorter than the ttl, so the lease itself lasts to the end.
+#[test]
+fn a_leader_that_steps_down_in_an_outage_is_told_as_a_loss_once_and_one_that_resigns_is_not() {
+    use blocking::Kit;
+    let (bench, told) = (Bench::new(), Told::default());
+    let client = told.client(&bench);
+    let election = client.election("scheduler");
+    let leadership = election.campaign().unwrap();
+    bench.faults.fail_all(Operation::Renew, AWAY);
+    bench.clock.advance(24 * SECOND);
+    let lost = leadership.check().unwrap_err();
+    assert!(matches!(lost, LeadershipLost::NotRenewed { .. }), "{lost}");
+    bench.faults.heal_everything();
+    leadership.resign().unwrap();
+    let losses: Vec<_> = told.all().into_iter().filter(|told| told.starts_with("lost: ")).collect();
+    assert!(matches!(&losses[..], [one] if one.contains("after 24.0s") && one.contains("in time")), "{losses:?}");
+    assert_eq!(bench.free(&["scheduler"]), ["scheduler"], "its lease was released all the same");
+    election.campaign().unwrap().resign().unwrap();
+    drop(election.campaign().unwrap());
+    assert!(!told.all().iter().any(|told| told.starts_with("lost: ")), "it has resigned");
+}
+
+#[test]
+fn an_orderly_end_of_the_client_is_no_loss() {
+    use blocking::Kit;
+    let (bench, told) = (Bench::new(), Told::default());
+    let client = told.client(&bench);
+    let leadership = client.election("scheduler").campaign().unwrap();
+    client.close();
+    assert!(matches!(leadership.check(), Err(LeadershipLost::Lost(_))), "it is told itself");
+    drop(leadership);
+    assert_eq!(told.all(), [""; 0]);
+    assert_eq!(bench.free(&["scheduler"]), ["scheduler"]);
 }

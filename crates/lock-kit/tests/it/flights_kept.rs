@@ -137,3 +137,60 @@ async fn a_wait_for_the_value_is_over_in_time() {
         }
     }
 }
+
+/// Of the callers of a client, one finds out that the store is away, and one asks again two seconds later.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_finding_serves_all_who_have_a_stale_value() {
+    for threads in [false, true] {
+        let bench = Bench::new();
+        let shelf = Shelf::new(&bench.clock);
+        let (one, two) = (bench.plain(), bench.tokio());
+        let value = async |key: &str, computed: u32| {
+            let flight = blocking::Kit::single_flight(&one, key).stale_for(30 * SECOND).jitter_percent(0);
+            let tasks = nonblocking::Kit::single_flight(&two, key).stale_for(30 * SECOND).jitter_percent(0);
+            if threads {
+                flight.get_or_compute(&shelf, || Ok(Some(computed))).unwrap()
+            } else {
+                tasks.get_or_compute(&shelf, async || Ok(Some(computed))).await.unwrap()
+            }
+        };
+        let keys = ["user:1", "user:2", "user:2", "user:3"];
+        for key in keys {
+            assert_eq!(value(key, 1).await, Some(1));
+        }
+        bench.clock.advance(60 * SECOND);
+        bench.faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Timeout));
+        for round in 1..=3 {
+            let calls = bench.faults.calls(Operation::Acquire);
+            for key in keys {
+                assert_eq!(value(key, 2).await, Some(1));
+            }
+            assert_eq!(bench.faults.calls(Operation::Acquire), calls + 1, "threads: {threads}, round {round}");
+            bench.clock.advance(2 * SECOND);
+        }
+        bench.faults.heal(Operation::Acquire);
+        for key in keys {
+            assert_eq!(value(key, 3).await, Some(3));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redis_that_hangs_costs_those_who_have_a_stale_value_little_time() {
+    let store = Store::redis();
+    let (one, two) = (store.plain(), store.tokio().await);
+    let shelf = Shelf::on_the_hosts_clock();
+    let threads = blocking::Kit::single_flight(&one, "a").value_ttl(SECOND / 1000).stale_for(60 * SECOND);
+    let tasks = nonblocking::Kit::single_flight(&two, "a").value_ttl(SECOND / 1000).stale_for(60 * SECOND);
+    assert_eq!(threads.get_or_compute(&shelf, || Ok(Some(1))).unwrap(), Some(1));
+    tokio::time::sleep(SECOND / 50).await;
+    let Store::Redis(server) = &store else { panic!("another store") };
+    server.stop();
+    let began = std::time::Instant::now();
+    for _ in 0..15 {
+        assert_eq!(tasks.get_or_compute(&shelf, async || panic!("it was computed")).await.unwrap(), Some(1));
+        assert_eq!(threads.get_or_compute(&shelf, || panic!("it was computed")).unwrap(), Some(1));
+    }
+    assert!(began.elapsed() < 15 * SECOND, "{:?}", began.elapsed());
+    server.resume();
+}

@@ -144,6 +144,17 @@ async fn slots_that_nobody_has_run_are_reported_once_on_every_store() {
             (missed, ran(job(0).previous([slot(2), slot(1)]).run(|_| ())).missed)
         });
         assert_eq!(later.await.unwrap(), (vec![slot(3)], vec![slot(1)]));
+        let new = async |hours, before| {
+            ran(client.job("new").slot(slot(hours)).previous(before).run(async |_| ()).await).missed
+        };
+        assert_eq!(new(5, [slot(7), slot(6)]).await, [], "a new job has missed nothing");
+        assert_eq!(new(2, [slot(6), slot(4)]).await, [slot(4)], "it counts from the first slot that ran");
+        let threads = store.plain();
+        let first = tokio::task::spawn_blocking(move || {
+            let job = |hours, before| blocking::Kit::job(&threads, "newer").slot(slot(hours)).previous(before);
+            [job(5, [slot(6)]), job(2, [slot(4)])].map(|job| ran(job.run(|_| ())).missed)
+        });
+        assert_eq!(first.await.unwrap(), [vec![], vec![slot(4)]]);
     }
 }
 
@@ -157,6 +168,9 @@ fn a_report_of_missed_slots_holds_no_run_up() {
     assert!(matches!(error, JobError::Acquire(AcquireError::Invalid(_))), "{error}");
     bench.faults.fail_next(Operation::Inspect, Fault::Refused(ErrorKind::Denied));
     assert_eq!(ran(job.slot(slot(0)).run(|_| ())).missed, []);
-    let new = ran(client.job("minutely").slot(slot(0)).every(Duration::from_secs(60)).run(|_| ())).missed;
-    assert_eq!((new.len(), new.is_sorted()), (100, true));
+    let minutely =
+        |hours| ran(client.job("minutely").slot(slot(hours)).every(Duration::from_secs(60)).run(|_| ())).missed;
+    assert_eq!(minutely(3), [], "a new job has missed nothing");
+    let missed = minutely(0);
+    assert_eq!((missed.len(), missed.is_sorted()), (100, true));
 }

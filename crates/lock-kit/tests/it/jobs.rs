@@ -108,6 +108,52 @@ fn at_least_keeps_the_lock_in_threads() {
     assert_eq!(job.run(|_| 8).unwrap().ran(), Some(8));
 }
 
+/// However a run ends that does not crash: no other one begins before `at_least` is over.
+#[tokio::test(flavor = "multi_thread")]
+async fn at_least_is_kept_after_a_panic_a_dropped_future_and_a_close() {
+    use nonblocking::Kit;
+    for store in Store::each() {
+        let (client, other) = (store.tokio().await, store.tokio().await);
+        let panics = client.job("panics").at_least(HOUR);
+        let panicked =
+            tokio::spawn(async move { panics.run(async |_| panic!("as planned")).await.map(|_: JobOutcome<()>| ()) });
+        assert!(panicked.await.unwrap_err().is_panic());
+        let dropped = client.job("dropped").at_least(HOUR);
+        let never = dropped.run(async |_| std::future::pending::<()>().await);
+        assert!(tokio::time::timeout(SECOND / 10, never).await.is_err());
+        let (closed, closing) = (client.job("closed").at_least(HOUR), client.clone());
+        let run = closed.run(async |_| {
+            closing.close().await;
+            std::future::pending::<()>().await;
+        });
+        assert!(matches!(run.await, Err(JobError::Lost(lost)) if lost.reason == LossReason::Closed));
+        for name in ["panics", "dropped", "closed"] {
+            tokio::time::sleep(SECOND / 5).await;
+            let late = other.job(name).run(async |_| ()).await;
+            assert_eq!(skipped(late).reason, SkipReason::Running, "{name}");
+        }
+    }
+}
+
+#[test]
+fn at_least_is_kept_after_a_panic_and_a_close_in_threads() {
+    use blocking::Kit;
+    for store in Store::each() {
+        let (client, other) = (store.plain(), store.plain());
+        let panics = client.job("panics").at_least(HOUR);
+        let panicked = thread::scope(|scope| {
+            scope.spawn(|| panics.run(|_| panic!("as planned")).map(|_: JobOutcome<()>| ())).join()
+        });
+        assert!(panicked.is_err());
+        let closed = client.job("closed").at_least(HOUR).run(|_| client.close());
+        assert!(matches!(closed, Err(JobError::Lost(lost)) if lost.reason == LossReason::Closed));
+        for name in ["panics", "closed"] {
+            thread::sleep(SECOND / 5);
+            assert_eq!(skipped(other.job(name).run(|_| ())).reason, SkipReason::Running, "{name}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn work_is_stopped_when_it_takes_too_long() {
     use nonblocking::Kit;

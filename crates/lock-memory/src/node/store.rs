@@ -104,8 +104,9 @@ impl NodeStore {
                     self.marked_for = None;
                 }
             }
-            Ask::Move { epoch, membership, predecessor } => {
-                if !self.has(run, *epoch) {
+            Ask::Move { epoch, seen, membership, predecessor } => {
+                let is_as_seen = self.view(clock, run).deployment() == seen.as_deref();
+                if is_as_seen && !self.has(run, *epoch) {
                     self.mark_moved(clock, run, membership);
                     self.abstain(clock, run, *epoch);
                     self.membership = Some(membership.as_ref().clone());
@@ -204,7 +205,9 @@ impl NodeStore {
 
     fn record(&mut self, clock: Moment, seen: &Sighting, keep: Duration) -> Option<Record> {
         self.records.retain(|_, record| clock < record.until);
-        let stored = self.records.get(&seen.member).map(|record| record.epoch);
+        // The clock was set back since: nobody would live to see the old time come.
+        let may_count = |record: &&KnownEpoch| record.first <= clock;
+        let stored = self.records.get(&seen.member).filter(may_count).map(|record| record.epoch);
         let begun = match seen.recording {
             Recording::Nothing => None,
             Recording::Begins(epoch) => (stored != Some(epoch)).then_some(epoch),

@@ -86,3 +86,10 @@ fn an_expired_lease_is_not_kept() {
     assert_eq!(store.release(over, &keep(KEEP)).unwrap(), Released::NotHeld);
     granted(store.acquire(over, TWO, &try_claim(2)).unwrap());
 }
+
+#[test]
+fn a_release_that_is_repeated_with_its_time_does_not_lengthen_it() {
+    let (mut store, _) = kept();
+    assert_eq!(store.release(at(1), &keep(KEEP)).unwrap(), Released::Released);
+    granted(store.acquire(at(60), TWO, &try_claim(2)).unwrap());
+}

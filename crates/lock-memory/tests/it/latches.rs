@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lock_core::latch::{Act, Count, Request, Seen, Watching};
+use lock_core::latch::{Act, Count, Generation, Request, Seen, Watching};
 use lock_core::{Backend, BlockingLatch, Event, EventSink, Ttl};
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
@@ -67,4 +67,43 @@ fn expired_latches_are_dropped_along_the_way() {
     }
     let shown = format!("{store:?}");
     assert!(shown.contains("new 99") && !shown.contains("old 99"), "{shown}");
+}
+
+#[test]
+fn a_reset_of_a_later_generation_changes_nothing() {
+    let client = MemoryStore::default().blocking();
+    let state = arrive(&client, "a", "x").state.unwrap();
+    let later = Generation::new(state.generation.get() + 1);
+    let seen = ask(&client, "a", Act::Reset { generation: later, ttl: Ttl::new(TTL).unwrap() });
+    assert_eq!(seen.state, Some(state));
+}
+
+#[test]
+fn an_arrival_counts_once_even_if_it_is_repeated_after_a_reset() {
+    let client = MemoryStore::default().blocking();
+    for _ in 0..2 {
+        assert_eq!(arrive(&client, "a", "x").state.unwrap().arrived, 1);
+    }
+    let generation = arrive(&client, "a", "y").state.unwrap().generation;
+    ask(&client, "a", Act::Reset { generation, ttl: Ttl::new(TTL).unwrap() });
+    assert_eq!(arrive(&client, "a", "x").state.unwrap().arrived, 0, "it arrived before the reset");
+    let expects = Act::Expect {
+        count: Count::new(1).unwrap(),
+        generation: arrive(&client, "a", "x").state.unwrap().generation,
+        ttl: Ttl::new(TTL).unwrap(),
+    };
+    ask(&client, "a", expects);
+    assert_eq!(arrive(&client, "a", "z").state.unwrap().arrived, 1);
+    assert_eq!(arrive(&client, "a", "late").state.unwrap().arrived, 1, "it is complete");
+}
+
+#[test]
+fn a_shorter_ttl_does_not_shorten_the_life_of_a_latch() {
+    let clock = ManualClock::new();
+    let client = MemoryStore::new(Arc::new(clock.clone())).blocking();
+    arrive(&client, "a", "x");
+    ask(&client, "a", Act::Make { ttl: Ttl::new(TTL / 10).unwrap() });
+    clock.advance(TTL / 2);
+    let look = Act::Look { watching: Watching::Unwanted };
+    assert_eq!(ask(&client, "a", look).state.map(|state| state.arrived), Some(1));
 }

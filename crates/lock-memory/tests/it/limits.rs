@@ -36,3 +36,14 @@ fn a_limit_is_remembered_for_days_after_it_was_set_last() {
     granted(store.acquire(now, ONE, &permits(4, 4, 4)).unwrap());
     assert_eq!(store.acquire(now, ONE, &permits(5, 1, 8)).unwrap_err().kind(), ErrorKind::OtherKind);
 }
+
+/// Its holder had more than the limit that was set since then.
+#[test]
+fn a_lease_above_a_lowered_limit_is_replaced_by_one_of_fewer_permits() {
+    let mut store = Store::new();
+    granted(store.acquire(at(0), ONE, &permits(1, 4, 4)).unwrap());
+    store.limit(at(0), &set(4, 2)).unwrap();
+    let fewer = Claim { replaces: Some(owner(1)), ..permits(2, 3, 4) };
+    let lease = granted(store.acquire(at(1), ONE, &fewer).unwrap()).0;
+    assert_eq!(lease.terms.mode.count(), 3);
+}

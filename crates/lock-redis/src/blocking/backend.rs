@@ -68,7 +68,7 @@ impl BlockingBackend for Redis {
     }
 
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(request, within)
+        self.ask(Acknowledged::release(request, &self.wire, Span::from_now(within)), within)
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
@@ -98,6 +98,6 @@ impl BlockingLatch for Redis {
 
 impl BlockingLimit for Redis {
     fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        Self::ask(self, request, within)
+        Self::ask(self, Acknowledged::limit(request, &self.wire, Span::from_now(within)), within)
     }
 }

@@ -44,9 +44,13 @@ impl Question for Ask {
                 let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(server_info, *epoch));
                 of_membership(call.arg(*counter).arg(lasting(*longest)), membership)
             }
-            Self::Move { epoch, membership, predecessor } => {
+            Self::Move { epoch, seen, membership, predecessor } => {
                 let call = Call::script(&script::MOVE, &[Key::Node]).arg(seal(server_info, *epoch));
-                of_membership(of_membership(call, membership), predecessor)
+                let call = of_membership(of_membership(call, membership), predecessor);
+                match seen {
+                    Some(seen) => of_membership(call, seen),
+                    None => call.arg("").arg(""),
+                }
             }
         })
     }

@@ -75,7 +75,7 @@ impl AsyncBackend for Redis {
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(request, within).await
+        self.ask(Acknowledged::release(request, &self.wire, Span::from_now(within)), within).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {

@@ -174,6 +174,6 @@ impl Handle {
         let verification = verification::of_slot(self.server_info(), slot);
         let reply = self.ask(verification).await;
         self.server_info().judge(&reply);
-        reply.map(|_| self.server_info().verified(slot))
+        reply.map(|reply| self.server_info().verified(slot, verification::longest(reply)))
     }
 }

@@ -22,11 +22,22 @@ local function dwells()
   if left ~= -2 then return {'dwells', covered(left)} end
 end
 
--- The counter was missing, so the data was lost while connections lived: a dwell begins for everybody.
+-- This run and history of the server, or nothing if this user may not ask for it.
+local function incarnation()
+  local server, replication = redis.pcall('INFO', 'server'), redis.pcall('INFO', 'replication')
+  if type(server) ~= 'string' or type(replication) ~= 'string' then return end
+  local run, history = string.match(server, 'run_id:(%x+)'), string.match(replication, 'master_replid:(%x+)')
+  return run and run .. ':' .. (history or '')
+end
+
+-- The counter was missing, so the data was lost while connections lived: a dwell begins for everybody. It covers all that was lost until
+-- now, which the marker says: otherwise the next connection would begin another one. A release names no ttl, and 60 s stand for it.
 local function begin_dwell()
   local key, longest = shared_key('dwell'), shared_key('max_ttl')
-  local stored = tonumber(redis.call('GET', longest) or 60000)
-  local life = math.max(tonumber(lasts or 0), stored + 10000)
-  if redis.call('PTTL', key) < life then redis.call('SET', key, '', 'PX', string.format('%.0f', life)) end
+  local stored, now = tonumber(redis.call('GET', longest) or 0), incarnation()
+  local ttl = math.max(tonumber(lasts or 70000) - 10000, stored)
+  if stored < ttl then redis.call('SET', longest, string.format('%.0f', ttl)) end
+  if redis.call('PTTL', key) < ttl + 10000 then redis.call('SET', key, '', 'PX', string.format('%.0f', ttl + 10000)) end
+  if now then redis.call('SET', shared_key('incarnation'), now) end
 end
 

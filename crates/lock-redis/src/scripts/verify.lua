@@ -1,7 +1,7 @@
 local counter, marker, dwell, longest = unpack(KEYS)
 local incarnation, seen, history, max_ttl, grace = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local verified, stored = redis.call('GET', marker) or '', tonumber(redis.call('GET', longest) or 0)
-if verified == incarnation and stored >= max_ttl then return 0 end
+if verified == incarnation and stored >= max_ttl then return {0, stored} end
 -- A full server takes this, and then what follows: nobody could even release without a connection.
 redis.call('DEL', marker)
 local now = microseconds()
@@ -21,4 +21,4 @@ if not is_untouched or left > 0 and stored < max_ttl then
 end
 -- What was verified meanwhile may be newer than what this client was told.
 redis.call('SET', marker, (verified == seen or verified == incarnation) and incarnation or verified)
-return verified == incarnation and 0 or 1
+return {verified == incarnation and 0 or 1, math.max(stored, max_ttl)}

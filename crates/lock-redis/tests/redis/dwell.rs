@@ -51,7 +51,7 @@ pub(crate) fn end_dwell(server: &RedisServer) {
 }
 
 /// How long a dwell still lasts; negative if there is none.
-fn left(server: &RedisServer) -> i64 {
+pub(crate) fn left(server: &RedisServer) -> i64 {
     server.command(&["PTTL", DWELL])
 }
 
@@ -222,10 +222,13 @@ fn a_waiter_has_the_lock_once_the_dwell_is_over() {
 #[test]
 fn a_dwell_lasts_for_the_longest_ttl_of_any_client_and_is_never_shortened() {
     let server = RedisServer::start();
-    let verify = |incarnation: &str, seen: &str, history: &str, max_ttl: &str| -> u8 {
+    let verify = |incarnation: &str, seen: &str, history: &str, max_ttl: &str| {
         let keys = ["leasehold:counter", "leasehold:incarnation", DWELL, MAX_TTL];
         let start = ["EVAL", texts().verify, "4"];
-        server.command(&[&start[..], &keys, &[incarnation, seen, history, max_ttl, "10000"]].concat())
+        let values = [incarnation, seen, history, max_ttl, "10000"];
+        let (is_another, longest): (u8, u64) = server.command(&[&start[..], &keys, &values].concat());
+        assert_eq!(server.command::<u64>(&["GET", MAX_TTL]), longest);
+        is_another
     };
     let lasts = |millis: i64| {
         let life = left(&server);
@@ -256,7 +259,9 @@ fn a_dwell_lasts_for_the_longest_ttl_of_any_client_and_is_never_shortened() {
 fn a_dwell_that_another_client_began_covers_the_ttls_of_those_that_heed_it() {
     let server = RedisServer::start();
     let url = format!("{}?failover=dwell&max_ttl=300s", server.url());
-    for ((facade, heeds), (_, other)) in both(&url).into_iter().zip(both(&server.url())) {
+    // They connect first, so they do not know of a longer ttl.
+    let others = both(&server.url());
+    for ((facade, heeds), (_, other)) in both(&url).into_iter().zip(others) {
         server.command::<()>(&["FLUSHALL"]);
         take(&other, "flushed");
         assert!((60_000..=70_000).contains(&left(&server)), "{facade}");

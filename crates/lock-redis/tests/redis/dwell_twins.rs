@@ -38,7 +38,8 @@ impl Verifier {
         let seen = server.command::<Option<String>>(&["GET", "leasehold:incarnation"]).unwrap_or_default();
         let keys = ["leasehold:counter", "leasehold:incarnation", DWELL, MAX_TTL];
         let values = [incarnation.as_str(), &seen, "promoted", "1000", "0"];
-        assert_eq!(server.command::<u8>(&[&["EVAL", &text, "4"][..], &keys, &values].concat()), 1, "not the first");
+        let (is_another, _): (u8, u64) = server.command(&[&["EVAL", &text, "4"][..], &keys, &values].concat());
+        assert_eq!(is_another, 1, "not the first");
     }
 
     /// How many have the lock after a lease was forgotten.
@@ -51,16 +52,21 @@ impl Verifier {
         drop(holder);
         server.restart_from(&before);
         self.verify(&server);
-        let (other, until) = (connect(&url), Instant::now() + ASKS_FOR);
-        loop {
-            if matches!(other.acquire(&asks("job"), SOON), Ok(Answer::Granted { .. })) {
-                return 2;
-            }
-            if Instant::now() > until {
-                return 1;
-            }
-            thread::sleep(Duration::from_millis(50));
+        holders_with(&connect(&url))
+    }
+}
+
+/// How many have the lock, which somebody has, after another client has asked for it for some time.
+fn holders_with(other: &Client) -> usize {
+    let until = Instant::now() + ASKS_FOR;
+    loop {
+        if matches!(other.acquire(&asks("job"), SOON), Ok(Answer::Granted { .. })) {
+            return 2;
         }
+        if Instant::now() > until {
+            return 1;
+        }
+        thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -69,6 +75,69 @@ fn a_client_that_breaks_a_rule_when_it_verifies_a_server_is_found() {
     thread::scope(|scope| {
         for (verifier, (_, connect)) in VERIFIERS.iter().zip(BOTH.into_iter().cycle()) {
             scope.spawn(move || assert_eq!(verifier.holders(connect), verifier.holders, "{}", verifier.what));
+        }
+    });
+}
+
+/// The first client that claims a lock after a loss under live connections. It names a dwell of a second.
+struct Claimer {
+    what: &'static str,
+    /// In the script, and what it has instead.
+    rule: (&'static str, &'static str),
+    /// The keys that were lost, besides the lock of the holder.
+    loses: &'static [&'static str],
+    holders: usize,
+}
+
+const FOLLOWS: (&str, &str) = ("", "");
+const COUNTER: &str = "leasehold:counter";
+
+const CLAIMERS: [Claimer; 4] = [
+    Claimer { what: "it follows the rules", rule: FOLLOWS, loses: &[COUNTER], holders: 1 },
+    Claimer {
+        what: "it ignores the stored ttl",
+        rule: ("math.max(tonumber(lasts or 70000) - 10000, stored)", "lasts - 10000"),
+        loses: &[COUNTER],
+        holders: 2,
+    },
+    Claimer { what: "it sets the marker", rule: FOLLOWS, loses: &[COUNTER, "leasehold:incarnation"], holders: 1 },
+    Claimer {
+        what: "it sets the marker and begins no dwell",
+        rule: ("redis.call('PTTL', key) < ttl + 10000", "false"),
+        loses: &[COUNTER, "leasehold:incarnation"],
+        holders: 2,
+    },
+];
+
+impl Claimer {
+    fn claim(&self, server: &RedisServer) {
+        let (rule, instead) = self.rule;
+        assert!(texts().acquire.contains(rule), "the script has no {rule:?}");
+        let (text, mine) =
+            (texts().acquire.replacen(rule, instead, 1), format!("lh1:{}:", asks("other").owner.to_wire()));
+        let keys = [COUNTER, "leasehold:no-dwell", "other"];
+        let values = ["0", "1000", "leasehold:{", &mine, "1000 1  note"];
+        server.command::<u64>(&[&["EVAL", &text, "3"][..], &keys, &values].concat());
+    }
+
+    /// How many have the lock after a lease was forgotten.
+    fn holders(&self, connect: fn(&str) -> Client) -> usize {
+        let server = RedisServer::start();
+        let url = dwelling(&server);
+        let holder = connect(&url);
+        end_dwell(&server);
+        takes(&holder, "job");
+        server.command::<u64>(&[&["DEL", "job"], self.loses].concat());
+        self.claim(&server);
+        holders_with(&connect(&url))
+    }
+}
+
+#[test]
+fn a_client_that_breaks_a_rule_when_it_finds_the_counter_missing_is_found() {
+    thread::scope(|scope| {
+        for (claimer, (_, connect)) in CLAIMERS.iter().zip(BOTH.into_iter().cycle()) {
+            scope.spawn(move || assert_eq!(claimer.holders(connect), claimer.holders, "{}", claimer.what));
         }
     });
 }

@@ -162,6 +162,14 @@ impl Held<'_> {
         }
     }
 
+    /// How long the lease lasts without a renewal.
+    pub(crate) fn remaining(&self) -> Duration {
+        match self {
+            Self::Async(_, guard) => guard.remaining(),
+            Self::Blocking(guard) => guard.remaining(),
+        }
+    }
+
     /// Why it was lost, if it was.
     pub(crate) fn loss(&self) -> Option<Lost> {
         match self {
@@ -181,6 +189,14 @@ impl Held<'_> {
     /// Releases the lock. If that fails, it is repeated in the background.
     pub(crate) fn release(self) {
         _ = self.end();
+    }
+
+    /// Releases the lock so that it is kept for a while, and returns the outcome of the first try.
+    pub(crate) fn keep(self, time: Duration) -> Result<(), ReleaseError> {
+        match self {
+            Self::Async(runtime, guard) => runtime.block_on(guard.release_keeping(time)),
+            Self::Blocking(guard) => guard.release_keeping(time),
+        }
     }
 
     /// Releases the lock, and returns the outcome of the first try.

@@ -108,7 +108,7 @@ fn a_full_server_counts_nothing_and_waiters_poll() {
     }
 }
 
-/// Whoever waits on does not keep the inboxes of those who do not.
+/// A waiter that stays does not keep the inboxes of those that have left.
 #[test]
 fn the_inboxes_of_waits_that_are_over_are_dropped() {
     let server = RedisServer::start();

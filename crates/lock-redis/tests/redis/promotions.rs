@@ -120,10 +120,12 @@ fn a_backup_costs_no_held_lock() {
 #[test]
 fn a_late_verification_raises_the_counter_and_leaves_a_newer_marker() {
     let server = server();
-    let verify = |incarnation: &str, seen: &str| -> u8 {
+    let verify = |incarnation: &str, seen: &str| {
         let keys = ["leasehold:counter", MARKER, "leasehold:dwell", "leasehold:max_ttl"];
         let arguments = [incarnation, seen, "promoted", "30000", "10000"];
-        server.command(&[&["EVAL", texts().verify, "4"][..], &keys, &arguments].concat())
+        let (is_another, _): (u8, u64) =
+            server.command(&[&["EVAL", texts().verify, "4"][..], &keys, &arguments].concat());
+        is_another
     };
     assert_eq!(verify("run:one", ""), 1);
     assert_eq!(verify("run:one", ""), 0);

@@ -19,7 +19,7 @@ pub(crate) const IN_VAIN: Duration = Duration::from_millis(800);
 const TTL: Duration = Duration::from_secs(3);
 
 /// A primary with this many replicas, and its URL with the wish for all of them.
-fn replicated<const COUNT: usize>() -> (RedisServer, [RedisServer; COUNT], String) {
+pub(crate) fn replicated<const COUNT: usize>() -> (RedisServer, [RedisServer; COUNT], String) {
     let (primary, replicas) = (server(), std::array::from_fn(|_| server()));
     replicas.iter().for_each(|replica| replicate(replica, &primary));
     // A replica acknowledges nothing for up to a second after its data has come.

@@ -216,7 +216,12 @@ impl Running {
     fn heard(&mut self, nodes: &mut Nodes, now: Moment, sent: &Outgoing, outcome: Outcome) {
         match self {
             Self::Acquire(acquire) => acquire.heard(nodes, now, sent, outcome),
-            Self::Renew(renew) | Self::Fence(renew) => renew.heard(sent, outcome),
+            Self::Renew(renew) => {
+                renew.heard(sent, outcome);
+                // Its client does not release it.
+                renew.denied().for_each(|owner| _ = nodes.held.remove(&owner));
+            }
+            Self::Fence(renew) => renew.heard(sent, outcome),
             Self::Release(release) => release.heard(sent, outcome),
             Self::Pass(pass) => pass.heard(nodes, now, sent, outcome),
             Self::Rest => {}

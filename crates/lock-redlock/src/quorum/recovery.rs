@@ -152,7 +152,8 @@ impl Pass {
                 Phase::Mark => self.after_mark(nodes, now),
                 Phase::Record => self.after_record(nodes),
                 Phase::Confirm => self.after_confirm(nodes, now),
-                Phase::Install | Phase::Over => Ok(Phase::Over),
+                Phase::Install => Ok(self.after_install(nodes)),
+                Phase::Over => Ok(Phase::Over),
             };
             match done {
                 Ok(Phase::Over) => self.end(nodes, now),
@@ -187,7 +188,8 @@ impl Pass {
         let view = self.views[node.0].as_ref().ok()?;
         let (epoch, membership) = (self.epochs[node.0], Arc::clone(&nodes.membership));
         if let Some(theirs) = self.left_behind(nodes, view) {
-            return Some(Ask::Move { epoch, membership, predecessor: Arc::new(theirs.clone()) });
+            let predecessor = Arc::new(theirs.clone());
+            return Some(Ask::Move { epoch, seen: Some(Arc::clone(&predecessor)), membership, predecessor });
         }
         if !self.may_be_ours(nodes, view) {
             return None;
@@ -196,7 +198,8 @@ impl Pass {
             && view.membership.is_none()
             && self.was_moved(nodes, predecessor)
         {
-            return Some(Ask::Move { epoch, membership, predecessor: Arc::clone(predecessor) });
+            let seen = view.deployment().cloned().map(Arc::new);
+            return Some(Ask::Move { epoch, seen, membership, predecessor: Arc::clone(predecessor) });
         }
         (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{BackendError, Effect, Fenced, FencingToken, Lease, Moment, Operation, Renewed};
+use lock_core::{BackendError, Effect, Fenced, FencingToken, Lease, Moment, Operation, Owner, Renewed};
 
 use super::nodes::Nodes;
 use super::outgoing::{NodeId, Outcome, Outgoing};
@@ -121,6 +121,12 @@ impl Renew {
             return Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false };
         }
         if self.is_lost(count) { Renewed::NotHeld } else { Renewed::Unsure(self.failure(Operation::Renew)) }
+    }
+
+    /// The owners that no majority can have any more.
+    pub(super) fn denied(&self) -> impl Iterator<Item = Owner> + '_ {
+        let denied = self.leases.iter().zip(&self.counts).filter(|(_, count)| self.is_lost(**count));
+        denied.map(|(lease, _)| lease.owner)
     }
 
     /// The verdict of a renewal, as soon as it is certain.

@@ -7,6 +7,7 @@ use lock_core::node::{Ask, BlockingQuorumNode, Epoch, NodeState, Recording, Sigh
 use lock_core::{Answer, ErrorKind, FencingToken, Operation, Ttl};
 use lock_host::ManualClock;
 use lock_memory::faults::Fault;
+use lock_memory::node::MemoryNode;
 use lock_redlock::quorum::{Purpose, Recovery};
 
 use crate::support::{MAX_TTL, Rig, WITHIN, acquire, claim, eventually, granted, release, votes, watch};
@@ -172,7 +173,7 @@ fn a_node_that_refuses_this_client_is_reported_and_does_not_count() {
 fn looking_often_keeps_nobody_from_watching() {
     let rig = Rig::founded(3);
     let client = rig.connected();
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    rig.nodes.iter().for_each(MemoryNode::forget);
     assert!(acquire(&client, &claim(1)).is_err());
     eventually(|| {
         rig.clock.advance(Duration::from_millis(100));
@@ -201,7 +202,7 @@ fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
     let rig = Rig::founded(3);
     let client = rig.connected();
     granted(acquire(&client, &claim(1)));
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::forget);
+    rig.nodes.iter().for_each(MemoryNode::forget);
     let hasty = rig.client_allowing(Duration::from_secs(2));
     watch(&hasty);
     rig.clock.advance(BLANK_DWELL - MOMENT);
@@ -214,7 +215,7 @@ fn after_a_total_loss_a_client_that_allows_less_does_not_end_the_wait_sooner() {
 #[test]
 fn clients_that_run_once_in_months_end_a_dwell_together() {
     let rig = Rig::founded(3);
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    rig.nodes.iter().for_each(MemoryNode::restart);
     watch(&rig.client());
     rig.clock.advance(Duration::from_secs(390 * 24 * 60 * 60));
     assert_eq!(votes(&watch(&rig.client())), [true; 3]);
@@ -224,7 +225,7 @@ fn clients_that_run_once_in_months_end_a_dwell_together() {
 #[test]
 fn no_end_is_promised_where_nothing_can_be_recorded() {
     let rig = Rig::founded(3);
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    rig.nodes.iter().for_each(MemoryNode::restart);
     let told = || acquire(&rig.connected(), &claim(1)).unwrap_err().to_string();
     watch(&rig.client());
     assert!(told().contains("for 1m 1s at most"));
@@ -242,7 +243,7 @@ fn no_end_is_promised_where_nothing_can_be_recorded() {
 fn records_that_do_not_agree_do_not_end_a_dwell() {
     let clocks: Vec<_> = (0..3).map(|_| ManualClock::new()).collect();
     let rig = Rig::on_clocks(&clocks);
-    rig.nodes.iter().for_each(lock_memory::node::MemoryNode::restart);
+    rig.nodes.iter().for_each(MemoryNode::restart);
     watch(&rig.client());
     for (clock, hours) in clocks.iter().zip([3, 4, 5]) {
         clock.advance(Duration::from_secs(hours * 60 * 60));
@@ -301,4 +302,30 @@ fn looking_changes_nothing() {
     drop(client);
     let view = |store: &lock_memory::node::NodeStore| store.view(rig.nodes[0].clock(), &rig.nodes[0].run());
     assert_eq!(view(&rig.nodes[0].store()), view(&before), "it was marked");
+}
+
+/// Two of three nodes restart with clocks that are an hour ahead, a client marks them, and the clocks are corrected. After that
+/// each client lives for one pass.
+#[test]
+fn clocks_that_are_set_back_delay_short_lived_clients_for_one_dwell() {
+    let rig = Rig::in_use(3);
+    rig.nodes[..2].iter().for_each(MemoryNode::restart);
+    watch(&rig.client());
+    let epochs: Vec<_> = rig.nodes[..2].iter().map(|node| node.store().view(node.clock(), &node.run()).state).collect();
+    for node in &rig.nodes[..2] {
+        let mut store = node.store();
+        for (index, state) in epochs.iter().enumerate() {
+            let NodeState::Abstaining { epoch, .. } = *state else { panic!("it votes: {epochs:?}") };
+            let (member, recording) = (format!("node-{index}"), Recording::BeginsAnew(epoch));
+            let ask = Ask::Record { seen: [Sighting { member, recording }].into(), keep: Duration::from_secs(86_400) };
+            store.ask(node.clock() + Duration::from_secs(3600), None, &node.run(), &ask).unwrap();
+        }
+        node.put_back(store);
+    }
+    let is_over = |_: &i32| {
+        rig.clock.advance(MAX_TTL / 3);
+        votes(&watch(&rig.client())) == [true; 3]
+    };
+    let passes = (1..=6).find(is_over);
+    assert!(passes.is_some(), "two nodes still abstain after {:?}", MAX_TTL * 2);
 }

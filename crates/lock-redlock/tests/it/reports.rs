@@ -89,3 +89,27 @@ fn a_counter_that_is_far_ahead_of_its_clock_is_reported() {
     let warnings = look(&rig).warnings();
     assert_eq!(warnings, ["the token counter of node-0 is 10s 1us ahead of its clock: some clock was wrong"]);
 }
+
+/// Two of five that remember a `max_ttl` may have been left behind by a move that raised it.
+#[test]
+fn nodes_that_wait_for_longer_than_max_ttl_are_reported_with_the_reason_and_the_time() {
+    for (forgetting, is_told) in [(2, false), (3, true), (5, false)] {
+        let rig = Rig::founded(5);
+        rig.nodes[..forgetting].iter().for_each(MemoryNode::forget);
+        for (passed, left) in [(0, "5m 4s"), (100, "3m 24s")] {
+            rig.clock.advance(Duration::from_secs(passed));
+            let report = if passed == 0 { watch(&rig.client()) } else { look(&rig) };
+            let warnings = report.warnings();
+            let told = warnings.iter().find(|warning| warning.contains("which max_ttl applied"));
+            assert_eq!(told.is_some(), is_told, "{forgetting} of 5 forgot: {warnings:?}");
+            for words in ["node-0, node-1, node-2", "5m 4s in all", left] {
+                assert!(told.is_none_or(|told| told.contains(words)), "no {words}: {told:?}");
+            }
+        }
+    }
+    // With their data they know which max_ttl applied.
+    let rig = Rig::founded(5);
+    rig.nodes[..3].iter().for_each(MemoryNode::restart);
+    let report = watch(&rig.client());
+    assert!(report.nodes[0].votes_in.is_some() && report.warnings().is_empty(), "{report:?}");
+}

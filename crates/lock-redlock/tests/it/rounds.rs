@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use lock_core::node::{Ask, Told};
-use lock_core::{Answer, BackendError, Claim, ErrorKind, Fenced, Holder, Renewed, Terms, TokenRange, Ttl, Width};
+use lock_core::{
+    Answer, BackendError, Certainty, Claim, ErrorKind, Fenced, Holder, Renewed, Terms, TokenRange, Ttl, Width,
+};
 use lock_redlock::quorum::{Request, Verdict};
 
 use crate::script::{CLOCK, Script, failure, is_claim, is_fence, is_release};
@@ -120,6 +122,62 @@ fn round_two_needs_a_majority_of_grants() {
     script.grant(4, 12);
     assert_eq!(script.asked(is_fence), [2, 3]);
     assert!(verdict(&mut script).is_none());
+}
+
+/// A node would not acknowledge a renewal below its own grant's token.
+#[test]
+fn a_renewal_names_the_highest_token_that_a_node_drew_before_the_majority_agreed() {
+    let mut script = claiming(5);
+    script.grant(0, 20);
+    (1..4).for_each(|node| script.grant(node, 10));
+    let lease = match verdict(&mut script) {
+        Some(Ok(Answer::Granted { lease, .. })) => lease,
+        other => panic!("it was not granted: {other:?}"),
+    };
+    assert_eq!(lease.tokens.high().get(), 10);
+    script.begin(Request::Renew(vec![lease]));
+    let fences: Vec<_> = script.sent.iter().filter(|sent| is_fence(&sent.ask)).collect();
+    assert!(!fences.is_empty(), "{:?}", script.sent);
+    for sent in fences {
+        let Ask::Fence { leases, .. } = &sent.ask else { panic!("{sent:?}") };
+        assert_eq!(leases[0].tokens.high().get(), 20, "{sent:?}");
+    }
+}
+
+/// Its client does not release it.
+#[test]
+fn nothing_is_kept_of_a_lease_that_a_majority_denies() {
+    let mut script = claiming(5);
+    (0..4).for_each(|node| script.grant(node, if node == 0 { 20 } else { 10 }));
+    let Some(Ok(Answer::Granted { lease, .. })) = verdict(&mut script) else { panic!("it was not granted") };
+    for expected in [20, 10] {
+        script.begin(Request::Renew(vec![lease.clone()]));
+        let asked = script.sent.iter().find_map(|sent| {
+            let Ask::Fence { leases, .. } = &sent.ask else { return None };
+            Some(leases[0].tokens.high().get())
+        });
+        assert_eq!(asked, Some(expected));
+        (0..5).for_each(|node| script.fence(node, &NO));
+    }
+}
+
+/// The claim may arrive after any time that a lease may last, and would exclude others then.
+#[test]
+fn what_keeps_a_late_claim_out_lasts_for_max_ttl() {
+    let mut script = claiming(3);
+    assert!(claim(1).terms.ttl.get() < MAX_TTL);
+    script.answer(0, is_claim, failure(ErrorKind::Timeout));
+    held(&mut script, 1, 20);
+    held(&mut script, 2, 20);
+    let tombstones: Vec<_> = script
+        .sent
+        .iter()
+        .filter_map(|sent| {
+            let Ask::Release(request) = &sent.ask else { return None };
+            (request.certainty == Certainty::Unknown).then(|| (sent.node.0, request.terms.ttl.get()))
+        })
+        .collect();
+    assert_eq!(tombstones, [(0, MAX_TTL)], "{:?}", script.sent);
 }
 
 fn held(script: &mut Script, node: usize, seconds: u64) {

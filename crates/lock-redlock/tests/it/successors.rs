@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use lock_core::node::{Ask, Membership};
-use lock_redlock::quorum::{Purpose, Recovery};
+use lock_core::node::{Ask, Membership, Told, View};
+use lock_redlock::quorum::{Purpose, Recovery, Request, Verdict};
 
-use crate::script::{Script, is_install, is_mark, is_move};
+use crate::script::{Script, is_install, is_look, is_mark, is_move};
 use crate::support::MAX_TTL;
 
 /// The deployment of the first nodes, this many.
@@ -109,6 +109,47 @@ fn new_nodes_do_not_count_as_moved() {
     assert_eq!((script.stepped(is_move), script.stepped(is_mark)), (vec![], vec![1]));
 }
 
+/// Two moves from the same three nodes were under way at once: the first `ours` are ours, and the rest followed the other one.
+fn split(old: usize, ours: usize) -> Script {
+    let mut script = Script::new(old + 2);
+    for (node, view) in script.views.iter_mut().enumerate().take(old) {
+        view.predecessor = Some(first(old));
+        if node >= ours {
+            view.membership = Some(first(old + 3));
+        }
+    }
+    (old..old + 2).for_each(|node| script.is_blank(node));
+    script
+}
+
+#[test]
+fn a_node_that_followed_another_move_is_fetched_by_the_one_with_a_majority_of_the_old_nodes() {
+    for (old, ours, fetched) in [(3, 2, true), (3, 1, false), (5, 3, true), (5, 2, false), (4, 3, true), (4, 2, false)]
+    {
+        let mut script = split(old, ours);
+        let told = script.pass(Purpose::TakeOver(Arc::new(first(old))));
+        let expected: Vec<_> = if fetched { (ours..old + 2).collect() } else { vec![] };
+        assert_eq!((script.stepped(is_move), told.is_ok()), (expected, fetched), "{ours} of {old}: {told:?}");
+    }
+}
+
+#[test]
+fn a_client_fetches_what_followed_another_move_if_a_majority_here_was_moved() {
+    for (new_ones, fetched) in [(1, true), (0, false)] {
+        let mut script = split(3, 2);
+        (3..3 + new_ones).for_each(|node| {
+            script.views[node] = View { predecessor: Some(first(3)), ..Script::new(5).views[node].clone() };
+        });
+        _ = script.pass(Purpose::Watch);
+        assert_eq!(script.stepped(is_move), if fetched { vec![2] } else { vec![] });
+    }
+    // It came from elsewhere.
+    let mut script = split(3, 2);
+    script.views[2].predecessor = Some(first(2));
+    _ = script.pass(Purpose::TakeOver(Arc::new(first(3))));
+    assert!(script.stepped(is_move).is_empty());
+}
+
 /// A blank node is moved as well, so that it can name the predecessor.
 #[test]
 fn a_takeover_moves_blank_nodes_after_the_deployment_was_moved() {
@@ -139,6 +180,30 @@ fn a_move_to_the_same_max_ttl_is_one_and_to_a_shorter_is_not() {
         let to = Membership { max_ttl, ..first(2) };
         assert_eq!(Script::new(3).pass(Purpose::Move(Arc::new(to))).is_ok(), may_move);
     }
+}
+
+/// Somebody moved the first node on after the look.
+#[test]
+fn a_move_says_what_it_came_too_late_for() {
+    let mut script = Script::new(3);
+    let told = |view: &View| Ok(Told::View(Box::new(view.clone())));
+    script.begin(Request::Pass(Purpose::Move(Arc::new(first(5)))));
+    for node in 0..3 {
+        let looked = told(&script.views[node]);
+        script.answer(node, is_look, looked);
+    }
+    for (node, found) in [(0, first(2)), (1, first(5)), (2, first(5))] {
+        let Some(Ask::Move { seen, .. }) = script.sent.iter().map(|sent| &sent.ask).find(|ask| is_move(ask)) else {
+            panic!("node {node} is not moved: {:?}", script.sent);
+        };
+        assert_eq!(seen.as_deref(), Some(&first(3)), "it compares what was seen");
+        let moved = told(&View { membership: Some(found), ..script.views[node].clone() });
+        script.answer(node, is_move, moved);
+    }
+    let Some(Verdict::Pass(Ok(report))) = script.verdicts.pop() else { panic!("{:?}", script.verdicts) };
+    let error = report.nodes[0].view.as_ref().unwrap_err().to_string();
+    assert!(error.contains("node-0 belongs to a deployment of other nodes: node-0, node-1; the URL names"), "{error}");
+    assert!(report.nodes[1..].iter().all(|node| node.view.is_ok()), "{report:?}");
 }
 
 /// Five nodes that abstain since a move from three. This many kept their counters.

@@ -2,11 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
 
-use lock_core::{BlockingBackend, ErrorKind, Fenced, Released, Renewed};
+use lock_core::{BlockingBackend, Certainty, ErrorKind, Fenced, Released, Renewed};
+use lock_sqlite::SqliteConfig;
+use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
+use test_support::Finish;
 
-use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, position};
+use crate::elsewhere::{PATH, outcome, tell};
+use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, lasting, position};
 
 fn beside(rig: &Rig, ending: &str) -> PathBuf {
     PathBuf::from(format!("{}{ending}", rig.path().display()))
@@ -52,7 +58,7 @@ fn the_first_client_after_a_deletion_excludes_the_others() {
     }
 }
 
-fn granted_or_none(client: &lock_sqlite::blocking::Sqlite) -> bool {
+fn granted_or_none(client: &Sqlite) -> bool {
     matches!(client.ask(&impatient("a")), lock_core::Answer::Granted { .. })
 }
 
@@ -117,6 +123,57 @@ fn companions_that_are_deleted_leave_one_store_for_all() {
     }
 }
 
+/// A client that comes after the removal works with files that belong together, and a client from before joins once all its connections have
+/// noticed.
+#[test]
+fn a_lock_that_was_taken_after_companions_were_deleted_is_freed_by_nobody() {
+    for endings in [&["-shm"][..], &["-wal", "-shm"]] {
+        let rig = Rig::new();
+        let here = Arc::new(Sqlite::open(&rig.config()).unwrap());
+        let keeper = BlockingBackend::for_keeper(Arc::clone(&here) as Arc<dyn BlockingBackend>);
+        let mine = claim("a");
+        let lease = granted(here.ask(&mine));
+        for ending in endings {
+            fs::remove_file(beside(&rig, ending)).unwrap();
+        }
+        let mut other = Command::new(std::env::current_exe().unwrap());
+        other.args(["--exact", "changes::takes_c", "--nocapture"]);
+        assert_eq!(outcome(&other.env(PATH, rig.path()).finish()), "has c");
+
+        let error = here.release(&mine.release(Certainty::Answered), WITHIN).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "its keeper has the earlier index: {error}");
+        let _ = keeper.renew(std::slice::from_ref(&lease), WITHIN).unwrap();
+        busy(here.ask(&impatient("c")));
+        drop((here, keeper));
+        busy(Sqlite::open(&rig.config()).unwrap().ask(&impatient("c")));
+        is_sound(&rig);
+    }
+}
+
+/// Played by another test as a process of its own; does nothing otherwise.
+#[test]
+fn takes_c() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let client = Sqlite::open(&SqliteConfig::new(path)).unwrap();
+    granted(client.ask(&lasting("1h", claim("c"))));
+    tell("has c");
+}
+
+/// A lock that is kept needs no client. One that was connected to the earlier files closes last.
+#[test]
+fn an_earlier_client_that_is_closed_last_takes_nothing_along() {
+    let rig = Rig::new();
+    let here = Sqlite::open(&rig.config()).unwrap();
+    granted(here.ask(&claim("a")));
+    fs::remove_file(beside(&rig, "-shm")).unwrap();
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    other.args(["--exact", "changes::takes_c", "--nocapture"]);
+    assert_eq!(outcome(&other.env(PATH, rig.path()).finish()), "has c");
+    drop(here);
+    busy(Sqlite::open(&rig.config()).unwrap().ask(&impatient("c")));
+    is_sound(&rig);
+}
+
 #[test]
 fn leftover_companion_files_are_not_used_with_a_new_file() {
     let rig = Rig::new();
@@ -138,8 +195,8 @@ fn a_directory_that_is_moved_away_is_an_error_until_it_is_back() {
     let inner = rig.directory.path().join("inner");
     let moved = rig.directory.path().join("moved");
     fs::create_dir(&inner).unwrap();
-    let config = lock_sqlite::SqliteConfig::new(inner.join("locks.db"));
-    let client = lock_sqlite::blocking::Sqlite::open_with(&config, rig.timing()).unwrap();
+    let config = SqliteConfig::new(inner.join("locks.db"));
+    let client = Sqlite::open_with(&config, rig.timing()).unwrap();
     let lease = granted(client.ask(&claim("a")));
     rename(&inner, &moved);
     assert_eq!(client.renew(std::slice::from_ref(&lease), WITHIN).unwrap_err().kind(), ErrorKind::Config);

@@ -5,15 +5,17 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use lock_core::{BackendError, Effect, ErrorKind};
+use lock_core::{AsyncBackend, BackendError, BlockingBackend, Effect, ErrorKind, Renewed};
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::config::DbConfig;
+use rustix::fs::{FlockOperation, flock};
 use test_support::Finish;
 
-use crate::elsewhere::{OPENER, PATH, outcome};
-use crate::rig::{Ask, Rig, claim, granted};
+use crate::elsewhere::{OPENER, PATH, outcome, tell};
+use crate::rig::{Ask, Rig, WITHIN, claim, granted, secs};
 
 fn refusal(path: &Path) -> BackendError {
     let error = Sqlite::open(&SqliteConfig::new(path)).unwrap_err();
@@ -40,6 +42,71 @@ fn a_new_file_is_for_its_user_alone() {
         let entry = entry.unwrap();
         assert_eq!(entry.metadata().unwrap().mode() & 0o777, 0o600, "{:?}", entry.file_name());
     }
+}
+
+/// As every daemon does after it was started.
+#[test]
+fn a_client_whose_process_changes_its_directory_stays_with_its_file() {
+    let rig = Rig::new();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "files::changes_its_directory", "--nocapture"]).current_dir(rig.directory.path());
+    let elsewhere = outcome(&command.env(PATH, "locks.db").finish());
+    assert_eq!(elsewhere, "0 files elsewhere");
+    assert_eq!(rig.rows("locks"), 6);
+}
+
+/// Played by another test as a process of its own; does nothing otherwise.
+#[test]
+fn changes_its_directory() {
+    let Ok(path) = std::env::var(PATH) else { return };
+    let (here, elsewhere) = (std::env::current_dir().unwrap(), tempfile::tempdir().unwrap());
+    let configs = [
+        SqliteConfig::from_url(&format!("sqlite:{path}")).unwrap(),
+        serde_json::from_str(&format!(r#"{{"path":"{path}"}}"#)).unwrap(),
+        SqliteConfig::new(&path),
+    ];
+    for (number, config) in configs.into_iter().enumerate() {
+        std::env::set_current_dir(&here).unwrap();
+        let client = Sqlite::open(&config).unwrap();
+        let lease = granted(client.ask(&claim(&format!("before {number}"))));
+        std::env::set_current_dir(&elsewhere).unwrap();
+        assert!(matches!(client.extend(&lease), Renewed::Renewed { .. }));
+        granted(client.ask(&claim(&format!("after {number}"))));
+        Sqlite::open(&config).unwrap();
+    }
+    tell(format_args!("{} files elsewhere", fs::read_dir(&elsewhere).unwrap().count()));
+}
+
+/// As anybody can do it who may read the directory.
+#[test]
+fn who_locks_the_directory_stops_nobody() {
+    let rig = Rig::new();
+    let client = rig.client();
+    let directory = fs::File::open(rig.directory.path()).unwrap();
+    flock(&directory, FlockOperation::LockExclusive).unwrap();
+    let lease = granted(client.ask(&claim("a")));
+    let keeper = Arc::new(client).for_keeper();
+    assert!(matches!(keeper.renew(&[lease], WITHIN).unwrap()[0], Renewed::Renewed { .. }));
+    granted(rig.client().ask(&claim("b")));
+    granted(BlockingBackend::for_keeper(Arc::new(rig.client())).acquire(&claim("c"), WITHIN).unwrap());
+}
+
+/// The connection that renews is there before anything is granted: a process may lose its rights later, or open too many files.
+#[test]
+fn a_client_renews_without_opening_anything_more() {
+    let rig = Rig::new();
+    let blocking = rig.client();
+    let nonblocking = rig.nonblocking();
+    let lease = granted(blocking.ask(&claim("a")));
+    let path = rig.directory.path().join("locks.db-lock");
+    let others = fs::File::open(path).unwrap();
+    flock(&others, FlockOperation::LockExclusive).unwrap();
+    let keeper = BlockingBackend::for_keeper(Arc::new(blocking));
+    assert!(matches!(keeper.renew(std::slice::from_ref(&lease), secs(1)).unwrap()[0], Renewed::Renewed { .. }));
+    let keeper = AsyncBackend::for_keeper(Arc::new(nonblocking));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let renewed = runtime.block_on(keeper.renew(std::slice::from_ref(&lease), secs(20)));
+    assert!(matches!(renewed.unwrap()[0], Renewed::Renewed { .. }));
 }
 
 #[test]

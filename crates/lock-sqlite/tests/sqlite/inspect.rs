@@ -76,7 +76,7 @@ fn a_page_looks_at_a_bounded_number_of_locks() {
     rig.raw()
         .execute_batch(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
-             INSERT INTO locks SELECT 'lock:' || i, owner, low, high, note, boot, expires_ns FROM n, locks",
+             INSERT INTO locks SELECT 'lock:' || i, owner, low, high, note, boot, expires_ns, written_ns FROM n, locks",
         )
         .unwrap();
     let first = list(&client, &Query::matching("z*"));

@@ -45,7 +45,8 @@ fn expired_latches_are_dropped_with_their_arrivals_along_the_way() {
 fn a_file_of_an_earlier_version_gets_latches() {
     let rig = Rig::new();
     drop(rig.client());
-    let earlier = "DROP TABLE latches; DROP TABLE arrivals; DROP TABLE holds; ALTER TABLE queue DROP COLUMN kind";
+    let earlier = "DROP TABLE latches; DROP TABLE arrivals; DROP TABLE holds; ALTER TABLE queue DROP COLUMN kind;
+        ALTER TABLE locks DROP COLUMN written_ns";
     Connection::open(rig.path()).unwrap().execute_batch(earlier).unwrap();
     let client = rig.client();
     let look = Request { name: "a".parse().unwrap(), act: Act::Look { watching: Watching::Wanted } };

@@ -1,8 +1,14 @@
 //! A file that was made by the first version of this layout, and a program of that version beside this one. What such a
 //! program does is repeated here by its own statements.
 
-use lock_core::{BlockingBackend, Certainty, Claim, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed};
+use std::sync::Arc;
+
+use lock_core::{
+    BlockingBackend, Certainty, Claim, ErrorKind, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed,
+};
 use lock_host::{Clock, ManualClock};
+use lock_sqlite::Timing;
+use lock_sqlite::blocking::Sqlite;
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use crate::rig::{
@@ -52,7 +58,7 @@ impl Older {
     fn making(rig: &Rig) -> Self {
         let db = rig.raw();
         db.execute_batch(MADE).unwrap();
-        Self { db, boot: lock_host::boot_id().unwrap(), clock: rig.clock.clone() }
+        Self { db, boot: lock_host::boot_id().unwrap().unwrap(), clock: rig.clock.clone() }
     }
 
     fn now(&self) -> i64 {
@@ -112,6 +118,43 @@ fn nanos(moment: Moment) -> i64 {
 
 fn is_renewed(client: &impl Ask, lease: &Lease) -> bool {
     matches!(client.extend(lease), Renewed::Renewed { .. })
+}
+
+/// What older programs leave behind says when a lease was granted, and not when it was renewed.
+#[test]
+fn leases_of_an_older_program_end_with_a_reboot_that_they_prove_and_else_with_their_time() {
+    let rig = Rig::new();
+    rig.clock.advance(secs(200_000));
+    let older = Older::making(&rig);
+    let open = |note: &str| {
+        older.grant(&claim("a").owner.to_wire(), 1, 30);
+        older.db.execute("UPDATE locks SET note = ?1", [note]).unwrap();
+        let timing = Timing::with_clock(Arc::new(ManualClock::new())).with_boot("another boot");
+        Sqlite::open_with(&rig.config(), timing).unwrap()
+    };
+    // The clock of the new boot shows 3600 s.
+    for note in ["4711@host", "3600~4711@host", "9~4711@host"] {
+        busy(open(note).ask(&impatient("a")));
+    }
+    assert!(granted(open("3601~4711@host").ask(&impatient("a"))).tokens.low().get() > 1000);
+}
+
+#[test]
+fn leases_that_an_older_program_times_by_the_wall_clock_are_waited_for() {
+    let rig = Rig::new();
+    let older = Older::making(&rig);
+    older.grant(&claim("a").owner.to_wire(), 1, 30);
+    let until = |seconds: i64| {
+        let wall = i64::try_from(lock_host::since_1970().as_nanos()).unwrap();
+        let until = wall + seconds * 1_000_000_000;
+        older.db.execute("UPDATE locks SET boot = 'wall-clock', expires_ns = ?1", [until]).unwrap();
+    };
+    until(600);
+    let error = Sqlite::open_with(&rig.config(), rig.timing()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("wall clock"), "{error}");
+    until(-1);
+    granted(rig.client().ask(&impatient("a")));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use diesel::prelude::*;
 use diesel::{insert_into, sql_query, update};
-use leasehold::FencingToken;
+use leasehold::{FencingToken, WriteToken};
 
 diesel::table! {
     account (id) {
@@ -24,7 +24,14 @@ diesel::table! {
     }
 }
 
-/// Whether the balance was written. If not, a later holder has written: stop.
+/// Whether the fence was raised, by a statement that commits by itself. It comes before anything is read.
+fn raise(db: &mut SqliteConnection, token: WriteToken) -> Result<bool> {
+    let token = i64::from(token);
+    let row = account::table.find(1).filter(account::fence.le(token));
+    Ok(update(row).set(account::fence.eq(token)).execute(db)? == 1)
+}
+
+/// Whether the balance was written. If not, a later holder has raised the fence: stop.
 fn write(db: &mut SqliteConnection, token: FencingToken, new: i64) -> Result<bool> {
     let token = i64::from(token);
     // The statement of docs/book/src/fencing.md. The key finds one row.
@@ -33,7 +40,7 @@ fn write(db: &mut SqliteConnection, token: FencingToken, new: i64) -> Result<boo
 }
 
 /// The same for what takes several statements: the first one of the transaction raises the fence.
-fn pay(db: &mut SqliteConnection, token: FencingToken, amount: i64) -> Result<bool> {
+fn pay(db: &mut SqliteConnection, token: WriteToken, amount: i64) -> Result<bool> {
     use diesel::sql_types::{BigInt, Text};
 
     let raise = sql_query(
@@ -67,12 +74,14 @@ fn main() -> Result<()> {
     let locks = leasehold::blocking::connect(&format!("sqlite:{}", folder.path().join("locks.db").display()))?;
     // `max_hold` ends its lease, as a pause would.
     let late = locks.mutex("account:1").max_hold(Duration::from_millis(200)).acquire()?;
-    ensure!(write(&mut db, late.fencing_token(), 10)?);
+    ensure!(raise(&mut db, late.write_token())? && write(&mut db, late.fencing_token(), 10)?);
     let guard = locks.mutex("account:1").acquire()?;
-    ensure!(write(&mut db, guard.fencing_token(), 100)? && pay(&mut db, guard.fencing_token(), 30)?);
+    ensure!(raise(&mut db, guard.write_token())?);
+    let read: i64 = account::table.select(account::balance).first(&mut db)?;
 
-    ensure!(!write(&mut db, late.fencing_token(), 11)?, "a late write got through");
-    ensure!(!pay(&mut db, late.fencing_token(), 5)?, "a late transaction got through");
+    ensure!(!write(&mut db, late.fencing_token(), 11)?, "a late write got between a read and the write");
+    ensure!(write(&mut db, guard.fencing_token(), read + 90)? && pay(&mut db, guard.write_token(), 30)?);
+    ensure!(!pay(&mut db, late.write_token(), 5)?, "a late transaction got through");
     let balance: i64 = account::table.select(account::balance).first(&mut db)?;
     ensure!(balance == 70, "the balance is {balance}");
     println!("diesel: the late holder was refused twice, and the balance is {balance}");

@@ -5,21 +5,27 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use leasehold::FencingToken;
+use leasehold::{FencingToken, WriteToken};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use sqlx::{query, query_scalar};
 
 /// The statement of docs/book/src/fencing.md. The key finds one row.
 const FENCED: &str = "UPDATE account SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2";
 
-/// Whether the balance was written. If not, a later holder has written: stop.
+/// Whether the fence was raised, by a statement that commits by itself. It comes before anything is read.
+async fn raise(db: &SqlitePool, token: WriteToken) -> Result<bool> {
+    let raise = "UPDATE account SET fence = $1 WHERE id = $2 AND fence <= $1";
+    Ok(query(raise).bind(i64::from(token)).bind(1).execute(db).await?.rows_affected() == 1)
+}
+
+/// Whether the balance was written. If not, a later holder has raised the fence: stop.
 async fn write(db: &SqlitePool, token: FencingToken, balance: i64) -> Result<bool> {
     let done = query(FENCED).bind(balance).bind(i64::from(token)).bind(1).execute(db).await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// The same for what takes several statements: the first one of the transaction raises the fence.
-async fn pay(db: &SqlitePool, token: FencingToken, amount: i64) -> Result<bool> {
+async fn pay(db: &SqlitePool, token: WriteToken, amount: i64) -> Result<bool> {
     let raise = "INSERT INTO leasehold_fence (resource, token) VALUES ($1, $2)
         ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE leasehold_fence.token <= excluded.token";
     let mut transaction = db.begin().await?;
@@ -50,12 +56,14 @@ async fn main() -> Result<()> {
     let locks = leasehold::connect(&format!("sqlite:{}", folder.path().join("locks.db").display())).await?;
     // `max_hold` ends its lease, as a pause would.
     let late = locks.mutex("account:1").max_hold(Duration::from_millis(200)).acquire().await?;
-    ensure!(write(&db, late.fencing_token(), 10).await?);
+    ensure!(raise(&db, late.write_token()).await? && write(&db, late.fencing_token(), 10).await?);
     let guard = locks.mutex("account:1").acquire().await?;
-    ensure!(write(&db, guard.fencing_token(), 100).await? && pay(&db, guard.fencing_token(), 30).await?);
+    ensure!(raise(&db, guard.write_token()).await?);
+    let read: i64 = query_scalar("SELECT balance FROM account").fetch_one(&db).await?;
 
-    ensure!(!write(&db, late.fencing_token(), 11).await?, "a late write got through");
-    ensure!(!pay(&db, late.fencing_token(), 5).await?, "a late transaction got through");
+    ensure!(!write(&db, late.fencing_token(), 11).await?, "a late write got between a read and the write");
+    ensure!(write(&db, guard.fencing_token(), read + 90).await? && pay(&db, guard.write_token(), 30).await?);
+    ensure!(!pay(&db, late.write_token(), 5).await?, "a late transaction got through");
     let balance: i64 = query_scalar("SELECT balance FROM account").fetch_one(&db).await?;
     ensure!(balance == 70, "the balance is {balance}");
     println!("sqlx: the late holder was refused twice, and the balance is {balance}");

@@ -17,10 +17,12 @@ pub enum Action {
     Restart { node: u8 },
     /// A node's clock steps forward: what it has recorded looks old.
     Step { node: u8 },
-    /// An operator moves the nodes of the first deployment that answer, and those that come in.
-    Move,
+    /// An operator moves the nodes of the first deployment that answer, to the second or the third.
+    Move { to: u8 },
+    /// The operator goes on: blank nodes that come in are moved, too.
+    TakeOver { to: u8 },
     /// The move reaches a node.
-    Moved { node: u8 },
+    Moved { node: u8, to: u8 },
     /// A client learns which nodes vote.
     Begin { client: u8 },
     /// A client's ttl is made known to a node.
@@ -54,12 +56,14 @@ impl Action {
             return all; // Nothing that follows can break a claim.
         }
         all.extend((state.left.ticks > 0).then_some(Self::Tick));
-        let overlap = setup.deployments[0].overlap();
         for node in names(N) {
-            all.extend(mishaps(state, overlap, node));
+            all.extend(mishaps(state, node));
         }
-        let may_move = state.left.moves > 0 && reached(state) >= overlap;
-        all.extend(may_move.then_some(Self::Move));
+        for to in [1, 2].into_iter().filter(|to| setup.deployments[usize::from(*to)].members != 0) {
+            all.extend((state.left.moves > 0 && may_move(setup, state, to)).then_some(Self::Move { to }));
+            let comes_in = state.nodes.iter().any(|node| node.comes_in(to) && !node.moves[usize::from(to) - 1]);
+            all.extend((comes_in && may_take_over(setup, state, to)).then_some(Self::TakeOver { to }));
+        }
         for client in names(2) {
             all.extend(of_client(setup, state, client));
         }
@@ -70,12 +74,21 @@ impl Action {
     }
 }
 
-/// How many nodes a move can reach that know the first deployment.
-fn reached<const N: usize>(state: &State<N>) -> usize {
-    state.count(|node| node.member_of[0] && node.belongs.to().is_some())
+/// Whether a move reaches enough nodes that know the first deployment, or are there already.
+pub(crate) fn may_move<const N: usize>(setup: &Setup, state: &State<N>, to: u8) -> bool {
+    let knows = |node: &Node| node.member_of[0] && [Some(0), Some(to)].contains(&node.belongs.to());
+    state.count(knows) >= setup.deployments[0].overlap()
 }
 
-fn mishaps<const N: usize>(state: &State<N>, overlap: usize, name: u8) -> Vec<Action> {
+/// Whether enough of the old nodes were moved, and no others of another deployment are in the way.
+pub(crate) fn may_take_over<const N: usize>(setup: &Setup, state: &State<N>, to: u8) -> bool {
+    let is_stranger = |node: &Node| node.member_of[usize::from(to)] && node.is_stranger_to(to);
+    let moved = state.count(|node| node.member_of[0] && node.belongs.to() == Some(to));
+    moved >= setup.deployments[0].overlap()
+        && (state.count(is_stranger) == 0 || state.known_in(to) >= setup.deployments[usize::from(to)].majority())
+}
+
+fn mishaps<const N: usize>(state: &State<N>, name: u8) -> Vec<Action> {
     let (node, Bounds { losses, restarts, steps: (steps, when), .. }) = (&state.nodes[usize::from(name)], state.left);
     let mut all = Vec::new();
     // What forgot already loses nothing that matters.
@@ -83,10 +96,8 @@ fn mishaps<const N: usize>(state: &State<N>, overlap: usize, name: u8) -> Vec<Ac
     all.extend((restarts > 0 && node.standing != Standing::Forgot).then_some(Action::Restart { node: name }));
     let may_step = steps > 0 && (when == Steps::AnyTime || node.key.is_none());
     all.extend(may_step.then_some(Action::Step { node: name }));
-    // Those that come in are told last.
-    let moved = state.count(|node| node.member_of[0] && node.belongs.to() == Some(1));
-    let may_follow = node.is_moved && (node.member_of[0] || moved >= overlap);
-    all.extend(may_follow.then_some(Action::Moved { node: name }));
+    let under_way = [1, 2].into_iter().filter(|to| node.moves[usize::from(*to) - 1]);
+    all.extend(under_way.map(|to| Action::Moved { node: name, to }));
     all
 }
 
@@ -146,7 +157,7 @@ fn beginnings<const N: usize>(setup: &Setup, state: &State<N>, pass: u8) -> Vec<
     let at_once = state.left.looks == Looks::AtOnce;
     let may_forget = !at_once && state.left.losses + state.left.restarts > 0;
     let mut all = Vec::new();
-    for deployment in names(2).filter(|name| setup.clients.iter().any(|client| client.deployment == *name)) {
+    for deployment in names(3).filter(|name| setup.clients.iter().any(|client| client.deployment == *name)) {
         let is_member = |node: &Node| node.member_of[usize::from(deployment)];
         let concerned = |node: &u8| {
             let node = &state.nodes[usize::from(*node)];

@@ -21,11 +21,14 @@ pub enum Claim {
     VotesAgain,
     /// It is possible that all nodes of the second deployment vote in it.
     IsMoved,
+    /// However moves crossed, one of the commands ends when it is run again: a majority knows its deployment.
+    Settles,
 }
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::OneHolder, Self::FirstHolds, Self::SecondHolds, Self::VotesAgain, Self::IsMoved];
+    pub const ALL: [Self; 6] =
+        [Self::OneHolder, Self::FirstHolds, Self::SecondHolds, Self::VotesAgain, Self::IsMoved, Self::Settles];
 
     /// Whether it is claimed where so much may happen.
     pub fn concerns(self, bounds: Bounds) -> bool {
@@ -33,6 +36,7 @@ impl Claim {
             Self::OneHolder | Self::FirstHolds | Self::SecondHolds => true,
             Self::VotesAgain => bounds.losses > 0,
             Self::IsMoved => bounds.moves > 0,
+            Self::Settles => bounds.moves > 1,
         }
     }
 
@@ -46,6 +50,7 @@ impl Claim {
                 let is_there = (Standing::Votes, Belongs::Written(1));
                 state.count(|node| node.member_of[1] && (node.standing, node.belongs) != is_there) == 0
             },
+            Self::Settles => |model, state| [1, 2].into_iter().any(|to| state.settles(model.form, &model.setup, to)),
         };
         if self.is_proved_by_path() {
             Property::sometimes(self.text(), holds)
@@ -63,10 +68,11 @@ impl Claimed for Claim {
             Self::SecondHolds => "the second client can have the lock",
             Self::VotesAgain => "a node that lost everything can vote again",
             Self::IsMoved => "all nodes of the second deployment can vote in it",
+            Self::Settles => "one of the moves ends when it is run again",
         }
     }
 
     fn is_proved_by_path(self) -> bool {
-        self != Self::OneHolder
+        !matches!(self, Self::OneHolder | Self::Settles)
     }
 }

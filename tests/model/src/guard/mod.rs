@@ -7,9 +7,11 @@
 //! **announces** it. An operator **moves** nodes to the second deployment. Time is discrete: a lease expires its ttl after it
 //! was requested, and a node keeps it for its ttl after it granted it.
 //!
-//! The claim is that no two leases live at a time. [`Form`] has the guard with all its rules, and without each one of them.
+//! The main claim is that no two leases live at a time. [`Form`] has the guard with all its rules, and without each one of them.
 //!
-//! The guard over five nodes is explored with one deployment; a move is explored with three nodes of which one is replaced.
+//! The guard over five nodes is explored with one deployment; a move is explored with three nodes of which one is replaced. Two moves at
+//! once are explored with three nodes to which one of the operators adds a fourth: there is the claim that one of the moves
+//! settles when it is run again.
 //!
 //! # What is left out, and why nothing is lost by it
 //! - **Tokens and counters.** They belong to the other model.

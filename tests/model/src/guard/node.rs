@@ -1,5 +1,7 @@
 //! One node.
 
+use super::setup::Form;
+
 /// Whether a node's vote counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Standing {
@@ -66,14 +68,14 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
     /// Which of the deployments list it.
-    pub member_of: [bool; 2],
+    pub member_of: [bool; 3],
     /// Whether it votes.
     pub standing: Standing,
     /// The number of its epoch: how often it was marked or moved.
     pub epoch: u8,
     /// Its deployment.
     pub belongs: Belongs,
-    /// Whether a move left the list of the predecessor here.
+    /// Whether it names the first deployment as the one before its own.
     pub follows: bool,
     /// The longest ttl that it knows.
     pub longest: u8,
@@ -81,8 +83,8 @@ pub struct Node {
     pub key: Option<Key>,
     /// How many nodes have a record of its epoch that looks old, since their clocks stepped.
     pub old_records: u8,
-    /// Whether a move is under way to it.
-    pub is_moved: bool,
+    /// Whether a move to the second deployment is under way to it, and one to the third.
+    pub moves: [bool; 2],
     /// What has passed between it and each client.
     pub exchanges: [Exchange; 2],
     /// What each pass has to do with it.
@@ -91,7 +93,7 @@ pub struct Node {
 
 impl Node {
     pub(crate) const BLANK: Self = Self {
-        member_of: [false; 2],
+        member_of: [false; 3],
         standing: Standing::Forgot,
         epoch: 0,
         belongs: Belongs::Nowhere,
@@ -99,7 +101,7 @@ impl Node {
         longest: 0,
         key: None,
         old_records: 0,
-        is_moved: false,
+        moves: [false; 2],
         exchanges: [Exchange { epoch: None, answered: false }; 2],
         parts: [Part::None; 2],
     };
@@ -135,10 +137,29 @@ impl Node {
         matches!(self.standing, Standing::Abstains(_))
     }
 
-    /// It belongs to the second deployment from now on.
-    pub(crate) fn follow(&mut self) {
+    /// It belongs to this deployment from now on, and names the one before it.
+    pub(crate) fn follow(&mut self, to: u8) {
         self.abstain();
-        (self.belongs, self.follows) = (Belongs::Written(1), true);
+        let before = self.belongs.to().unwrap_or_default();
+        (self.belongs, self.follows) = (Belongs::Written(to), before == 0);
+    }
+
+    /// A move that found it in the first deployment, or blank if it was not part of that, reaches it.
+    pub(crate) fn hear_move(&mut self, form: Form, to: u8) {
+        let is_as_seen = self.belongs.to() == self.member_of[0].then_some(0);
+        if is_as_seen || (form == Form::BlindMove && self.belongs.to() != Some(to)) {
+            self.follow(to);
+        }
+    }
+
+    /// Whether it is blank, and listed by this deployment and not by the first.
+    pub(crate) fn comes_in(&self, to: u8) -> bool {
+        !self.member_of[0] && self.member_of[usize::from(to)] && self.belongs.to().is_none()
+    }
+
+    /// Whether it was moved from the first deployment to this one.
+    pub(crate) fn is_heir_in(&self, deployment: u8) -> bool {
+        self.member_of[0] && self.follows && self.belongs.to() == Some(deployment)
     }
 
     /// Everything that it kept is lost.

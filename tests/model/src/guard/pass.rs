@@ -38,6 +38,8 @@ pub struct Look {
     pub fitting: u8,
     /// Whether one says that this deployment follows another one.
     pub follows: bool,
+    /// How many nodes of the first deployment say so.
+    pub heirs: u8,
 }
 
 /// What comes of a look.
@@ -65,6 +67,7 @@ impl Look {
             known: false,
             fitting: 0,
             follows: false,
+            heirs: 0,
         }
     }
 
@@ -80,11 +83,18 @@ impl Look {
         self.known |= node.belongs.to() == Some(self.deployment);
         self.fitting += u8::from(!is_stranger);
         self.follows |= node.follows && !is_stranger;
+        self.heirs += u8::from(node.is_heir_in(self.deployment));
     }
 
-    /// Whether it moves this node along, which a move left behind.
-    pub(crate) fn moves(&self, node: &Node) -> bool {
-        self.deployment == 1 && self.follows && node.is_stranger_to(self.deployment)
+    /// Whether it moves this node along, which a move left behind, or which followed another move that can win no more.
+    pub(crate) fn moves(&self, form: Form, setup: &Setup, node: &Node) -> bool {
+        if self.deployment == 0 || !node.is_stranger_to(self.deployment) {
+            return false;
+        }
+        if node.belongs.to() == Some(0) {
+            return self.follows;
+        }
+        form != Form::NoSibling && node.follows && usize::from(self.heirs) >= setup.deployments[0].majority()
     }
 
     /// Whether its node may be marked or installed. A blank one may have been moved before it forgot, where nodes of

@@ -8,10 +8,11 @@ use crate::Report;
 
 const SHORT: u8 = 1;
 const MAX: u8 = 2;
+const NONE: Deployment = Deployment { members: 0, max_ttl: 0 };
 
 /// All ttls are of one length.
 fn moved(old: Deployment, new: Deployment) -> Setup {
-    let deployments = [old, new].map(|deployment| Deployment { max_ttl: SHORT, ..deployment });
+    let deployments = [old, new, NONE].map(|deployment| Deployment { max_ttl: SHORT, ..deployment });
     let clients = [0, 1].map(|deployment| Asker { deployment, ttl: SHORT });
     Setup { deployments, clients, known: SHORT, default: SHORT }
 }
@@ -29,6 +30,9 @@ pub enum Scene {
     ShortUrl,
     /// Three nodes of which one is replaced by a move. The first client has the old URL, the second the new one.
     Replaced,
+    /// Two operators move three nodes at once: one of them adds a fourth and a longer `max_ttl`, the other one changes neither. Each
+    /// client has one of the new URLs, and the longest ttl there.
+    Rivals,
     /// Three nodes become five by a move. This has many more states than the others, and was not explored to its end.
     Grown,
 }
@@ -39,7 +43,7 @@ impl Scene {
         let setup = self.setup();
         match self {
             Self::Three | Self::Fresh | Self::ShortUrl => Guarded::<3> { form, setup, bounds }.explore(),
-            Self::Replaced => Guarded::<4> { form, setup, bounds }.explore(),
+            Self::Replaced | Self::Rivals => Guarded::<4> { form, setup, bounds }.explore(),
             Self::Five | Self::Grown => Guarded::<5> { form, setup, bounds }.explore(),
         }
     }
@@ -49,7 +53,12 @@ impl Scene {
         let (three, five) = (list(0b111), list(0b1_1111));
         let long = Asker { deployment: 0, ttl: MAX };
         let short = |deployment| Asker { deployment, ttl: SHORT };
-        let setup = |deployments, clients| Setup { deployments, clients, known: SHORT, default: MAX };
+        let setup = |[old, new]: [Deployment; 2], clients| Setup {
+            deployments: [old, new, NONE],
+            clients,
+            known: SHORT,
+            default: MAX,
+        };
         match self {
             Self::Three => setup([three, three], [long, short(0)]),
             Self::Five => setup([five, five], [long, short(0)]),
@@ -60,6 +69,11 @@ impl Scene {
             }
             Self::Replaced => moved(list(0b111), list(0b1011)),
             Self::Grown => moved(list(0b111), list(0b1_1111)),
+            Self::Rivals => {
+                let brief = Deployment { max_ttl: SHORT, ..three };
+                let clients = [Asker { deployment: 1, ttl: MAX }, short(2)];
+                Setup { deployments: [brief, list(0b1111), brief], clients, known: SHORT, default: SHORT }
+            }
         }
     }
 
@@ -80,6 +94,7 @@ impl Scene {
             Self::Five => calm,
             Self::ShortUrl => Bounds { losses: 3, ..calm },
             Self::Replaced | Self::Grown => Bounds { ticks: SHORT, moves: 1, silent: 0, ..calm },
+            Self::Rivals => Bounds { ticks: MAX, moves: 2, silent: 0, losses: 0, ..calm },
         }
     }
 }

@@ -27,6 +27,10 @@ pub enum Form {
     Strangers,
     /// Blank nodes dwell for the `max_ttl` of the client that marks them. The rule: for the default, if that is longer.
     ShortBlank,
+    /// A move changes a node whatever the node belongs to by then. The rule: only while it belongs to what the move found.
+    BlindMove,
+    /// A node that followed another move stays there. The rule: it follows the one that has a majority of the old nodes.
+    NoSibling,
 }
 
 /// Some nodes that belong together, as a client's URL says it.
@@ -66,8 +70,9 @@ pub struct Asker {
 /// Who is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// The first is voted in at the beginning. The second is moved to, or is what some clients were given by mistake.
-    pub deployments: [Deployment; 2],
+    /// The first is voted in at the beginning. The second is moved to, or is what some clients were given by mistake. The third,
+    /// if it has nodes, is moved to by another operator.
+    pub deployments: [Deployment; 3],
     /// The clients. Each wants the same lock, once.
     pub clients: [Asker; 2],
     /// The longest ttl that all nodes know at the beginning.
@@ -105,7 +110,7 @@ pub struct Bounds {
     pub restarts: u8,
     /// Nodes whose clock steps forward, and when.
     pub steps: (u8, Steps),
-    /// Moves to the second deployment.
+    /// Moves to the second deployment, or the third.
     pub moves: u8,
     /// How many of the other nodes a pass may miss.
     pub silent: u8,

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::node::{Exchange, Node, Part};
+use super::node::{Belongs, Exchange, Node, Part};
 use super::pass::Pass;
 use super::setup::{Bounds, Setup};
 
@@ -62,6 +62,11 @@ impl<const N: usize> State<N> {
     /// The node that this pass is for.
     pub(crate) fn target(&self, pass: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.parts[pass] == Part::Target)
+    }
+
+    /// How many nodes know that they belong to this deployment.
+    pub(crate) fn known_in(&self, deployment: u8) -> usize {
+        self.count(|node| node.belongs == Belongs::Written(deployment))
     }
 
     pub(crate) fn end_pass(&mut self, pass: usize) {

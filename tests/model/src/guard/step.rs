@@ -1,6 +1,6 @@
 //! What each thing that happens does.
 
-use super::action::{Action, names};
+use super::action::{Action, may_move, may_take_over, names};
 use super::node::{Belongs, Exchange, Key, Node, Part, Standing};
 use super::pass::{Decision, Look, Pass};
 use super::setup::{Form, Setup};
@@ -20,11 +20,15 @@ impl<const N: usize> State<N> {
                 self.node_mut(node).standing = Standing::Forgot;
             }
             Action::Step { node } => self.step(node),
-            Action::Move => self.move_all(),
-            Action::Moved { node } => {
+            Action::Move { to } => {
+                self.left.moves -= 1;
+                self.move_all(to);
+            }
+            Action::TakeOver { to } => self.take_over(to),
+            Action::Moved { node, to } => {
                 let node = self.node_mut(node);
-                node.is_moved = false;
-                node.follow();
+                node.moves[usize::from(to) - 1] = false;
+                node.hear_move(form, to);
             }
             Action::Begin { client } => self.begin(form, setup, client),
             Action::Announce { client, node } => self.announce(setup, client, node),
@@ -100,11 +104,41 @@ impl<const N: usize> State<N> {
         }
     }
 
-    fn move_all(&mut self) {
-        self.left.moves -= 1;
-        for node in &mut self.nodes {
-            let comes_in = node.member_of == [false, true] && node.belongs.to().is_none();
-            node.is_moved = comes_in || (node.member_of[0] && node.belongs.to() == Some(0));
+    pub(crate) fn move_all(&mut self, to: u8) {
+        for node in self.nodes.iter_mut().filter(|node| node.member_of[0] && node.belongs.to() == Some(0)) {
+            node.moves[usize::from(to) - 1] = true;
+        }
+    }
+
+    /// Whether this move, run again where every node answers, leaves a majority that knows its deployment.
+    pub(crate) fn settles(&self, form: Form, setup: &Setup, to: u8) -> bool {
+        let mut after = *self;
+        let deliver = |after: &mut Self| {
+            let under_way = |node: &u8| after.nodes[usize::from(*node)].moves[usize::from(to) - 1];
+            for node in names(N).filter(under_way).collect::<Vec<_>>() {
+                after.apply(form, setup, Action::Moved { node, to });
+            }
+        };
+        if may_move(setup, &after, to) {
+            after.move_all(to);
+            deliver(&mut after);
+            for node in names(N).filter(|node| self.nodes[usize::from(*node)].member_of[usize::from(to)]) {
+                let seen = names(N)
+                    .filter(|other| *other != node && self.nodes[usize::from(*other)].member_of[usize::from(to)]);
+                let seen = seen.map(|other| 1 << other).sum();
+                after.apply(form, setup, Action::PassAtOnce { pass: 0, deployment: to, node, seen });
+            }
+            if may_take_over(setup, &after, to) {
+                after.take_over(to);
+                deliver(&mut after);
+            }
+        }
+        after.known_in(to) >= setup.deployments[usize::from(to)].majority()
+    }
+
+    pub(crate) fn take_over(&mut self, to: u8) {
+        for node in self.nodes.iter_mut().filter(|node| node.comes_in(to)) {
+            node.moves[usize::from(to) - 1] = true;
         }
     }
 
@@ -149,16 +183,17 @@ impl<const N: usize> State<N> {
     fn mark(&mut self, form: Form, setup: &Setup, pass: u8) {
         let index = usize::from(pass);
         let (Pass::Looks(mut look), Some(target)) = (self.passes[index], self.target(index)) else { return };
-        for node in self.nodes.iter_mut().filter(|node| node.parts[index] == Part::Seen && look.moves(node)) {
-            node.follow();
-        }
-        look.strangers &= !look.follows;
+        look.heirs += u8::from(self.nodes[target].is_heir_in(look.deployment));
+        let seen = |node: &&mut Node| node.parts[index] == Part::Seen && look.moves(form, setup, node);
+        self.nodes.iter_mut().filter(seen).for_each(|node| node.follow(look.deployment));
+        let is_stranger = |node: &Node| node.parts[index] == Part::Seen && node.is_stranger_to(look.deployment);
+        look.strangers &= !look.follows || self.count(is_stranger) > 0;
         self.end_pass(index);
         let members = setup.deployments[usize::from(look.deployment)];
         let node = &mut self.nodes[target];
         if node.is_stranger_to(look.deployment) {
-            if look.moves(node) {
-                node.follow();
+            if look.moves(form, setup, node) {
+                node.follow(look.deployment);
             }
             return;
         }

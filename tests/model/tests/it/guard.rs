@@ -92,3 +92,14 @@ fn a_second_list_needs_passes_that_reach_every_node() {
     let bounds = Bounds { silent: 1, ..Scene::Replaced.bounds() };
     assert_eq!(refuted_within(Scene::Replaced, Form::Complete, bounds), [OneHolder]);
 }
+
+/// Two operators move one deployment at once, and each of their requests may arrive late.
+#[test]
+fn of_two_moves_at_once_one_settles_when_it_is_run_again() {
+    assert_eq!(refuted(Scene::Rivals, Form::Complete), []);
+    let moves_alone = Bounds { ticks: 0, ..Scene::Rivals.bounds() };
+    for (form, settles) in [(Form::Complete, true), (Form::BlindMove, false), (Form::NoSibling, false)] {
+        let refuted = refuted_within(Scene::Rivals, form, moves_alone);
+        assert_eq!(refuted.contains(&Claim::Settles), !settles, "{form:?}");
+    }
+}

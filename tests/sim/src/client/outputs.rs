@@ -35,7 +35,7 @@ impl<B: Backend> Process<B> {
             Output::Detached(turn) => self.detached(env, now, index, turn),
             Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
-            Output::Keep { lease, asked_at, valid_for } => self.keeper.keep(lease, asked_at, valid_for),
+            Output::Keep { lease, admission } => self.keeper.keep(lease, admission),
             Output::Renew(owner) => self.keeper.hasten(now, owner),
             Output::Forget(owner) => self.keeper.forget(owner),
         }

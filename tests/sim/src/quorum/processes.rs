@@ -20,6 +20,7 @@ impl World<Nodes> {
         let id = ProcessId(env.number());
         let capabilities = Capabilities::new("sim", Waiting::Poll, Durability::ClockFloor)
             .with_shared_counter()
+            .with_several_copies()
             .with_ordering(RequestOrder::InOrder);
         let mut policy = Policy::new(capabilities);
         policy.op_timeout = stores.terms.op_timeout;

@@ -10,6 +10,15 @@ function element(tag, className, ...content) {
   return made;
 }
 
+/** Characters that are not drawn, or that change the order of others: `visible.rs` has the same. */
+const HIDDEN =
+  /[\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180e}\u{feff}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{3164}\u{ffa0}\u{fff9}-\u{fffb}\u{e0000}-\u{e007f}]/gu;
+
+/** The text, in which nothing is hidden. */
+function visible(text) {
+  return text.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0).toString(16)}}`);
+}
+
 /** Sets a text unless it is there, so that nothing is drawn again. */
 function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -8,7 +8,8 @@ function applyFilter() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   locks.forEach((view) => view.filter(words));
   const counted = [shownRows().length, locks.size].map((count) => count.toLocaleString());
-  setText(byId("count"), words.length ? counted.join(" of ") : "");
+  const told = shownRows().length ? counted.join(" of ") : `no lock matches, of ${counted[1]}`;
+  setText(byId("count"), words.length ? told : "");
   keepOneTabStop();
 }
 

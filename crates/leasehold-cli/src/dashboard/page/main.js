@@ -59,7 +59,7 @@ function connect() {
   stream = null;
   if (document.hidden) return showStatus("waiting", "paused");
   stream = new EventSource("events");
-  stream.onmessage = (message) => show(JSON.parse(message.data));
+  stream.onmessage = (message) => show(JSON.parse(message.data, (key, value) => (typeof value === "string" ? visible(value) : value)));
   stream.onerror = disconnected;
 }
 

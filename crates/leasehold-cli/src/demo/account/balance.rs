@@ -27,6 +27,12 @@ pub(crate) enum Written {
     Refused,
 }
 
+impl Written {
+    fn if_accepted(accepted: bool) -> Self {
+        if accepted { Self::Accepted } else { Self::Refused }
+    }
+}
+
 impl Account {
     /// The account with this number.
     pub(crate) fn at(ground: &Ground, number: u32) -> Self {
@@ -44,6 +50,11 @@ impl Account {
         raw.set(&self.balance, balance).map(|()| Written::Accepted)
     }
 
+    /// Raises the fence to this token, unless a higher one has been used.
+    pub(crate) fn raise(&self, raw: &mut dyn Raw, token: FencingToken) -> Result<Written, Failure> {
+        raw.raise(self.fence(token)).map(Written::if_accepted)
+    }
+
     /// Sets the balance, unless a higher token has been used.
     pub(crate) fn write_fenced(
         &self,
@@ -51,7 +62,10 @@ impl Account {
         balance: u64,
         token: FencingToken,
     ) -> Result<Written, Failure> {
-        let accepted = raw.set_fenced(&self.balance, balance, Fence { key: &self.highest_token, token })?;
-        Ok(if accepted { Written::Accepted } else { Written::Refused })
+        raw.set_fenced(&self.balance, balance, self.fence(token)).map(Written::if_accepted)
+    }
+
+    fn fence(&self, token: FencingToken) -> Fence<'_> {
+        Fence { key: &self.highest_token, token }
     }
 }

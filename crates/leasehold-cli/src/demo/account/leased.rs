@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{Fairness, FencingToken, Mode, Ttl};
-use lock_host::{Clock, HostClock};
+use lock_host::{Clock, HostClock, LongWaits};
 use serde::{Deserialize, Serialize};
 
 use super::super::ground::Ground;
@@ -73,7 +73,8 @@ impl LeasedLock {
         };
         let (name, why) = (self.ground.lock_name(&name)?, "leasehold demo".to_owned());
         let fairness = Fairness::Fair;
-        Ok(Wish { name, mode, ttl: self.ttl, why, patience, fairness, busy_code: BUSY, job: Job::NONE })
+        let long_waits = LongWaits::Reported;
+        Ok(Wish { name, mode, ttl: self.ttl, why, patience, fairness, long_waits, busy_code: BUSY, job: Job::NONE })
     }
 }
 

@@ -43,7 +43,7 @@ const fn leasehold(scope: Scope) -> Method {
 }
 
 /// The story.
-pub(crate) const STAGES: [Stage; 18] = [
+pub(crate) const STAGES: [Stage; 20] = [
     PLAIN,
     Stage {
         label: "new lock each time",
@@ -205,6 +205,31 @@ pub(crate) const STAGES: [Stage; 18] = [
         promise: Promise::Balance,
         why: "The suspended holder still resumes too late, but its write carries a lower token than the account has seen. \
               The write is refused, and the deposit is made again under a new lease.",
+        ..PLAIN
+    },
+    Stage {
+        label: "token, read first",
+        title: "The same, but the suspended holder resumes when the next one has read the balance, and has not written yet.",
+        method: leasehold(Scope::Account),
+        check: Check::Token,
+        cast: Cast::FirstAmong,
+        mishap: Mishap::Strike(Blow::Stop, Before::Write),
+        second: Second::Until(Did::Leave),
+        why: "The account has not seen the token of the next holder, so it accepts the late write. Then the next holder \
+              writes what it made of the older balance, also with a good token: an update is lost, and nobody is told.",
+        ..PLAIN
+    },
+    Stage {
+        label: "fence raised first",
+        title: "The same, but each holder first raises the fence of the account to its token, and only then reads.",
+        method: leasehold(Scope::Account),
+        check: Check::RaisedToken,
+        cast: Cast::FirstAmong,
+        mishap: Mishap::Strike(Blow::Stop, Before::Write),
+        second: Second::Until(Did::Leave),
+        promise: Promise::Balance,
+        why: "From the moment at which the next holder has read, the account refuses the late write. The deposit is made \
+              again under a new lease.",
         ..PLAIN
     },
 ];

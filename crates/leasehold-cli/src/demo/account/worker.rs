@@ -30,6 +30,8 @@ pub(crate) enum Check {
     None,
     /// The fencing token.
     Token,
+    /// The same, and each worker raises the fence to its token before it reads.
+    RaisedToken,
 }
 
 /// How long the first deposit of the worker takes that enters after the first one.
@@ -128,12 +130,32 @@ impl Worker {
         if let Some(inside) = self.inside.take() {
             return Ok(Some(inside));
         }
-        let Some(since) = self.gate.enter(&mut *self.raw, &mut self.job.mishap)? else { return Ok(None) };
+        let Some(since) = self.enter_in_time()? else { return Ok(None) };
         let balance = self.account.read(&mut *self.raw)?;
         // Before the others hear of it, so that no later one is taken for the second.
         let until = self.waits_for()?;
         self.cues.tell(&mut *self.raw, Did::Read)?;
         Ok(Some(Inside { since, balance, until }))
+    }
+
+    /// Enters, and raises the fence if the account wants that. Enters again if that comes too late.
+    fn enter_in_time(&mut self) -> Result<Option<Moment>, Failure> {
+        loop {
+            let Some(since) = self.gate.enter(&mut *self.raw, &mut self.job.mishap)? else { return Ok(None) };
+            match self.raise()? {
+                Written::Accepted => return Ok(Some(since)),
+                Written::Refused => self.leave()?,
+            }
+            self.diary.refused += 1;
+        }
+    }
+
+    fn raise(&mut self) -> Result<Written, Failure> {
+        let token = self.gate.lock().and_then(|lock| lock.token());
+        match (self.job.check, token) {
+            (Check::RaisedToken, Some(token)) => self.account.raise(&mut *self.raw, token),
+            (Check::RaisedToken | Check::Token | Check::None, _) => Ok(Written::Accepted),
+        }
     }
 
     /// What the worker waits for in its first deposit if it is the second to enter.
@@ -160,8 +182,10 @@ impl Worker {
         self.job.mishap.strike(Before::Write)?;
         let raw = &mut *self.raw;
         let written = match (self.job.check, token) {
-            (Check::Token, Token::Of(token)) => self.account.write_fenced(raw, balance + 1, token)?,
-            (Check::Token | Check::None, _) => self.account.write(raw, balance + 1)?,
+            (Check::Token | Check::RaisedToken, Token::Of(token)) => {
+                self.account.write_fenced(raw, balance + 1, token)?
+            }
+            (Check::Token | Check::RaisedToken | Check::None, _) => self.account.write(raw, balance + 1)?,
         };
         Ok(match written {
             Written::Accepted => Deposit::Made,

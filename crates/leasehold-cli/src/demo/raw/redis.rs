@@ -19,6 +19,12 @@ return 0
 ";
 
 /// Numbers below 2^53 are exact in Lua.
+const RAISE: &str = "
+if tonumber(redis.call('GET', KEYS[1]) or '0') > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+return 1
+";
+
 const SET_FENCED: &str = "
 if tonumber(redis.call('GET', KEYS[2]) or '0') > tonumber(ARGV[2]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
@@ -83,6 +89,10 @@ impl Raw for Server {
 
     fn compare_and_delete(&mut self, key: &str, value: u64) -> Result<bool, Failure> {
         Ok(Script::new(COMPARE_AND_DELETE).key(key).arg(value).invoke(&mut self.0)?)
+    }
+
+    fn raise(&mut self, fence: Fence<'_>) -> Result<bool, Failure> {
+        Ok(Script::new(RAISE).key(fence.key).arg(fence.token.get()).invoke(&mut self.0)?)
     }
 
     fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure> {

@@ -18,6 +18,10 @@ PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS raw(key TEXT PRIMARY KEY, value INTEGER NOT NULL, expires INTEGER) STRICT;
 ";
 
+/// Stores a token, unless a higher one is stored.
+const RAISE: &str = "INSERT INTO raw VALUES (?1, ?2, NULL) ON CONFLICT(key)
+    DO UPDATE SET value = excluded.value WHERE value <= excluded.value";
+
 /// A connection to the file.
 pub(crate) struct File(Connection);
 
@@ -72,12 +76,14 @@ impl Raw for File {
         self.changes(sql, (key, value.cast_signed(), after(Duration::ZERO)))
     }
 
+    fn raise(&mut self, fence: Fence<'_>) -> Result<bool, Failure> {
+        self.changes(RAISE, (fence.key, i64::from(fence.token)))
+    }
+
     fn set_fenced(&mut self, key: &str, value: u64, fence: Fence<'_>) -> Result<bool, Failure> {
-        let keep = "INSERT INTO raw VALUES (?1, ?2, NULL) ON CONFLICT(key)
-                    DO UPDATE SET value = excluded.value WHERE value <= excluded.value";
         let write = "INSERT OR REPLACE INTO raw VALUES (?1, ?2, NULL)";
         let both = self.0.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let accepted = both.execute(keep, (fence.key, i64::from(fence.token)))? > 0;
+        let accepted = both.execute(RAISE, (fence.key, i64::from(fence.token)))? > 0;
         if accepted {
             both.execute(write, (key, value.cast_signed()))?;
         }

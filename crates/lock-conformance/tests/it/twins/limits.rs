@@ -46,6 +46,9 @@ twins! {
     one_that_changes_locks: ChangesLocks,
         caught by ["limits::a_lock_has_no_limit"],
         spared by ["limits::permits_are_counted"];
+    one_that_serves_every_look: ServesEveryLook,
+        caught by ["tickets::permits_are_not_adopted_under_another_limit"],
+        spared by ["limits::a_deployment_changes_the_limit"];
     one_that_counts_one_more: CountsOneMore,
         caught by ["limits::permits_are_counted", "limits::wrong_limits_are_invalid"],
         spared by ["limits::a_lock_has_no_limit"];
@@ -180,6 +183,16 @@ struct ChangesLocks;
 impl Breakage for ChangesLocks {
     fn limit(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Usage, BackendError> {
         ask(store, request).or_else(|error| only_said(store, request).map_err(|_| error))
+    }
+}
+
+/// Whatever limit the caller knows.
+#[derive(Default)]
+struct ServesEveryLook;
+
+impl Breakage for ServesEveryLook {
+    fn limit(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Usage, BackendError> {
+        ask(store, request).or(Ok(Usage { limit: request.known, used: 0 }))
     }
 }
 

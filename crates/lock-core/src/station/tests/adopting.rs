@@ -377,3 +377,28 @@ fn a_reader_whose_lease_is_over_does_not_begin_beside_an_adopted_writer() {
     assert_eq!(outputs[0], "run #3: release o1, all answered, within 1000ms");
     assert!(outputs[1].starts_with("run #4: acquire o3, shared"), "{outputs:?}");
 }
+
+/// The first claim may have been granted before the other permit was.
+#[test]
+fn a_repeated_claim_is_compared_with_the_floor_of_the_first() {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 4).unwrap());
+    rig.adopt(join(1), 8);
+    lost_reply(&mut rig);
+    rig.join(2);
+    assert_eq!(rig.grant_slots(20, [1])[1], "admit 2: token 20, valid for 29698ms");
+    let again = rig.wake();
+    assert!(again[0].contains("acquire o1 in place of t") && again[0].contains("above 8"), "{again:?}");
+    assert_eq!(rig.grant_slots(9, [0])[1][..17], *"admit 1: token 9,");
+}
+
+/// The adopted lease came later, so the store has forgotten one of the two.
+#[test]
+fn a_grant_with_the_token_of_a_lease_that_was_adopted_meanwhile_is_given_back() {
+    let mut rig = rig();
+    rig.join(1);
+    rig.adopt(join(2), 4);
+    assert_eq!(rig.grant(5, 5)[1], "admit 2: token 5, valid for 29698ms");
+    let given_back = rig.about(1).grant(5, 5);
+    assert!(given_back.iter().any(|output| output.contains("release o1")), "{given_back:?}");
+    assert!(!given_back.iter().any(|output| output.contains("admit 1")), "{given_back:?}");
+}

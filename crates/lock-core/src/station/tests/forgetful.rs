@@ -54,3 +54,23 @@ fn a_store_that_says_when_it_will_grant_again_is_waited_for() {
     }
     assert!(rig.grant(7, 9).iter().any(|output| output.starts_with("admit 1: token 7")));
 }
+
+/// A store that forgot the adoption may let the ticket be adopted again.
+#[test]
+fn an_adopted_lease_proves_nothing() {
+    let mut rig = Rig::new(told_in_order());
+    rig.adopt(join(1), 8);
+    rig.grant(9, 9);
+    rig.leave(1);
+    assert_eq!(evidence(&rig), Evidence::Nothing);
+}
+
+/// The store has one of the two leases.
+#[test]
+fn a_hold_that_ends_before_its_replacement_is_answered_proves_nothing() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    rig.replace(1, "60s");
+    rig.leave(1);
+    let pending: Vec<_> = rig.station.pending_releases.0.iter().map(|pending| pending.request.evidence).collect();
+    assert_eq!(pending, [Evidence::Nothing; 2]);
+}

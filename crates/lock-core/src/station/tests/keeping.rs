@@ -71,3 +71,45 @@ fn the_head_of_the_queue_asks_once_the_lock_is_no_longer_kept() {
     assert_eq!(rig.queue_for(millis(700)), none());
     assert_eq!(rig.station.next_wake().unwrap().since(rig.now), millis(710));
 }
+
+/// Has the lock of the turn kept for this time, however the turn ends.
+fn keep_at_least(rig: &mut Rig, turn: u64, time: Duration) {
+    rig.station.keep_at_least(rig.now, TurnId(turn), keep(time).unwrap());
+}
+
+#[test]
+fn a_lock_is_kept_at_least_so_long_however_its_turn_ends() {
+    for input in [Input::Leave(Leaving::now(TurnId(1))), Input::Close] {
+        let mut rig = holding(told_in_order(), 7, 8, 1);
+        keep_at_least(&mut rig, 1, millis(5_000));
+        rig.pass(millis(1_000));
+        let told = rig.feed(input);
+        assert!(told.iter().any(|told| told.contains("release o1, all answered, keep for 4000ms,")), "{told:?}");
+    }
+}
+
+#[test]
+fn a_hold_that_is_lost_is_kept_at_least_so_long() {
+    let mut rig = holding(told_in_order(), 7, 7, 0);
+    keep_at_least(&mut rig, 1, Duration::from_secs(60));
+    rig.pass(Duration::from_secs(30));
+    let told = rig.feed(Input::Tick);
+    assert!(told.iter().any(|told| told.contains("keep for 30000ms,")), "{told:?}");
+}
+
+#[test]
+fn a_turn_that_was_long_enough_is_passed_on_and_the_next_one_keeps_nothing() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    keep_at_least(&mut rig, 1, millis(500));
+    rig.pass(millis(500));
+    assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 8, valid for 29198ms"]);
+    assert_eq!(rig.leave(2), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+}
+
+#[test]
+fn the_last_word_on_keeping_counts() {
+    let mut rig = holding(told_in_order(), 7, 8, 1);
+    keep_at_least(&mut rig, 1, millis(5_000));
+    keep_at_least(&mut rig, 1, Duration::ZERO);
+    assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 8, valid for 29698ms"]);
+}

@@ -20,6 +20,7 @@ mod rig;
 mod scenario;
 mod semaphore;
 mod sharing;
+mod stalled;
 mod states;
 mod table;
 mod words;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::super::{Input, Join};
-use super::rig::{Rig, error, holding, join, millis, none, somebody, told_in_order};
-use crate::{Answer, Effect, ErrorKind, Note, Patience, Released, Renewed};
+use super::rig::{Rig, all_modes, error, holding, join, millis, none, somebody, told_in_order};
+use crate::{Answer, BackendError, Effect, ErrorKind, Mode, Note, Patience, Released, Renewed, Terms};
 
 /// `o1` holds under token 7, and a replacement for one minute is under way as `o2`.
 fn replacing() -> Rig {
@@ -18,7 +18,7 @@ fn lost_reply(rig: &mut Rig) {
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), none());
 }
 
-fn renewed() -> Result<Renewed, crate::BackendError> {
+fn renewed() -> Result<Renewed, BackendError> {
     Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted: false })
 }
 
@@ -223,4 +223,55 @@ fn a_lease_whose_replacement_was_refused_is_passed_on() {
     rig.replace(1, "60s");
     rig.fail(ErrorKind::Unreachable, Effect::None);
     assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 8, valid for 29698ms"]);
+}
+
+/// A claim that arrives at the last moment is answered by a store whose clock may be a little behind.
+#[test]
+fn no_refusal_is_final_before_the_drift_is_over_as_well() {
+    let busy: fn() -> _ = || Ok(Answer::Busy { remaining: None, holder: somebody(9, 9), drawn: None });
+    let no_effect: fn() -> _ = || Err(error(ErrorKind::Unavailable, Effect::None));
+    for (end, answer) in [(60_000, busy), (120_000, no_effect)] {
+        for (after, outputs) in [(end, 0), (end + 602, 1)] {
+            let mut rig = replacing();
+            lost_reply(&mut rig);
+            let asked = rig.now;
+            // The last claim before that moment is answered then.
+            loop {
+                rig.renewal(rig.now, renewed());
+                rig.wake();
+                if rig.now.since(asked) > millis(end - 1_000) {
+                    break;
+                }
+                assert_eq!(rig.answer(answer()), none());
+            }
+            rig.now = asked + millis(after);
+            assert_eq!(rig.answer(answer()).len(), outputs, "{after} ms after the claim that was not answered");
+        }
+    }
+}
+
+#[test]
+fn the_token_of_a_replacement_raises_the_floor() {
+    for token in [8, 9] {
+        let mut rig = replacing();
+        rig.grant(9, 9);
+        rig.leave(1);
+        rig.release(Ok(Released::Released));
+        assert!(rig.join(2)[0].contains("above 9"));
+        let refused = rig.grant(token, token);
+        assert!(refused.contains(&format!("refuse 2: the store forgot, token {token} after 9")), "{refused:?}");
+    }
+}
+
+#[test]
+fn permits_are_not_replaced_by_those_of_another_limit() {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(2, 4).unwrap());
+    rig.join(1);
+    rig.grant_slots(7, [0, 1]);
+    for (count, limit) in [(1, 8), (2, 2)] {
+        let terms = Terms { mode: Mode::permits(count, limit).unwrap(), ..join(1).terms };
+        let refused = rig.feed(Input::Replace { turn: join(1).turn, terms });
+        let [invalid] = &refused[..] else { panic!("{count} of {limit}: {refused:?}") };
+        assert!(invalid.starts_with(&format!("replaced 1: limit \"{limit}\" is not valid")), "{invalid}");
+    }
 }

@@ -32,6 +32,25 @@ fn a_release_answered_not_held_reports_an_earlier_loss() {
     assert_eq!(rig.release(Ok(Released::NotHeld)), ["ended 1: lost before, not held"]);
 }
 
+/// The others of several servers may still keep others out, which the end of the holder's work needs.
+#[test]
+fn a_lease_that_a_majority_denies_is_not_released() {
+    let mut several = told_in_order();
+    several.store = several.store.with_several_copies();
+    for (policy, released) in
+        [(several, None), (told_in_order(), Some("run #2: release o1, all answered, within 1000ms"))]
+    {
+        let mut rig = holding(policy, 7, 7, 0);
+        let lost: Vec<_> = ["lose 1: not held", "forget o1"].into_iter().chain(released).collect();
+        assert_eq!(rig.renewal(rig.now, Ok(Renewed::NotHeld)), lost);
+        assert_eq!(rig.leave(1), none());
+        // One that was held to its end is released: its work had to end before.
+        let mut rig = holding(policy, 7, 7, 0);
+        rig.pass(rig.station.next_wake().unwrap().since(rig.now));
+        assert_eq!(rig.wake(), ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"]);
+    }
+}
+
 #[test]
 fn a_stale_grant_is_asked_for_again_under_the_same_owner() {
     let mut rig = rig();

@@ -12,8 +12,8 @@ use super::super::turns::Turn;
 use super::super::{Action, Output, Request, Station, TurnId};
 use super::rig::{SECRET, detached};
 use crate::{
-    AcquireError, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, Owner, Queueing, Refusal,
-    Released, TokenRange,
+    AcquireError, Admission, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, Owner, Queueing,
+    Refusal, Released, TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next; `t` for that of a ticket.
@@ -50,7 +50,7 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         Output::Ended { turn, result: Err(error) } => format!("ended {}: {}", turn.0, failed(error)),
         Output::Detached(turn) => format!("detached {}", turn.0),
         Output::Run(action) => run(action),
-        Output::Keep { lease, asked_at, valid_for } => {
+        Output::Keep { lease, admission: Admission { asked_at, valid_for, .. } } => {
             format!("keep {}: {}ms, asked {} ago", owner(lease.owner), valid_for.as_millis(), after(*asked_at, now))
         }
         Output::Renew(whose) => format!("renew {}", owner(*whose)),

@@ -285,7 +285,7 @@ impl World {
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
-            Output::Keep { lease, asked_at, valid_for } => client.keeper.keep(lease, asked_at, valid_for),
+            Output::Keep { lease, admission } => client.keeper.keep(lease, admission),
             Output::Renew(owner) => {
                 let last = client.hastened.replace((owner, self.now)).filter(|(last, _)| *last == owner);
                 let often = last.is_some_and(|(_, at)| self.now.since(at) < WORD_FOR);

@@ -156,7 +156,8 @@ fn a_move_makes_a_voting_node_abstain_in_another_deployment() {
     node.grant(at(1), claim(1), 10);
     let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
     let (membership, predecessor) = (Arc::new(other.clone()), Arc::new(membership()));
-    let moving = Ask::Move { epoch: LATER_EPOCH, membership, predecessor: Arc::clone(&predecessor) };
+    let seen = Some(Arc::clone(&predecessor));
+    let moving = Ask::Move { epoch: LATER_EPOCH, seen, membership, predecessor: Arc::clone(&predecessor) };
     let view = node.view(at(2), &moving);
     assert_eq!(view.state, NodeState::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
     assert_eq!((view.membership, view.counter, view.longest), (Some(other), 10, TTL));
@@ -182,10 +183,11 @@ fn a_node_that_abstains_names_the_deployment_that_marked_it() {
 #[test]
 fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
     let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
-    let moving = |epoch, to: &Membership| {
-        let (membership, predecessor) = (Arc::new(to.clone()), Arc::new(membership()));
-        Ask::Move { epoch, membership, predecessor }
+    let moving_on = |epoch, from: &Membership, to: &Membership| {
+        let (seen, membership) = (Some(Arc::new(from.clone())), Arc::new(to.clone()));
+        Ask::Move { epoch, seen, membership, predecessor: Arc::new(from.clone()) }
     };
+    let moving = |epoch, to: &Membership| moving_on(epoch, &membership(), to);
     let mut node = Node::empty();
     node.view(at(1), &mark(EPOCH));
     assert_eq!(node.view(at(1), &moving(LATER_EPOCH, &other)).marked_for, None, "it knew none");
@@ -195,7 +197,8 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
     let mut node = Node::voting();
     node.restart();
     assert_eq!(node.view(at(1), &moving(EPOCH, &other)).marked_for.as_ref(), Some(&other));
-    assert_eq!(node.view(at(1), &moving(LATER_EPOCH, &membership())).marked_for, Some(other.clone()), "moved on");
+    let moved_on = node.view(at(1), &moving_on(LATER_EPOCH, &other, &membership()));
+    assert_eq!((moved_on.marked_for.as_ref(), moved_on.membership), (Some(&other), Some(membership())));
     assert_eq!(node.view(at(1), &install(LATER_EPOCH, 0)).marked_for, None);
     let mut node = Node::voting();
     node.restart();
@@ -208,7 +211,12 @@ fn a_repeated_move_changes_nothing() {
     let mut node = Node::voting();
     let move_to = |epoch, max_ttl| {
         let membership = Arc::new(Membership { members: vec!["one".into()], max_ttl: seconds(max_ttl) });
-        Ask::Move { epoch, membership: Arc::clone(&membership), predecessor: membership }
+        Ask::Move {
+            epoch,
+            seen: Some(self::membership().into()),
+            membership: Arc::clone(&membership),
+            predecessor: membership,
+        }
     };
     let before = node.view(at(1), &Ask::Look);
     assert_eq!(node.view(at(1), &move_to(EPOCH, 60)), before, "it votes in that epoch");
@@ -221,6 +229,49 @@ fn a_repeated_move_changes_nothing() {
     node.restart();
     let restarted = node.view(at(6), &move_to(LATER_EPOCH, 60)).state;
     assert!(matches!(restarted, NodeState::Abstaining { .. }), "the same epoch of another run");
+}
+
+/// A move compares what was seen of the node: its deployment, or the one that marked it if it knows none.
+#[test]
+fn a_move_that_finds_another_deployment_changes_nothing() {
+    let named = |name: &str, max_ttl| Membership { members: vec![name.into()], max_ttl };
+    let (ours, longer) = (membership(), Membership { max_ttl: seconds(600), ..membership() });
+    let to = |seen: Option<&Membership>| {
+        let (membership, predecessor) = (named("two", seconds(60)).into(), membership().into());
+        Ask::Move { epoch: LATER_EPOCH, seen: seen.cloned().map(Arc::new), membership, predecessor }
+    };
+    type Make = fn() -> Node;
+    let marked: Make = || {
+        let mut node = Node::empty();
+        node.view(at(1), &mark(EPOCH));
+        node
+    };
+    let forgot: Make = || {
+        let mut node = Node::voting();
+        node.restart();
+        node.view(
+            at(1),
+            &Ask::Mark { epoch: EPOCH, membership: Membership::new(vec!["two".into()], seconds(60)).into() },
+        );
+        node
+    };
+    for (make, seen, moves) in [
+        (Node::voting as Make, Some(&ours), true),
+        (Node::voting, Some(&longer), false),
+        (Node::voting, Some(&named("other", ours.max_ttl)), false),
+        (Node::voting, None, false),
+        (Node::empty, None, true),
+        (Node::empty, Some(&ours), false),
+        (marked, Some(&ours), true),
+        (marked, None, false),
+        (forgot, Some(&ours), true),
+        (forgot, Some(&named("two", seconds(60))), false),
+    ] {
+        let mut node = make();
+        let before = node.view(at(2), &Ask::Look);
+        let after = node.view(at(2), &to(seen));
+        assert_eq!(after != before, moves, "{seen:?}: {before:?} became {after:?}");
+    }
 }
 
 #[test]
@@ -243,6 +294,10 @@ fn the_last_epoch_that_began_at_a_member_is_stored_for_the_requested_time() {
     assert_eq!(asked(at(12), "two", later, 100), Some((LATER_EPOCH, 0)), "the last writer wins");
     assert_eq!(asked(at(14), "two", Recording::BeginsAnew(LATER_EPOCH), 100), Some((LATER_EPOCH, 0)));
     assert_eq!(asked(at(15), "two", later, 100), Some((LATER_EPOCH, 1)));
+    // The clock is set back.
+    assert_eq!(asked(at(3), "two", Recording::Nothing, 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(4), "two", later, 100), Some((LATER_EPOCH, 0)));
+    assert_eq!(asked(at(6), "two", later, 100), Some((LATER_EPOCH, 2)), "a time that had not come yet is replaced");
 }
 
 #[test]

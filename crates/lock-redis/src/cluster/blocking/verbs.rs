@@ -126,7 +126,8 @@ impl BlockingBackend for Cluster {
     }
 
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(&request.name, request, within)
+        let asked = Acknowledged::release(request, self.client.wire(), Span::from_now(within));
+        self.ask(&request.name, asked, within)
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
@@ -157,7 +158,8 @@ impl BlockingLatch for Cluster {
 
 impl BlockingLimit for Cluster {
     fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        Self::ask(self, &request.name, request, within)
+        let asked = Acknowledged::limit(request, self.client.wire(), Span::from_now(within));
+        Self::ask(self, &request.name, asked, within)
     }
 }
 

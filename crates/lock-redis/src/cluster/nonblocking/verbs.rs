@@ -79,7 +79,8 @@ impl AsyncBackend for Cluster {
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.ask(&request.name, request, within).await
+        let asked = Acknowledged::release(request, self.client.wire(), Span::from_now(within));
+        self.ask(&request.name, asked, within).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
@@ -109,7 +110,8 @@ impl AsyncLatch for Cluster {
 #[async_trait]
 impl AsyncLimit for Cluster {
     async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        Self::ask(self, &request.name, request, within).await
+        let asked = Acknowledged::limit(request, self.client.wire(), Span::from_now(within));
+        Self::ask(self, &request.name, asked, within).await
     }
 }
 

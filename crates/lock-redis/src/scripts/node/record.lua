@@ -2,7 +2,8 @@ local now, told = microseconds(), {}
 for i, key in ipairs(KEYS) do
   local epoch, anew = string.match(ARGV[i + 1], '^(%x+)(!?)$')
   local noted, at = string.match(redis.call('GET', key) or '', '^(%x+) (%d+)$')
-  if epoch and (noted ~= epoch or anew == '!') then
+  -- A time that is ahead of the clock: the clock was set back since, and the dwell would last until it has caught up.
+  if epoch and (noted ~= epoch or anew == '!' or tonumber(at) > now) then
     noted, at = epoch, string.format('%.0f', now)
     -- A full server takes this, and then what follows.
     redis.call('DEL', key)

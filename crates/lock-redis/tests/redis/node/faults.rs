@@ -1,5 +1,6 @@
 //! Nodes that stop, are full, or cannot be reached; requests that arrive late.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, NodeState, Record, Recording, Told};
@@ -205,7 +206,7 @@ fn the_rights_that_are_listed_are_enough() {
         ask(&fence(&[lease(&job, token + 1)], EPOCH));
         ask(&acquire(&Claim { queueing: Queueing::Wanted, ..claim("job") }, 1, EPOCH));
         assert_eq!(ask(&release(&job, Certainty::Unknown)), Told::Released(Released::Released));
-        let predecessor = membership().into();
-        ask(&Ask::Move { epoch: OTHER_EPOCH, membership: membership().into(), predecessor });
+        let [seen, to, predecessor] = [(); 3].map(|()| Arc::new(membership()));
+        ask(&Ask::Move { epoch: OTHER_EPOCH, seen: Some(seen), membership: to, predecessor });
     }
 }

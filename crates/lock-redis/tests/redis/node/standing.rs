@@ -1,5 +1,6 @@
 //! The requests about the node itself: whether it votes, and in which deployment.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Membership, NodeState, Record, Recording, RunId, Told};
@@ -119,7 +120,15 @@ fn the_last_epoch_that_began_at_a_member_is_recorded_once() {
         assert!((60..80).contains(&age), "{facade}: {age}");
         assert!(voter.left(key) <= 600_000, "{facade}: its first record decides how long it is kept");
         put(at + 3600 * SECOND);
-        assert_eq!(recorded(begins, 600).unwrap().age, Duration::ZERO, "{facade}: a clock that was set back");
+        let looked = recorded(Recording::Nothing, 600);
+        assert_eq!(
+            looked,
+            Some(Record { epoch: OTHER_EPOCH, age: Duration::ZERO }),
+            "{facade}: a clock that was set back"
+        );
+        assert!(kept() > at + 3500 * SECOND, "{facade}: a look changes nothing");
+        assert_eq!(recorded(begins, 600).unwrap().age, Duration::ZERO, "{facade}");
+        assert!((at..at + 60 * SECOND).contains(&kept()), "{facade}: it begins anew, by the clock as it is now");
         assert!(recorded(Recording::BeginsAnew(OTHER_EPOCH), 600).is_some() && kept() < at + 60 * SECOND, "{facade}");
         assert_eq!(recorded(Recording::Begins(EPOCH), 600).unwrap().epoch, EPOCH, "{facade}: the last writer wins");
         assert_eq!(recorded(Recording::Nothing, 600).unwrap().epoch, EPOCH, "{facade}");
@@ -150,7 +159,8 @@ fn a_node_that_moves_abstains_and_still_releases() {
         let mut elsewhere = membership();
         elsewhere.members.pop();
         let (to, predecessor) = (elsewhere.clone().into(), membership().into());
-        let moving = Ask::Move { epoch: OTHER_EPOCH, membership: to, predecessor };
+        let seen = Some(membership().into());
+        let moving = Ask::Move { epoch: OTHER_EPOCH, seen, membership: to, predecessor };
         let moved = view(voter.ask(&moving));
         assert_eq!(moved.predecessor, Some(membership()), "{facade}");
         assert!(matches!(moved.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}: {moved:?}");
@@ -174,8 +184,8 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
         let mut elsewhere = membership();
         elsewhere.members.pop();
         let moving = |epoch| {
-            let (membership, predecessor) = (elsewhere.clone().into(), membership().into());
-            Ask::Move { epoch, membership, predecessor }
+            let (seen, predecessor) = (Some(membership().into()), membership().into());
+            Ask::Move { epoch, seen, membership: elsewhere.clone().into(), predecessor }
         };
         let marked_for = |voter: &Voter, ask: &Ask| view(voter.ask(ask)).marked_for;
         let forget = |voter: &Voter| {
@@ -188,12 +198,62 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
         forget(&voter);
         assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), Some(elsewhere.clone()), "{facade}: it forgot");
         assert_eq!(marked_for(&voter, &install(OTHER_EPOCH)), None, "{facade}: it votes");
+        let voter = Voter::start(connect);
         forget(&voter);
         assert_eq!(marked_for(&voter, &mark(EPOCH)), Some(membership()), "{facade}");
         assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), Some(membership()), "{facade}: the mark stays");
         voter.server.command::<()>(&["FLUSHALL"]);
         view(voter.ask(&mark(EPOCH)));
         assert_eq!(marked_for(&voter, &moving(OTHER_EPOCH)), None, "{facade}: it knew no deployment");
+    }
+}
+
+/// What was seen is the deployment of the node, or the one that marked it if it knows none.
+#[test]
+fn a_move_that_finds_another_deployment_changes_nothing() {
+    let [elsewhere, there] =
+        ["127.0.0.1:1", "127.0.0.1:2"].map(|one| Membership::new(vec![one.into()], membership().max_ttl));
+    let longer = Membership { max_ttl: membership().max_ttl * 2, ..membership() };
+    let moving = |epoch, seen: Option<&Membership>, to: &Membership| {
+        let (seen, membership) = (seen.cloned().map(Arc::new), Arc::new(to.clone()));
+        Ask::Move { epoch, seen, membership, predecessor: self::membership().into() }
+    };
+    for (facade, connect) in BOTH {
+        let voter = Voter::start(connect);
+        let (job, _) = voter.take("job");
+        for seen in [None, Some(&elsewhere), Some(&longer)] {
+            let found = view(voter.ask(&moving(OTHER_EPOCH, seen, &there)));
+            assert_eq!(
+                (found.state, found.membership),
+                (NodeState::Voting(EPOCH), Some(membership())),
+                "{facade}: {seen:?}"
+            );
+        }
+        // One that was sent before another one took effect.
+        let late = moving(EPOCH, Some(&membership()), &there);
+        view(voter.ask(&moving(OTHER_EPOCH, Some(&membership()), &elsewhere)));
+        view(voter.ask(&install(OTHER_EPOCH)));
+        voter.server.command::<()>(&["HSET", "leasehold:node", "members", &elsewhere.members[0]]);
+        let found = view(voter.ask(&late));
+        assert_eq!(
+            (found.state, found.membership.as_ref()),
+            (NodeState::Voting(OTHER_EPOCH), Some(&elsewhere)),
+            "{facade}"
+        );
+        assert_eq!(voter.release(&job, Certainty::Answered), Released::Released, "{facade}");
+        for (mark_it, seen, moves) in [
+            (false, None, true),
+            (false, Some(&elsewhere), false),
+            (true, None, false),
+            (true, Some(&membership()), true),
+        ] {
+            voter.server.command::<()>(&["FLUSHALL"]);
+            if mark_it {
+                view(voter.ask(&mark(EPOCH)));
+            }
+            let found = view(voter.ask(&moving(OTHER_EPOCH, seen, &there))).membership;
+            assert_eq!(found.is_some(), moves, "{facade}: marked {mark_it}, seen {seen:?}");
+        }
     }
 }
 

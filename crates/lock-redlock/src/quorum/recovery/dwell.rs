@@ -73,6 +73,12 @@ impl Pass {
         if is_blank { max_ttl.max(nodes.rules.blank_dwell()) } else { max_ttl }
     }
 
+    /// Whether it lasts for longer than `max_ttl`, because nobody can tell which one applied to the node.
+    pub(super) fn is_beyond_max_ttl(&self, nodes: &Nodes, node: NodeId, dwell: &Dwell) -> bool {
+        let (max_ttl, most) = (nodes.membership.max_ttl, self.most(nodes, node));
+        most > max_ttl && dwell.lasts >= most
+    }
+
     /// How much of the dwell was left when the counters were read.
     pub(super) fn left(&self, nodes: &Nodes, now: Moment, node: NodeId, dwell: &Dwell) -> Duration {
         let until = if nodes.rules.keep(Rule::OverBeforeLook) { self.looked_at } else { now };

@@ -29,29 +29,57 @@ impl Pass {
             if !moved {
                 let (epoch, membership) = (self.epochs[node.0], Arc::clone(to));
                 let predecessor = Arc::clone(&nodes.membership);
-                self.send(nodes, node, Ask::Move { epoch, membership, predecessor });
+                let seen = Some(Arc::clone(&predecessor));
+                self.send(nodes, node, Ask::Move { epoch, seen, membership, predecessor });
             }
         }
         Ok(Phase::Install)
     }
 
+    /// A move finds the nodes of another one that came first: there it changed nothing.
+    pub(super) fn after_install(&mut self, nodes: &Nodes) -> Phase {
+        if let Purpose::Move(_) = &self.purpose {
+            self.set_strangers_aside(nodes);
+        }
+        Phase::Over
+    }
+
     /// The deployment of a node that a move to ours left behind. A majority has to say so, or the operator who moves it;
     /// otherwise nodes could be moved back to a deployment that was itself moved on.
     pub(super) fn left_behind<'a>(&self, nodes: &Nodes, view: &'a View) -> Option<&'a Membership> {
-        let theirs = view.membership.as_ref().or(view.marked_for.as_ref())?;
+        let theirs = view.deployment()?;
         let is_left = match &self.purpose {
-            Purpose::TakeOver(predecessor) if **predecessor == *theirs => self.was_moved(nodes, theirs),
-            Purpose::Watch | Purpose::TakeOver(_) => self.heirs(nodes, theirs).count() >= nodes.majority(),
             Purpose::Look | Purpose::Init | Purpose::Move(_) => false,
+            Purpose::Watch | Purpose::TakeOver(_) => self.has_left(nodes, theirs) || self.has_lost(nodes, view),
         };
         (is_left && *theirs != *nodes.membership).then_some(theirs)
+    }
+
+    fn has_left(&self, nodes: &Nodes, theirs: &Membership) -> bool {
+        if matches!(&self.purpose, Purpose::TakeOver(predecessor) if **predecessor == *theirs) {
+            return self.was_moved(nodes, theirs);
+        }
+        self.heirs(nodes, theirs).count() >= nodes.majority()
+    }
+
+    /// Whether this node followed another move from the deployment that ours succeeds, and ours has a majority of the nodes
+    /// there. Then the other move can never have one, and a node that it got would be missing here for good.
+    fn has_lost(&self, nodes: &Nodes, view: &View) -> bool {
+        view.predecessor.as_ref().is_some_and(|common| {
+            self.old_heirs(nodes, common) > common.members.len() / 2 && self.has_left(nodes, common)
+        })
     }
 
     /// Whether so many nodes were moved from there that no majority is left.
     pub(super) fn was_moved(&self, nodes: &Nodes, predecessor: &Membership) -> bool {
         let all = predecessor.members.len();
+        self.old_heirs(nodes, predecessor) >= all - all / 2
+    }
+
+    /// How many nodes of that deployment were moved from there to ours.
+    fn old_heirs(&self, nodes: &Nodes, predecessor: &Membership) -> usize {
         let is_old = |node: &NodeId| predecessor.members.contains(&nodes.all[node.0].address);
-        self.heirs(nodes, predecessor).filter(is_old).count() >= all - all / 2
+        self.heirs(nodes, predecessor).filter(is_old).count()
     }
 
     /// Whether every token that was drawn before a move from that deployment is still known. Two things must hold. Since

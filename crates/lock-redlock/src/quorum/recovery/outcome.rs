@@ -62,11 +62,13 @@ impl Pass {
             let node = NodeId(index);
             let dwell = self.dwells.get(&node);
             let abstains = view.as_ref().is_ok_and(|view| !view.votes());
+            let beyond = dwell.filter(|dwell| abstains && self.is_beyond_max_ttl(nodes, node, dwell));
             NodeReport {
                 address: state.address.clone(),
                 view: view.clone(),
                 recovery: self.recoveries.get(&node).copied().filter(|_| !abstains),
                 votes_in: dwell.filter(|_| abstains).map(|dwell| self.left(nodes, now, node, dwell)),
+                beyond_max_ttl: beyond.map(|dwell| dwell.lasts),
             }
         });
         Report { nodes: reports.collect(), majority: nodes.majority() }

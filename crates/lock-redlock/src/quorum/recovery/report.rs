@@ -61,8 +61,29 @@ impl Report {
         let even = count
             .is_multiple_of(2)
             .then(|| format!("{count} nodes tolerate no more failures than {}: use an odd number", count - 1));
-        even.into_iter().chain(self.nodes.iter().flat_map(NodeReport::warnings)).collect()
+        let beyond = self.beyond_max_ttl();
+        even.into_iter().chain(beyond).chain(self.nodes.iter().flat_map(NodeReport::warnings)).collect()
     }
+
+    /// Why nodes that lost their data wait for longer than the `max_ttl` that others remember, and for how much longer.
+    fn beyond_max_ttl(&self) -> Option<String> {
+        let waiting: Vec<_> = self.nodes.iter().filter(|node| node.beyond_max_ttl.is_some()).collect();
+        let lasts = waiting.iter().filter_map(|node| node.beyond_max_ttl).max().filter(|_| !self.is_blank())?;
+        let left = waiting.iter().filter_map(|node| node.votes_in).max()?;
+        let addresses: Vec<_> = waiting.iter().map(|node| node.address.as_str()).collect();
+        Some(format!(
+            "{} lost the data that say which max_ttl applied, and too few of the others vote to know it: leases may last for \
+             the default, so they abstain for {} in all, and for {} more at most",
+            addresses.join(", "),
+            whole_seconds(lasts),
+            whole_seconds(left)
+        ))
+    }
+}
+
+/// Rounded up.
+fn whole_seconds(time: Duration) -> humantime::FormattedDuration {
+    humantime::format_duration(Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0)))
 }
 
 impl NodeReport {
@@ -104,6 +125,9 @@ pub struct NodeReport {
     /// How long until its dwell is over at the latest, provided that this client keeps running, or, in a pass that only
     /// looks, that others run passes.
     pub votes_in: Option<Duration>,
+    /// How long it abstains in all, if that is longer than `max_ttl`. It knows of no deployment, and too few of the others vote
+    /// to tell which `max_ttl` applied to it: those that remember one may have been left behind by a move that raised it.
+    pub beyond_max_ttl: Option<Duration>,
 }
 
 /// How a counter was recovered.

@@ -85,7 +85,9 @@ impl Author {
             92..96 => self.install(seen),
             _ => {
                 let (membership, predecessor) = (self.membership(), self.membership());
-                Ask::Move { epoch: self.epoch_or_any(2), membership, predecessor }
+                let as_seen = seen.deployment().cloned().map(Arc::new);
+                let seen = if self.one_in(4) { Some(self.membership()) } else { as_seen };
+                Ask::Move { epoch: self.epoch_or_any(2), seen, membership, predecessor }
             }
         }
     }
