@@ -28,7 +28,7 @@ pub(crate) enum Held<'a> {
     Blocking(lock_blocking::Guard),
 }
 
-type Connect = fn(&str) -> Facade;
+pub(crate) type Connect = fn(&str) -> Facade;
 
 /// How to connect a client of each facade: by a URL, and over a pool with a URL for notifications.
 pub(crate) const FACADES: &[(&str, Connect)] = &[

@@ -1,78 +1,89 @@
 //! Holders are told at once that their lease was revoked, where the server can push.
 
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
-use lock_async::Client;
 use lock_core::inspect::Revoked;
-use lock_core::{AsyncBackend, Event, EventSink, LossReason};
-use lock_redis::{RedisConfig, cluster, nonblocking};
-use test_support::{Cluster, RedisServer};
-use tokio::runtime::Runtime;
-use tokio::time::timeout;
+use lock_core::{Claim, Event, EventSink, FencingToken, LockName, LossReason, Mode, Terms, Ttl, Waiting};
+use test_support::sentinels::{self, url_of};
+use test_support::{Cluster, RedisServer, Sentinel};
 
+use crate::facades::{Connect, FACADES, on_threads};
 use crate::inspect::inspectors;
 use crate::queue::queue;
-use crate::support::{SOON, both, eventually, operator, take};
+use crate::support::{SOON, both, claim, eventually, granted, hand_over, operator, take};
 
-/// A lease of this ttl is renewed after a third of it: later than the test waits.
+/// A lease of this ttl is renewed after a third of it: later than a test waits.
 const TTL: Duration = Duration::from_secs(300);
 
-/// A lock and a reader's lease are revoked.
-async fn the_holder_is_told<B: AsyncBackend>(url: &str, backend: B) {
-    let client = Client::new(Arc::new(backend)).unwrap();
-    let held = client.mutex("held").ttl(TTL).acquire().await.unwrap();
-    let read = client.rw_lock("read").read().ttl(TTL).acquire().await.unwrap();
-    let leases = [("held", held.fencing_token()), ("read", read.fencing_token())];
-    let url = url.to_owned();
-    let revoking = tokio::task::spawn_blocking(move || {
-        let [(_, inspect), _] = inspectors(&url);
-        leases.map(|(name, token)| inspect.revoke(&name.parse().unwrap(), token, &operator(), SOON))
-    });
-    assert_eq!(revoking.await.unwrap(), [Ok(Revoked::Revoked), Ok(Revoked::Revoked)]);
-    for lost in [timeout(SOON, held.lost()).await, timeout(SOON, read.lost()).await] {
-        assert_eq!(lost.expect("it is told").reason, LossReason::Revoked { by: operator() });
+fn revoke(url: &str, name: &str, token: FencingToken) {
+    let (name, [(_, inspect), _]): (LockName, _) = (name.parse().unwrap(), inspectors(url));
+    assert_eq!(inspect.revoke(&name, token, &operator(), SOON), Ok(Revoked::Revoked));
+}
+
+/// A client that listens only once it has waited waits for another lock first.
+fn holders_are_told(url: &str, facades: &[(&str, Connect)]) {
+    let another = on_threads(url);
+    let taken = another.acquire("taken", TTL);
+    for (facade, connect) in facades {
+        let client = connect(url);
+        if *facade != "async" {
+            assert!(client.acquire_within("taken", TTL, Duration::from_secs(1)).is_err(), "{facade}");
+        }
+        let held = client.acquire(facade, TTL);
+        revoke(url, facade, held.token());
+        let lost = eventually(&format!("{facade} is told"), || held.loss());
+        assert_eq!(lost.reason, LossReason::Revoked { by: operator() }, "{facade}");
     }
+    taken.release();
 }
 
 #[test]
 fn a_holder_is_told_that_its_lease_was_revoked() {
-    let server = RedisServer::start();
-    let config = RedisConfig::from_url(&server.url()).unwrap();
-    let runtime = Runtime::new().unwrap();
-    runtime.block_on(async {
-        let redis = nonblocking::Redis::connect(&config).await.unwrap();
-        the_holder_is_told(&server.url(), redis).await;
-    });
+    holders_are_told(&RedisServer::start().url(), FACADES);
+}
+
+#[test]
+fn a_holder_behind_sentinels_is_told_that_its_lease_was_revoked() {
+    let server = sentinels::server(&[]);
+    let sentinel = Sentinel::watching(&server);
+    holders_are_told(&url_of(&[sentinel.port()]), &FACADES[..2]);
 }
 
 #[test]
 fn a_holder_in_a_cluster_is_told_that_its_lease_was_revoked() {
-    let cluster = Cluster::start();
-    let config = RedisConfig::from_url(&cluster.url()).unwrap();
-    let runtime = Runtime::new().unwrap();
-    runtime.block_on(async {
-        let redis = cluster::nonblocking::Cluster::connect(&config).await.unwrap();
-        the_holder_is_told(&cluster.url(), redis).await;
-    });
+    holders_are_told(&Cluster::start().url(), &FACADES[..2]);
 }
 
-/// A blocking client listens once it has waited for a lock.
 #[test]
-fn a_client_that_waited_hears_of_revocations() {
+fn a_reader_s_client_hears_of_its_revocation_under_its_own_name() {
     let server = RedisServer::start();
     let url = format!("{}?prefix=shop", server.url());
     for (facade, client) in both(&url) {
         let (sink, told) = mpsc::channel();
         client.listen(EventSink::new(move |event| _ = sink.send(event)));
-        let name = format!("waited for by {facade}");
-        take(&client, &name);
-        queue(&client, &name);
-        let (_, lease) = take(&client, facade);
-        let [(_, inspect), _] = inspectors(&url);
-        assert_eq!(inspect.revoke(&lease.name, lease.tokens.high(), &operator(), SOON), Ok(Revoked::Revoked));
+        let waited_for = format!("waited for by {facade}");
+        take(&client, &waited_for);
+        queue(&client, &waited_for);
+        let terms = Terms { mode: Mode::Shared, ttl: Ttl::DEFAULT };
+        let lease = granted(client.acquire(&Claim { terms, ..claim(facade) }, SOON));
+        revoke(&url, facade, lease.tokens.high());
         let revoked = Event::Revoked { name: lease.name };
-        let heard = eventually("it hears of it", || told.recv_timeout(SOON).ok().filter(|event| *event == revoked));
-        assert_eq!(heard, revoked);
+        eventually("it hears of it", || told.recv_timeout(SOON).ok().filter(|event| *event == revoked));
+    }
+}
+
+/// A right to the client's own inbox alone is enough to wait with.
+#[test]
+fn whoever_may_not_hear_of_revocations_is_notified_as_a_waiter() {
+    let server = RedisServer::start();
+    let own = format!("&leasehold:inbox:{}", "?".repeat(32));
+    server.command::<()>(&["ACL", "SETUSER", "waiter", "on", ">pw", "~*", "+@all", "resetchannels", &own]);
+    let url = format!("redis://waiter:pw@127.0.0.1:{}", server.port());
+    for (facade, client) in both(&url) {
+        hand_over(&client, facade);
+        assert_eq!(client.capabilities().waiting, Waiting::QueueWithPush, "{facade}");
+        let (_, lease) = take(&client, "revoked");
+        revoke(&url, "revoked", lease.tokens.high());
     }
 }
