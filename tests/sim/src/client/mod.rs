@@ -203,7 +203,7 @@ impl<B: Backend> Process<B> {
         for (index, site) in self.sites.iter().enumerate() {
             let concerned = match event {
                 Event::Granted { lease, .. } => lease.name == site.name,
-                Event::Freed { name } | Event::Wanted { name } => *name == site.name,
+                Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } => *name == site.name,
                 Event::LatchChanged { .. } => false,
                 Event::RecheckAll | _ => true,
             };

@@ -28,6 +28,8 @@ const LASTS: &str = "70000";
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Said after each step where somebody listens: what was told before comes before.
 const NO_MORE: &str = "no more";
+/// The channel of all clients.
+const ALL: &str = "leasehold:inbox:all";
 
 /// The real side of a trace.
 pub(crate) struct Real<'a> {
@@ -46,6 +48,7 @@ impl<'a> Real<'a> {
         for inbox in inboxes {
             pubsub.subscribe(address(*inbox)).unwrap();
         }
+        pubsub.subscribe(ALL).unwrap();
         let mut real = Self { connection, dwell: DWELL, inboxes: pubsub, listened_to: inboxes.into() };
         let incarnation = "run:history".to_owned();
         real.script(
@@ -183,6 +186,10 @@ impl<'a> Real<'a> {
             if payload == NO_MORE {
                 return told;
             }
+            if message.get_channel_name() == ALL {
+                told.extend(self.listened_to.iter().map(|inbox| (*inbox, revoked(&payload))));
+                continue;
+            }
             let inbox = self.listened_to.iter().find(|inbox| address(**inbox) == message.get_channel_name()).unwrap();
             told.push((*inbox, handed_over(&payload)));
         }
@@ -254,6 +261,12 @@ fn parsed(value: &str) -> Option<(Owner, TokenRange, Note)> {
     let owner = parts.next()?.parse().ok()?;
     let (low, high) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     Some((owner, range(low, high), Stamped::from_wire(parts.next()?).note))
+}
+
+/// What `revoked <key>` says.
+fn revoked(message: &str) -> Event {
+    let key = message.strip_prefix("revoked ").unwrap_or_else(|| panic!("{message}"));
+    Event::Revoked { name: key.parse().unwrap() }
 }
 
 /// What `granted <owner> <low>:<high> <ttl> <place> <key>` says.

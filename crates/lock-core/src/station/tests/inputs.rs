@@ -21,7 +21,7 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
-pub(super) const INPUTS: [(&str, Feed); 63] = [
+pub(super) const INPUTS: [(&str, Feed); 64] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
@@ -128,6 +128,7 @@ pub(super) const INPUTS: [(&str, Feed); 63] = [
         [rig.hand_over(11, 12), rig.answer(Ok(later))].concat()
     }),
     ("event: wanted", Rig::want),
+    ("event: revoked", |rig| rig.feed(Input::Event(Event::Revoked { name: "a".parse().unwrap() }))),
     ("event: freed", |rig| rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() }))),
     ("event: another lock freed", |rig| rig.feed(Input::Event(Event::Freed { name: "b".parse().unwrap() }))),
     ("event: recheck all", |rig| rig.feed(Input::Event(Event::RecheckAll))),

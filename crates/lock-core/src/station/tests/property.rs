@@ -101,7 +101,12 @@ fn step() -> impl Strategy<Value = Step> {
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
     let name = || "a".parse().unwrap();
-    let hints = [Event::RecheckAll, Event::Freed { name: name() }, Event::Wanted { name: name() }];
+    let hints = [
+        Event::RecheckAll,
+        Event::Freed { name: name() },
+        Event::Wanted { name: name() },
+        Event::Revoked { name: name() },
+    ];
     let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     let (whom, (mode, count)) = (client.clone(), (modes.clone(), counts.clone()));

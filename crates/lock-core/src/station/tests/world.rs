@@ -422,7 +422,15 @@ impl World {
     }
 
     pub(super) fn event(&mut self, client: usize, event: &Event) {
+        // A revocation has leases renewed however soon after another renewal, and does not count against the next one.
+        let hastened = self.clients[client].hastened;
+        if matches!(event, Event::Revoked { .. }) {
+            self.clients[client].hastened = None;
+        }
         self.feed(client, Input::Event(event.clone()));
+        if matches!(event, Event::Revoked { .. }) {
+            self.clients[client].hastened = hastened;
+        }
     }
 
     /// Lets time pass, and ticks every client at its deadlines except one that sleeps.

@@ -157,6 +157,8 @@ impl Script<'_> {
         let Some((tokens, ends)) = held.filter(|(tokens, _)| spans(*tokens)) else { return Revoked::NotHeld };
         self.free(name, Ttl::DEFAULT, Evidence::Nothing);
         self.keys(name).revocations.insert(tokens.high(), ends.max(until));
+        let revoked = |inbox| (inbox, Event::Revoked { name: name.clone() });
+        self.published.extend(self.listeners.inboxes().map(revoked));
         Revoked::Revoked
     }
 
