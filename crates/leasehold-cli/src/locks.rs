@@ -12,12 +12,11 @@ use lock_core::{
     Mode, Note, Operation,
 };
 use lock_host::note;
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::{Hold, KeptLock, Lock};
+use crate::holders::{is_gone, is_own, name_of, names_of};
 use crate::job::{Job, Marked, Marking};
 use crate::log::Log;
 use crate::place::Place;
@@ -279,42 +278,4 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
 
 fn busy(wish: &Wish, message: &str) -> Failure {
     Failure::new(Exit::Busy(wish.busy_code), message)
-}
-
-/// A holder for display.
-pub(crate) fn name_of(holder: Option<&Holder>) -> String {
-    match holder {
-        Some(holder) if is_gone(holder) == Some(true) => format!("{holder}, whose process is gone"),
-        Some(holder) => holder.to_string(),
-        None => "somebody".to_owned(),
-    }
-}
-
-/// The holder whose lease ends last, and how many there are beside it.
-fn names_of(entry: &Entry) -> String {
-    let first = name_of(Some(&entry.holder));
-    match entry.leases.saturating_sub(1) {
-        0 => first,
-        1 => format!("{first} and 1 other"),
-        others => format!("{first} and {others} others"),
-    }
-}
-
-/// Whether this process has the only lease: the store has granted what it waits for, but replicas have not confirmed that, or the
-/// answer was lost.
-fn is_own(entry: &Entry) -> bool {
-    let Holder::Leasehold { note, .. } = &entry.holder else { return false };
-    let is_here = || lock_host::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()));
-    entry.leases == 1 && is_here()
-}
-
-/// Whether the holder was a process of this host that has ended without a release, so that its lease has to expire; `None`
-/// for processes of other hosts.
-///
-/// A container with the host's name but its own process ids is mistaken for the host.
-pub(crate) fn is_gone(holder: &Holder) -> Option<bool> {
-    let Holder::Leasehold { note, .. } = holder else { return None };
-    lock_host::note("").ok().filter(|here| here.host() == note.host())?;
-    let pid = note.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw)?;
-    Some(test_kill_process(pid) == Err(Errno::SRCH))
 }

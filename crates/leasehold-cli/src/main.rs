@@ -2,7 +2,7 @@
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
 //! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
-//! that is held, of any kind) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
+//! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
 mod breaking;
@@ -14,6 +14,7 @@ mod durations;
 mod exit;
 mod held;
 mod hold;
+mod holders;
 mod job;
 mod limit;
 mod locks;

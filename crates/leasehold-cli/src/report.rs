@@ -2,6 +2,7 @@
 
 mod file;
 mod lines;
+mod outcome;
 
 use std::io::{ErrorKind, Write, stderr};
 use std::path::Path;
@@ -15,9 +16,9 @@ use serde::Serialize;
 
 use self::file::ReportFile;
 use self::lines::{Failed, Waiting};
+pub(crate) use self::outcome::{CommandEnd, Report};
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
-use crate::schedule::Schedule;
 use crate::screen::beside;
 use crate::visible::{line_of_json, visible};
 
@@ -203,45 +204,6 @@ impl Voice {
         }
         self.consequences.iter().for_each(|text| self.print_warning(text));
     }
-}
-
-/// The outcome of `leasehold run` or `leasehold elect`, for `--json` and `--report`, one line.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Report {
-    /// `ended`, `skipped`, `busy`, `lost`, `interrupted`, `not-started` or `failed`.
-    pub(crate) outcome: &'static str,
-    /// The exit code of `leasehold`.
-    pub(crate) exit: u8,
-    /// The lock.
-    pub(crate) name: String,
-    /// The store, without user and password; `null` if it was not chosen.
-    pub(crate) store: Option<String>,
-    /// The fencing token, if the lock was acquired.
-    pub(crate) token: Option<u64>,
-    /// The slot of the semaphore, if one was acquired.
-    pub(crate) slot: Option<u32>,
-    /// How the command ended, if it did.
-    pub(crate) command: Option<CommandEnd>,
-    /// Milliseconds until the lock was acquired or the wait failed.
-    pub(crate) waited_ms: u64,
-    /// Milliseconds from then until it was released.
-    pub(crate) held_ms: Option<u64>,
-    #[serde(flatten)]
-    pub(crate) schedule: Schedule,
-    /// What happened and what to do.
-    pub(crate) message: Option<String>,
-    /// Warnings.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// How the command ended.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum CommandEnd {
-    /// With this code.
-    Code(u8),
-    /// By this signal.
-    Signal(i32),
 }
 
 /// Prints a result on standard output.

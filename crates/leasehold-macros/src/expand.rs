@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Ident, ItemFn, Type, parse_quote};
 
-use crate::function::{Arguments, name_all};
+use crate::function::{Arguments, take_patterns};
 use crate::settings::{OnBusy, Options, Settings};
 
 /// The function with its body under the lock. Its result has the type `returned`.
@@ -23,7 +23,7 @@ pub(crate) fn expand(settings: &Settings, function: &ItemFn, returned: &Type) ->
     let guard = guard.as_ref().map_or_else(|| quote!(_), ToTokens::to_token_stream);
     let acquired = lock_of(client, &facade, &name.expression(), options);
     let mut locked = function.clone();
-    name_all(&mut locked.sig);
+    let patterns = take_patterns(&mut locked.sig, settings);
     let (arguments, body) = (Arguments::of(&locked.sig).all(), &function.block);
     let outcome = outcome(leasehold, options.on_busy, &returned);
     // The work names its arguments, so that they move into it as a whole, and are dropped before the lock is released.
@@ -33,6 +33,7 @@ pub(crate) fn expand(settings: &Settings, function: &ItemFn, returned: &Type) ->
             #[allow(clippy::used_underscore_binding)]
             let _ = (#(&#arguments,)*);
             #typed
+            #(#patterns)*
             #body
         })#awaited;
         #outcome(#ended)

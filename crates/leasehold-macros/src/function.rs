@@ -1,11 +1,14 @@
 //! The function under the attribute: what it must be, and what its arguments are called.
 
+use std::mem;
+
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
 use syn::{
-    Error, FnArg, Ident, ItemFn, Pat, PatIdent, Result, ReturnType, Signature, Token, TraitItemFn, Type, parse_quote,
+    Error, FnArg, Ident, ItemFn, Pat, PatIdent, Result, ReturnType, Signature, Stmt, Token, TraitItemFn, Type,
+    parse_quote,
 };
 
 use crate::mistakes::Mistakes;
@@ -57,7 +60,7 @@ pub(crate) fn check(signature: &Signature, settings: &Settings) -> Result<()> {
     let arguments = Arguments::of(signature);
     if arguments.receiver.is_none() {
         let client = settings.client.to_token_stream();
-        if mentions_self(client.clone()) {
+        if mentions(client.clone(), "self") {
             let problem =
                 "this function has no `self`; give a client that it has, such as an argument: `client = locks`";
             mistakes.add(Error::new_spanned(client, problem));
@@ -80,24 +83,44 @@ fn is_constant(name: &str) -> bool {
     name.starts_with(char::is_uppercase)
 }
 
-fn mentions_self(tokens: TokenStream) -> bool {
+fn mentions(tokens: TokenStream, name: &str) -> bool {
     tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(name) => name == "self",
-        TokenTree::Group(group) => mentions_self(group.stream()),
+        TokenTree::Ident(ident) => ident.unraw() == name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
         TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
 }
 
-/// Gives arguments without a name (`_`) one, so that they can be moved into the work, and are dropped with it.
-pub(crate) fn name_all(signature: &mut Signature) {
+/// Gives arguments that are patterns a name instead, and returns what takes them apart. Done in the work, what a pattern does not bind
+/// is dropped with the work. A pattern stays if the lock is made of something that it binds: the client and the name come before the work.
+pub(crate) fn take_patterns(signature: &mut Signature, settings: &Settings) -> Vec<Stmt> {
+    let mut taken = Vec::new();
     for (index, argument) in signature.inputs.iter_mut().enumerate() {
-        if let FnArg::Typed(typed) = argument
-            && let Pat::Wild(_) = *typed.pat
-        {
-            let name = Ident::new(&format!("unnamed_{index}"), Span::mixed_site());
-            *typed.pat = parse_quote!(#name);
+        let FnArg::Typed(typed) = argument else { continue };
+        let mut bound = Arguments::default();
+        bound.visit_pat(&typed.pat);
+        if is_name(&typed.pat) || bound.names.iter().any(|name| makes_lock(settings, &name.unraw().to_string())) {
+            continue;
         }
+        let name = Ident::new(&format!("argument_{index}"), Span::mixed_site());
+        let pattern = mem::replace(&mut *typed.pat, parse_quote!(#name));
+        taken.push(parse_quote!(let #pattern = #name;));
     }
+    taken
+}
+
+/// Whether the client or the name of the lock may be made of what has this name. An expression may capture it in a text.
+fn makes_lock(settings: &Settings, name: &str) -> bool {
+    let named = match &settings.name {
+        Name::Text(_, captures) => captures.iter().any(|capture| capture == name),
+        Name::Expression(expression) => expression.to_token_stream().to_string().contains(name),
+    };
+    named || mentions(settings.client.to_token_stream(), name)
+}
+
+/// Whether the pattern binds all of the argument.
+fn is_name(pattern: &Pat) -> bool {
+    matches!(pattern, Pat::Ident(PatIdent { by_ref: None, subpat: None, .. }))
 }
 
 /// What the arguments of a function are called.

@@ -79,8 +79,9 @@ use settings::Settings;
 ///
 /// # Arguments
 ///
-/// The arguments that the body uses are dropped at its end, before the lock is released. `return` and `?` end the body, and the
-/// lock is released. If the body panics, it is released as well.
+/// The arguments are dropped at the end of the body, before the lock is released. `return` and `?` end the body, and the lock is
+/// released. If the body panics, it is released as well. What the pattern of an argument leaves out is dropped after the release if
+/// `client` or `name` uses something that the pattern binds.
 ///
 /// A function that calls itself under the same name waits for itself. For that, use a re-entrant lock.
 ///

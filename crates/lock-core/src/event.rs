@@ -30,7 +30,7 @@ pub enum Event {
         /// Which one.
         name: LockName,
     },
-    /// Somebody revoked a lease of a lock. Whoever holds it asks at once whether it was theirs.
+    /// Somebody revoked a lease of a lock. Each holder asks at once whether it was its own.
     Revoked {
         /// Which one.
         name: LockName,

@@ -9,7 +9,7 @@
 //!   wait), `site` (a station with its waiters), `waiters` (what these are told).
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
-//! - `macros`, `acquire_macros`, `guard_macros`, `latch_macro`: what the types of both facades have in common.
+//! - `macros`, `acquire_macros`, `guard_macros`, `shared_guard_macro`, `latch_macro`: what the types of both facades have in common.
 //! - Observing: `occurrence` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
 //!   `waits`), `watch` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
 //!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
@@ -59,6 +59,7 @@ mod proof;
 mod recorder;
 mod renewals;
 mod sharded;
+mod shared_guard_macro;
 mod site;
 mod sleepers;
 mod stations;

@@ -5,6 +5,7 @@ mod handed_in;
 mod inspect;
 mod latch;
 mod limit;
+mod part;
 mod source;
 
 use std::fmt;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt, TryFutureExt, ready};
-use lock_core::{BackendError, EventSink, Invalid, Operation, Prefix};
+use lock_core::{BackendError, EventSink, Invalid, Operation};
 use redis::{RedisResult, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
@@ -100,39 +101,6 @@ impl Redis {
     pub fn with_prefix(mut self, prefix: &str) -> Result<Self, Invalid> {
         self.wire = self.wire.with_prefix(&prefix.parse()?);
         Ok(self)
-    }
-
-    /// A server as a node of a quorum. Nothing is connected yet.
-    pub(crate) fn node(target: Target, prefix: &Prefix) -> Self {
-        let channel = Channel::new();
-        let wire = Wire::own(&target, channel.clone()).with_prefix(prefix);
-        Self { wire, source: Source::Own(Link::new(target, Role::Node, channel)), warnings: Vec::new() }
-    }
-
-    /// A primary of a cluster. Nothing is connected yet.
-    pub(crate) fn shard(target: Target, config: &RedisConfig, channel: Option<Arc<Channel>>) -> Self {
-        let wire = Wire::own(&target, channel.clone()).clustered().with_prefix(config.own_prefix());
-        let source = Source::Own(Link::new(target, Role::of(config), channel));
-        Self { wire: wire.with_copies(config.copies()), source, warnings: Vec::new() }
-    }
-
-    /// A hash slot has left this primary.
-    pub(crate) fn forget_verified(&self) {
-        let live = self.source.link().and_then(Link::at_hand);
-        live.iter().for_each(|live| live.server_info().forget_verified());
-    }
-
-    /// Connects, if there is no connection yet, and returns warnings about the server.
-    pub(crate) async fn greet(&self, config: &RedisConfig) -> Result<Vec<String>, Failure> {
-        let Some(link) = self.source.link() else { return Ok(Vec::new()) };
-        let warnings = warnings(config, link.live().await?.server_info());
-        self.check_disk(config).await?;
-        Ok(warnings)
-    }
-
-    /// Whether its waiters are notified.
-    pub(crate) fn hears(&self) -> bool {
-        self.wire.channel.as_ref().is_some_and(|channel| channel.is_open())
     }
 
     /// The same Redis over a connection of its own, or over what was passed in.

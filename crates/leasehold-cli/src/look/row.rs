@@ -6,7 +6,7 @@ use lock_core::{Holder, Mode, ModeKind, NameKind};
 use serde::Serialize;
 
 use crate::durations::millis;
-use crate::locks::is_gone;
+use crate::holders::is_gone;
 
 /// One lock.
 #[derive(Debug, Serialize)]

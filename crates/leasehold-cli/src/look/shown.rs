@@ -11,7 +11,7 @@ use super::order::natural;
 use super::row::Row;
 use crate::durations::{whole_seconds, whole_seconds_up};
 use crate::exit::Failure;
-use crate::locks::is_gone;
+use crate::holders::is_gone;
 use crate::report::json;
 use crate::table::{Column, draw};
 use crate::visible::visible;

@@ -31,8 +31,6 @@ use std::time::Duration;
 use leasehold::BackendConfig;
 use lock_core::Budget;
 use lock_host::{Clock, HostClock};
-use rustix::process::Signal;
-use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use self::child::{Child, Plan};
 use self::failures::{Stop, lost, unguardable};
@@ -55,9 +53,6 @@ use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
 use crate::store::{Store, shown};
 use crate::wish::Wish;
-
-/// What the terminal sends for Ctrl-C and Ctrl-\.
-const TYPED: [i32; 2] = [SIGINT, SIGQUIT];
 
 /// Runs the command under the lock and says how it ended.
 pub(crate) fn run(task: Task<'_>) -> Exit {
@@ -297,13 +292,7 @@ impl<'a> Session<'a> {
     /// Whether the signal that ended the command was meant for the whole job: this process received it, too, or it was typed
     /// while the command had the terminal. In the second case, the rest of the job, such as a shell script, is sent it now.
     fn was_meant_for_us(&mut self, signal: i32) -> bool {
-        if self.signals.has_had(signal) {
-            return true;
-        }
-        let typed = Signal::from_named_raw(signal).filter(|_| TYPED.contains(&signal) && self.user == User::Command);
-        if let (Some(signal), Some(terminal)) = (typed, self.terminal) {
-            terminal.signal_job(signal);
-        }
-        typed.is_some()
+        self.signals.has_had(signal)
+            || self.user == User::Command && self.terminal.is_some_and(|terminal| terminal.signal_job_if_typed(signal))
     }
 }

@@ -11,6 +11,9 @@ use rustix::termios::tcgetpgrp;
 
 use super::tty::Tty;
 
+/// What the terminal sends for Ctrl-C and Ctrl-\.
+const TYPED: [Signal; 2] = [Signal::INT, Signal::QUIT];
+
 /// The terminal of a shell's job. If it was lent to the command, it is taken back when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -99,10 +102,13 @@ impl Terminal {
         stop(self.home);
     }
 
-    /// Signals the whole job, for a key that was typed while the command had the terminal.
-    pub(crate) fn signal_job(&self, signal: Signal) {
+    /// Sends the whole job a signal that ended the command while that had the terminal, if it may have been typed. Returns whether
+    /// it may.
+    pub(crate) fn signal_job_if_typed(&self, signal: i32) -> bool {
+        let Some(signal) = TYPED.into_iter().find(|typed| typed.as_raw() == signal) else { return false };
         // A job that is gone needs no signal.
         let _ = kill_process_group(self.home, signal);
+        true
     }
 
     fn is_at_home(&self) -> bool {

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::events::{Change, Event, Way};
 use crate::durations::whole_seconds;
-use crate::locks::name_of;
+use crate::holders::name_of;
 use crate::look::Lease;
 
 /// Said of a state that is older than the watch, if its age is unknown.

@@ -24,6 +24,37 @@ fn unnamed(locks: &Client, _: Looks<'_>, _unused: Looks<'_>) -> Result<(), Faile
     Ok(())
 }
 
+struct Order<'a> {
+    number: u32,
+    looks: Looks<'a>,
+}
+
+#[leasehold::locked(client = locks, name = "looks")]
+fn in_part(
+    locks: &Client,
+    Order { number, .. }: Order<'_>,
+    (first, _): (u32, Looks<'_>),
+    ref _shown @ Order { ref looks, .. }: Order<'_>,
+) -> Result<u32, Failed> {
+    assert!(looks.0.mutex("looks").try_acquire().unwrap().is_none());
+    Ok(number + first)
+}
+
+/// The name of the lock is made before the work begins, of what the patterns bind.
+#[leasehold::locked(client = locks, name = "looks:{first}")]
+fn of_patterns(
+    Order { number, .. }: Order<'_>,
+    (locks, _): (&Client, u32),
+    (first, second): (u32, u32),
+) -> Result<u32, Failed> {
+    Ok(number + first + second)
+}
+
+#[leasehold::locked(client = locks, name = format!("looks:{first}"))]
+fn formatted(locks: &Client, (first, second): (u32, u32)) -> Result<u32, Failed> {
+    Ok(first + second)
+}
+
 #[leasehold::locked(client = locks, name = "looks")]
 async fn unnamed_in_a_task(locks: &leasehold::Client, _: Looks<'_>) -> Result<(), Failed> {
     tokio::task::yield_now().await;
@@ -168,10 +199,21 @@ fn arguments_are_dropped_before_the_lock_is_released() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_argument_without_a_name_is_dropped_before_the_lock_is_released() {
+async fn what_a_pattern_does_not_bind_is_dropped_before_the_lock_is_released() {
     let (bench, found_free) = (Bench::new(), AtomicU32::new(0));
     let (locks, other, tasks) = (bench.blocking(), bench.blocking(), bench.client());
     let looks = || Looks(&other, &found_free);
+    let order = || Order { number: 1, looks: looks() };
     assert!(unnamed(&locks, looks(), looks()).is_ok() && unnamed_in_a_task(&tasks, looks()).await.is_ok());
+    assert_eq!(in_part(&locks, order(), (2, looks()), order()).unwrap(), 3);
     assert_eq!(found_free.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_lock_is_made_of_what_patterns_bind() {
+    let bench = Bench::new();
+    let (locks, other, found_free) = (bench.blocking(), bench.blocking(), AtomicU32::new(0));
+    let order = Order { number: 1, looks: Looks(&other, &found_free) };
+    assert_eq!(of_patterns(order, (&locks, 0), (2, 3)).unwrap(), 6);
+    assert_eq!(formatted(&locks, (2, 3)).unwrap(), 5);
 }

@@ -38,9 +38,11 @@ fn asking_again_without_re_arming_is_found() {
     assert!(matches!(found(Mistake::NotRearmed), Rule::OneHolder | Rule::StoreKeeps));
 }
 
+/// A store that draws the token of a lease again, which it has lost, looks as if it had given that lease to somebody else.
 #[test]
 fn a_counter_that_nobody_verifies_is_found() {
-    assert!(matches!(found(Mistake::Unverified), Rule::TokensRise | Rule::Refusals));
+    let rule = found(Mistake::Unverified);
+    assert!(matches!(rule, Rule::TokensRise | Rule::Refusals | Rule::StoreKeeps), "{rule:?}");
 }
 
 #[test]
