@@ -111,8 +111,8 @@ pub(crate) enum Command {
     /// For a holder that hangs: one that has died loses its lock by itself, once its ttl is over. The lease is ended only if it still
     /// has the token, so a later holder is never hit. Of a lock that several hold, only the lease with the token is ended.
     ///
-    /// The holder learns of it when it renews its lease, at a third of the ttl. `leasehold run` then ends its command and exits with
-    /// 76. Until then, the holder may go on working beside the next one; where tokens are checked, its writes are refused.
+    /// The holder learns of it when it renews its lease, at the latest at a third of the ttl. `leasehold run` then ends its command and
+    /// exits with 76. Until then, the holder may go on working beside the next one; where tokens are checked, its writes are refused.
     ///
     /// The exit code is 0 if the lease was ended, and 1 if nothing was changed: the lock is not held, or not with this token, or you
     /// answered no. Otherwise it is 69, 77, 78, 64 or 125, as `leasehold run --help` explains.
