@@ -105,7 +105,8 @@ fn configurations() {
     fuzz(like(TABLES), |text| {
         let read = serde_json::from_str::<BackendConfig>(&text);
         // Elsewhere, the word is no password.
-        if text.contains(":sesame@") || text.contains("\"password\":\"sesame\"") {
+        let is_password = text.contains(":sesame@") || text.contains("\"password\":\"sesame\"");
+        if is_password && text.matches(SECRET).count() == 1 {
             shows_no_secret(read)
         } else {
             Ok(())
