@@ -100,9 +100,19 @@ impl Wish {
         }
     }
 
-    /// The guard of a lock of this process.
-    pub(crate) fn degraded<G>(&self, error: BackendError) -> Scoped<G> {
-        Scoped(Held::InProcess { name: self.lock.name.clone(), error })
+    /// What a call holds after this outcome. `report` tells the observers of a lock of this process.
+    pub(crate) fn held<G>(
+        &self,
+        outcome: Result<G, BackendError>,
+        report: impl FnOnce(Duration, &BackendError),
+    ) -> Scoped<G> {
+        match outcome {
+            Ok(guard) => Scoped::of(guard),
+            Err(error) => {
+                report(self.waited(), &error);
+                Scoped(Held::InProcess { name: self.lock.name.clone(), error })
+            }
+        }
     }
 }
 

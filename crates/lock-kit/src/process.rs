@@ -74,6 +74,20 @@ impl Place {
         self.spot.look(|line| *line.held_by.get_or_insert(self.spot.id) == self.spot.id)
     }
 
+    /// What a try at the store came to, unless that is an error and an earlier one of the line is to degrade first.
+    ///
+    /// # Errors
+    /// That of the store, if so.
+    pub(crate) fn after_earlier<G>(
+        &self,
+        outcome: Option<Result<G, BackendError>>,
+    ) -> Result<Option<Result<G, BackendError>>, AcquireError> {
+        match outcome {
+            Some(Err(error)) if !self.is_first() && !self.is_held() => Err(error.into()),
+            outcome => Ok(outcome),
+        }
+    }
+
     /// This one has found that the store is away, which saves the others in the line the time.
     pub(crate) fn found_away(&self, now: Moment, error: &BackendError) {
         self.spot.look(|line| line.away = Some((now, error.clone())));

@@ -140,28 +140,14 @@ impl Degrading {
                 wish.tried(&place, answer)?
             }
         };
-        match outcome {
-            // An earlier waiter degrades first.
-            Some(Err(error)) if !place.is_first() && !place.is_held() => Err(error.into()),
-            outcome => {
-                let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
-                Ok(held.map(|held| DegradingGuard { held, place }))
-            }
-        }
+        let outcome = place.after_earlier(outcome)?;
+        let held = outcome.and_then(|outcome| self.take(&wish, &place, outcome));
+        Ok(held.map(|held| DegradingGuard { held, place }))
     }
 
     /// What is held now; `None`, and nothing is, if somebody else of this process has been faster.
     fn take(&self, wish: &Wish, place: &Place, outcome: Result<Guard, BackendError>) -> Option<Scoped<Guard>> {
-        if !place.take() {
-            return None;
-        }
-        Some(match outcome {
-            Ok(guard) => Scoped::of(guard),
-            Err(error) => {
-                self.0.degraded(wish.waited(), &error);
-                wish.degraded(error)
-            }
-        })
+        place.take().then(|| wish.held(outcome, |waited, error| self.0.degraded(waited, error)))
     }
 
     /// The lock at the store, for what is left of the wait.

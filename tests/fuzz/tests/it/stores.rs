@@ -106,11 +106,7 @@ fn configurations() {
         let read = serde_json::from_str::<BackendConfig>(&text);
         // Elsewhere, the word is no password.
         let is_password = text.contains(":sesame@") || text.contains("\"password\":\"sesame\"");
-        if is_password && text.matches(SECRET).count() == 1 {
-            shows_no_secret(read)
-        } else {
-            Ok(())
-        }
+        if is_password && text.matches(SECRET).count() == 1 { shows_no_secret(read) } else { Ok(()) }
     });
 }
 
