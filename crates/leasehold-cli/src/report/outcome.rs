@@ -27,7 +27,7 @@ pub(crate) struct Report {
     pub(crate) held_ms: Option<u64>,
     #[serde(flatten)]
     pub(crate) schedule: Schedule,
-    /// What happened and what to do.
+    /// The message: what happened and what to do.
     pub(crate) message: Option<String>,
     /// Warnings.
     pub(crate) warnings: Vec<String>,
