@@ -7,7 +7,7 @@ use lock_core::{FencingToken, Holder, LockName};
 use serde::Serialize;
 
 use crate::args::BreakArgs;
-use crate::durations::{whole_seconds, whole_seconds_up};
+use crate::durations::{age, whole_seconds_up};
 use crate::exit::{Exit, Failure};
 use crate::holders::{is_gone, name_of};
 use crate::locks::Locks;
@@ -94,7 +94,7 @@ impl<'a> Target<'a> {
         let since = self.held.and_then(|held| held.age);
         let since = since.map_or_else(
             || "; the store does not say since when".to_owned(),
-            |age| format!("; it got the lock {} ago", whole_seconds(age)),
+            |held| format!("; it got the lock {} ago", age(held)),
         );
         let next = match self.waiters {
             0 => "nobody waits for it".to_owned(),

@@ -34,6 +34,11 @@ pub(crate) fn whole_seconds(duration: Duration) -> FormattedDuration {
     human(Duration::from_secs(seconds - seconds % unit))
 }
 
+/// How long something has lasted, for display: [`whole_seconds`], and `0s` in the first second.
+pub(crate) fn age(duration: Duration) -> FormattedDuration {
+    if duration.as_secs() == 0 { human(Duration::ZERO) } else { whole_seconds(duration) }
+}
+
 /// A duration for display, in whole seconds rounded up.
 pub(crate) fn whole_seconds_up(duration: Duration) -> FormattedDuration {
     human(Duration::from_millis(millis(duration).div_ceil(1000) * 1000))
@@ -59,5 +64,7 @@ mod tests {
         for (seconds, text) in table {
             assert_eq!(whole_seconds(Duration::from_secs(seconds)).to_string(), text, "{seconds} s");
         }
+        let ages = [999, 1_999, 7_325_000].map(|millis| age(Duration::from_millis(millis)).to_string());
+        assert_eq!(ages, ["0s", "1s", "2h 2m"]);
     }
 }

@@ -47,11 +47,9 @@ impl fmt::Display for LossReason {
             Self::Expired(None) => f.write_str("no renewal of its lease was confirmed in time"),
             Self::Expired(Some(error)) => write!(f, "no renewal of its lease was confirmed in time ({error})"),
             Self::Revoked { by } => write!(f, "an operator ended its lease early: {by}"),
-            Self::NotHeld => {
-                f.write_str(
-                    "the store no longer has the lease: it lost it, gave the lock to somebody else, or was told to end it without a name",
-                )
-            }
+            Self::NotHeld => f.write_str(
+                "the store no longer has the lease: it lost it, gave the lock to somebody else, or was told to end it",
+            ),
             Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows; of a job, `at_most`"),
             Self::Closed => f.write_str("the client was closed"),
         }

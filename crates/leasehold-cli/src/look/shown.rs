@@ -9,7 +9,7 @@ use lock_core::{Holder, Mode};
 
 use super::order::natural;
 use super::row::Row;
-use crate::durations::{whole_seconds, whole_seconds_up};
+use crate::durations::{age, whole_seconds, whole_seconds_up};
 use crate::exit::Failure;
 use crate::holders::is_gone;
 use crate::report::json;
@@ -87,7 +87,7 @@ fn rows(entry: &Entry) -> Vec<[Cell; 9]> {
 
 fn lease_cells(held: &Held) -> [Cell; 9] {
     let gone = if is_gone(&held.holder) == Some(true) { " (gone)" } else { "" };
-    let time_held = held.age.map_or_else(String::new, |age| whole_seconds(age).to_string());
+    let time_held = held.age.map_or_else(String::new, |held| age(held).to_string());
     cells_of(held, gone, time_held, remaining(held.remaining))
 }
 
