@@ -22,6 +22,8 @@ const OFFLINE: [&str; 5] = ["--offline", "check", "bans", "licenses", "sources"]
 pub(crate) fn run(checks: &[String]) -> Result<()> {
     let mut command = Command::new(CARGO_DENY.program()?);
     if checks.is_empty() {
+        // It looks at the crates of every platform, and a build has fetched those of this one.
+        step::cargo(&["fetch", "--locked"])?;
         command.args(OFFLINE);
     } else {
         command.arg("check").args(checks);
