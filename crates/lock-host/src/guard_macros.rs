@@ -140,9 +140,9 @@ macro_rules! guards {
                 self.0.ended(ended)
             }
 
-            /// From now on, nobody else may have the lock for at least this time, however this guard ends: released, dropped, also by a
-            /// panic, lost, or with its client. The last call counts, so no time takes that back. After a crash of the process, the
-            /// lock is free when its ttl is over.
+            /// From now on, nobody else may have the lock for at least this time, however this guard is released: by a call, dropped,
+            /// also by a panic, or with its client. The last call counts, so no time takes that back. A lease that expires or is broken
+            /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl is over.
             ///
             /// # Errors
             /// `Unsupported` if the store cannot keep a released lock.
