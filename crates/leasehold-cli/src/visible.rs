@@ -10,9 +10,9 @@ use serde::Serialize;
 /// Unicode 15: the bidirectional controls, and those of the category Cf and the separators that have no width.
 fn is_hidden(letter: char) -> bool {
     matches!(letter,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{feff}'
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{feff}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        | '\u{fff9}'..='\u{fffb}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 /// The text for display: what cannot be seen is `\u{202e}`.
@@ -55,6 +55,7 @@ mod tests {
             assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain));
         }
         assert_eq!(visible("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
+        assert_eq!(visible("a\u{fe0f}b\u{e0100}\u{180b}"), "a\\u{fe0f}b\\u{e0100}\\u{180b}");
         let json = serde_json::to_string("\u{2066}\u{e0041}\u{feff}").unwrap();
         assert_eq!(visible_json(&json), "\"\\u2066\\udb40\\udc41\\ufeff\"");
         assert_eq!(serde_json::from_str::<String>(&visible_json(&json)).unwrap(), "\u{2066}\u{e0041}\u{feff}");

@@ -81,6 +81,14 @@ impl Membership {
         members.sort_unstable();
         Self { members, max_ttl }
     }
+
+    /// Whether a move that has reached these members is decided: the others are no majority, and no other move can reach as
+    /// many. It takes more than half of the members, or half if the first one is among them.
+    pub fn is_left_by(&self, is_moved: impl Fn(&str) -> bool) -> bool {
+        let moved = self.members.iter().filter(|member| is_moved(member)).count();
+        let has_first = || self.members.first().is_some_and(|first| is_moved(first));
+        2 * moved > self.members.len() || (2 * moved == self.members.len() && has_first())
+    }
 }
 
 /// What a node knows about itself.
@@ -100,6 +108,8 @@ pub struct View {
     pub marked_for: Option<Membership>,
     /// The deployment that moved to [`membership`](Self::membership), as the move said.
     pub predecessor: Option<Membership>,
+    /// Whether it has voted since it belongs to [`membership`](Self::membership).
+    pub has_voted: bool,
     /// Its clock.
     pub clock: NodeTime,
     /// Its `maxmemory-policy`, if that may drop locks when its memory is full.

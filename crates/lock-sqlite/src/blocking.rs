@@ -1,6 +1,6 @@
 //! The store for plain threads, which take turns in serving one connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
@@ -12,6 +12,7 @@ use lock_core::{
 };
 use lock_host::{Clock, HostClock};
 
+use crate::idle::Idle;
 use crate::line::Line;
 use crate::settings::{CAPABILITIES, Settings};
 use crate::store::Store;
@@ -30,7 +31,7 @@ pub struct Sqlite {
     watcher: Arc<Watcher>,
     line: Arc<Line>,
     /// The connection that renews, opened before anything is granted.
-    keeper: Mutex<Option<Store>>,
+    keeper: Idle<Store>,
 }
 
 impl Sqlite {
@@ -53,12 +54,12 @@ impl Sqlite {
         let mut store = Store::unopened(Arc::new(Settings::new(config, timing)));
         store.open()?;
         let keeper = store.another()?;
-        Ok(Self { keeper: Mutex::new(Some(keeper)), ..Self::new(store) })
+        Ok(Self { keeper: Idle::new(Some(keeper)), ..Self::new(store) })
     }
 
     fn new(store: Store) -> Self {
         let (settings, watcher) = (store.settings(), store.watcher());
-        Self { settings, watcher, line: Line::new(store), keeper: Mutex::default() }
+        Self { settings, watcher, line: Line::new(store), keeper: Idle::new(None) }
     }
 
     fn ask<V: Verb>(&self, verb: V, within: Duration) -> Result<V::Answer, BackendError> {
@@ -82,7 +83,7 @@ impl Backend for Sqlite {
 
 impl BlockingBackend for Sqlite {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        let opened = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let opened = self.keeper.take();
         Arc::new(Self::new(opened.unwrap_or_else(|| Store::unopened(Arc::clone(&self.settings)))))
     }
 

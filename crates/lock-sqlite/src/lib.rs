@@ -37,6 +37,7 @@ mod boots;
 mod config;
 mod error;
 mod file;
+mod idle;
 mod inode;
 mod inspecting;
 mod keeping;

@@ -4,12 +4,13 @@
 //! right to the thread of the next request. So requests that arrive during a commit share the next one.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::{BackendError, Moment};
 
 use crate::error::thread_ended;
+use crate::idle::Idle;
 use crate::queue::{Asked, Queue, Request, Waiting};
 use crate::store::Store;
 use crate::verb::Verb;
@@ -17,13 +18,12 @@ use crate::verb::Verb;
 /// The requests that wait for one connection.
 pub(crate) struct Line {
     queue: Queue<Sender<Serving>>,
-    /// `None` while a thread serves.
-    store: Mutex<Option<Store>>,
+    store: Idle<Store>,
 }
 
 impl Line {
     pub(crate) fn new(store: Store) -> Arc<Self> {
-        Arc::new(Self { queue: Queue::default(), store: Mutex::new(Some(store)) })
+        Arc::new(Self { queue: Queue::default(), store: Idle::new(Some(store)) })
     }
 
     /// Puts a request at the end. Returns the right to serve if no thread has it. Otherwise `lead` gets it when this request
@@ -47,12 +47,8 @@ impl Line {
 
     /// The right to serve, if no thread has it.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Serving> {
-        let store = self.lock().take()?;
+        let store = self.store.take()?;
         Some(Serving { line: Arc::clone(self), store: Some(store) })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Store>> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,7 +71,7 @@ impl Serving {
         let Some(store) = &mut self.store else { return };
         store.serve(&self.line.queue);
         // Locked before the queue is read, so that a request that joins later finds the store here.
-        let mut place = self.line.lock();
+        let mut place = self.line.store.lock();
         match self.line.queue.lead() {
             None => *place = self.store.take(),
             Some(lead) => {
@@ -91,7 +87,7 @@ impl Drop for Serving {
     /// The serving thread panicked, or could not begin. Dropping the requests in line reports that to their callers.
     fn drop(&mut self) {
         let Some(store) = self.store.take() else { return };
-        let mut place = self.line.lock();
+        let mut place = self.line.store.lock();
         let left = self.line.queue.take();
         *place = Some(store);
         drop(place);

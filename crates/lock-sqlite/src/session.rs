@@ -242,7 +242,7 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
     })
 }
 
-/// Other connections of this process must be closed first. Each is at its next request.
+/// Other connections of this process must be closed first. The idle ones were; each of the others is at its next request.
 fn apart(settings: &Settings) -> BackendError {
     let message = format!("what is beside {} was removed while this process used it", settings.path.display());
     let remedy = "try again; if it persists, restart this program, and find out what removes files named -shm";

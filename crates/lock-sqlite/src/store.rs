@@ -11,6 +11,7 @@ use lock_host::{Clock, HostClock};
 use crate::batch::Batch;
 use crate::error::too_busy;
 use crate::file::Missing;
+use crate::idle::{self, Opened};
 use crate::queue::{Queue, Waiting};
 use crate::session::{Ask, Begun, Session, replaced_again};
 use crate::settings::Settings;
@@ -108,11 +109,18 @@ impl Store {
             {
                 return Ok(session);
             }
+            idle::close_outdated();
             let session = Session::open(&self.settings, &mut self.session, Missing::Create, ask.deadline)?;
             begun = session.begin(&self.settings, ask, &meanwhile)?;
             self.session = Some(session);
         }
         Err(replaced_again(ask.operation, &self.settings))
+    }
+}
+
+impl Opened for Store {
+    fn close_outdated(&mut self) {
+        self.session.take_if(|session| !session.is_current());
     }
 }
 

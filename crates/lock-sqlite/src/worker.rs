@@ -12,6 +12,7 @@ use lock_host::{Alarm, Alarms, Clock, HostClock, Ring};
 use tokio::sync::oneshot;
 
 use crate::error::{BACKEND, refusal, thread_ended};
+use crate::idle::Idle;
 use crate::line::{Line, Serving};
 use crate::queue::{Asked, Request};
 use crate::settings::Settings;
@@ -33,13 +34,13 @@ pub(crate) struct Worker {
     line: Arc<Line>,
     thread: Mutex<Option<Sender<Serving>>>,
     /// A connection for another worker, opened before anything is granted.
-    spare: Mutex<Option<Store>>,
+    spare: Idle<Store>,
 }
 
 impl Worker {
     pub(crate) fn new(store: Store, alarms: Arc<Alarms>) -> Self {
         let (settings, watcher) = (store.settings(), store.watcher());
-        Self { settings, watcher, alarms, line: Line::new(store), thread: Mutex::default(), spare: Mutex::default() }
+        Self { settings, watcher, alarms, line: Line::new(store), thread: Mutex::default(), spare: Idle::new(None) }
     }
 
     /// Opens the file on the calling thread, so that problems with it show now.
@@ -48,14 +49,14 @@ impl Worker {
         store.open()?;
         let spare = store.another()?;
         let worker = Self::new(store, alarms);
-        *lock(&worker.spare) = Some(spare);
+        *worker.spare.lock() = Some(spare);
         *lock(&worker.thread) = Some(start().map_err(|error| no_thread(Operation::Connect, error))?);
         Ok(worker)
     }
 
     /// A worker with a connection and a thread of its own for the same file.
     pub(crate) fn another(&self) -> Self {
-        let opened = lock(&self.spare).take();
+        let opened = self.spare.take();
         Self::new(opened.unwrap_or_else(|| Store::unopened(self.settings.clone())), Arc::clone(&self.alarms))
     }
 

@@ -1,6 +1,6 @@
 //! `leasehold redlock move`: moves the nodes of one deployment to another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
     check_newcomers(&from, &new, &to)?;
     let moved = Quorum::open(&old)?.pass(Purpose::Move(Arc::clone(&to)));
     check_rivals(&old, &from, &to)?;
-    check_moved(&moved?, &to)?;
+    check_moved(&moved?, &from, &to)?;
     let quorum = Quorum::open(&new)?;
     let report = quorum.pass(Purpose::TakeOver(Arc::new(from)))?;
     for warning in report.warnings() {
@@ -63,29 +63,31 @@ fn check_rivals(old: &RedlockConfig, from: &Membership, to: &Membership) -> Resu
     let looked = nodes(old).map_err(failure)?;
     let looks = looked.iter().filter_map(|node| Some((node.address(), node.ask(&Ask::Look, PASS_WITHIN).ok()?)));
     let mut rivals: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    let mut ours = 0;
+    let mut ours = BTreeSet::new();
     for (address, told) in looks {
         let Told::View(view) = told else { continue };
         match &view.membership {
-            Some(theirs) if theirs == to => ours += 1,
+            Some(theirs) if theirs == to => {
+                ours.insert(address);
+            }
             Some(theirs) if theirs != from && view.predecessor.as_ref() == Some(from) => {
                 rivals.entry(described(theirs)).or_default().push(address);
             }
             Some(_) | None => {}
         }
     }
-    let lost: usize = rivals.values().map(Vec::len).sum();
-    let enough = from.members.len() / 2 + 1;
+    let lost: BTreeSet<_> = rivals.values().flatten().copied().collect();
+    let is_won = from.is_left_by(|member| ours.contains(member));
+    let may_win = from.is_left_by(|member| !lost.contains(member));
     match rivals.into_iter().max_by_key(|(_, addresses)| addresses.len()) {
-        Some((theirs, addresses)) if ours < enough => {
-            let may_win = from.members.len() - lost >= enough;
+        Some((theirs, addresses)) if !is_won => {
             Err(outrun(&addresses.join(", "), &theirs, if may_win { Chance::Left } else { Chance::Gone }))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// Whether a move may still get a majority of the old nodes.
+/// Whether a move may still get enough of the old nodes.
 #[derive(Clone, Copy, Debug)]
 enum Chance {
     Left,
@@ -102,7 +104,8 @@ fn outrun(addresses: &str, theirs: &str, chance: Chance) -> Failure {
         Chance::Gone => Failure::new(
             Exit::Config,
             format!(
-                "{came_first}; give clients the URL of that deployment, or to have the nodes of this command instead, run: \
+                "{came_first}; give clients the URL of that deployment; to have the nodes of this command instead, wait until \
+                 it grants locks, and run: \
                  leasehold redlock move URL_OF_THAT_DEPLOYMENT NEW_URL"
             ),
         ),
@@ -115,7 +118,7 @@ fn described(deployment: &Membership) -> String {
 }
 
 /// Warns of each old node that was not moved.
-fn check_moved(report: &Report, to: &Membership) -> Result<(), Failure> {
+fn check_moved(report: &Report, from: &Membership, to: &Membership) -> Result<(), Failure> {
     let is_moved = |view: &View| view.membership.as_ref() == Some(to);
     let (moved, left): (Vec<_>, Vec<_>) = report.nodes.iter().partition(|node| node.view.as_ref().is_ok_and(is_moved));
     for node in left {
@@ -127,7 +130,7 @@ fn check_moved(report: &Report, to: &Membership) -> Result<(), Failure> {
         say_warning(&format!("{} was not moved; {how}", node.address));
     }
     // Without this many nodes, the old deployment has no majority.
-    if moved.len() < report.nodes.len() - report.majority + 1 {
+    if !from.is_left_by(|member| moved.iter().any(|node| node.address == member)) {
         let message =
             "too few of the old nodes were moved, so the old deployment may still grant locks; run this command again";
         return Err(Failure::new(Exit::Unavailable, message));

@@ -36,6 +36,7 @@ pub struct NodeStore {
     membership: Option<Membership>,
     marked_for: Option<Membership>,
     predecessor: Option<Membership>,
+    has_voted: bool,
     seal: Option<Seal>,
     records: BTreeMap<String, KnownEpoch>,
     locks: BTreeMap<LockName, NodeLock>,
@@ -102,6 +103,7 @@ impl NodeStore {
                     self.longest = self.longest.max(*longest);
                     self.membership = Some(membership.as_ref().clone());
                     self.marked_for = None;
+                    self.has_voted = true;
                 }
             }
             Ask::Move { epoch, seen, membership, predecessor } => {
@@ -111,6 +113,7 @@ impl NodeStore {
                     self.abstain(clock, run, *epoch);
                     self.membership = Some(membership.as_ref().clone());
                     self.predecessor = Some(predecessor.as_ref().clone());
+                    self.has_voted = false;
                 }
             }
         }
@@ -251,6 +254,7 @@ impl NodeStore {
             membership: self.membership.clone(),
             marked_for: self.marked_for.clone().filter(|_| abstains),
             predecessor: self.predecessor.clone(),
+            has_voted: self.has_voted,
             clock: node_time(clock),
             evicts: None,
         }

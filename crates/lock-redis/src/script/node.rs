@@ -35,7 +35,7 @@ pub(crate) static RELEASE: Script = also_for_many!(
 
 /// What the node knows about itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending if they count,
 /// since (us), fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of
-/// the predecessor, clock (us).
+/// the predecessor; whether it has voted in its deployment; clock (us).
 pub(crate) static LOOK: Script = Script::new(text!("clock", "node/history", "node/view"));
 
 /// Makes it abstain, unless it already votes or abstains. Keys: node. Arguments: `RUN_ID:`, epoch, members,

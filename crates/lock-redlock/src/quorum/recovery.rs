@@ -183,27 +183,6 @@ impl Pass {
         Ok(Phase::Mark)
     }
 
-    /// The request that makes a node abstain, if it must not continue to vote.
-    fn marking(&self, nodes: &Nodes, node: NodeId) -> Option<Ask> {
-        let view = self.views[node.0].as_ref().ok()?;
-        let (epoch, membership) = (self.epochs[node.0], Arc::clone(&nodes.membership));
-        if let Some(theirs) = self.left_behind(nodes, view) {
-            let predecessor = Arc::new(theirs.clone());
-            return Some(Ask::Move { epoch, seen: Some(Arc::clone(&predecessor)), membership, predecessor });
-        }
-        if !self.may_be_ours(nodes, view) {
-            return None;
-        }
-        if let Purpose::TakeOver(predecessor) = &self.purpose
-            && view.membership.is_none()
-            && self.was_moved(nodes, predecessor)
-        {
-            let seen = view.deployment().cloned().map(Arc::new);
-            return Some(Ask::Move { epoch, seen, membership, predecessor: Arc::clone(predecessor) });
-        }
-        (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
-    }
-
     /// Records at all nodes which nodes abstain.
     fn after_mark(&mut self, nodes: &mut Nodes, now: Moment) -> Result<Phase, BackendError> {
         // Another client may have been first.
@@ -240,7 +219,9 @@ impl Pass {
         }
         self.measure_dwells(nodes);
         let counter = self.highest_counter();
-        for (node, dwell) in self.dwells.clone() {
+        let is_open = self.unfinished_move(nodes, |node| self.has_waited(nodes, now, node)).is_some();
+        let dwells = if is_open { BTreeMap::new() } else { self.dwells.clone() };
+        for (node, dwell) in dwells {
             let ours = self.views[node.0].as_ref().is_ok_and(|view| self.may_be_ours(nodes, view));
             if ours && self.left(nodes, now, node, &dwell).is_zero() {
                 let membership = Arc::clone(&nodes.membership);

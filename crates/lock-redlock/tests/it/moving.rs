@@ -1,7 +1,9 @@
 //! Moves of deployments, and the nodes that are left behind.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::node::{Ask, BlockingQuorumNode as _, Epoch, Membership};
 use lock_core::{Answer, BlockingBackend, ErrorKind};
 use lock_memory::faults::Fault;
 use lock_memory::node::MemoryNode;
@@ -140,7 +142,7 @@ fn a_move_can_lengthen_max_ttl_but_not_shorten_it() {
     let other = |max_ttl| {
         let mut to = (*rig.membership()).clone();
         to.max_ttl = max_ttl;
-        std::sync::Arc::new(to)
+        Arc::new(to)
     };
     let error = rig.client().pass(Purpose::Move(other(MAX_TTL / 2)), WITHIN).unwrap_err();
     assert!(error.to_string().contains("max_ttl is shorter"), "{error}");
@@ -177,4 +179,106 @@ fn nodes_that_forgot_before_a_move_do_not_count_as_ones_that_remember() {
     assert_eq!(votes(&report), [true, true, false, true, true]);
     assert_eq!(report.nodes[0].recovery, Some(Recovery::ByClock), "only the third knows the last tokens");
     assert!(!report.warnings().is_empty(), "{report:?}");
+}
+
+/// What may be left of moves from one deployment: a few requests arrived. Returns how many lists grant in the end.
+fn grants_after(size: usize, moves: &[(&[usize], &[usize])], take_over: bool) -> usize {
+    let old = Rig::founded(size);
+    let new = old.with_more(4);
+    let list =
+        |nodes: &[usize]| Arc::new(Membership::new(nodes.iter().map(|node| format!("node-{node}")).collect(), MAX_TTL));
+    let seen = old.membership();
+    for (number, (to, reached)) in moves.iter().enumerate() {
+        for node in *reached {
+            let epoch = Epoch::from_random(u64::try_from(10 * number + node).unwrap() + 300);
+            let (membership, predecessor) = (list(to), Arc::clone(&seen));
+            let ask = Ask::Move { epoch, seen: Some(Arc::clone(&seen)), membership, predecessor };
+            new.nodes[*node].ask(&ask, WITHIN).unwrap();
+        }
+    }
+    let clients: Vec<_> = moves.iter().map(|(to, _)| new.client_of(to)).chain([old.client()]).collect();
+    for _ in 0..6 {
+        for client in &clients {
+            if take_over {
+                _ = client.pass(Purpose::TakeOver(Arc::clone(&seen)), WITHIN);
+            }
+            _ = client.pass(Purpose::Watch, WITHIN);
+        }
+        old.clock.advance(MAX_TTL * 6);
+    }
+    let claims = (7..).map(claim);
+    clients
+        .iter()
+        .zip(claims)
+        .filter(|(client, claim)| matches!(acquire(client, claim), Ok(Answer::Granted { .. })))
+        .count()
+}
+
+/// New nodes alone could be a majority of the new list.
+#[test]
+fn a_move_that_was_interrupted_leaves_one_list_that_grants() {
+    for (size, to, reached) in [
+        (3, &[0, 3, 4][..], &[0][..]),
+        (5, &[0, 1, 5, 6, 7], &[0, 1]),
+        (3, &[0, 1, 3, 4, 5], &[0]),
+        (4, &[0, 1, 4, 5, 6], &[0]),
+    ] {
+        for take_over in [false, true] {
+            assert_eq!(grants_after(size, &[(to, reached)], take_over), 1, "{size} to {to:?}, {take_over}");
+        }
+    }
+}
+
+#[test]
+fn of_two_moves_that_cross_one_list_grants_at_most() {
+    for (size, one, other, settled) in [
+        (3, (&[0, 3, 4][..], &[0][..]), (&[1, 2, 5][..], &[1, 2][..]), 1),
+        (4, (&[0, 1, 4], &[0, 1]), (&[2, 3, 5], &[2, 3]), 1),
+        (4, (&[0, 1, 4, 5, 6], &[0, 1]), (&[2, 3, 7], &[2, 3]), 1),
+        (5, (&[0, 1, 2], &[0, 1]), (&[2, 3, 4, 5, 6], &[2, 3]), 0),
+    ] {
+        for take_over in [false, true] {
+            let grants = grants_after(size, &[one, other], take_over);
+            assert_eq!(grants, settled, "{size} to {one:?} and {other:?}, {take_over}");
+        }
+    }
+}
+
+/// Nobody has voted in the second deployment. The first one still has a majority.
+#[test]
+fn a_deployment_that_never_voted_is_not_moved_on() {
+    let old = Rig::founded(5);
+    let new = old.with_more(1);
+    let (next, last) =
+        (new.client_of(&[0, 1, 2]), Membership::new(vec!["node-0".into(), "node-1".into(), "node-5".into()], MAX_TTL));
+    let list = Arc::new(Membership::new((0..3).map(|node| format!("node-{node}")).collect(), MAX_TTL));
+    for node in 0..2 {
+        let (seen, predecessor) = (Some(old.membership()), old.membership());
+        let ask = Ask::Move { epoch: Epoch::from_random(node + 300), seen, membership: Arc::clone(&list), predecessor };
+        new.nodes[usize::try_from(node).unwrap()].ask(&ask, WITHIN).unwrap();
+    }
+    let error = next.pass(Purpose::Move(Arc::new(last)), WITHIN).unwrap_err();
+    assert!(error.to_string().contains("too few of the nodes that answer have voted"), "{error}");
+}
+
+/// A kept node loses its data while the move is under way. The command is repeated, and the node counts as moved.
+#[test]
+fn a_repeated_move_finishes_where_a_kept_node_lost_its_data() {
+    let old = Rig::founded(3);
+    let new = old.with_more(1);
+    let lists = [0, 1, 3];
+    let to = Arc::new(Membership::new(lists.iter().map(|node| format!("node-{node}")).collect(), MAX_TTL));
+    new.nodes[1].forget();
+    old.client().pass(Purpose::Move(Arc::clone(&to)), WITHIN).unwrap();
+    let client = new.client_of(&lists);
+    let settle = || {
+        for _ in 0..6 {
+            _ = client.pass(Purpose::TakeOver(old.membership()), WITHIN);
+            old.clock.advance(MAX_TTL * 6);
+        }
+        votes(&watch(&client))
+    };
+    assert_eq!(settle(), [false; 3], "one of the three nodes was moved and is on the list");
+    old.client().pass(Purpose::Move(to), WITHIN).unwrap();
+    assert_eq!(settle(), [true; 3]);
 }

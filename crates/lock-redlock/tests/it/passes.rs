@@ -9,7 +9,7 @@ use lock_core::{
 };
 use lock_redlock::quorum::{Outgoing, Purpose, Request};
 
-use crate::script::{Script, failure, is_claim, is_fence, is_install, is_look, is_release};
+use crate::script::{Script, failure, is_claim, is_fence, is_install, is_look, is_move, is_release};
 use crate::support::{MAX_TTL, claim};
 
 fn release(script: &mut Script, owner: u8) {
@@ -108,17 +108,61 @@ fn a_look_reads_the_records_and_makes_none() {
     }
 }
 
-/// Every majority of the old deployment includes at least one of this many nodes.
+/// More than half of these nodes, or half with the first one, and more than no other move can have.
+const DECIDED: [(usize, &[usize], bool); 8] = [
+    (3, &[0], false),
+    (3, &[1, 2], true),
+    (4, &[0], false),
+    (4, &[0, 3], true),
+    (4, &[1, 2], false),
+    (4, &[1, 2, 3], true),
+    (5, &[0, 1], false),
+    (5, &[2, 3, 4], true),
+];
+
+fn list_of(nodes: impl IntoIterator<Item = usize>) -> Arc<Membership> {
+    Arc::new(Membership::new(nodes.into_iter().map(|node| format!("node-{node}")).collect(), MAX_TTL))
+}
+
 #[test]
-fn a_move_needs_as_many_nodes_as_leave_no_majority() {
-    let to = Arc::new(Membership::new(vec!["a".into(), "b".into(), "c".into()], MAX_TTL));
-    for (nodes, known, may_move) in
-        [(3, 1, false), (3, 2, true), (4, 1, false), (4, 2, true), (5, 2, false), (5, 3, true)]
-    {
+fn a_move_needs_nodes_that_decide_it() {
+    for (nodes, known, may_move) in DECIDED {
+        for change in [Script::is_blank, |script: &mut Script, node| {
+            script.abstains(node);
+            script.views[node].has_voted = false;
+        }] {
+            let mut script = Script::new(nodes);
+            (0..nodes).filter(|node| !known.contains(node)).for_each(|node| change(&mut script, node));
+            let moved = script.pass(Purpose::Move(list_of(0..nodes + 1)));
+            assert_eq!(moved.is_ok(), may_move, "{known:?} of {nodes}: {moved:?}");
+        }
+    }
+}
+
+#[test]
+fn a_move_keeps_nodes_that_decide_it() {
+    for (nodes, kept, may_move) in DECIDED {
         let mut script = Script::new(nodes);
-        (known..nodes).for_each(|node| script.is_blank(node));
-        let moved = script.pass(Purpose::Move(Arc::clone(&to)));
-        assert_eq!(moved.is_ok(), may_move, "{known} of {nodes}: {moved:?}");
+        let moved = script.pass(Purpose::Move(list_of(kept.iter().copied().chain(nodes..nodes + 4))));
+        assert_eq!(moved.is_ok(), may_move, "{kept:?} of {nodes}: {moved:?}");
+        assert_eq!(script.stepped(is_move).is_empty(), !may_move);
+        let told = moved.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(may_move || told.contains("keep more than half of them"), "{told}");
+    }
+}
+
+/// Otherwise a list that was to lose a node could never vote, once another one has lost its data.
+#[test]
+fn a_repeated_move_takes_blank_nodes_along_once_it_is_decided() {
+    for (there, expected) in [(2, &[2][..]), (1, &[1])] {
+        let mut script = Script::new(3);
+        script.views[..there].iter_mut().for_each(|view| view.membership = Some((*list_of(0..5)).clone()));
+        script.is_blank(2);
+        script.views[2].marked_for = Some((*list_of(0..5)).clone());
+        script.pass(Purpose::Move(list_of(0..5))).unwrap();
+        assert_eq!(script.stepped(is_move), expected);
+        let Some((_, Ask::Move { seen, .. })) = script.steps.iter().find(|(_, ask)| is_move(ask)) else { panic!() };
+        assert_eq!(*seen, Some(if there == 2 { list_of(0..5) } else { list_of(0..3) }), "it compares what was seen");
     }
 }
 

@@ -40,6 +40,7 @@ impl Script {
             membership: Some(membership.clone()),
             marked_for: None,
             predecessor: None,
+            has_voted: true,
             clock: NodeTime(CLOCK),
             evicts: None,
         };

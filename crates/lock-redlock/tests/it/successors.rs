@@ -109,12 +109,12 @@ fn new_nodes_do_not_count_as_moved() {
     assert_eq!((script.stepped(is_move), script.stepped(is_mark)), (vec![], vec![1]));
 }
 
-/// Two moves from the same three nodes were under way at once: the first `ours` are ours, and the rest followed the other one.
-fn split(old: usize, ours: usize) -> Script {
+/// Two moves from the same nodes were under way at once: these are `ours`, and the rest followed the other one.
+fn split(old: usize, ours: &[usize]) -> Script {
     let mut script = Script::new(old + 2);
     for (node, view) in script.views.iter_mut().enumerate().take(old) {
         view.predecessor = Some(first(old));
-        if node >= ours {
+        if !ours.contains(&node) {
             view.membership = Some(first(old + 3));
         }
     }
@@ -124,19 +124,32 @@ fn split(old: usize, ours: usize) -> Script {
 
 #[test]
 fn a_node_that_followed_another_move_is_fetched_by_the_one_with_a_majority_of_the_old_nodes() {
-    for (old, ours, fetched) in [(3, 2, true), (3, 1, false), (5, 3, true), (5, 2, false), (4, 3, true), (4, 2, false)]
-    {
+    for (old, ours, fetched) in [
+        (3, &[0, 1][..], true),
+        (3, &[0], false),
+        (5, &[0, 1, 2], true),
+        (5, &[0, 1], false),
+        (4, &[1, 2, 3], true),
+        // Of two halves, the one with the first node gets the other one.
+        (4, &[0, 1], true),
+        (4, &[2, 3], false),
+    ] {
         let mut script = split(old, ours);
         let told = script.pass(Purpose::TakeOver(Arc::new(first(old))));
-        let expected: Vec<_> = if fetched { (ours..old + 2).collect() } else { vec![] };
-        assert_eq!((script.stepped(is_move), told.is_ok()), (expected, fetched), "{ours} of {old}: {told:?}");
+        let others = (0..old + 2).filter(|node| fetched && !ours.contains(node));
+        let expected: Vec<_> = others.collect();
+        for (_, ask) in &script.steps {
+            let Ask::Move { predecessor, .. } = ask else { continue };
+            assert_eq!(**predecessor, first(old), "all name the deployment that both moves came from");
+        }
+        assert_eq!((script.stepped(is_move), told.is_ok()), (expected, fetched), "{ours:?} of {old}: {told:?}");
     }
 }
 
 #[test]
 fn a_client_fetches_what_followed_another_move_if_a_majority_here_was_moved() {
     for (new_ones, fetched) in [(1, true), (0, false)] {
-        let mut script = split(3, 2);
+        let mut script = split(3, &[0, 1]);
         (3..3 + new_ones).for_each(|node| {
             script.views[node] = View { predecessor: Some(first(3)), ..Script::new(5).views[node].clone() };
         });
@@ -144,7 +157,7 @@ fn a_client_fetches_what_followed_another_move_if_a_majority_here_was_moved() {
         assert_eq!(script.stepped(is_move), if fetched { vec![2] } else { vec![] });
     }
     // It came from elsewhere.
-    let mut script = split(3, 2);
+    let mut script = split(3, &[0, 1]);
     script.views[2].predecessor = Some(first(2));
     _ = script.pass(Purpose::TakeOver(Arc::new(first(3))));
     assert!(script.stepped(is_move).is_empty());
@@ -254,4 +267,71 @@ fn nodes_that_were_moved_do_not_know_later_grants() {
         let report = script.pass(Purpose::Watch).unwrap();
         assert_eq!(report.nodes[1].recovery, Some(recovery), "{forgot} forgot");
     }
+}
+
+/// The first ones were moved here from a deployment of the first `old`, and nobody has voted since. All others are blank.
+fn begun(nodes: usize, old: usize, heirs: &[usize]) -> Script {
+    let mut script = Script::new(nodes);
+    for node in 0..nodes {
+        if heirs.contains(&node) {
+            script.recorded(node, nodes, MAX_TTL * 2);
+            script.views[node].predecessor = Some(first(old));
+            script.views[node].has_voted = false;
+        } else {
+            script.is_blank(node);
+        }
+    }
+    script
+}
+
+#[test]
+fn a_blank_node_is_taken_only_once_the_move_is_decided() {
+    for (old, heirs, taken) in [
+        (3, &[0][..], false),
+        (3, &[1, 2], true),
+        (4, &[0, 1], true),
+        (4, &[2, 3], false),
+        (5, &[0, 1], false),
+        (5, &[0, 1, 4], true),
+    ] {
+        let mut script = begun(7, old, heirs);
+        let report = script.pass(Purpose::Watch).unwrap();
+        assert_eq!(script.stepped(is_mark).is_empty(), !taken, "{heirs:?} of {old}");
+        assert_eq!(report.unfinished_move.is_none(), taken);
+        let warned = report.warnings().iter().any(|warning| warning.contains("leasehold redlock move OLD_URL NEW_URL"));
+        assert_eq!(warned, !taken);
+        assert!(taken || report.nodes.iter().all(|node| node.votes_in.is_none()), "nobody knows when");
+    }
+}
+
+/// What the last one granted before it was moved may not have expired.
+#[test]
+fn nodes_vote_after_a_move_once_those_that_decide_it_have_waited() {
+    for (waited, installed) in [(MAX_TTL * 2, vec![0, 1, 3]), (MAX_TTL / 2, vec![])] {
+        let mut script = begun(4, 3, &[0, 1]);
+        script.recorded(3, 4, MAX_TTL * 100);
+        script.views[3].membership = Some(first(4));
+        script.recorded(1, 4, waited);
+        script.failing.insert(2, lock_core::ErrorKind::Unreachable);
+        script.pass(Purpose::Watch).unwrap();
+        assert_eq!(script.stepped(is_install), installed, "{waited:?}");
+    }
+}
+
+#[test]
+fn a_deployment_in_which_a_majority_votes_or_that_knows_of_no_recent_move_waits_for_nobody() {
+    let mut script = begun(5, 3, &[0]);
+    (1..5).for_each(|node| script.recorded(node, 5, MAX_TTL * 100));
+    (1..5).for_each(|node| script.views[node].membership = Some(first(5)));
+    script.pass(Purpose::Watch).unwrap();
+    assert_eq!(script.stepped(is_install), [] as [usize; 0]);
+    script.views[0].has_voted = true;
+    script.pass(Purpose::Watch).unwrap();
+    assert_eq!(script.stepped(is_install), [0, 1, 2, 3, 4]);
+    let mut script = Script::new(5);
+    script.recorded(0, 5, MAX_TTL * 2);
+    script.views[0].predecessor = Some(first(3));
+    script.views[0].has_voted = false;
+    script.pass(Purpose::Watch).unwrap();
+    assert_eq!(script.stepped(is_install), [0]);
 }

@@ -2,7 +2,7 @@
 
 use super::node::{Node, Part, Standing};
 use super::pass::{Decision, Pass};
-use super::setup::{Bounds, Looks, Setup, Steps};
+use super::setup::{Bounds, Form, Looks, Setup, Steps};
 use super::state::{Stage, State};
 
 /// Something that happens at one moment. Nodes, clients, deployments and passes have numbers for names.
@@ -83,8 +83,9 @@ pub(crate) fn may_move<const N: usize>(setup: &Setup, state: &State<N>, to: u8) 
 /// Whether enough of the old nodes were moved, and no others of another deployment are in the way.
 pub(crate) fn may_take_over<const N: usize>(setup: &Setup, state: &State<N>, to: u8) -> bool {
     let is_stranger = |node: &Node| node.member_of[usize::from(to)] && node.is_stranger_to(to);
-    let moved = state.count(|node| node.member_of[0] && node.belongs.to() == Some(to));
-    moved >= setup.deployments[0].overlap()
+    let is_moved = |node: &Node| node.member_of[0] && node.belongs.to() == Some(to);
+    let has_first = state.count(|node| node.is_first && is_moved(node)) > 0;
+    setup.deployments[0].is_left_by(Form::Complete, state.count(is_moved), has_first)
         && (state.count(is_stranger) == 0 || state.known_in(to) >= setup.deployments[usize::from(to)].majority())
 }
 

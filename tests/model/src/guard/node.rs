@@ -1,7 +1,5 @@
 //! One node.
 
-use super::setup::Form;
-
 /// Whether a node's vote counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Standing {
@@ -69,6 +67,8 @@ pub enum Part {
 pub struct Node {
     /// Which of the deployments list it.
     pub member_of: [bool; 3],
+    /// Whether it is the first one of the first deployment.
+    pub is_first: bool,
     /// Whether it votes.
     pub standing: Standing,
     /// The number of its epoch: how often it was marked or moved.
@@ -77,6 +77,8 @@ pub struct Node {
     pub belongs: Belongs,
     /// Whether it names the first deployment as the one before its own.
     pub follows: bool,
+    /// Whether it has voted in its deployment.
+    pub has_voted: bool,
     /// The longest ttl that it knows.
     pub longest: u8,
     /// Who owns the lock.
@@ -94,10 +96,12 @@ pub struct Node {
 impl Node {
     pub(crate) const BLANK: Self = Self {
         member_of: [false; 3],
+        is_first: false,
         standing: Standing::Forgot,
         epoch: 0,
         belongs: Belongs::Nowhere,
         follows: false,
+        has_voted: false,
         longest: 0,
         key: None,
         old_records: 0,
@@ -109,7 +113,7 @@ impl Node {
     /// It votes in the first deployment.
     pub(crate) fn found(&mut self, longest: u8) {
         (self.standing, self.epoch) = (Standing::Votes, 1);
-        (self.belongs, self.longest) = (Belongs::Written(0), longest);
+        (self.belongs, self.longest, self.has_voted) = (Belongs::Written(0), longest, true);
     }
 
     /// Whether it can lose anything that matters.
@@ -141,13 +145,13 @@ impl Node {
     pub(crate) fn follow(&mut self, to: u8) {
         self.abstain();
         let before = self.belongs.to().unwrap_or_default();
-        (self.belongs, self.follows) = (Belongs::Written(to), before == 0);
+        (self.belongs, self.follows, self.has_voted) = (Belongs::Written(to), before == 0 || self.follows, false);
     }
 
     /// A move that found it in the first deployment, or blank if it was not part of that, reaches it.
-    pub(crate) fn hear_move(&mut self, form: Form, to: u8) {
+    pub(crate) fn hear_move(&mut self, to: u8) {
         let is_as_seen = self.belongs.to() == self.member_of[0].then_some(0);
-        if is_as_seen || (form == Form::BlindMove && self.belongs.to() != Some(to)) {
+        if is_as_seen {
             self.follow(to);
         }
     }
@@ -162,10 +166,24 @@ impl Node {
         self.member_of[0] && self.follows && self.belongs.to() == Some(deployment)
     }
 
+    /// Whether it abstains since a move from the first deployment.
+    pub(crate) fn is_fresh_in(&self, deployment: u8) -> bool {
+        self.follows && !self.has_voted && self.belongs.to() == Some(deployment)
+    }
+
+    /// How long it had waited when somebody began to look, so long ago. One that votes has waited.
+    pub(crate) fn waited(&self, since: u8) -> u8 {
+        match self.standing {
+            Standing::Forgot | Standing::Abstains(None) => 0,
+            Standing::Abstains(Some(age)) => age.saturating_sub(since),
+            Standing::Votes => u8::MAX,
+        }
+    }
+
     /// Everything that it kept is lost.
     pub(crate) fn lose(&mut self) {
         (self.standing, self.belongs, self.follows) = (Standing::Forgot, Belongs::Nowhere, false);
-        (self.longest, self.key) = (0, None);
+        (self.longest, self.key, self.has_voted) = (0, None, false);
     }
 
     /// Whether what this client sent would be run here.

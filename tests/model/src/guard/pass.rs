@@ -40,6 +40,14 @@ pub struct Look {
     pub follows: bool,
     /// How many nodes of the first deployment say so.
     pub heirs: u8,
+    /// Whether the first of them does.
+    pub has_first: bool,
+    /// Whether one of them has not voted since.
+    pub is_fresh: bool,
+    /// How many of them have waited until what they had granted has expired.
+    pub waited: u8,
+    /// Whether the first has.
+    pub has_first_waited: bool,
 }
 
 /// What comes of a look.
@@ -68,11 +76,15 @@ impl Look {
             fitting: 0,
             follows: false,
             heirs: 0,
+            has_first: false,
+            is_fresh: false,
+            waited: 0,
+            has_first_waited: false,
         }
     }
 
     /// Looks at a node that is not its own.
-    pub(crate) fn see(&mut self, node: &Node) {
+    pub(crate) fn see(&mut self, setup: &Setup, node: &Node) {
         if node.votes_in(self.deployment) {
             (self.voters, self.longest) = (self.voters + 1, self.longest.max(node.longest));
         } else {
@@ -83,7 +95,29 @@ impl Look {
         self.known |= node.belongs.to() == Some(self.deployment);
         self.fitting += u8::from(!is_stranger);
         self.follows |= node.follows && !is_stranger;
-        self.heirs += u8::from(node.is_heir_in(self.deployment));
+        self.count_heir(setup, node);
+    }
+
+    /// Counts a node that was moved from the first deployment.
+    pub(crate) fn count_heir(&mut self, setup: &Setup, node: &Node) {
+        self.is_fresh |= node.is_fresh_in(self.deployment);
+        let is_heir = node.is_heir_in(self.deployment);
+        let has_waited = is_heir && node.waited(self.since) >= setup.deployments[usize::from(self.deployment)].max_ttl;
+        self.heirs += u8::from(is_heir);
+        self.has_first |= is_heir && node.is_first;
+        self.waited += u8::from(has_waited);
+        self.has_first_waited |= has_waited && node.is_first;
+    }
+
+    /// Whether its node may be installed, or marked if it is blank: no majority may be left in the deployment before this one, unless
+    /// a majority votes here.
+    pub(crate) fn may_follow(&self, form: Form, setup: &Setup, decided: (u8, bool)) -> bool {
+        let (moved, has_first) = decided;
+        let deployment = setup.deployments[usize::from(self.deployment)];
+        form == Form::Hasty
+            || !self.is_fresh
+            || usize::from(self.voters) >= deployment.majority()
+            || setup.deployments[0].is_left_by(form, moved.into(), has_first)
     }
 
     /// Whether it moves this node along, which a move left behind, or which followed another move that can win no more.
@@ -94,7 +128,9 @@ impl Look {
         if node.belongs.to() == Some(0) {
             return self.follows;
         }
-        form != Form::NoSibling && node.follows && usize::from(self.heirs) >= setup.deployments[0].majority()
+        form != Form::NoSibling
+            && node.follows
+            && setup.deployments[0].is_left_by(Form::Complete, self.heirs.into(), self.has_first)
     }
 
     /// Whether its node may be marked or installed. A blank one may have been moved before it forgot, where nodes of

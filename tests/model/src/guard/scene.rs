@@ -33,6 +33,10 @@ pub enum Scene {
     /// Two operators move three nodes at once: one of them adds a fourth and a longer `max_ttl`, the other one changes neither. Each
     /// client has one of the new URLs, and the longest ttl there.
     Rivals,
+    /// A move adds a fourth and a fifth node to three, and passes may miss nodes: a majority of the new list needs one of the old nodes.
+    Widened,
+    /// Four nodes are moved at once to a list of two of them and a fifth node, and to one of the other two and the fifth.
+    Halved,
     /// Three nodes become five by a move. This has many more states than the others, and was not explored to its end.
     Grown,
 }
@@ -44,7 +48,7 @@ impl Scene {
         match self {
             Self::Three | Self::Fresh | Self::ShortUrl => Guarded::<3> { form, setup, bounds }.explore(),
             Self::Replaced | Self::Rivals => Guarded::<4> { form, setup, bounds }.explore(),
-            Self::Five | Self::Grown => Guarded::<5> { form, setup, bounds }.explore(),
+            Self::Five | Self::Widened | Self::Halved | Self::Grown => Guarded::<5> { form, setup, bounds }.explore(),
         }
     }
 
@@ -69,6 +73,13 @@ impl Scene {
             }
             Self::Replaced => moved(list(0b111), list(0b1011)),
             Self::Grown => moved(list(0b111), list(0b1_1111)),
+            Self::Widened => moved(list(0b111), list(0b1_1011)),
+            Self::Halved => {
+                let setup = moved(list(0b1111), list(0b1_0011));
+                let [old, one, _] = setup.deployments;
+                let other = Deployment { members: 0b1_1100, ..one };
+                Setup { deployments: [old, one, other], clients: [short(1), short(2)], ..setup }
+            }
             Self::Rivals => {
                 let brief = Deployment { max_ttl: SHORT, ..three };
                 let clients = [Asker { deployment: 1, ttl: MAX }, short(2)];
@@ -94,6 +105,8 @@ impl Scene {
             Self::Five => calm,
             Self::ShortUrl => Bounds { losses: 3, ..calm },
             Self::Replaced | Self::Grown => Bounds { ticks: SHORT, moves: 1, silent: 0, ..calm },
+            Self::Widened => Bounds { ticks: SHORT, moves: 1, losses: 0, ..calm },
+            Self::Halved => Bounds { ticks: SHORT, moves: 2, losses: 0, silent: 0, ..calm },
             Self::Rivals => Bounds { ticks: MAX, moves: 2, silent: 0, losses: 0, ..calm },
         }
     }

@@ -1,5 +1,7 @@
 //! What is explored: the form of the guard, who is there, and how much may happen.
 
+use std::cmp::Ordering;
+
 use clap::ValueEnum;
 
 /// The form of the guard. Each but the first lacks one rule.
@@ -27,8 +29,11 @@ pub enum Form {
     Strangers,
     /// Blank nodes dwell for the `max_ttl` of the client that marks them. The rule: for the default, if that is longer.
     ShortBlank,
-    /// A move changes a node whatever the node belongs to by then. The rule: only while it belongs to what the move found.
-    BlindMove,
+    /// A list of nodes votes although the one before it may still grant. The rule: enough nodes of that one must have been moved
+    /// and have waited.
+    Hasty,
+    /// Half of the old nodes are enough for a list to vote. The rule: more than half, or the half with the first node.
+    Halves,
     /// A node that followed another move stays there. The rule: it follows the one that has a majority of the old nodes.
     NoSibling,
 }
@@ -50,6 +55,15 @@ impl Deployment {
     /// How many nodes are a majority.
     pub(crate) fn majority(self) -> usize {
         self.members.count_ones() as usize / 2 + 1
+    }
+
+    /// Whether a move is decided that has reached so many nodes: the others are no majority, and no other move can have as many.
+    pub(crate) fn is_left_by(self, form: Form, moved: usize, has_first: bool) -> bool {
+        match (2 * moved).cmp(&(self.members.count_ones() as usize)) {
+            Ordering::Greater => true,
+            Ordering::Equal => has_first || form == Form::Halves,
+            Ordering::Less => false,
+        }
     }
 
     /// So many leave no majority without one of them.

@@ -39,6 +39,7 @@ impl<const N: usize> State<N> {
         let mut nodes = [Node::BLANK; N];
         for (index, node) in nodes.iter_mut().enumerate() {
             node.member_of = setup.deployments.map(|deployment| deployment.has(index));
+            node.is_first = index == 0;
             if node.member_of[0] {
                 node.found(setup.known);
             }

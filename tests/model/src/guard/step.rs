@@ -28,7 +28,7 @@ impl<const N: usize> State<N> {
             Action::Moved { node, to } => {
                 let node = self.node_mut(node);
                 node.moves[usize::from(to) - 1] = false;
-                node.hear_move(form, to);
+                node.hear_move(to);
             }
             Action::Begin { client } => self.begin(form, setup, client),
             Action::Announce { client, node } => self.announce(setup, client, node),
@@ -41,11 +41,11 @@ impl<const N: usize> State<N> {
                 node.exchanges[usize::from(client)].answered = true;
             }
             Action::Pass { pass, deployment, node } => self.begin_pass(pass, deployment, node),
-            Action::Look { pass, node } => self.look(pass, node),
+            Action::Look { pass, node } => self.look(setup, pass, node),
             Action::Mark { pass } => self.mark(form, setup, pass),
             Action::PassAtOnce { pass, deployment, node, seen } => {
                 self.begin_pass(pass, deployment, node);
-                names(N).filter(|node| seen >> node & 1 == 1).for_each(|node| self.look(pass, node));
+                names(N).filter(|node| seen >> node & 1 == 1).for_each(|node| self.look(setup, pass, node));
                 self.mark(form, setup, pass);
             }
             Action::Install { pass } => self.install(pass),
@@ -170,12 +170,12 @@ impl<const N: usize> State<N> {
         self.passes[index] = Pass::Looks(Look::begin(deployment));
     }
 
-    fn look(&mut self, pass: u8, name: u8) {
+    fn look(&mut self, setup: &Setup, pass: u8, name: u8) {
         let pass = usize::from(pass);
         let node = &mut self.nodes[usize::from(name)];
         if let Pass::Looks(look) = &mut self.passes[pass] {
             node.parts[pass] = Part::Seen;
-            look.see(node);
+            look.see(setup, node);
         }
     }
 
@@ -183,7 +183,7 @@ impl<const N: usize> State<N> {
     fn mark(&mut self, form: Form, setup: &Setup, pass: u8) {
         let index = usize::from(pass);
         let (Pass::Looks(mut look), Some(target)) = (self.passes[index], self.target(index)) else { return };
-        look.heirs += u8::from(self.nodes[target].is_heir_in(look.deployment));
+        look.count_heir(setup, &self.nodes[target]);
         let seen = |node: &&mut Node| node.parts[index] == Part::Seen && look.moves(form, setup, node);
         self.nodes.iter_mut().filter(seen).for_each(|node| node.follow(look.deployment));
         let is_stranger = |node: &Node| node.parts[index] == Part::Seen && node.is_stranger_to(look.deployment);
@@ -200,6 +200,10 @@ impl<const N: usize> State<N> {
         if node.standing == Standing::Votes || !look.may_act(form, members, node) {
             return;
         }
+        let is_blank = !matches!(node.belongs, Belongs::Written(_));
+        if is_blank && !look.may_follow(form, setup, (look.heirs, look.has_first)) {
+            return;
+        }
         if node.standing == Standing::Forgot {
             node.abstain();
             if node.belongs == Belongs::Nowhere {
@@ -210,7 +214,8 @@ impl<const N: usize> State<N> {
             node.standing = Standing::Abstains(Some(0));
         }
         let decision = look.decide(form, setup, node);
-        if decision.wait < u8::MAX {
+        let may_vote = look.may_follow(form, setup, (look.waited, look.has_first_waited));
+        if may_vote && decision.wait < u8::MAX {
             node.parts[index] = Part::Target;
             self.passes[index] = Pass::Installs(decision);
         }
@@ -222,7 +227,7 @@ impl<const N: usize> State<N> {
         self.end_pass(index);
         let Decision { deployment, longest, .. } = decision;
         let node = &mut self.nodes[target];
-        (node.standing, node.belongs) = (Standing::Votes, Belongs::Written(deployment));
+        (node.standing, node.belongs, node.has_voted) = (Standing::Votes, Belongs::Written(deployment), true);
         (node.longest, node.old_records) = (node.longest.max(longest), 0);
     }
 }

@@ -75,8 +75,9 @@ fn after_a_total_loss_a_shorter_max_ttl_shortens_nothing() {
 
 #[test]
 fn a_move_that_left_a_node_behind_and_a_loss_make_no_two_deployments() {
-    assert_eq!(refuted(Scene::Replaced, Form::Complete), []);
-    assert_eq!(refuted(Scene::Replaced, Form::Strangers), [OneHolder]);
+    let bounds = Bounds { ticks: 2, ..Scene::Replaced.bounds() };
+    assert_eq!(refuted_within(Scene::Replaced, Form::Complete, bounds), []);
+    assert_eq!(refuted_within(Scene::Replaced, Form::Strangers, bounds), [OneHolder]);
 }
 
 /// Of a lease that a bare majority keeps, each of these nodes is needed: this is assumed away.
@@ -98,8 +99,22 @@ fn a_second_list_needs_passes_that_reach_every_node() {
 fn of_two_moves_at_once_one_settles_when_it_is_run_again() {
     assert_eq!(refuted(Scene::Rivals, Form::Complete), []);
     let moves_alone = Bounds { ticks: 0, ..Scene::Rivals.bounds() };
-    for (form, settles) in [(Form::Complete, true), (Form::BlindMove, false), (Form::NoSibling, false)] {
+    for (form, settles) in [(Form::Complete, true), (Form::NoSibling, false)] {
         let refuted = refuted_within(Scene::Rivals, form, moves_alone);
         assert_eq!(refuted.contains(&Claim::Settles), !settles, "{form:?}");
     }
+}
+
+/// A move reaches a few nodes, late, and the passes of the new list see no node of the old one.
+#[test]
+fn a_new_list_waits_until_the_old_one_cannot_grant() {
+    assert_eq!(refuted(Scene::Widened, Form::Complete), []);
+    assert_eq!(refuted(Scene::Widened, Form::Hasty), [OneHolder]);
+}
+
+#[test]
+fn of_two_halves_one_list_grants() {
+    let refuted_by = |form| refuted(Scene::Halved, form).contains(&OneHolder);
+    assert!(!refuted_by(Form::Complete));
+    assert!(refuted_by(Form::Halves));
 }

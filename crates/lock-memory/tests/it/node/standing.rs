@@ -24,6 +24,7 @@ fn a_node_that_was_never_installed_counts_as_forgetful() {
         membership: None,
         marked_for: None,
         predecessor: None,
+        has_voted: false,
         clock: NodeTime(7_000_000),
         evicts: None,
     };

@@ -11,5 +11,5 @@ if known[1] == seal and counts(known[2]) then
   if height > 9007199254740991 then height = 0 end
   redis.call('HDEL', node, 'pending', 'since', 'marked_members', 'marked_max_ttl')
   redis.call('HSET', node, 'seal', seal, 'incarnation', incarnation, 'fence', highest('fence', counter, height),
-    'longest', highest('longest', longest), 'members', members, 'max_ttl', max_ttl)
+    'longest', highest('longest', longest), 'members', members, 'max_ttl', max_ttl, 'voted', 1)
 end

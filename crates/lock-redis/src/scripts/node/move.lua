@@ -12,7 +12,7 @@ if is_as_seen and (not remembers or known[1] ~= seal and known[2] ~= seal) then
   elseif not remembers then
     redis.call('HSET', node, 'marked_members', members, 'marked_max_ttl', max_ttl)
   end
-  redis.call('HDEL', node, 'seal')
+  redis.call('HDEL', node, 'seal', 'voted')
   redis.call('HSET', node, 'pending', seal, 'incarnation', incarnation, 'since', string.format('%.0f', microseconds()),
     'members', members, 'max_ttl', max_ttl,
     'predecessor', predecessor, 'predecessor_max_ttl', predecessor_max_ttl)

@@ -2,5 +2,4 @@
 local known = redis.call('HMGET', KEYS[1], 'seal', 'pending', 'since', 'fence', 'longest', 'members', 'max_ttl',
   'marked_members', 'marked_max_ttl', 'predecessor', 'predecessor_max_ttl')
 if not counts(redis.call('HGET', KEYS[1], 'incarnation')) then known[1], known[2] = false, false end
-known[#known + 1] = microseconds()
-return known
+return { known, redis.call('HGET', KEYS[1], 'voted'), microseconds() }

@@ -79,6 +79,12 @@ impl Pass {
         most > max_ttl && dwell.lasts >= most
     }
 
+    /// Whether what this node granted before it was moved has expired.
+    pub(super) fn has_waited(&self, nodes: &Nodes, now: Moment, node: NodeId) -> bool {
+        let is_over = |dwell: &Dwell| self.left(nodes, now, node, dwell).is_zero();
+        self.views[node.0].as_ref().is_ok_and(View::votes) || self.dwells.get(&node).is_some_and(is_over)
+    }
+
     /// How much of the dwell was left when the counters were read.
     pub(super) fn left(&self, nodes: &Nodes, now: Moment, node: NodeId, dwell: &Dwell) -> Duration {
         let until = if nodes.rules.keep(Rule::OverBeforeLook) { self.looked_at } else { now };

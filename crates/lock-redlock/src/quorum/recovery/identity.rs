@@ -46,7 +46,7 @@ impl Pass {
             || !nodes.rules.keep(Rule::BlankMayBeTheirs)
     }
 
-    fn voters(&self, nodes: &Nodes) -> usize {
+    pub(super) fn voters(&self, nodes: &Nodes) -> usize {
         let ours = |view: &&View| view.votes() && view.membership.as_ref() == Some(&*nodes.membership);
         self.views.iter().flatten().filter(ours).map(|view| &view.run).collect::<BTreeSet<_>>().len()
     }
@@ -138,7 +138,7 @@ impl Pass {
     fn check_membership(&self, nodes: &Nodes, node: NodeId, view: &View) -> Result<(), BackendError> {
         let address = &nodes.all[node.0].address;
         match (&view.membership, &view.marked_for, &self.purpose) {
-            (Some(theirs), _, Purpose::Move(to)) if theirs == &**to => Ok(()),
+            (Some(theirs), _, Purpose::Move(to)) | (None, Some(theirs), Purpose::Move(to)) if theirs == &**to => Ok(()),
             (Some(theirs), _, _) => compare(&nodes.membership, address, theirs),
             // A deployment that is declared new overrides other marks.
             (None, _, Purpose::Init) | (None, None, _) => Ok(()),

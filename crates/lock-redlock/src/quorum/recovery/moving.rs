@@ -16,24 +16,86 @@ impl Pass {
             let remedy = "keep max_ttl or increase it, because earlier leases may last that long";
             return Err(refusal("the new deployment's max_ttl is shorter", remedy));
         }
-        // A blank node has nothing to move, and may not belong here.
-        let knows = |node: &NodeId| matches!(&self.views[node.0], Ok(view) if view.membership.is_some());
-        let reached: Vec<_> = nodes.ids().filter(knows).collect();
-        // So many nodes that every majority of the old deployment includes one of them.
-        if reached.len() < nodes.overlap() {
-            let remedy = "check that they run, and that the first URL names the current nodes; then move again";
-            return Err(refusal("too few of the nodes that answer know this deployment", remedy));
+        if !nodes.membership.is_left_by(|member| to.members.iter().any(|kept| kept == member)) {
+            let remedy = "keep more than half of them, and replace the others with a second move";
+            return Err(refusal("the new deployment keeps too few of the current nodes", remedy));
         }
-        for node in reached {
-            let moved = matches!(&self.views[node.0], Ok(view) if view.membership.as_ref() == Some(&**to));
-            if !moved {
-                let (epoch, membership) = (self.epochs[node.0], Arc::clone(to));
-                let predecessor = Arc::clone(&nodes.membership);
-                let seen = Some(Arc::clone(&predecessor));
-                self.send(nodes, node, Ask::Move { epoch, seen, membership, predecessor });
-            }
+        let is_there = |view: &View| view.membership.as_ref() == Some(&**to);
+        // Where nobody has voted yet, the deployment before this one may still grant.
+        let is_reached = |view: &View| is_there(view) || (view.membership.is_some() && view.has_voted);
+        if !self.is_left(nodes, &nodes.membership, is_reached) {
+            let remedy = "check that they run, that the first URL names the current nodes, and that these can grant locks; then \
+                          move again";
+            return Err(refusal("too few of the nodes that answer have voted in this deployment", remedy));
+        }
+        // A blank node has nothing to move. It may belong to somebody else, unless all others were moved before.
+        let are_others_there = self.is_left(nodes, &nodes.membership, is_there);
+        let may_follow = |node: &NodeId| are_others_there && to.members.contains(&nodes.all[node.0].address);
+        let follows = |node: &NodeId, view: &View| !is_there(view) && (view.membership.is_some() || may_follow(node));
+        let moved: Vec<_> =
+            nodes.ids().filter(|node| self.views[node.0].as_ref().is_ok_and(|view| follows(node, view))).collect();
+        for node in moved {
+            let seen = self.views[node.0].as_ref().ok().and_then(View::deployment).cloned().map(Arc::new);
+            let (epoch, membership, predecessor) = (self.epochs[node.0], Arc::clone(to), Arc::clone(&nodes.membership));
+            self.send(nodes, node, Ask::Move { epoch, seen, membership, predecessor });
         }
         Ok(Phase::Install)
+    }
+
+    /// Whether enough members of a deployment are like that to have left it.
+    fn is_left(&self, nodes: &Nodes, deployment: &Membership, is_like: impl Fn(&View) -> bool) -> bool {
+        deployment.is_left_by(|member| {
+            let of_member = |node: &NodeId| nodes.all[node.0].address == member;
+            nodes.ids().filter(of_member).any(|node| self.views[node.0].as_ref().is_ok_and(&is_like))
+        })
+    }
+
+    /// The deployment before this one, if it may still grant locks: too few of its nodes were moved here, or too few of those that
+    /// were have `waited`. Until then nobody may vote here.
+    pub(super) fn unfinished_move<'a>(
+        &'a self,
+        nodes: &'a Nodes,
+        waited: impl Fn(NodeId) -> bool,
+    ) -> Option<&'a Membership> {
+        if self.voters(nodes) >= nodes.majority() {
+            return None;
+        }
+        let is_fresh = |view: &&View| view.membership.as_ref() == Some(&*nodes.membership) && !view.has_voted;
+        let mut predecessors =
+            self.views.iter().flatten().filter(is_fresh).filter_map(|view| view.predecessor.as_ref());
+        predecessors.find(|predecessor| {
+            let address = |node: NodeId| nodes.all[node.0].address.as_str();
+            !predecessor
+                .is_left_by(|member| self.heirs(nodes, predecessor).any(|node| address(node) == member && waited(node)))
+        })
+    }
+
+    /// The request that makes a node abstain, if it must not continue to vote.
+    pub(super) fn marking(&self, nodes: &Nodes, node: NodeId) -> Option<Ask> {
+        let view = self.views[node.0].as_ref().ok()?;
+        let (epoch, membership) = (self.epochs[node.0], Arc::clone(&nodes.membership));
+        if let Some(theirs) = self.left_behind(nodes, view) {
+            let seen = Some(Arc::new(theirs.clone()));
+            // It followed another move from the same deployment, and has not voted there.
+            let common = view.predecessor.as_ref().filter(|_| !self.has_left(nodes, theirs));
+            let predecessor = Arc::new(common.unwrap_or(theirs).clone());
+            return Some(Ask::Move { epoch, seen, membership, predecessor });
+        }
+        if !self.may_be_ours(nodes, view) {
+            return None;
+        }
+        if let Purpose::TakeOver(predecessor) = &self.purpose
+            && view.membership.is_none()
+            && self.was_moved(nodes, predecessor)
+        {
+            let seen = view.deployment().cloned().map(Arc::new);
+            return Some(Ask::Move { epoch, seen, membership, predecessor: Arc::clone(predecessor) });
+        }
+        // Nor may it help a deployment whose predecessor may still need it.
+        if view.membership.is_none() && self.unfinished_move(nodes, |_| true).is_some() {
+            return None;
+        }
+        (view.state == NodeState::Forgetful).then_some(Ask::Mark { epoch, membership })
     }
 
     /// A move finds the nodes of another one that came first: there it changed nothing.
@@ -55,31 +117,22 @@ impl Pass {
         (is_left && *theirs != *nodes.membership).then_some(theirs)
     }
 
-    fn has_left(&self, nodes: &Nodes, theirs: &Membership) -> bool {
+    pub(super) fn has_left(&self, nodes: &Nodes, theirs: &Membership) -> bool {
         if matches!(&self.purpose, Purpose::TakeOver(predecessor) if **predecessor == *theirs) {
             return self.was_moved(nodes, theirs);
         }
         self.heirs(nodes, theirs).count() >= nodes.majority()
     }
 
-    /// Whether this node followed another move from the deployment that ours succeeds, and ours has a majority of the nodes
-    /// there. Then the other move can never have one, and a node that it got would be missing here for good.
+    /// Whether this node followed another move from the deployment that ours succeeds, and ours has more of the nodes there. Then the other move can never have one, and a node that it got would be missing here for good.
     fn has_lost(&self, nodes: &Nodes, view: &View) -> bool {
-        view.predecessor.as_ref().is_some_and(|common| {
-            self.old_heirs(nodes, common) > common.members.len() / 2 && self.has_left(nodes, common)
-        })
+        let common = view.predecessor.as_ref();
+        common.is_some_and(|common| self.was_moved(nodes, common) && self.has_left(nodes, common))
     }
 
-    /// Whether so many nodes were moved from there that no majority is left.
+    /// Whether so many nodes were moved here from there that no majority is left, and no other move can have as many.
     pub(super) fn was_moved(&self, nodes: &Nodes, predecessor: &Membership) -> bool {
-        let all = predecessor.members.len();
-        self.old_heirs(nodes, predecessor) >= all - all / 2
-    }
-
-    /// How many nodes of that deployment were moved from there to ours.
-    fn old_heirs(&self, nodes: &Nodes, predecessor: &Membership) -> usize {
-        let is_old = |node: &NodeId| predecessor.members.contains(&nodes.all[node.0].address);
-        self.heirs(nodes, predecessor).filter(is_old).count()
+        predecessor.is_left_by(|member| self.heirs(nodes, predecessor).any(|node| nodes.all[node.0].address == member))
     }
 
     /// Whether every token that was drawn before a move from that deployment is still known. Two things must hold. Since

@@ -58,6 +58,7 @@ impl Pass {
     }
 
     fn report(&self, nodes: &Nodes, now: Moment) -> Report {
+        let unfinished_move = self.unfinished_move(nodes, |_| true).cloned();
         let reports = nodes.all.iter().zip(&self.views).enumerate().map(|(index, (state, view))| {
             let node = NodeId(index);
             let dwell = self.dwells.get(&node);
@@ -67,10 +68,12 @@ impl Pass {
                 address: state.address.clone(),
                 view: view.clone(),
                 recovery: self.recoveries.get(&node).copied().filter(|_| !abstains),
-                votes_in: dwell.filter(|_| abstains).map(|dwell| self.left(nodes, now, node, dwell)),
+                votes_in: dwell
+                    .filter(|_| abstains && unfinished_move.is_none())
+                    .map(|dwell| self.left(nodes, now, node, dwell)),
                 beyond_max_ttl: beyond.map(|dwell| dwell.lasts),
             }
         });
-        Report { nodes: reports.collect(), majority: nodes.majority() }
+        Report { nodes: reports.collect(), majority: nodes.majority(), unfinished_move }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::node::View;
+use lock_core::node::{Membership, View};
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 
 use crate::BACKEND;
@@ -17,6 +17,9 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// How many nodes are a majority.
     pub majority: usize,
+    /// The deployment from which nodes were moved here, if it may still grant locks because they were too few. Until the
+    /// move is repeated and reaches enough of them, no node votes here.
+    pub unfinished_move: Option<Membership>,
 }
 
 impl Report {
@@ -62,7 +65,18 @@ impl Report {
             .is_multiple_of(2)
             .then(|| format!("{count} nodes tolerate no more failures than {}: use an odd number", count - 1));
         let beyond = self.beyond_max_ttl();
-        even.into_iter().chain(beyond).chain(self.nodes.iter().flat_map(NodeReport::warnings)).collect()
+        let unfinished = self.unfinished_move.as_ref().map(|before| {
+            format!(
+                "too few nodes of the deployment before this one ({}) were moved, so it may still grant locks and this one must \
+                 not; to finish, run: leasehold redlock move OLD_URL NEW_URL",
+                before.members.join(", ")
+            )
+        });
+        even.into_iter()
+            .chain(unfinished)
+            .chain(beyond)
+            .chain(self.nodes.iter().flat_map(NodeReport::warnings))
+            .collect()
     }
 
     /// Why nodes that lost their data wait for longer than the `max_ttl` that others remember, and for how much longer.
@@ -72,8 +86,8 @@ impl Report {
         let left = waiting.iter().filter_map(|node| node.votes_in).max()?;
         let addresses: Vec<_> = waiting.iter().map(|node| node.address.as_str()).collect();
         Some(format!(
-            "{} lost the data that say which max_ttl applied, and too few of the others vote to know it: leases may last for \
-             the default, so they abstain for {} in all, and for {} more at most",
+            "{} know no deployment (they are new, or lost their data), and too few of the others vote to tell which max_ttl \
+             applied: leases may last for the default, so they abstain for {} in all, and for {} more at most",
             addresses.join(", "),
             whole_seconds(lasts),
             whole_seconds(left)
