@@ -72,16 +72,19 @@ fn forms() -> Vec<Value> {
         list([list([value(), int(1), int(0), list([]), int(8), int(1), list([value(), int(1), of("0,2")])])]),
         list([of("0"), list([of("a"), of("shop:b")])]),
         list([list([of("000000000000beef"), int(7)])]),
-        Value::Array(
-            [
-                vec![of("run:000000000000beef"), Value::Nil],
-                vec![int(7); 3],
-                vec![of("h:1 h:2"), int(7)],
-                vec![Value::Nil; 4],
-                vec![int(7)],
-            ]
-            .concat(),
-        ),
+        list([
+            Value::Array(
+                [
+                    vec![of("run:000000000000beef"), Value::Nil],
+                    vec![int(7); 3],
+                    vec![of("h:1 h:2"), int(7)],
+                    vec![Value::Nil; 4],
+                ]
+                .concat(),
+            ),
+            Value::Nil,
+            int(7),
+        ]),
         list([list([int(0), int(5460), server.clone(), server.clone()]), list([int(5461), int(16_383), server])]),
         list([int(7), int(1)]),
     ]
