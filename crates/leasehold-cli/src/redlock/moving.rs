@@ -34,6 +34,10 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
         say_warning(&warning);
     }
     report.check_reached()?;
+    if report.unfinished_move.is_some() {
+        let message = "no deployment can grant locks until more of the nodes that both URLs name are moved; run this command again when they can be reached";
+        return Err(Failure::new(Exit::Unavailable, message));
+    }
     print(&told(&new, Health::of(&report)))
 }
 
@@ -121,8 +125,13 @@ fn described(deployment: &Membership) -> String {
 fn check_moved(report: &Report, from: &Membership, to: &Membership) -> Result<(), Failure> {
     let is_moved = |view: &View| view.membership.as_ref() == Some(to);
     let (moved, left): (Vec<_>, Vec<_>) = report.nodes.iter().partition(|node| node.view.as_ref().is_ok_and(is_moved));
+    let is_decided = |kept: &[String]| {
+        from.is_left_by(|member| {
+            kept.iter().any(|kept| kept == member) && moved.iter().any(|node| node.address == member)
+        })
+    };
     for node in left {
-        let how = if to.members.contains(&node.address) {
+        let how = if to.members.contains(&node.address) && is_decided(&to.members) {
             "the next client with the new URL that reaches it moves it"
         } else {
             "run this command again when it is reachable, or shut it down for good"
@@ -130,7 +139,7 @@ fn check_moved(report: &Report, from: &Membership, to: &Membership) -> Result<()
         say_warning(&format!("{} was not moved; {how}", node.address));
     }
     // Without this many nodes, the old deployment has no majority.
-    if !from.is_left_by(|member| moved.iter().any(|node| node.address == member)) {
+    if !is_decided(&from.members) {
         let message =
             "too few of the old nodes were moved, so the old deployment may still grant locks; run this command again";
         return Err(Failure::new(Exit::Unavailable, message));

@@ -88,6 +88,7 @@ enum Phase {
     Mark,
     Record,
     Confirm,
+    Move,
     Install,
     Over,
 }
@@ -152,6 +153,7 @@ impl Pass {
                 Phase::Mark => self.after_mark(nodes, now),
                 Phase::Record => self.after_record(nodes),
                 Phase::Confirm => self.after_confirm(nodes, now),
+                Phase::Move => Ok(self.move_blank(nodes)),
                 Phase::Install => Ok(self.after_install(nodes)),
                 Phase::Over => Ok(Phase::Over),
             };

@@ -28,18 +28,32 @@ impl Pass {
                           move again";
             return Err(refusal("too few of the nodes that answer have voted in this deployment", remedy));
         }
-        // A blank node has nothing to move. It may belong to somebody else, unless all others were moved before.
-        let are_others_there = self.is_left(nodes, &nodes.membership, is_there);
-        let may_follow = |node: &NodeId| are_others_there && to.members.contains(&nodes.all[node.0].address);
-        let follows = |node: &NodeId, view: &View| !is_there(view) && (view.membership.is_some() || may_follow(node));
-        let moved: Vec<_> =
-            nodes.ids().filter(|node| self.views[node.0].as_ref().is_ok_and(|view| follows(node, view))).collect();
-        for node in moved {
-            let seen = self.views[node.0].as_ref().ok().and_then(View::deployment).cloned().map(Arc::new);
-            let (epoch, membership, predecessor) = (self.epochs[node.0], Arc::clone(to), Arc::clone(&nodes.membership));
-            self.send(nodes, node, Ask::Move { epoch, seen, membership, predecessor });
+        self.move_each(nodes, to, |_, view| view.membership.is_some() && !is_there(view));
+        Ok(Phase::Move)
+    }
+
+    /// A blank node has nothing to move. It may belong to somebody else, unless enough of the others are there.
+    pub(super) fn move_blank(&mut self, nodes: &mut Nodes) -> Phase {
+        self.set_strangers_aside(nodes);
+        if let Purpose::Move(to) = self.purpose.clone()
+            && self.is_left(nodes, &nodes.membership, |view| view.membership.as_ref() == Some(&*to))
+        {
+            self.move_each(nodes, &to, |address, view| {
+                view.membership.is_none() && to.members.iter().any(|kept| kept == address)
+            });
         }
-        Ok(Phase::Install)
+        Phase::Install
+    }
+
+    fn move_each(&mut self, nodes: &mut Nodes, to: &Arc<Membership>, follows: impl Fn(&str, &View) -> bool) {
+        for node in nodes.ids() {
+            let Ok(view) = &self.views[node.0] else { continue };
+            if follows(&nodes.all[node.0].address, view) {
+                let seen = view.deployment().cloned().map(Arc::new);
+                let (membership, predecessor) = (Arc::clone(to), Arc::clone(&nodes.membership));
+                self.send(nodes, node, Ask::Move { epoch: self.epochs[node.0], seen, membership, predecessor });
+            }
+        }
     }
 
     /// Whether enough members of a deployment are like that to have left it.

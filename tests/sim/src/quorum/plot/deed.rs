@@ -23,8 +23,8 @@ pub(in super::super) enum Deed {
     Enter(Actor, List, Option<(usize, Duration)>),
     /// An operator moves the nodes of the first list to the second one.
     Move(Actor),
-    /// The operator continues once enough nodes were moved, and until then moves them again: the nodes of the second
-    /// list take over. From then on these processes get the second list.
+    /// The operator continues once enough nodes were moved: the nodes of the second list take over, and these processes
+    /// get that list. The operator repeats this until the second list can grant locks.
     TakeOver(Actor, [Actor; 2]),
     /// For this long, what a process sends to a node has a special fate.
     Gap { actor: Actor, node: usize, fate: Fate, lasts: Duration },

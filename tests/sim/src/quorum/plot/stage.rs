@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_redlock::quorum::Purpose;
+use lock_redlock::quorum::{NodeId, Purpose};
 
 use super::deed::{Actor, Deed, Script};
 use crate::env::Plan;
@@ -78,21 +78,46 @@ impl World<Nodes> {
         self.enter(actor, List::First, Purpose::Move(to), None);
     }
 
-    /// As the command does it: only once the first deployment has no majority left.
+    /// As the command does it: only once the first deployment has no majority left. It is run again until the second one
+    /// can grant locks, because a node may forget that it was moved.
     fn take_over(&mut self, number: usize, actor: Actor, clients: [Actor; 2]) {
-        let to = self.stores.membership_of(List::Second);
-        let old = self.stores.nodes.iter().take(self.stores.terms.nodes);
-        let moved = old.filter(|node| node.view(self.env.now).membership.as_ref() == Some(&to)).count();
-        if moved <= self.stores.terms.nodes - self.stores.majority() {
+        let voting = self.voting_in_second();
+        if voting < self.stores.majority() && !self.is_move_decided() {
             self.move_nodes(actor);
             return self.env.plan(AGAIN, Plan::Cue(number));
         }
         self.env.fired(Fault::Moved);
         let from = Arc::new(self.stores.membership_of(List::First));
         self.enter(actor, List::Second, Purpose::TakeOver(from), None);
-        for client in clients {
-            self.enter(client, List::Second, Purpose::Watch, None);
+        for Actor(client) in clients {
+            if !self.stores.cast.contains_key(&client) {
+                self.enter(Actor(client), List::Second, Purpose::Watch, None);
+            }
         }
+        if voting < self.stores.majority() {
+            self.env.plan(AGAIN, Plan::Cue(number));
+        }
+    }
+
+    fn voting_in_second(&self) -> usize {
+        let second = self.stores.membership_of(List::Second);
+        let now = self.env.now;
+        self.stores
+            .nodes
+            .iter()
+            .filter(|node| node.votes(now) && node.view(now).membership.as_ref() == Some(&second))
+            .count()
+    }
+
+    /// Enough nodes were moved that are on both lists.
+    fn is_move_decided(&self) -> bool {
+        let (first, second) = (self.stores.membership_of(List::First), self.stores.membership_of(List::Second));
+        let kept = List::Second.members(&self.stores.terms);
+        let moved = kept
+            .into_iter()
+            .filter(|NodeId(index)| self.stores.nodes[*index].view(self.env.now).membership.as_ref() == Some(&second));
+        let moved: Vec<_> = moved.map(|NodeId(index)| format!("node-{index}")).collect();
+        first.is_left_by(|member| moved.iter().any(|address| address == member))
     }
 
     fn open_way_gap(&mut self, process: ProcessId, node: usize, fate: Fate, lasts: Duration) {
