@@ -47,9 +47,10 @@ lock_host::kinds! {
     [async] [.await]
 
     /// # Cancel safety
-    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers, even if the runtime is busy (see [`Guard`](crate::Guard)). Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
-    /// aborted task, or the `run_until_cancelled` of a token.
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background: at once, or if its
+    /// request has no answer yet, when that comes, 100 ms after the request was made at the latest. If a task computes and keeps the
+    /// runtime from it, the keeper's thread releases it 100 ms later (see [`Guard`](crate::Guard)). Anything that drops the future
+    /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
     async fn acquire;
 
     /// # Cancel safety
