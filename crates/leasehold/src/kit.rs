@@ -19,8 +19,11 @@
 //! use leasehold::Kit;
 //!
 //! let guard = locks.all(["account:7", "account:3"]).wait(Duration::from_secs(5)).acquire().await?;
+//! for (name, token) in guard.write_tokens() {
+//!     println!("raise the fence of {name} to {token}"); // all of them before you read
+//! }
 //! for (name, token) in guard.tokens() {
-//!     println!("{name} has token {token}");
+//!     println!("write to {name} with token {token}");
 //! }
 //! guard.release().await?; // an error if any of them had been lost
 //! # Ok(())

@@ -19,6 +19,8 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// begins, if its work checks often enough whether it still leads. A leader whose whole machine is paused notices nothing until
 /// it resumes: the resource has to check the [`term`](Leading::term), as it checks any fencing token.
 ///
+/// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
+///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
 ///
 /// # Examples
@@ -33,6 +35,7 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// let election = locks.election("scheduler").why("web-3:8080");
 /// let mut rounds = 0;
 /// let done = election.run_while_leader(|leadership| {
+///     println!("raise the fence to {}, then read", leadership.write_token());
 ///     while rounds < 3 {
 ///         if leadership.check().is_err() {
 ///             return ControlFlow::Continue(()); // campaign again

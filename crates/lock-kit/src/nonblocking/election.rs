@@ -21,6 +21,8 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// begins. A leader whose whole machine is paused notices nothing until it resumes: the resource has to check the
 /// [`term`](Leading::term), as it checks any fencing token.
 ///
+/// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
+///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
 ///
 /// # Examples
@@ -36,6 +38,7 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// let election = locks.election("scheduler").why("web-3:8080");
 /// let leading = tokio::spawn(async move {
 ///     let led = election.run_while_leader(|leadership| async move {
+///         println!("raise the fence to {}, then read", leadership.write_token());
 ///         println!("leads in term {}", leadership.term()); // ... schedule, until it is time to stop
 ///         ControlFlow::Break("done") // with `Continue`, it would campaign again
 ///     });
