@@ -2,12 +2,12 @@
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use lock_blocking::{CancelToken, Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{NAP_MAX, ReleaseError, SharedClock};
+use lock_host::{NAP_MAX, ReleaseError, SharedClock, Wake};
 
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
@@ -161,7 +161,23 @@ impl Election {
 
     /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
     pub fn observe(&self) -> Leaders {
-        Leaders { election: self.clone(), sight: Sight::default(), has_looked: false }
+        Leaders { election: self.clone(), sight: Sight::default(), has_looked: false, has_ended: false }
+    }
+
+    /// Waits for the next look, or for the end of the client.
+    fn pause(&self) -> Result<(), ObserveError> {
+        let lock = self.client.mutex(&self.plan.name).member()?;
+        let whom: Arc<dyn Wake> = Arc::new(Sleeper(thread::current()));
+        let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+        let began = Instant::now();
+        while !client.is_over() {
+            let left = self.plan.pace.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::park_timeout(left);
+        }
+        Err(ObserveError::Closed)
     }
 
     /// Looks once. True if what it sees is new.
@@ -172,6 +188,15 @@ impl Election {
         }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;
         Ok(sight.takes(inspect.holder(&lock.name, LOOK_WITHIN)?))
+    }
+}
+
+/// A thread that is woken when the client may have been closed.
+struct Sleeper(Thread);
+
+impl Wake for Sleeper {
+    fn wake(&self) {
+        self.0.unpark();
     }
 }
 
@@ -242,12 +267,13 @@ impl Deref for Leadership {
 /// Observes who leads. Made by [`Election::observe`]. It keeps only the last state, so one that is read slowly misses leaders in
 /// between, and never a later one.
 ///
-/// As an iterator, it returns what [`changed`](Self::changed) returns, again and again, and never ends.
+/// As an iterator, it returns what [`changed`](Self::changed) returns, again and again, and ends after `Closed`.
 #[derive(Debug)]
 pub struct Leaders {
     election: Election,
     sight: Sight,
     has_looked: bool,
+    has_ended: bool,
 }
 
 impl Leaders {
@@ -258,7 +284,8 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again. `Closed` at its next look once the client is closed.
+    /// pass, call it again. `Closed` as soon as the client is
+    /// closed.
     ///
     /// # Blocking
     /// Until that changes.
@@ -277,7 +304,7 @@ impl Leaders {
     /// For the pace, and at most a second longer.
     pub fn look_again(&mut self) -> Result<bool, ObserveError> {
         if std::mem::replace(&mut self.has_looked, true) {
-            thread::sleep(self.election.plan.pace);
+            self.election.pause()?;
         }
         self.election.look(&mut self.sight)
     }
@@ -292,6 +319,11 @@ impl Iterator for Leaders {
     type Item = Result<Option<Leader>, ObserveError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.changed())
+        if self.has_ended {
+            return None;
+        }
+        let seen = self.changed();
+        self.has_ended = seen == Err(ObserveError::Closed);
+        Some(seen)
     }
 }
