@@ -22,6 +22,7 @@ mod log;
 mod look;
 mod looks;
 mod man;
+mod missed;
 mod nodes;
 mod past;
 mod place;
