@@ -89,7 +89,7 @@ macro_rules! job_setters {
         }
 
         /// Says that the schedule has a slot each time this much time has passed, in whole seconds. Then the run of a slot says which
-        /// slots before it [nobody has run](crate::JobRun::missed), which costs one request before the work begins, and one more for
+        /// slots before it [nobody has run](crate::JobRun::missed), which costs two requests before the work begins, and one more for
         /// each such slot. They are counted from the first slot that the job has run, so a new job has missed none.
         pub fn every(mut self, span: ::std::time::Duration) -> Self {
             self.plan.earlier = Some($crate::Earlier::Every(span));

@@ -20,8 +20,9 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 ///
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
 /// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
-/// begins. A leader whose whole machine is paused notices nothing until it resumes: the resource has to check the
-/// [`term`](Leading::term), as it checks any fencing token.
+/// begins. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
+/// have a clock that stands still meanwhile: its leader then goes on. The resource has to check the [`term`](Leading::term), as it
+/// checks any fencing token.
 ///
 /// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
@@ -198,7 +199,7 @@ impl Leadership {
         }
     }
 
-    /// Resigns: another candidate can be elected at once. Success means that nobody else led until now.
+    /// Resigns: another candidate can be elected at once. Success means that no loss was detected until now.
     ///
     /// # Errors
     /// As [`Guard::release`].
