@@ -9,7 +9,7 @@ use lock_kit::nonblocking::{Kit, all};
 use lock_memory::faults::Fault;
 use tokio::time::timeout;
 
-use crate::support::{Bench, PATIENCE, Store, until};
+use crate::support::{BRIEF, Bench, PATIENCE, Store, until};
 
 const NAMES: [&str; 3] = ["c", "a", "b"];
 
@@ -48,10 +48,12 @@ async fn one_deadline_is_for_all_and_the_error_names_the_lock() {
     let (a, _b) = (other.mutex("a").acquire().await.unwrap(), other.mutex("b").acquire().await.unwrap());
     let wait = Duration::from_secs(10);
     let waiting = tokio::spawn(async move { client.all(NAMES).wait(wait).acquire().await.map(drop) });
-    until("the claim that waits for a", || bench.faults.calls(Operation::Acquire) >= 6).await;
+    until("the claim that waits for a", || bench.faults.ran(Operation::Acquire) >= 6).await;
+    tokio::time::sleep(BRIEF).await;
     bench.clock.advance(Duration::from_secs(6));
     a.release().await.unwrap();
-    until("the claim that waits for b", || bench.faults.calls(Operation::Acquire) >= 7).await;
+    until("the claim that waits for b", || bench.faults.ran(Operation::Acquire) >= 7).await;
+    tokio::time::sleep(BRIEF).await;
     bench.clock.advance(Duration::from_secs(4));
     let error = timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap_err();
     let AcquireAllError::At { name, error } = &error else { panic!("{error}") };

@@ -11,7 +11,7 @@ use lock_kit::blocking::{Kit, all};
 use lock_memory::faults::Fault;
 use test_support::bounds::{wait_for, within};
 
-use crate::support::{Bench, PATIENCE, Store};
+use crate::support::{BRIEF, Bench, PATIENCE, Store};
 
 const NAMES: [&str; 3] = ["c", "a", "b"];
 
@@ -54,10 +54,12 @@ fn one_deadline_is_for_all_and_the_error_names_the_lock() {
     let (a, _b) = (other.mutex("a").acquire().unwrap(), other.mutex("b").acquire().unwrap());
     let wait = Duration::from_secs(10);
     let waiting = thread::spawn(move || client.all(NAMES).wait(wait).acquire().map(drop));
-    until("the claim that waits for a", || bench.faults.calls(Operation::Acquire) >= 6);
+    until("the claim that waits for a", || bench.faults.ran(Operation::Acquire) >= 6);
+    thread::sleep(BRIEF);
     bench.clock.advance(Duration::from_secs(6));
     a.release().unwrap();
-    until("the claim that waits for b", || bench.faults.calls(Operation::Acquire) >= 7);
+    until("the claim that waits for b", || bench.faults.ran(Operation::Acquire) >= 7);
+    thread::sleep(BRIEF);
     bench.clock.advance(Duration::from_secs(4));
     let error = within("the end of the wait", || waiting.join().unwrap().unwrap_err());
     let AcquireAllError::At { name, error } = &error else { panic!("{error}") };
@@ -103,6 +105,7 @@ fn the_first_loss_is_that_of_the_set_and_a_release_accounts_for_all() {
     assert!(is_b(&within("the watcher", || watcher.join().unwrap().unwrap())));
     assert!(is_b(&guard.check().unwrap_err()) && guard.remaining().is_zero());
 
+    until("the background release of b", || bench.free(&["b"]).len() == 1);
     bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Denied));
     let error = guard.release().unwrap_err();
     assert!(is_b(error.lost().unwrap()));
