@@ -39,6 +39,11 @@ impl Queue {
         self.by_number.range(number.saturating_add(1)..).map(|(_, place)| place)
     }
 
+    /// How many places have a lower number, counted up to `most`.
+    pub(crate) fn before(&self, number: u64, most: u32) -> u32 {
+        self.by_number.range(..number).zip(0..most).map(|(_, counted)| counted + 1).last().unwrap_or_default()
+    }
+
     pub(crate) fn last_number(&self) -> u64 {
         self.by_number.last_key_value().map_or(0, |(number, _)| *number)
     }

@@ -62,6 +62,10 @@ impl Rows for MemoryRows<'_> {
         Ok(self.lock.queue.after(number).next().cloned())
     }
 
+    fn places_before(&mut self, number: u64, most: u32) -> Result<u32, Infallible> {
+        Ok(self.lock.queue.before(number, most))
+    }
+
     fn last_number(&mut self) -> Result<u64, Infallible> {
         Ok(self.lock.queue.last_number())
     }

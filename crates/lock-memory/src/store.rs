@@ -144,13 +144,7 @@ impl Store {
     }
 
     /// Ends the lease that spans `token`, for any owner, passes on what it held, and remembers who ended it.
-    pub fn revoke(
-        &mut self,
-        now: Moment,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-    ) -> Revoked {
+    pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken, by: &Note) -> Revoked {
         let Ok(revoked) = self.visit(now, name, |rows| lock_rules::revoke(rows, name, token, by));
         revoked
     }

@@ -1,13 +1,11 @@
 //! Claims: granted, granted again, put off, or granted in place of another lease.
 
 use lock_core::limit::Record;
-use lock_core::{
-    Answer, BackendError, Claim, Fairness, FencingToken, Mode, NameKind, Owner, Queueing,
-};
+use lock_core::{Answer, BackendError, Claim, Fairness, FencingToken, Mode, NameKind, Owner, Queueing};
 
 use crate::periods::{REPLACED_FOR, place_for};
 use crate::plan::Plan;
-use crate::refusal::{Undone, cannot_replace, given_up, held_in_another_mode, nothing_to_replace};
+use crate::refusal::{Undone, cannot_replace, contradiction, given_up, held_in_another_mode, nothing_to_replace};
 use crate::rows::{Hold, Rows, Write};
 
 /// Grants the lock to the claim's owner, or says who holds it.
@@ -105,7 +103,15 @@ impl<R: Rows> Plan<'_, R> {
 
     /// Answers a claim that does not fit, or has waiters before it.
     fn put_off(&mut self, client: R::Client, claim: &Claim) -> Result<Answer, Undone<R::Error>> {
-        let Some(last) = self.last_hold()? else { return self.grant(claim) };
+        let Some(last) = self.last_hold()? else {
+            // The tokens may be used up, so that nobody was served.
+            let is_free = self.standing().is_none();
+            return if is_free {
+                self.grant(claim)
+            } else {
+                Err(Undone::Refused(contradiction(R::BACKEND, &claim.name)))
+            };
+        };
         let position = match claim.queueing {
             Queueing::Wanted => Some(self.queue(client, claim)?),
             Queueing::Unwanted => {

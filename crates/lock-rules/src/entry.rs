@@ -1,8 +1,9 @@
-//! A held lock, as operators see it.
+//! A lock as operators and waiters see it.
 
-use lock_core::LockName;
 use lock_core::inspect::Entry;
+use lock_core::{LockName, Mode, Moment};
 
+use crate::plan::Plan;
 use crate::rows::{Hold, Rows};
 
 /// Who holds the lock and who waits; `None` if it is free.
@@ -16,4 +17,13 @@ pub fn entry<R: Rows>(rows: &mut R, name: &LockName) -> Result<Option<Entry>, R:
     let holders = holds.iter().map(|hold: &Hold| hold.shown(now)).collect();
     let (queue, waiters) = rows.waiting(Entry::SHOWN_MAX)?;
     Ok(Some(Entry { name: name.clone(), holder, remaining, leases, holders, waiters, queue }))
+}
+
+/// When a lease of this mode fits beside the present ones at the earliest, unless they are renewed; `None` if it fits now. For
+/// stores whose clients poll.
+///
+/// # Errors
+/// Those of the rows.
+pub fn fits_at<R: Rows>(rows: &mut R, name: &LockName, mode: Mode) -> Result<Option<Moment>, R::Error> {
+    Plan::new(rows, name)?.fits_at(mode)
 }

@@ -111,9 +111,8 @@ fn arrive<R: LatchRows>(
 ) -> Result<(Option<LatchState>, Change), R::Error> {
     let present = present(rows, state)?;
     let generation = present.generation;
-    let counts = present.takes_more()
-        && !rows.has_arrived(generation, id)?
-        && !rows.has_arrived_before(generation, id, call)?;
+    let counts =
+        present.takes_more() && !rows.has_arrived(generation, id)? && !rows.has_arrived_before(generation, id, call)?;
     if !counts {
         return update(rows, present, present, ttl, None);
     }
@@ -123,11 +122,7 @@ fn arrive<R: LatchRows>(
 }
 
 /// Begins a new generation. The ids of the one that ends are kept, so that a late repetition of an arrival is not counted again.
-fn reset<R: LatchRows>(
-    rows: &mut R,
-    ended: LatchState,
-    ttl: Ttl,
-) -> Result<(Option<LatchState>, Change), R::Error> {
+fn reset<R: LatchRows>(rows: &mut R, ended: LatchState, ttl: Ttl) -> Result<(Option<LatchState>, Change), R::Error> {
     let completed = if ended.is_complete() { Some(ended.generation) } else { ended.completed };
     let mut state = LatchState::new(rows.next_generation(Some(ended.generation))?);
     state.completed = completed;

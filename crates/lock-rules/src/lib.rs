@@ -29,10 +29,11 @@ mod renew;
 mod rows;
 
 pub use acquire::acquire;
-pub use entry::entry;
+pub use entry::{entry, fits_at};
 pub use latch::{Change, LatchRows, LatchUpdate, ask_latch};
 pub use limit::limit;
 pub use periods::{PLACE_MAX, REPLACED_FOR, TOMBSTONE_MIN, place_for, remembered_until, tombstone_for};
+pub use plan::position;
 pub use refusal::{Undone, given_up, used_up};
 pub use release::{release, revoke};
 pub use renew::{fence, renew};

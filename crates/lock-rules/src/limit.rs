@@ -21,20 +21,23 @@ pub fn limit<R: Rows>(rows: &mut R, request: &Request) -> Result<Usage, Undone<R
     }
     let (record, in_use) = (plan.rows.limit()?, used_as.and_then(Mode::limit));
     let limit = match request.act {
-        Act::Look => in_force::<R>(record.as_ref(), in_use, request)?,
-        Act::Set(limit) => {
-            let record = Record::of(limit, in_use, request.known, record.as_ref());
-            plan.put_in_force(limit, record)?;
-            limit
+        Act::Look => {
+            return Ok(Usage { limit: in_force::<R>(record.as_ref(), in_use, request)?, used: plan.permits() });
         }
+        Act::Set(limit) => limit,
     };
+    plan.put_in_force(limit, Record::of(limit, in_use, request.known, record.as_ref()))?;
     let used = plan.permits();
     plan.end()?;
     Ok(Usage { limit, used })
 }
 
 /// The limit in force, if a request that knows its own limit is served under it.
-fn in_force<R: Rows>(record: Option<&Record>, in_use: Option<Limit>, request: &Request) -> Result<Limit, Undone<R::Error>> {
+fn in_force<R: Rows>(
+    record: Option<&Record>,
+    in_use: Option<Limit>,
+    request: &Request,
+) -> Result<Limit, Undone<R::Error>> {
     let known = request.known;
     let limit = record.map(Record::limit).or(in_use).unwrap_or(known);
     let is_served = record.map_or(known == limit, |record| record.serves(known));

@@ -75,7 +75,9 @@ impl<'a, R: Rows> Plan<'a, R> {
         let Some(Standing { mode: held, permits }) = self.standing else { return true };
         match mode {
             Mode::Shared => held == Mode::Shared,
-            Mode::Permits { count, limit, .. } => held.suits(mode) && permits.saturating_add(count.get()) <= limit.get(),
+            Mode::Permits { count, limit, .. } => {
+                held.suits(mode) && permits.saturating_add(count.get()) <= limit.get()
+            }
             Mode::Exclusive | _ => false,
         }
     }
@@ -121,8 +123,7 @@ impl<'a, R: Rows> Plan<'a, R> {
         Ok(true)
     }
 
-    /// Takes the claim's place in the queue, or refreshes it. Returns its position, 1 for the next waiter; places that were
-    /// given up may count.
+    /// Takes the claim's place in the queue, or refreshes it. Returns its position.
     pub(crate) fn queue(&mut self, client: R::Client, claim: &Claim) -> Result<u32, R::Error> {
         let number = match self.rows.place(claim.owner)? {
             Some(place) => place.number,
@@ -133,9 +134,9 @@ impl<'a, R: Rows> Plan<'a, R> {
         if self.head()?.is_none_or(|head| head.owner == owner) {
             self.head = Some(Some(place.clone()));
         }
-        let first = self.head()?.map_or(number, |head| head.number);
         self.write(Write::Place(place));
-        Ok(u32::try_from(number.saturating_sub(first)).unwrap_or(u32::MAX).saturating_add(1))
+        let served = u32::try_from(self.served.len()).unwrap_or(u32::MAX);
+        Ok(position(self.rows, number)?.saturating_sub(served))
     }
 
     /// The lease that ends last.
@@ -297,4 +298,21 @@ fn say_wanted(event: &mut Event) {
     if let Event::Granted { wanted, .. } = event {
         *wanted = true;
     }
+}
+
+/// How many waiters are counted before a place. Chosen: further from the head, a client does not poll more often for being exact.
+const COUNTED_MAX: u32 = 32;
+
+/// The position of the place with this number, 1 for the next waiter. Far from the head, places that were given up may count.
+///
+/// # Errors
+/// Those of the rows.
+pub fn position<R: Rows>(rows: &mut R, number: u64) -> Result<u32, R::Error> {
+    let before = rows.places_before(number, COUNTED_MAX)?;
+    if before < COUNTED_MAX {
+        return Ok(before.saturating_add(1));
+    }
+    let first = rows.next_place(0)?.map_or(number, |first| first.number);
+    let by_number = u32::try_from(number.saturating_sub(first)).unwrap_or(u32::MAX);
+    Ok(by_number.max(before).saturating_add(1))
 }

@@ -1,6 +1,6 @@
 //! The refusals of the rules. None of them changes anything.
 
-use lock_core::{BackendError, Effect, ErrorKind, Invalid, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Invalid, LockName, Operation};
 
 /// Why a request was not carried out. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,4 +53,11 @@ pub(crate) fn nothing_to_replace(backend: &'static str) -> BackendError {
 
 pub(crate) fn cannot_keep(backend: &'static str) -> BackendError {
     protocol(backend, Operation::Release, "only an exclusive lease can be kept", "release it at once")
+}
+
+/// The rows say that the lock is held, and by nobody. The rules never leave them like that.
+pub(crate) fn contradiction(backend: &'static str, name: &LockName) -> BackendError {
+    let message = format!("the rows of {:?} contradict each other", name.as_str());
+    let remedy = "check that only this library writes to the store";
+    protocol(backend, Operation::Acquire, &message, remedy)
 }

@@ -31,7 +31,8 @@ pub fn fence<R: Rows>(rows: &mut R, lease: &Lease) -> Result<Fenced, R::Error> {
     }
     // The token of a reader raises no fence.
     let is_exclusive = |standing: &Standing| standing.mode == Mode::Exclusive;
-    let holder = if rows.standing()?.is_some_and(|standing| is_exclusive(&standing)) { rows.last_hold(None)? } else { None };
+    let holder =
+        if rows.standing()?.is_some_and(|standing| is_exclusive(&standing)) { rows.last_hold(None)? } else { None };
     let later = holder.map(|hold| hold.tokens.low()).filter(|low| *low > lease.tokens.high());
     Ok(later.map_or(Fenced::NotHeld, Fenced::Higher))
 }

@@ -70,6 +70,12 @@ pub trait Rows {
     /// The store's.
     fn next_place(&mut self, number: u64) -> Result<Option<Place<Self::Client>>, Self::Error>;
 
+    /// How many places have a lower number, counted up to `most`.
+    ///
+    /// # Errors
+    /// The store's.
+    fn places_before(&mut self, number: u64, most: u32) -> Result<u32, Self::Error>;
+
     /// The highest number of a place; 0 if nobody waits.
     ///
     /// # Errors

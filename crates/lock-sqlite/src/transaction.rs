@@ -1,19 +1,19 @@
-//! The verbs, inside one transaction.
-//!
-//! A moment at which something ends is a moment at which it has ended.
+//! The requests, inside one transaction. `lock-rules` decides, except where one statement says the same.
 
-use std::time::Duration;
-
+use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, ErrorKind, Fairness, Fenced, Lease, Mode, Moment, Note, Operation, Owner,
-    Queueing, ReleaseRequest, Released, Renewed, Slots, Stamped,
+    Answer, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Mode, Moment, NameKind, Note, ReleaseRequest,
+    Released, Renewed, Slots, TokenRange,
 };
-use rusqlite::{Connection, named_params};
+use lock_rules::{Changes, Hold, Rows, Standing, Undone, Write, used_up};
+use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 
-use crate::error::{BACKEND, Fault, refusal};
-use crate::modes::kind;
+use crate::error::{BACKEND, Fault};
+use crate::rows::SqliteRows;
 use crate::settings::Settings;
-use crate::wire::{self, Held, Hold, Standing, nanos, place_for, signed};
+use crate::timing::wall_micros;
+use crate::wire::{self, fast, nanos, unsigned};
 
 /// The tables at one moment. A writing transaction is alone with them; a reading one changes nothing.
 pub(crate) struct Transaction<'a> {
@@ -23,60 +23,42 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// Inside a transaction that has begun: the time spent waiting for it is over.
+    /// Inside a transaction that has begun: the time spent waiting for it has passed.
     pub(crate) fn new(db: &'a Connection, settings: &'a Settings) -> Self {
         Self { db, settings, now: settings.timing.now() }
     }
 
+    pub(crate) fn rows(&self, name: &LockName) -> SqliteRows<'_> {
+        SqliteRows::new(self, name)
+    }
+
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
+        if let Some(granted) = self.acquire_free(claim)? {
+            return Ok(granted);
+        }
+        let mut rows = self.rows(&claim.name);
+        rows.adapt(claim)?;
+        Ok(lock_rules::acquire(&mut rows, (), claim)?)
+    }
+
+    /// Grants a lock that is free, for which nobody waits. A claim for permits looks at the limit as well.
+    fn acquire_free(&self, claim: &Claim) -> Result<Option<Answer>, Fault> {
+        if claim.replaces.is_some() || claim.terms.mode.name_kind() == NameKind::Semaphore {
+            return Ok(None);
+        }
         let key = self.key(&claim.name);
-        if claim.replaces.is_none()
-            && let Some(last) = self.last_token_if_free(&key, claim.owner)?
-        {
-            return self.grant_free(&key, claim, last);
-        }
-        self.refuse_given_up(&key, claim.owner)?;
-        let held = self.held(&key)?;
-        let own = self.own(&key, held.as_ref(), claim.owner)?;
-        let (claim, held) = self.under_the_limit(&key, claim, held, own.as_ref())?;
-        let claim = &claim;
-        if let Some(own) = own {
-            return self.grant_again(&key, claim, held.map(|held| held.mode), own);
-        }
-        refuse_other_use(claim, held.as_ref().map(|held| held.mode))?;
-        match (claim.replaces, held) {
-            (Some(old), held) => self.replace(&key, claim, held, old),
-            (None, Some(held)) if held.mode == Mode::Exclusive => self.put_off(&key, claim, &held, claim.terms.mode),
-            (None, held) => self.join(&key, claim, held.map(|held| held.mode)),
-        }
-    }
-
-    /// Answers a claim on a lock that nobody holds and nobody waits for. `last` is the last token.
-    fn grant_free(&self, key: &str, claim: &Claim, last: i64) -> Result<Answer, Fault> {
-        let (claim, _) = self.under_the_limit(key, claim, None, None)?;
-        let slots = self.fit(key, None, claim.terms.mode)?.ok_or_else(|| contradiction(&claim))?;
-        self.sweep(key)?;
-        self.grant(key, &claim, Standing { mode: None, next: None }, self.new_hold(&claim, slots, last)?)
-    }
-
-    /// Answers a claim on a lock that is free, or that several may hold.
-    fn join(&self, key: &str, claim: &Claim, held: Option<Mode>) -> Result<Answer, Fault> {
-        let mut standing = self.standing(key, held)?;
-        if held.is_none() {
-            refuse_other_use(claim, standing.next.as_ref().map(|next| next.mode))?;
-        }
-        self.hand_over(key, &mut standing, Some(claim.owner), Operation::Acquire)?;
-        let first = standing.next.as_ref().filter(|next| next.owner != claim.owner).map(|next| next.mode);
-        let slots = match (first, claim.fairness) {
-            (None, _) | (Some(_), Fairness::Barging) => self.fit(key, standing.mode, claim.terms.mode)?,
-            (Some(_), Fairness::Fair) => None,
+        let free = named_params! { ":name": key, ":owner": claim.owner.to_wire(), ":now": nanos(self.now) };
+        let Some(last) = self.one(fast::LAST_TOKEN_IF_FREE, free, |row| row.get(0))?.map(unsigned) else {
+            return Ok(None);
         };
-        if let Some(slots) = slots {
-            self.sweep(key)?;
-            return self.grant(key, claim, standing, self.new_hold(claim, slots, self.last_token()?)?);
-        }
-        let held = self.held(key)?.ok_or_else(|| contradiction(claim))?;
-        self.put_off(key, claim, &held, first.unwrap_or(claim.terms.mode))
+        let tokens =
+            TokenRange::above(last.max(wall_micros()), claim.width).map_err(|error| used_up(BACKEND, error))?;
+        let standing = Some(Standing { mode: claim.terms.mode, permits: 0 });
+        let hold = Hold::new(self.now, claim, tokens, Slots::NONE);
+        let writes = vec![Write::LastToken(tokens.high().get()), Write::Hold(hold)];
+        self.rows(&claim.name).write(Changes { writes, standing, notices: Vec::new() })?;
+        let (lease, valid_for) = (claim.lease(tokens), claim.terms.ttl.get());
+        Ok(Some(Answer::Granted { lease, valid_for, wanted: false }))
     }
 
     pub(crate) fn renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, Fault> {
@@ -84,206 +66,158 @@ impl<'a> Transaction<'a> {
     }
 
     fn renew_one(&self, lease: &Lease) -> Result<Renewed, Fault> {
-        let (key, valid_for) = (self.key(&lease.name), lease.terms.ttl.get());
-        // An older program may have handed it over, as an exclusive one.
-        let several = match lease.terms.mode {
-            Mode::Exclusive => None,
-            Mode::Shared | Mode::Permits { .. } | _ => {
-                self.held(&key)?.map(|held| held.mode).filter(|mode| *mode != Mode::Exclusive)
-            }
-        };
-        let renewed = self.run(
-            if several.is_some() { wire::RENEW_HOLD } else { wire::RENEW_LOCK },
-            named_params! {
-                ":name": key, ":owner": lease.owner.to_wire(),
-                ":low": i64::from(lease.tokens.low()), ":high": i64::from(lease.tokens.high()),
-                ":now": nanos(self.now), ":until": nanos(self.now + valid_for),
-            },
-        )?;
-        let wanted = match several {
-            Some(mode) if renewed == 1 => {
-                self.restate(&key, mode)?;
-                self.first_place(&key)?.is_some()
-            }
-            Some(_) | None => false,
-        };
-        if renewed == 1 {
-            return Ok(Renewed::Renewed { valid_for, wanted });
+        let valid_for = lease.terms.ttl.get();
+        if lease.terms.mode == Mode::Exclusive && self.renew_alone(lease)? {
+            return Ok(Renewed::Renewed { valid_for, wanted: false });
         }
-        let by = self.revoked_by(&lease.name, lease.tokens.high())?;
-        Ok(by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by }))
+        lock_rules::renew(&mut self.rows(&lease.name), lease)
+    }
+
+    /// Renews a lease that holds the lock alone. Returns whether it did.
+    fn renew_alone(&self, lease: &Lease) -> Result<bool, Fault> {
+        let alone = named_params! {
+            ":name": self.key(&lease.name), ":owner": lease.owner.to_wire(),
+            ":low": i64::from(lease.tokens.low()), ":high": i64::from(lease.tokens.high()),
+            ":now": nanos(self.now), ":until": nanos(self.now + lease.terms.ttl.get()),
+        };
+        Ok(self.run(fast::RENEW_ALONE, alone)? == 1)
     }
 
     pub(crate) fn release(&self, request: &ReleaseRequest) -> Result<Released, Fault> {
-        let key = self.key(&request.name);
-        let released = if request.keep.is_none() && self.end_alone(&key, request.owner)? {
-            Released::Released
-        } else {
-            self.release_in_full(&key, request)?
+        if request.keep.is_none() && request.certainty == Certainty::Answered && self.end_alone(request)? {
+            return Ok(Released::Released);
+        }
+        Ok(lock_rules::release(&mut self.rows(&request.name), request)?)
+    }
+
+    /// Ends a lease that holds the lock alone, if nobody waits. Returns whether it did.
+    fn end_alone(&self, request: &ReleaseRequest) -> Result<bool, Fault> {
+        let alone = named_params! {
+            ":name": self.key(&request.name), ":owner": request.owner.to_wire(), ":now": nanos(self.now),
         };
-        match request.certainty {
-            Certainty::Answered => {}
-            Certainty::Unknown => self.bury(&key, request.owner, request.terms.ttl)?,
-        }
-        Ok(released)
-    }
-
-    /// Ends whatever this owner has of the lock, and serves those who wait.
-    fn release_in_full(&self, key: &str, request: &ReleaseRequest) -> Result<Released, Fault> {
-        let held = self.lock(key)?;
-        let is_kept = self.keep(key, held.as_ref(), request)?;
-        let left = self.clear_places(key, request.owner)?;
-        let ended = if is_kept { Some(true) } else { self.give_up(key, held, request.owner)? };
-        Ok(match (ended, left) {
-            (Some(true), _) => Released::Released,
-            (_, 1..) => Released::Left,
-            (_, 0) => Released::NotHeld,
-        })
-    }
-
-    /// Ends the hold of this owner, or the time for which it kept the lock, and serves those who wait. Returns whether that
-    /// was living; `None` if there is none.
-    fn give_up(&self, key: &str, held: Option<Held>, owner: Owner) -> Result<Option<bool>, Fault> {
-        let ended = self.end(key, held.as_ref(), owner)?;
-        let present = held.filter(|held| ended.is_some() || held.is_living()).map(|held| held.mode);
-        if ended.is_some() || present != Some(Mode::Exclusive) {
-            // Its place may have been in the way of those behind it, and others may have ended since the last request.
-            self.pass_on(key, present, Operation::Release)?;
-        }
-        Ok(ended)
+        Ok(self.run(fast::END_ALONE, alone)? == 1)
     }
 
     pub(crate) fn fence(&self, lease: &Lease) -> Result<Fenced, Fault> {
-        let key = self.key(&lease.name);
-        let held = self.held(&key)?;
-        let own = self.own(&key, held.as_ref(), lease.owner)?;
-        Ok(match (own, held) {
-            (Some(own), _) if own.tokens == lease.tokens => Fenced::Acknowledged,
-            // The token of a reader raises nobody's fence.
-            (_, Some(Held { mode: Mode::Exclusive, last })) if last.tokens.low() > lease.tokens.high() => {
-                Fenced::Higher(last.tokens.low())
-            }
-            (_, _) => Fenced::NotHeld,
-        })
+        lock_rules::fence(&mut self.rows(&lease.name), lease)
     }
 
-    /// What a claim is granted now.
-    pub(crate) fn new_hold(&self, claim: &Claim, slots: Slots, last: i64) -> Result<Hold, Fault> {
-        let (tokens, note) = (self.draw(last, claim.width, Operation::Acquire)?, self.stamped(claim.note.clone()));
-        Ok(Hold { owner: claim.owner, tokens, slots, note, remaining: claim.terms.ttl.get() })
+    pub(crate) fn limit(&self, request: &limit::Request) -> Result<Usage, Fault> {
+        Ok(lock_rules::limit(&mut self.rows(&request.name), request)?)
     }
 
-    /// The note of a lease that is granted now.
-    pub(crate) fn stamped(&self, note: Note) -> Stamped {
-        Stamped::new(note, self.now.since(Moment::ORIGIN))
+    pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
+        lock_rules::entry(&mut self.rows(name), name)
     }
 
-    /// Stores the claim's hold beside the others; a holder no longer waits. Those behind it follow if they fit.
-    pub(crate) fn grant(&self, key: &str, claim: &Claim, standing: Standing, hold: Hold) -> Result<Answer, Fault> {
-        let (mode, valid_for) = (claim.terms.mode, claim.terms.ttl.get());
-        if standing.next.is_some() {
-            self.drop_place(key, claim.owner)?;
-        }
-        self.store(key, standing.mode, mode, &hold)?;
-        let wanted = match standing.next {
-            None => false,
-            Some(_) => {
-                let mut standing = self.standing(key, Some(mode))?;
-                self.hand_over(key, &mut standing, None, Operation::Acquire)?;
-                standing.next.is_some()
-            }
-        };
-        Ok(Answer::Granted { lease: claim.lease_of(hold.tokens, hold.slots), valid_for, wanted })
-    }
-
-    /// Answers a claim of an owner that holds the lock: nothing changes but the time.
-    fn grant_again(&self, key: &str, claim: &Claim, held: Option<Mode>, own: Hold) -> Result<Answer, Fault> {
-        let mode = claim.terms.mode;
-        let slots = match (held, mode) {
-            (Some(Mode::Exclusive), Mode::Exclusive) | (Some(Mode::Shared), Mode::Shared) => Slots::NONE,
-            (Some(held), _) if held.suits(mode) && own.slots.get().len() == wire::size(mode.count()) => {
-                own.slots.clone()
-            }
-            // An older program handed it over, as an exclusive one.
-            (Some(Mode::Exclusive), _) => Slots::new(0..mode.count()),
-            (_, _) => {
-                refuse_other_use(claim, held)?;
-                return Err(held_in_another_mode());
-            }
-        };
-        if let Some(old) = claim.replaces {
-            self.bury(key, old, claim.terms.ttl)?;
-        }
-        let standing = Standing { mode: held, next: self.first_place(key)? };
-        self.grant(key, claim, standing, Hold { slots, remaining: claim.terms.ttl.get(), ..own })
-    }
-
-    /// Answers a claim on a lock that others hold, or that others wait for, the first of them in the mode `first`.
-    fn put_off(&self, key: &str, claim: &Claim, held: &Held, first: Mode) -> Result<Answer, Fault> {
-        match claim.queueing {
-            Queueing::Wanted => {
-                let position = self.take_place(key, claim)?;
-                let (remaining, holder) = (self.fits_in(key, held, first)?, held.last.shown());
-                Ok(Answer::Queued { position, remaining, valid_for: place_for(claim.terms.ttl), holder, drawn: None })
-            }
-            Queueing::Unwanted => {
-                let left = self.drop_place(key, claim.owner)?;
-                if left == 0 || held.mode == Mode::Exclusive {
-                    return Ok(busy(&held.last, self.fits_in(key, held, first)?));
+    pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {
+        let prefix = &self.settings.prefix;
+        let after = prefix.key(query.cursor.as_ref().map_or("", |cursor| cursor.0.as_str()));
+        // At least one, or the listing would never end.
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
+        let mut entries = Vec::new();
+        let (mut seen, mut last) = (0, None);
+        for key in self.held_after(&after)? {
+            let Some(name) = prefix.name(&key) else { break };
+            if glob_matches(&query.pattern, name.as_str()) {
+                if entries.len() == limit {
+                    return Ok(Page { entries, next: last.map(Cursor) });
                 }
-                let first = self.first_place(key)?.map_or(claim.terms.mode, |next| next.mode);
-                let answer = busy(&held.last, self.fits_in(key, held, first)?);
-                // It may have been in the way of those behind it.
-                self.pass_on(key, Some(held.mode), Operation::Acquire)?;
-                Ok(answer)
+                entries.extend(self.holder(&name)?);
             }
+            seen += 1;
+            last = Some(name.as_str().to_owned());
         }
+        let next = if seen == wire::SCAN_MAX { last.map(Cursor) } else { None };
+        Ok(Page { entries, next })
     }
 
-    /// Refreshes the owner's place where it is, or appends one. Returns its position, 1 for the next in line.
-    fn take_place(&self, key: &str, claim: &Claim) -> Result<u32, Fault> {
-        let owner = claim.owner.to_wire();
-        let (boot, now, until) = (self.boot(), nanos(self.now), nanos(self.now + place_for(claim.terms.ttl)));
-        let (ttl, width, note) = (signed(claim.terms.ttl.as_millis()), signed(claim.width.get()), claim.note.to_wire());
-        let kind = kind(claim.terms.mode);
-        let refreshed = self.run(
-            wire::REFRESH_PLACE,
-            named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":kind": kind, ":note": note,
-            ":now": now, ":until": until },
-        )?;
-        if refreshed == 0 {
-            self.drop_dead_places(key)?;
-            self.run(
-                wire::APPEND_PLACE,
-                named_params! { ":name": key, ":owner": owner, ":ttl": ttl, ":width": width, ":kind": kind,
-                ":note": note, ":boot": boot, ":until": until },
-            )?;
+    fn held_after(&self, key: &str) -> Result<Vec<String>, Fault> {
+        let bounds = named_params! { ":name": key, ":limit": wire::SCAN_MAX, ":now": nanos(self.now) };
+        self.all(wire::LIST, bounds, |row| row.get(0))
+    }
+
+    pub(crate) fn revoke(&self, name: &LockName, token: FencingToken, by: &Note) -> Result<Revoked, Fault> {
+        lock_rules::revoke(&mut self.rows(name), name, token, by)
+    }
+
+    /// Who revoked the lease whose highest token this is, if that is remembered.
+    pub(crate) fn revoked_by(&self, key: &str, highest: FencingToken) -> Result<Option<Note>, Fault> {
+        let revocation = named_params! { ":name": key, ":token": i64::from(highest), ":now": nanos(self.now) };
+        self.one(wire::REVOCATION, revocation, wire::note)
+    }
+
+    /// Called with each new row: clears some expired rows every now and then. An expired lease may be cleared although others
+    /// wait: the lock is free either way.
+    pub(crate) fn sweep(&self, key: &str) -> Result<(), Fault> {
+        if !self.settings.is_sweep_due() {
+            return Ok(());
         }
-        self.position(key, claim.owner)
+        for sweep in wire::SWEEPS {
+            let now = nanos(self.now);
+            self.run(sweep, named_params! { ":name": key, ":now": now, ":limit": wire::SWEEP_ROWS })?;
+        }
+        Ok(())
+    }
+
+    /// The first row about a lock that has not expired.
+    pub(crate) fn live<T>(
+        &self,
+        sql: &str,
+        key: &str,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, Fault> {
+        self.one(sql, named_params! { ":name": key, ":now": nanos(self.now) }, read)
+    }
+
+    /// All rows about a lock that have not expired.
+    pub(crate) fn all_live<T>(
+        &self,
+        sql: &str,
+        key: &str,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Fault> {
+        self.all(sql, named_params! { ":name": key, ":now": nanos(self.now) }, read)
+    }
+
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, Fault> {
+        Ok(self.db.prepare_cached(sql)?.query_row(params, read).optional()?)
+    }
+
+    pub(crate) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut statement = self.db.prepare_cached(sql)?;
+        let rows = statement.query_map(params, read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize, Fault> {
+        Ok(self.db.prepare_cached(sql)?.execute(params)?)
+    }
+
+    pub(crate) fn key(&self, name: &LockName) -> String {
+        self.settings.prefix.key(name.as_str())
+    }
+
+    pub(crate) fn boot(&self) -> &str {
+        self.settings.timing.boot()
     }
 }
 
-pub(crate) fn busy(last: &Hold, remaining: Option<Duration>) -> Answer {
-    Answer::Busy { remaining, holder: last.shown(), drawn: None }
-}
-
-fn refuse_other_use(claim: &Claim, used: Option<Mode>) -> Result<(), Fault> {
-    match used {
-        Some(used) if !used.suits(claim.terms.mode) => {
-            Err(BackendError::in_other_use(BACKEND, used, claim.terms.mode).into())
+impl From<Undone<Self>> for Fault {
+    fn from(undone: Undone<Self>) -> Self {
+        match undone {
+            Undone::Refused(error) => Self::Refused(error),
+            Undone::Failed(fault) => fault,
         }
-        Some(_) | None => Ok(()),
     }
-}
-
-/// The rows contradict each other. No version of this crate leaves them like that.
-fn contradiction(claim: &Claim) -> BackendError {
-    let message = format!("the rows of {:?} contradict each other", claim.name.as_str());
-    refusal(Operation::Acquire, ErrorKind::Protocol, message)
-        .with_remedy("check that only this library writes the file")
-}
-
-fn held_in_another_mode() -> Fault {
-    let error = refusal(Operation::Acquire, ErrorKind::Protocol, "this owner holds the lock in another mode");
-    error.with_remedy("ask as another owner").into()
 }

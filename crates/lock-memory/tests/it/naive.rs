@@ -32,7 +32,6 @@ pub(crate) struct Held {
 
 #[derive(Clone, Debug)]
 struct Waits {
-    number: u32,
     claim: Claim,
     until: Moment,
 }
@@ -182,16 +181,14 @@ impl Naive {
             self.serve(now, None);
             return Said::Busy { remaining, holder };
         }
-        let last = self.queue.last().map_or(0, |waits| waits.number);
-        let own = self.queue.iter().position(|waits| waits.claim.owner == owner);
-        let number = own.map_or(last + 1, |index| self.queue[index].number);
-        let waits = Waits { number, claim: claim.clone(), until: now + place(claim.terms) };
-        match own {
-            Some(index) => self.queue[index] = waits,
-            None => self.queue.push(waits),
+        let index = self.queue.iter().position(|waits| waits.claim.owner == owner).unwrap_or(self.queue.len());
+        let waits = Waits { claim: claim.clone(), until: now + place(claim.terms) };
+        if index == self.queue.len() {
+            self.queue.push(waits)
+        } else {
+            self.queue[index] = waits
         }
-        // Places that were given up in between count.
-        let position = number - self.queue[0].number + 1;
+        let position = u32::try_from(index).unwrap() + 1;
         let said = Said::Queued { position, remaining: self.remaining(now, mode), holder };
         self.serve(now, None);
         said

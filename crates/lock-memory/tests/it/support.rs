@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest,
-    Terms, Ttl, Width,
+    Answer, Certainty, Claim, Event, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing,
+    ReleaseRequest, Terms, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Notice, Store};
 

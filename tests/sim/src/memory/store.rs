@@ -43,7 +43,9 @@ impl Server {
                 Say::Acquire(answer.map(|answer| self.as_said(answer)).map_err(refused))
             }
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
-            Ask::Release(request) => Say::Release(self.twin.release(self.mistake, now, &mut self.store, request).map_err(refused)),
+            Ask::Release(request) => {
+                Say::Release(self.twin.release(self.mistake, now, &mut self.store, request).map_err(refused))
+            }
             Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
             Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token, &operator())),
             Ask::Latch(request, _, inbox) => Say::Latch(self.ask_latch(now, request, *inbox)),
