@@ -11,7 +11,8 @@ use lock_host::{HostClock, SharedClock};
 
 use crate::BACKEND;
 use crate::config::{MemoryConfig, StoreName};
-use crate::store::{ClientId, Notice, Store};
+use crate::notice::{ClientId, Notice};
+use crate::store::Store;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
     .with_shared_counter()

@@ -8,7 +8,7 @@ use lock_core::latch::{Act, ArrivalId, Generation, LatchState, Request, Seen, Wa
 use lock_core::{LockName, Moment};
 use lock_rules::{Change, LatchRows, LatchUpdate, ask_latch};
 
-use crate::store::ClientId;
+use crate::notice::ClientId;
 
 /// How many entries are stored before expired ones are dropped.
 const KEPT: usize = 32;

@@ -44,6 +44,7 @@ mod latches;
 mod lock;
 pub mod node;
 pub mod nonblocking;
+mod notice;
 mod queue;
 mod revocations;
 mod rows;

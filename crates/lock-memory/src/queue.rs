@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lock_core::{Limit, Moment, Owner};
 
-use crate::store::Place;
+use crate::notice::Place;
 
 /// The places of one lock, found by number, by owner and by end, so that no request looks at all of them.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use lock_rules::{Changes, Hold, Notice, Rows, Standing, Write};
 
 use crate::BACKEND;
 use crate::lock::Lock;
+use crate::notice::{ClientId, Place};
 use crate::revocations::Revocations;
-use crate::store::{ClientId, Place};
 
 /// A lock without anything that has expired, and what all locks share.
 pub(crate) struct MemoryRows<'a> {

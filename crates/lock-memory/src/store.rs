@@ -19,24 +19,9 @@ use lock_rules::Undone;
 
 use crate::latches::Latches;
 use crate::lock::Lock;
+pub use crate::notice::{ClientId, Notice};
 use crate::revocations::Revocations;
 use crate::rows::MemoryRows;
-
-/// An event for one client.
-pub type Notice = lock_rules::Notice<ClientId>;
-
-pub(crate) type Place = lock_rules::Place<ClientId>;
-
-/// A client, as the store tells it from others. The store only uses it to notify the client whose claim queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClientId(u64);
-
-impl ClientId {
-    /// The client with this number.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-}
 
 /// The reference store: all locks in maps, one token counter, and the notices that were not sent yet. `lock-rules` decides.
 ///

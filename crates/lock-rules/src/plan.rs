@@ -3,6 +3,7 @@
 use lock_core::{Claim, Event, Invalid, Lease, Limit, LockName, Mode, Moment, Owner, Slots, TokenRange, Width};
 
 use crate::periods::place_for;
+use crate::position::position;
 use crate::refusal::{Undone, used_up};
 use crate::rows::{Changes, Hold, Notice, Place, Rows, Standing, Write};
 
@@ -284,7 +285,11 @@ impl<'a, R: Rows> Plan<'a, R> {
             self.tell_head_to_ask()?;
         }
         if !self.served.is_empty() && self.has_waiters()? {
-            self.notices.iter_mut().for_each(|notice| say_wanted(&mut notice.event));
+            for notice in &mut self.notices {
+                if let Event::Granted { wanted, .. } = &mut notice.event {
+                    *wanted = true;
+                }
+            }
         }
         if let Some(last) = self.last_token {
             self.write(Write::LastToken(last));
@@ -292,27 +297,4 @@ impl<'a, R: Rows> Plan<'a, R> {
         let Self { rows, standing, writes, notices, .. } = self;
         if writes.is_empty() && notices.is_empty() { Ok(()) } else { rows.write(Changes { writes, standing, notices }) }
     }
-}
-
-fn say_wanted(event: &mut Event) {
-    if let Event::Granted { wanted, .. } = event {
-        *wanted = true;
-    }
-}
-
-/// How many waiters are counted before a place. Chosen: further from the head, a client does not poll more often for being exact.
-const COUNTED_MAX: u32 = 32;
-
-/// The position of the place with this number, 1 for the next waiter. Far from the head, places that were given up may count.
-///
-/// # Errors
-/// Those of the rows.
-pub fn position<R: Rows>(rows: &mut R, number: u64) -> Result<u32, R::Error> {
-    let before = rows.places_before(number, COUNTED_MAX)?;
-    if before < COUNTED_MAX {
-        return Ok(before.saturating_add(1));
-    }
-    let first = rows.next_place(0)?.map_or(number, |first| first.number);
-    let by_number = u32::try_from(number.saturating_sub(first)).unwrap_or(u32::MAX);
-    Ok(by_number.max(before).saturating_add(1))
 }

@@ -48,6 +48,7 @@ mod namespace;
 mod network;
 mod opening;
 mod queue;
+mod requests;
 mod rows;
 mod schema;
 mod session;
@@ -63,6 +64,7 @@ mod watcher;
 mod wire;
 #[cfg(feature = "async")]
 mod worker;
+mod writes;
 
 pub mod blocking;
 #[cfg(feature = "async")]

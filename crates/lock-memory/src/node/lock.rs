@@ -5,10 +5,10 @@ use std::time::Duration;
 use lock_core::node::{NodeTime, Told};
 use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
 
-use lock_rules::tombstone_for;
+use lock_rules::{Hold, tombstone_for};
 
 use crate::lock::Tombstones;
-use crate::store::{ClientId, Hold};
+use crate::notice::ClientId;
 
 /// How long after its last claim a client still gets hints about a lock.
 ///

@@ -10,12 +10,12 @@ use lock_core::node::{Ask, Epoch, Membership, NodeState, Record, Recording, RunI
 use lock_core::{
     BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Slots,
 };
-use lock_rules::given_up;
+use lock_rules::{Hold, given_up};
 
 use super::counter::{draw, height};
 use super::lock::{NodeLock, node_time};
 use crate::BACKEND;
-use crate::store::{ClientId, Hold};
+use crate::notice::ClientId;
 
 /// A client to be told that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -95,9 +95,9 @@ pub(crate) struct HandOver {
 
 /// The hand-overs since the last look at the notices.
 pub(crate) fn hand_overs(store: &mut Store) -> Vec<HandOver> {
-    let hand_over = |Notice { client, event }| match event {
-        Event::Granted { lease, valid_for, wanted } => Some(HandOver { client, lease, valid_for, wanted }),
-        _ => None,
+    let hand_over = |Notice { client, event }| {
+        let Event::Granted { lease, valid_for, wanted } = event else { return None };
+        Some(HandOver { client, lease, valid_for, wanted })
     };
     store.take_notices().into_iter().filter_map(hand_over).collect()
 }

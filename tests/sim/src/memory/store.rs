@@ -108,15 +108,11 @@ impl Server {
     /// What others are told because of a request: of hand-overs, and hints.
     fn news(&mut self) -> (Vec<Lease>, Vec<(Inbox, Event)>) {
         let (mut granted, mut published) = (Vec::new(), Vec::new());
-        for Notice { client, event } in self.store.take_notices() {
-            let event = match event {
-                Event::Granted { lease, valid_for, wanted } => {
-                    let lease = self.twin.granted(self.mistake, lease);
-                    granted.push(lease.clone());
-                    Event::Granted { lease, valid_for, wanted }
-                }
-                event => event,
-            };
+        for Notice { client, mut event } in self.store.take_notices() {
+            if let Event::Granted { lease, .. } = &mut event {
+                *lease = self.twin.granted(self.mistake, lease.clone());
+                granted.push(lease.clone());
+            }
             published.push((client, event));
         }
         let inbox = |(client, event)| Some((*self.inboxes.get(&client)?, event));
