@@ -71,7 +71,7 @@
 //!
 //! let workers = locks.semaphore("workers", 2);
 //! workers.set_limit(3)?;
-//! assert_eq!(workers.available()?, 3);
+//! assert_eq!(workers.available_permits()?, 3);
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "blocking", feature = "memory")))]

@@ -50,7 +50,9 @@ impl Layer for Polled {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { waiting: Waiting::Poll, ..self.0.capabilities() }
+        let mut capabilities = self.0.capabilities();
+        capabilities.waiting = Waiting::Poll;
+        capabilities
     }
 }
 
