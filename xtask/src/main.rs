@@ -40,6 +40,7 @@ usage: cargo xtask COMMAND
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
   deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
+  features check that the crates build with sets of features alone
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let (command, arguments) = (words.next(), words.collect::<Vec<_>>());
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
+        Some("features") => features::run(),
         Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),

