@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
-use leasehold::kit::{Earlier, Mark, Slot, SlotAfter, Taken};
+use leasehold::kit::{Mark, SlotAfter, Taken};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
@@ -17,7 +17,7 @@ use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::{Hold, KeptLock, Lock};
 use crate::holders::{is_gone, is_own, name_of, names_of};
-use crate::job::{Job, Marked, Marking};
+use crate::job::{Marked, Marking};
 use crate::log::Log;
 use crate::place::Place;
 use crate::quorum::{Quorum, failure};
@@ -107,39 +107,6 @@ impl Locks {
                 Err(taken.skipped(mark, self.holder(&wish.name).ok().flatten()).into())
             }
         }
-    }
-
-    /// The earlier slots of a job that nobody has run, oldest first, as far as the store answers.
-    pub(crate) fn missed(&self, wish: &Wish) -> Vec<Slot> {
-        let Wish { name, job: Job { earlier, marked, .. }, .. } = wish;
-        let is_missed = |mark: &LockName| matches!(self.holder(mark), Ok(None));
-        let mut missed: Vec<_> =
-            earlier.iter().take_while(|(_, mark)| is_missed(mark)).map(|(slot, _)| *slot).collect();
-        missed.reverse();
-        // If none of them was run, the job may be new.
-        match marked {
-            Some((slot, _)) if missed.len() == earlier.len() && !missed.is_empty() => {
-                self.after_first(name, *slot, missed)
-            }
-            Some(_) | None => missed,
-        }
-    }
-
-    /// Those of the missed slots that came after the first one that the job has run. If it never ran, it is remembered that this is
-    /// its first, as far as the store answers.
-    fn after_first(&self, job: &LockName, slot: Slot, missed: Vec<Slot>) -> Vec<Slot> {
-        let first = Mark::of_first(job.as_str());
-        let Ok(name) = first.name.parse() else { return missed };
-        match self.holder(&name) {
-            Ok(Some(mark)) => return Earlier::after_first(missed, &mark),
-            Err(_) => return missed,
-            Ok(None) => {}
-        }
-        if let Ok(Some(guard)) = self.client.mutex(&first.name).why(slot.why("")).try_acquire() {
-            // If it is not kept, the next run with nothing before it is the first one.
-            _ = guard.release_keeping(first.keep);
-        }
-        Vec::new()
     }
 
     /// Frees a slot that is marked.

@@ -18,6 +18,7 @@ lock_host::kinds! {
     /// assert!(catalog.write().try_acquire()?.is_none());
     /// one.release()?;
     /// let writer = two.try_upgrade()?; // the only reader; otherwise it stays one, in the error
+    /// println!("raise the fence to {}, then read again", writer.write_token());
     /// let reader = writer.downgrade()?; // no other writer gets in between
     /// reader.release()?;
     /// # Ok(())

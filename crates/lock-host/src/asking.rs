@@ -105,13 +105,13 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         (turn, watch)
     }
 
-    /// What a turn has come to by the station's verdict. `None` if this process was suspended for so long that the hold has
-    /// already ended; then join the line again.
+    /// What a turn has come to by the station's verdict. `None` if the hold has already ended, for instance because this
+    /// process was suspended; then join the line again. A closed station refuses the new turn.
     pub fn held(&self, turn: Turn<D>, verdict: Option<Verdict>) -> Option<Result<Held<D, M>, Refusal>> {
         let held = match verdict {
             Some(Ok(hold)) => Held::new(turn, hold, Arc::clone(self.stations)),
             Some(Err(refusal)) => return Some(Err(refusal)),
-            None => return Some(Err(Refusal::Error(AcquireError::Closed))),
+            None => return None,
         };
         held.check().ok()?;
         self.acquisition.succeeded(held.fencing_token());
@@ -176,5 +176,25 @@ mod tests {
             assert_eq!(asking.held(turn, Some(Ok(Arc::clone(&hold)))).is_some(), pause.is_zero());
             assert!(hold.is_given_up() || hold.lost().is_some(), "the turn is left");
         }
+    }
+
+    #[test]
+    fn a_hold_that_is_lost_before_its_waiter_hears_of_it_is_waited_for_again() {
+        let clock = ManualClock::new();
+        let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
+        let stations = stations(capabilities, Arc::new(clock.clone()));
+        let lock = Lock::new(&stations, "a");
+        let asking = lock.ask().unwrap();
+        let (turn, _) = asking.join();
+        grant(turn.site(), claim(turn.site()), 7);
+        clock.advance(Duration::from_secs(60));
+        turn.site().handle(Input::Tick);
+        let Poll::Ready(verdict) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else { panic!("it waits") };
+        assert!(verdict.is_none() && asking.held(turn, verdict).is_none());
+
+        asking.site.close();
+        let (turn, _) = asking.join();
+        let Poll::Ready(verdict) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else { panic!("it waits") };
+        assert!(matches!(asking.held(turn, verdict), Some(Err(Refusal::Error(AcquireError::Closed)))));
     }
 }

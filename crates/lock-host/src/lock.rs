@@ -15,6 +15,7 @@ use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
 use crate::occurrence::Occurrence;
 use crate::options::LockOptions;
+use crate::outage::Outage;
 use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
 use crate::stations::Stations;
@@ -181,7 +182,8 @@ impl<D: Driver, M> Lock<D, M> {
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
         let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
-        Ok(Member { name, location, client, wait, clock, closing, outage: self.stations.outage.clone() })
+        let [outage, lasting] = [&self.stations.outage, &self.stations.lasting].map(Outage::clone);
+        Ok(Member { name, location, client, wait, clock, closing, outage, lasting })
     }
 
     /// The client and the name of the lock.

@@ -36,6 +36,14 @@ impl<S: Opened> Idle<S> {
     }
 }
 
+impl<S> Drop for Idle<S> {
+    /// Closes the files at once: another thread may look at the place just now, and would close them later.
+    fn drop(&mut self) {
+        let store = lock(&self.0).take();
+        drop(store);
+    }
+}
+
 impl<S> fmt::Debug for Idle<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idle").finish_non_exhaustive()
@@ -68,4 +76,33 @@ impl<S: Opened> Place for Mutex<Option<S>> {
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    struct Files(mpsc::Sender<()>);
+
+    impl Opened for Files {
+        fn close_outdated(&mut self) {}
+    }
+
+    impl Drop for Files {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn files_are_closed_with_their_place_while_another_thread_looks_at_it() {
+        let (closed, is_closed) = mpsc::channel();
+        let place = Idle::new(Some(Files(closed)));
+        let looking = Arc::clone(&place.0);
+        drop(place);
+        is_closed.try_recv().unwrap();
+        drop(looking);
+    }
 }

@@ -3,12 +3,14 @@
 use std::ops::{ControlFlow, Deref};
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::stream::{Stream, unfold};
 use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{NAP_MAX, ReleaseError};
+use lock_host::{NAP_MAX, ReleaseError, Wake};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
@@ -18,8 +20,11 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 ///
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
 /// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
-/// begins. A leader whose whole machine is paused notices nothing until it resumes: the resource has to check the
-/// [`term`](Leading::term), as it checks any fencing token.
+/// begins. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
+/// have a clock that stands still meanwhile: its leader then goes on. The resource has to check the [`term`](Leading::term), as it
+/// checks any fencing token.
+///
+/// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
 ///
@@ -36,6 +41,7 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// let election = locks.election("scheduler").why("web-3:8080");
 /// let leading = tokio::spawn(async move {
 ///     let led = election.run_while_leader(|leadership| async move {
+///         println!("raise the fence to {}, then read", leadership.write_token());
 ///         println!("leads in term {}", leadership.term()); // ... schedule, until it is time to stop
 ///         ControlFlow::Break("done") // with `Continue`, it would campaign again
 ///     });
@@ -135,6 +141,20 @@ impl Election {
         Leaders { election: self.clone(), sight: Sight::default(), looked_at: None }
     }
 
+    /// Waits for the next look, or for the end of the client.
+    async fn pause(&self, time: Duration) -> Result<(), ObserveError> {
+        let lock = self.client.mutex(&self.plan.name).member()?;
+        let bell = Arc::new(Bell::default());
+        let whom: Arc<dyn Wake> = Arc::<Bell>::clone(&bell);
+        let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+        let closed = async {
+            while !client.is_over() {
+                bell.0.notified().await;
+            }
+        };
+        tokio::time::timeout(time, closed).await.map_or(Ok(()), |()| Err(ObserveError::Closed))
+    }
+
     /// Looks once. True if what it sees is new.
     async fn look(&self, sight: &mut Sight) -> Result<bool, ObserveError> {
         let lock = self.client.mutex(&self.plan.name).member()?;
@@ -143,6 +163,16 @@ impl Election {
         }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;
         Ok(sight.takes(inspect.holder(&lock.name, LOOK_WITHIN).await?))
+    }
+}
+
+/// Rings when the client may have been closed.
+#[derive(Default)]
+struct Bell(Notify);
+
+impl Wake for Bell {
+    fn wake(&self) {
+        self.0.notify_one();
     }
 }
 
@@ -169,7 +199,7 @@ impl Leadership {
         }
     }
 
-    /// Resigns: another candidate can be elected at once. Success means that nobody else led until now.
+    /// Resigns: another candidate can be elected at once. Success means that no loss was detected until now.
     ///
     /// # Errors
     /// As [`Guard::release`].
@@ -207,14 +237,15 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again. `Closed` at its next look once the client is closed.
+    /// pass, call it again. `Closed` as soon as the client is
+    /// closed.
     ///
     /// # Cancel safety
     /// Can be dropped and called again; nothing is missed.
     pub async fn changed(&mut self) -> Result<Option<Leader>, ObserveError> {
         loop {
             if let Some(looked_at) = self.looked_at {
-                tokio::time::sleep(self.election.plan.pace.saturating_sub(looked_at.elapsed())).await;
+                self.election.pause(self.election.plan.pace.saturating_sub(looked_at.elapsed())).await?;
             }
             self.looked_at = Some(Instant::now());
             if self.election.look(&mut self.sight).await? {
@@ -228,8 +259,13 @@ impl Leaders {
         self.sight.leader.as_ref()
     }
 
-    /// What [`changed`](Self::changed) returns, again and again. It never ends.
+    /// What [`changed`](Self::changed) returns, again and again. It ends after `Closed`.
     pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, ObserveError>> + Send {
-        unfold(self, async |mut leaders| Some((leaders.changed().await, leaders)))
+        unfold(Some(self), async |leaders| {
+            let mut leaders = leaders?;
+            let seen = leaders.changed().await;
+            let goes_on = seen != Err(ObserveError::Closed);
+            Some((seen, goes_on.then_some(leaders)))
+        })
     }
 }

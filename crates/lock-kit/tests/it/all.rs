@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, ErrorKind, LossReason, Lost, Operation};
+use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason, Lost, Operation};
 use lock_host::ReleaseError;
 use lock_kit::AcquireAllError;
 use lock_kit::nonblocking::{Kit, all};
 use lock_memory::faults::Fault;
 use tokio::time::timeout;
 
-use crate::support::{Bench, PATIENCE, Store, until};
+use crate::support::{BRIEF, Bench, PATIENCE, Store, until};
 
 const NAMES: [&str; 3] = ["c", "a", "b"];
 
@@ -19,6 +19,8 @@ async fn a_set_is_held_and_released_as_one() {
         let (client, other) = (store.tokio().await, store.tokio().await);
         let guard = client.all(NAMES).acquire().await.unwrap();
         assert_eq!(guard.tokens().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), NAMES);
+        let raises: Vec<_> = guard.write_tokens().map(|(name, token)| (name, FencingToken::from(token))).collect();
+        assert_eq!(raises, guard.tokens().collect::<Vec<_>>());
         assert!(guard.check().is_ok() && guard.remaining() > Duration::ZERO);
         for (one, (name, token)) in guard.iter().zip(guard.tokens()) {
             assert_eq!((one.name(), one.fencing_token()), (name, token));
@@ -48,10 +50,12 @@ async fn one_deadline_is_for_all_and_the_error_names_the_lock() {
     let (a, _b) = (other.mutex("a").acquire().await.unwrap(), other.mutex("b").acquire().await.unwrap());
     let wait = Duration::from_secs(10);
     let waiting = tokio::spawn(async move { client.all(NAMES).wait(wait).acquire().await.map(drop) });
-    until("the claim that waits for a", || bench.faults.calls(Operation::Acquire) >= 6).await;
+    until("the claim that waits for a", || bench.faults.ran(Operation::Acquire) >= 6).await;
+    tokio::time::sleep(BRIEF).await;
     bench.clock.advance(Duration::from_secs(6));
     a.release().await.unwrap();
-    until("the claim that waits for b", || bench.faults.calls(Operation::Acquire) >= 7).await;
+    until("the claim that waits for b", || bench.faults.ran(Operation::Acquire) >= 7).await;
+    tokio::time::sleep(BRIEF).await;
     bench.clock.advance(Duration::from_secs(4));
     let error = timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap_err();
     let AcquireAllError::At { name, error } = &error else { panic!("{error}") };

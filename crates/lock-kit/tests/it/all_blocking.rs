@@ -4,14 +4,14 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::CancelToken;
-use lock_core::{AcquireError, ErrorKind, LossReason, Lost, Operation};
+use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason, Lost, Operation};
 use lock_host::ReleaseError;
 use lock_kit::AcquireAllError;
 use lock_kit::blocking::{Kit, all};
 use lock_memory::faults::Fault;
 use test_support::bounds::{wait_for, within};
 
-use crate::support::{Bench, PATIENCE, Store};
+use crate::support::{BRIEF, Bench, PATIENCE, Store};
 
 const NAMES: [&str; 3] = ["c", "a", "b"];
 
@@ -25,6 +25,8 @@ fn a_set_is_held_and_released_as_one() {
         let (client, other) = (store.plain(), store.plain());
         let guard = client.all(NAMES).acquire().unwrap();
         assert_eq!(guard.tokens().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), NAMES);
+        let raises: Vec<_> = guard.write_tokens().map(|(name, token)| (name, FencingToken::from(token))).collect();
+        assert_eq!(raises, guard.tokens().collect::<Vec<_>>());
         assert!(guard.check().is_ok() && guard.remaining() > Duration::ZERO);
         for (one, (name, token)) in guard.iter().zip(guard.tokens()) {
             assert_eq!((one.name(), one.fencing_token()), (name, token));
@@ -54,10 +56,12 @@ fn one_deadline_is_for_all_and_the_error_names_the_lock() {
     let (a, _b) = (other.mutex("a").acquire().unwrap(), other.mutex("b").acquire().unwrap());
     let wait = Duration::from_secs(10);
     let waiting = thread::spawn(move || client.all(NAMES).wait(wait).acquire().map(drop));
-    until("the claim that waits for a", || bench.faults.calls(Operation::Acquire) >= 6);
+    until("the claim that waits for a", || bench.faults.ran(Operation::Acquire) >= 6);
+    thread::sleep(BRIEF);
     bench.clock.advance(Duration::from_secs(6));
     a.release().unwrap();
-    until("the claim that waits for b", || bench.faults.calls(Operation::Acquire) >= 7);
+    until("the claim that waits for b", || bench.faults.ran(Operation::Acquire) >= 7);
+    thread::sleep(BRIEF);
     bench.clock.advance(Duration::from_secs(4));
     let error = within("the end of the wait", || waiting.join().unwrap().unwrap_err());
     let AcquireAllError::At { name, error } = &error else { panic!("{error}") };
@@ -103,6 +107,7 @@ fn the_first_loss_is_that_of_the_set_and_a_release_accounts_for_all() {
     assert!(is_b(&within("the watcher", || watcher.join().unwrap().unwrap())));
     assert!(is_b(&guard.check().unwrap_err()) && guard.remaining().is_zero());
 
+    until("the background release of b", || bench.free(&["b"]).len() == 1);
     bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Denied));
     let error = guard.release().unwrap_err();
     assert!(is_b(error.lost().unwrap()));

@@ -16,6 +16,9 @@ use test_support::bounds::Watchdog;
 /// Longer than any step takes. A test that waits this long fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
+/// Longer than a client takes to read an answer that was sent. Then it waits, and the clock may leap.
+pub(crate) const BRIEF: Duration = Duration::from_millis(50);
+
 /// A store in memory on a manual clock.
 pub(crate) struct Bench {
     pub(crate) clock: ManualClock,
