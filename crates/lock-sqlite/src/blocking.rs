@@ -160,7 +160,7 @@ impl BlockingLimit for Sqlite {
     fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
         match request.act {
             limit::Act::Look => self.ask(Count(request.clone()), within),
-            limit::Act::Set(limit) => self.ask(NewLimit(request.clone(), limit), within),
+            limit::Act::Set(_) => self.ask(NewLimit(request.clone()), within),
         }
     }
 }

@@ -144,7 +144,7 @@ impl AsyncLimit for Sqlite {
     async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
         match request.act {
             limit::Act::Look => self.0.ask(Count(request.clone()), within).await,
-            limit::Act::Set(limit) => self.0.ask(NewLimit(request.clone(), limit), within).await,
+            limit::Act::Set(_) => self.0.ask(NewLimit(request.clone()), within).await,
         }
     }
 }

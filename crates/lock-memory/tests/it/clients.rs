@@ -66,10 +66,8 @@ async fn only_the_client_that_queued_is_told_of_a_hand_over() {
         matches!(&told[..], [Event::Granted { lease, valid_for, .. }] if lease.owner == owner(2) && *valid_for == PLACE),
         "{told:?}"
     );
-    let wanted = Event::Wanted { name: name("invoice:42") };
-    assert_eq!(*async_told.lock().unwrap(), std::slice::from_ref(&wanted), "somebody waited for what it held");
     plain.release(&release_of(2), TTL).unwrap();
-    assert!(matches!(&async_told.lock().unwrap()[..], [told, Event::Granted { wanted: false, .. }] if *told == wanted));
+    assert!(matches!(&async_told.lock().unwrap()[..], [Event::Granted { wanted: false, .. }]));
 }
 
 #[test]

@@ -179,7 +179,7 @@ impl Both {
         Ok(())
     }
 
-    fn compare_entries(&self) -> Result<(), TestCaseError> {
+    fn compare_entries(&mut self) -> Result<(), TestCaseError> {
         let now = self.rig.clock.now();
         let here = self.file.inspect().unwrap().holder(&name(), WITHIN).unwrap();
         let there = self.store.holder(now, &name());

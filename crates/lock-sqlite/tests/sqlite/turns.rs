@@ -163,7 +163,7 @@ fn a_claim_that_was_given_up_is_refused_when_it_arrives_late() {
     assert_eq!(rig.rows("locks"), 0);
     granted(client.ask(&Claim { terms: Terms::exclusive(ttl("1s")), owner: new_owner().unwrap(), ..ghost.clone() }));
     granted(client.ask(&Claim { name: "b".parse().unwrap(), ..ghost.clone() }));
-    rig.clock.advance(secs(4));
+    rig.clock.advance(secs(9));
     client.refusal(&ghost);
     rig.clock.advance(secs(1));
     granted(client.ask(&ghost));
