@@ -56,7 +56,8 @@ pub(crate) enum Command {
     /// Run a command while this machine is the elected leader.
     ///
     /// Several machines call this. Each waits until it is elected, and starts the command. If the lease cannot be renewed, the command is ended before the lease
-    /// can expire, and leasehold waits to be elected again. If the command ends by itself, leasehold resigns and ends as the command did.
+    /// can expire, and leasehold waits to be elected again. That does not cover a lock that an operator breaks, or processes that have left
+    /// the command's group. If the command ends by itself, leasehold resigns and ends as the command did.
     #[command(override_usage = "leasehold elect [OPTIONS] NAME -- COMMAND [ARGUMENTS]...", after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_EXIT_CODES}"))]
     Elect(ElectArgs),
     /// List the locks that are held.
@@ -284,9 +285,14 @@ mod tests {
             &["run", "-n", "-w", "1s", "a", "true"],
             &["run", "--why", "a\nb", "a", "true"],
             &["run", "-E", "256", "a", "true"],
+            &["ls", "--every", "200ms"],
         ] {
             let line = std::iter::once("leasehold").chain(bad.iter().copied());
             assert!(Cli::try_parse_from(line).is_err(), "{bad:?}");
+        }
+        for good in [&["ls"][..], &["ls", "--watch", "--every", "200ms"], &["watch", "--every", "200ms"]] {
+            let line = std::iter::once("leasehold").chain(good.iter().copied());
+            assert!(Cli::try_parse_from(line).is_ok(), "{good:?}");
         }
     }
 }

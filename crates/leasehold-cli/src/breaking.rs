@@ -15,6 +15,7 @@ use crate::look::Lease;
 use crate::report::{json, print, say_question};
 use crate::screen::beside;
 use crate::store::Store;
+use crate::visible::visible;
 
 /// Ends the lease that has this token, if it still holds the lock.
 pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
@@ -39,7 +40,7 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     if args.json {
         print(&json(&target.broken(&args.name, args.token))?)
     } else {
-        print(&beside(0, &target.sentence(&args.name, args.token), &stdout()))
+        print(&beside(0, &visible(&target.sentence(&args.name, args.token)), &stdout()))
     }
 }
 

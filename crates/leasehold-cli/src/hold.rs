@@ -135,7 +135,7 @@ pub(crate) struct Hold {
 /// How a release ended.
 #[derive(Debug)]
 pub(crate) enum Parted {
-    /// The lock was held until now.
+    /// No loss was detected until now.
     Released,
     /// It had already been lost, for this reason.
     AlreadyLost(String),

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
-use leasehold::kit::{Earlier, Mark, Slot, SlotAfter, Taken};
+use leasehold::kit::{Mark, SlotAfter, Taken};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
-    Mode, Note, Operation,
+    Ability, AcquireError, BackendError, BlockingBackend, FencingToken, Holder, Limit, LockName, Mode, Note,
 };
 use lock_host::note;
 
@@ -17,7 +16,7 @@ use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
 use crate::hold::{Hold, KeptLock, Lock};
 use crate::holders::{is_gone, is_own, name_of, names_of};
-use crate::job::{Job, Marked, Marking};
+use crate::job::{Marked, Marking};
 use crate::log::Log;
 use crate::place::Place;
 use crate::quorum::{Quorum, failure};
@@ -109,39 +108,6 @@ impl Locks {
         }
     }
 
-    /// The earlier slots of a job that nobody has run, oldest first, as far as the store answers.
-    pub(crate) fn missed(&self, wish: &Wish) -> Vec<Slot> {
-        let Wish { name, job: Job { earlier, marked, .. }, .. } = wish;
-        let is_missed = |mark: &LockName| matches!(self.holder(mark), Ok(None));
-        let mut missed: Vec<_> =
-            earlier.iter().take_while(|(_, mark)| is_missed(mark)).map(|(slot, _)| *slot).collect();
-        missed.reverse();
-        // If none of them was run, the job may be new.
-        match marked {
-            Some((slot, _)) if missed.len() == earlier.len() && !missed.is_empty() => {
-                self.after_first(name, *slot, missed)
-            }
-            Some(_) | None => missed,
-        }
-    }
-
-    /// Those of the missed slots that came after the first one that the job has run. If it never ran, it is remembered that this is
-    /// its first, as far as the store answers.
-    fn after_first(&self, job: &LockName, slot: Slot, missed: Vec<Slot>) -> Vec<Slot> {
-        let first = Mark::of_first(job.as_str());
-        let Ok(name) = first.name.parse() else { return missed };
-        match self.holder(&name) {
-            Ok(Some(mark)) => return Earlier::after_first(missed, &mark),
-            Err(_) => return missed,
-            Ok(None) => {}
-        }
-        if let Ok(Some(guard)) = self.client.mutex(&first.name).why(slot.why("")).try_acquire() {
-            // If it is not kept, the next run with nothing before it is the first one.
-            _ = guard.release_keeping(first.keep);
-        }
-        Vec::new()
-    }
-
     /// Frees a slot that is marked.
     pub(crate) fn free(&self, marked: &Marked) -> Result<(), Failure> {
         self.revoke(&marked.name, marked.token, SlotAfter::FREED_WHY).map(|_| ())
@@ -219,12 +185,8 @@ impl Locks {
         self.client.close();
     }
 
-    fn inspect(&self) -> Result<&dyn BlockingInspect, Failure> {
-        self.client.inspect().ok_or_else(|| {
-            let backend = self.client.capabilities().backend;
-            let problem = "this store cannot list its locks";
-            BackendError::new(backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
-        })
+    fn inspect(&self) -> Result<&dyn BlockingBackend, Failure> {
+        self.client.inspect().ok_or_else(|| self.client.capabilities().unable(Ability::Inspect).into())
     }
 
     fn busy(&self, wish: &Wish) -> Failure {

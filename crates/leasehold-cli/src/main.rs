@@ -22,6 +22,7 @@ mod log;
 mod look;
 mod looks;
 mod man;
+mod missed;
 mod nodes;
 mod past;
 mod place;
@@ -51,7 +52,7 @@ use self::demo::account::process;
 use self::exit::{Exit, Failure};
 use self::run::{Task, front, guard, signals, start};
 use self::screen::beside;
-use self::visible::visible;
+use self::visible::unhidden;
 
 fn main() -> ExitCode {
     let line: Vec<OsString> = std::env::args_os().collect();
@@ -115,7 +116,7 @@ fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
         report::say_failure_as_json(&failure);
         return failure.exit;
     }
-    let text = beside(0, &visible(&error.render().ansi().to_string()), &stderr());
+    let text = beside(0, &unhidden(&error.render().ansi().to_string()), &stderr());
     let _ = write!(anstream::stderr(), "{text}");
     failure.exit
 }

@@ -20,7 +20,7 @@ pub(crate) use self::outcome::{CommandEnd, Report};
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
 use crate::screen::beside;
-use crate::visible::{line_of_json, visible};
+use crate::visible::{line_of_json, unhidden, visible};
 
 /// How much is printed on standard error, and in which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,9 +206,9 @@ impl Voice {
     }
 }
 
-/// Prints a result on standard output.
+/// Prints a result on standard output. What others have named in it is [`visible`], or in JSON.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    match writeln!(std::io::stdout().lock(), "{}", visible(text)) {
+    match writeln!(std::io::stdout().lock(), "{}", unhidden(text)) {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),

@@ -122,7 +122,11 @@ fn there_is_a_manual_page_for_each_command() {
     let output = leasehold.command("man --out pages").finish();
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
     for command in ["", "-run", "-break", "-watch", "-doctor", "-redlock-status"] {
-        assert!(leasehold.scratch.file("pages").join(format!("leasehold{command}.1")).exists(), "{command}");
+        let page = leasehold.scratch.text_of(&format!("pages/leasehold{command}.1"));
+        let help = text(&leasehold.command(&format!("{} --help", command.replace('-', " "))).finish().stdout);
+        let usage = help.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap();
+        let page = ["\\fB", "\\fR", "\\"].iter().fold(page, |page, markup| page.replace(markup, ""));
+        assert!(page.lines().any(|line| line == usage), "{usage} is missing in: {page}");
     }
     fs::write(leasehold.scratch.file("file"), "").unwrap();
     assert_eq!(code(leasehold.command("man --out file").finish().status), 78);

@@ -89,7 +89,7 @@ fn verbose_and_reports_name_the_store_without_its_password() {
 #[test]
 fn characters_that_cannot_be_seen_are_written_out() {
     let leasehold = Leasehold::new();
-    let (name, why) = ("ev\u{202e}il\u{200b}", "a\u{2066}b");
+    let (name, why) = ("ev\u{202e}il\u{200b}\\u{200b}\u{1d173}", "a\u{2066}b");
     let run = |options: &str, command: &[&str]| {
         let mut line = leasehold.command(&format!("run {options}"));
         line.args(["--why", why, name, "--"]).args(command);
@@ -109,14 +109,14 @@ fn characters_that_cannot_be_seen_are_written_out() {
     let written = leasehold.scratch.text_of("out");
     let texts = [&shown.stdout, &busy.stderr, &watched.stdout, &waited.stderr].map(|bytes| text(bytes));
     for text in &texts {
-        assert!(text.contains("ev\\u{202e}il\\u{200b}"), "{text}");
+        assert!(text.contains("ev\\u{202e}il\\u{200b}\\\\u{200b}\\u{1d173}"), "{text}");
     }
     let jsons = [text(&ls_json.stdout), text(&busy_json.stderr), written];
     for text in &jsons {
-        assert!(text.contains("ev\\u202eil\\u200b"), "{text}");
+        assert!(text.contains("ev\\u202eil\\u200b\\\\u{200b}\\ud834\\udd73"), "{text}");
     }
     for text in texts.iter().chain(&jsons) {
-        assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{2066}']), "{}", text.escape_unicode());
+        assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{2066}', '\u{1d173}']), "{}", text.escape_unicode());
     }
     let list: serde_json::Value = serde_json::from_slice(&ls_json.stdout).unwrap();
     assert_eq!((list[0]["name"].as_str(), list[0]["why"].as_str()), (Some(name), Some(why)), "the JSON means the same");

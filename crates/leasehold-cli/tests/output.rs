@@ -5,9 +5,12 @@
 
 mod support;
 
+use std::process::Stdio;
+
 use serde_json::Value;
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::wait_for;
+use test_support::bounds::output_of;
 use test_support::{Finish, RedisServer};
 
 /// Holds a lock until the file `done` is there.
@@ -63,6 +66,31 @@ fn json_stays_json_when_something_fails() {
         assert!(failure["message"].as_str().unwrap().contains(word), "{line}: {failure}");
         assert!(output.stdout.is_empty(), "{line}");
     }
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure_that_says_where_to_look() {
+    let leasehold = Leasehold::new();
+    let _holder = leasehold.start("a", HOLD, "held");
+    for line in [
+        "ls",
+        "ls --json",
+        "ls --watch",
+        "show a",
+        "watch",
+        "watch --json",
+        "doctor",
+        "man",
+        "demo account --workers 2 --deposits 1",
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let child = leasehold.command(line).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let output = output_of(child, line);
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), 125, "{line}: {said}");
+        assert!(said.contains("check the file that it is redirected to"), "{line}: {said}");
+    }
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
 }
 
 #[test]

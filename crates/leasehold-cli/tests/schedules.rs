@@ -5,11 +5,14 @@
 
 mod support;
 
+use std::time::Duration;
+
+use leasehold::kit::Mark;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::leasehold::{Leasehold, Running, code, report, text};
 use support::nodes::Nodes;
-use support::wait_for;
+use support::{Scratch, wait_for};
 use test_support::RedisServer;
 
 fn stores(server: &RedisServer) -> [String; 2] {
@@ -109,7 +112,7 @@ fn slots_that_nobody_has_run_are_reported() {
         assert_eq!([&report(&first)["missed"], &report(&second)["missed"]], [&Value::Null; 2]);
         assert_eq!(code(last.status), 0);
         let skipped = report(&run("2099-11-21T06:30", "--previous 2099-11-21T05:30 --json"));
-        assert_eq!(skipped["missed"], serde_json::json!(["2099-11-21T05:30:00Z"]));
+        assert_eq!(skipped["missed"], json!(["2099-11-21T05:30:00Z"]));
         let said = text(&run("2099-11-21T08:00", "--every 1h").stderr);
         assert!(said.contains("nobody has run the slot 2099-11-21T07:00:00Z of hourly;"), "{said}");
         let said = text(&run("2099-11-21T11:00", "--every 1h").stderr);
@@ -118,6 +121,29 @@ fn slots_that_nobody_has_run_are_reported() {
         assert!(!said.contains("nobody has run"), "{said}");
         let said = text(&run("2099-12-21T12:00", "--every 1h").stderr);
         assert!(said.contains("100 slots, 2099-12-17T08:00:00Z to 2099-12-21T11:00:00Z of hourly"), "{said}");
+    }
+}
+
+/// A year after it was marked, or if the runs before did not know the schedule, the first night that is missed is reported as well.
+#[test]
+fn the_first_slot_is_remembered_for_as_long_as_the_job_runs() {
+    let (server, scratch) = (RedisServer::start(), Scratch::new());
+    for url in [format!("sqlite:{}", scratch.file("locks.db").display()), server.url()] {
+        let leasehold = Leasehold::new();
+        let missed = |name: &str, hour: u32| {
+            let slots = format!("--slot 2099-11-21T{hour}:00 --previous 2099-11-21T{}:00", hour - 1);
+            report(&leasehold.run(&format!("--url {url} --json {slots} {name}"), "true"))["missed"].clone()
+        };
+        let locks = leasehold::blocking::connect(&url).unwrap();
+        let Mark { name, keep } = Mark::of_first("old");
+        let first = locks.mutex(&name).why("slot 2099-11-21T10:00:00Z").try_acquire().unwrap().unwrap();
+        first.release_keeping(keep / 2 - Duration::from_secs(60)).unwrap();
+        assert_eq!(missed("old", 12), json!(["2099-11-21T11:00:00Z"]));
+        let mark = locks.inspect().unwrap().holder(&name.parse().unwrap(), Duration::from_secs(10)).unwrap().unwrap();
+        assert!(mark.remaining.unwrap() > keep - Duration::from_secs(3600), "{mark:?}");
+        let known = leasehold.run(&format!("--url {url} --slot 2099-11-21T11:00 other"), "true");
+        assert_eq!(code(known.status), 0, "{}", text(&known.stderr));
+        assert_eq!([12, 14].map(|hour| missed("other", hour)), [Value::Null, json!(["2099-11-21T13:00:00Z"])]);
     }
 }
 

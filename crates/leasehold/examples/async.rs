@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         () = pay(guard.fencing_token()) => println!("paid"),
         lost @ Lost { .. } = guard.lost() => return Err(lost.into()),
     }
-    guard.release().await?; // an error if the lock was lost before
+    guard.release().await?; // an error if a loss was detected
     println!("released");
     Ok(())
 }

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         guard.check()?;
         println!("batch {batch} with token {}", guard.fencing_token());
     }
-    guard.release()?; // an error if the lock was lost before
+    guard.release()?; // an error if a loss was detected
     println!("released");
     Ok(())
 }

@@ -19,8 +19,11 @@
 //! use leasehold::Kit;
 //!
 //! let guard = locks.all(["account:7", "account:3"]).wait(Duration::from_secs(5)).acquire().await?;
+//! for (name, token) in guard.write_tokens() {
+//!     println!("raise the fence of {name} to {token}"); // all of them before you read
+//! }
 //! for (name, token) in guard.tokens() {
-//!     println!("{name} has token {token}");
+//!     println!("write to {name} with token {token}");
 //! }
 //! guard.release().await?; // an error if any of them had been lost
 //! # Ok(())
@@ -128,7 +131,7 @@
 //! # Elections
 //!
 //! `locks.election(name)` has one leader among several candidates, and another one when it fails. A leader whose lease is not renewed
-//! steps down before the lease can end. Its term is a fencing token.
+//! steps down before the lease can end. That does not cover a lock that an operator breaks. Its term is a fencing token.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -178,7 +181,7 @@ pub use lock_kit::nonblocking::{
 };
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
-    AcquireAllError, Earlier, ElectionError, Entry, Found, Guards, JobError, JobOutcome, JobRun, Leader,
-    LeadershipLost, Leading, Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason, Skipped,
-    Slot, SlotAfter, Taken,
+    AcquireAllError, Earlier, ElectionError, Entry, First, FirstMark, Found, Guards, JobError, JobOutcome, JobRun,
+    Leader, LeadershipLost, Leading, Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason,
+    Skipped, Slot, SlotAfter, Taken,
 };

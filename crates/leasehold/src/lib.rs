@@ -125,7 +125,7 @@
 //! | [`LimitError`] | as the `AcquireError` of the same name; a repeated `set_limit` is harmless |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
-//! | [`ReleaseError::Backend`] | nothing: the lock was held until it was released, and the release is repeated in the background |
+//! | [`ReleaseError::Backend`] | nothing: no loss was detected, and the release is repeated in the background |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`] says whether a failed request may have taken effect.

@@ -12,6 +12,8 @@ use std::error::Error;
 use std::io::{BufRead, BufReader, Lines, Write, stdin};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use leasehold::FencingToken;
@@ -212,6 +214,41 @@ fn readers_raise_nothing_and_each_slot_has_a_fence_of_its_own() {
     let again = gpus.acquire().unwrap();
     gate.check(&resource(&again), again.fencing_token()).unwrap();
     assert_eq!(gate.check(&slot, late), Err(Refused { token: late, highest: again.fencing_token() }));
+}
+
+/// A writer that was paused past its lease writes while a reader reads, who then becomes the writer and adds 20 to what is there.
+/// Returns the balance in the end, which was 100, and whether the late write of 150 was let in.
+fn upgraded(late_write: When, reads: When) -> (i32, bool) {
+    let locks = leasehold::blocking::connect("memory:").unwrap();
+    let (gate, balance) = (Gate::new(), AtomicI32::new(100));
+    let lock = locks.rw_lock("account");
+    let paused = lock.write().max_hold(Duration::from_millis(50)).acquire().unwrap();
+    gate.raise("account", paused.write_token()).unwrap();
+    let reader = lock.read().wait(Duration::from_secs(30)).acquire().unwrap();
+    gate.check_read("account", reader.fencing_token()).unwrap();
+    let before = balance.load(SeqCst);
+    let write_late = || gate.write("account", paused.fencing_token(), || balance.store(150, SeqCst)).is_ok();
+    let was_early = late_write == When::BeforeTheRaise && write_late();
+    let writer = reader.try_upgrade().unwrap();
+    gate.raise("account", writer.write_token()).unwrap();
+    let read = if reads == When::BeforeTheRaise { before } else { balance.load(SeqCst) };
+    let was_late = late_write == When::AfterTheRaise && write_late();
+    gate.write("account", writer.fencing_token(), || balance.store(read + 20, SeqCst)).unwrap();
+    (balance.into_inner(), was_early || was_late)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    BeforeTheRaise,
+    AfterTheRaise,
+}
+
+#[test]
+fn after_an_upgrade_the_fence_is_raised_and_then_what_is_there_is_read_again() {
+    let (before, after) = (When::BeforeTheRaise, When::AfterTheRaise);
+    assert_eq!(upgraded(before, before), (120, true), "what was read before the raise is outdated, and 50 are lost");
+    assert_eq!(upgraded(before, after), (170, true));
+    assert_eq!([upgraded(after, before), upgraded(after, after)], [(120, false); 2], "the late write is refused");
 }
 
 #[test]

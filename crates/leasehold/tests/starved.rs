@@ -2,8 +2,9 @@
 #![cfg(feature = "full")]
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::Poll;
 use std::time::Duration;
 
 use leasehold::{Client, blocking};
@@ -26,13 +27,30 @@ enum Leaves {
     Guard,
     AcquireDropped,
     AcquireTimedOut,
+    AcquirePolledOnce,
+    AcquirePolledTwice,
+    TryAcquirePolledOnce,
+    AdoptPolledOnce,
+    DowngradePolledOnce,
     ReleaseDropped,
     Permit,
+    PermitPolledTwice,
 }
 
 impl Leaves {
-    const ALL: [Self; 5] =
-        [Self::Guard, Self::AcquireDropped, Self::AcquireTimedOut, Self::ReleaseDropped, Self::Permit];
+    const ALL: [Self; 11] = [
+        Self::Guard,
+        Self::AcquireDropped,
+        Self::AcquireTimedOut,
+        Self::AcquirePolledOnce,
+        Self::AcquirePolledTwice,
+        Self::TryAcquirePolledOnce,
+        Self::AdoptPolledOnce,
+        Self::DowngradePolledOnce,
+        Self::ReleaseDropped,
+        Self::Permit,
+        Self::PermitPolledTwice,
+    ];
 
     fn waits(self) -> bool {
         matches!(self, Self::AcquireDropped | Self::AcquireTimedOut)
@@ -44,13 +62,19 @@ impl Leaves {
             Self::Guard => drop(mutex.acquire().await.unwrap()),
             Self::AcquireDropped => assert!(tokio::time::timeout(BRIEFLY, mutex.acquire()).await.is_err()),
             Self::AcquireTimedOut => assert!(mutex.wait(BRIEFLY).acquire().await.is_err()),
-            Self::ReleaseDropped => {
-                let guard = mutex.acquire().await.unwrap();
-                let mut release = Box::pin(guard.release());
-                let poll = std::future::poll_fn(|cx| std::task::Poll::Ready(release.as_mut().poll(cx)));
-                _ = poll.await;
+            Self::AcquirePolledOnce => polled(1, mutex.acquire()).await,
+            Self::AcquirePolledTwice => polled(2, mutex.acquire()).await,
+            Self::TryAcquirePolledOnce => polled(1, mutex.try_acquire()).await,
+            Self::AdoptPolledOnce => {
+                let ticket = mutex.acquire().await.unwrap().detach().await.unwrap();
+                polled(1, mutex.adopt(&ticket)).await;
             }
+            Self::DowngradePolledOnce => {
+                polled(1, locks.rw_lock(name).write().acquire().await.unwrap().downgrade()).await
+            }
+            Self::ReleaseDropped => polled(1, mutex.acquire().await.unwrap().release()).await,
             Self::Permit => drop(locks.semaphore(name, 1).acquire().await.unwrap()),
+            Self::PermitPolledTwice => polled(2, locks.semaphore(name, 1).acquire()).await,
         }
     }
 
@@ -62,18 +86,31 @@ impl Leaves {
         let (url, task_name) = (url.to_owned(), name.to_owned());
         runtime.spawn(async move {
             let locks = leasehold::connect(&url).await.unwrap();
+            // So that its connections are open.
+            locks.mutex("another").acquire().await.unwrap().release().await.unwrap();
             self.happen(&locks, &task_name).await;
             compute(&left, &is_done);
         });
         has_left.recv_timeout(COMPUTES).expect("the task lets go");
         held.into_iter().for_each(|guard| guard.release().unwrap());
-        let taken = if self == Self::Permit {
+        let taken = if matches!(self, Self::Permit | Self::PermitPolledTwice) {
             others.semaphore(name, 1).wait(PATIENCE).acquire().map(drop)
         } else {
             others.mutex(name).wait(PATIENCE).acquire().map(drop)
         };
         done.send(()).unwrap();
         taken.unwrap_or_else(|error| panic!("{self:?} at {name}: {error}"));
+    }
+}
+
+/// Polls a future so many times, and drops it.
+async fn polled<F: Future>(times: u32, future: F) {
+    let mut future = Box::pin(future);
+    for _ in 0..times {
+        if poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
 }
 

@@ -37,7 +37,7 @@ lock_host::loss_watch! {
 
 impl LossWatch {
     /// Waits until the hold ends. `Some` if it was lost, at the local deadline or up to a second after a resume; `None` if its guard was
-    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether the lock was held until then.
+    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether a loss was detected before.
     /// The wait ends at most a second after the hold.
     ///
     /// # Cancel safety

@@ -18,6 +18,7 @@ lock_host::kinds! {
     /// assert!(catalog.write().try_acquire().await?.is_none());
     /// one.release().await?;
     /// let writer = two.try_upgrade().await?; // the only reader; otherwise it stays one, in the error
+    /// println!("raise the fence to {}, then read again", writer.write_token());
     /// let reader = writer.downgrade().await?; // no other writer gets in between
     /// reader.release().await?;
     /// # Ok(())
@@ -47,9 +48,10 @@ lock_host::kinds! {
     [async] [.await]
 
     /// # Cancel safety
-    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background, at once if
-    /// the store answers, even if the runtime is busy (see [`Guard`](crate::Guard)). Anything that drops the future cancels the wait: `tokio::select!`, `tokio::time::timeout`, an
-    /// aborted task, or the `run_until_cancelled` of a token.
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background: at once, or if its
+    /// request has no answer yet, when that comes, 100 ms after the request was made at the latest. If a task computes and keeps the
+    /// runtime from it, the keeper's thread releases it 100 ms later (see [`Guard`](crate::Guard)). Anything that drops the future
+    /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
     async fn acquire;
 
     /// # Cancel safety
@@ -177,6 +179,6 @@ lock_host::limits! {
 
 /// Sends a request about a limit.
 async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let answer = driver.backend.limit()?.ask(&request, within).await;
+    let answer = driver.backend.limit(&request, within).await;
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

@@ -35,7 +35,7 @@ lock_host::loss_watch! {
 
 impl LossWatch {
     /// Waits until the hold ends. `Some` if it was lost, at the local deadline or up to a second after a resume; `None` if its guard was
-    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether the lock was held until then.
+    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether a loss was detected before.
     ///
     /// # Blocking
     /// For as long as the lock is held, and at most a second longer.

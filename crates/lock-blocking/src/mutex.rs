@@ -18,6 +18,7 @@ lock_host::kinds! {
     /// assert!(catalog.write().try_acquire()?.is_none());
     /// one.release()?;
     /// let writer = two.try_upgrade()?; // the only reader; otherwise it stays one, in the error
+    /// println!("raise the fence to {}, then read again", writer.write_token());
     /// let reader = writer.downgrade()?; // no other writer gets in between
     /// reader.release()?;
     /// # Ok(())
@@ -205,7 +206,6 @@ lock_host::limits! {
 
 /// Sends a request about a limit. A panic of the backend is an error of the store.
 fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let limits = driver.backend.limit()?;
-    let answer = caught(Operation::Limit, || limits.ask(&request, within));
+    let answer = caught(Operation::Limit, || driver.backend.limit(&request, within));
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

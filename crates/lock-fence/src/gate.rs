@@ -94,7 +94,7 @@ impl Gate {
     ///
     /// A reader cannot raise: it would shut out the other readers.
     ///
-    /// ```compile_fail
+    /// ```compile_fail,E0308
     /// # use lock_fence::Gate;
     /// # fn f(reader: &lock_core::Hold) -> Result<(), lock_fence::Refused> {
     /// Gate::new().raise("invoice:42", reader.token()) // this is a `FencingToken`

@@ -20,7 +20,8 @@ pub type SharedClock = Arc<dyn Clock>;
 
 /// The clock of this host.
 ///
-/// On Linux it counts suspend (`CLOCK_BOOTTIME`); elsewhere `CLOCK_MONOTONIC`, which does on macOS.
+/// On Linux it counts suspend (`CLOCK_BOOTTIME`); elsewhere `CLOCK_MONOTONIC`, which does on macOS. A virtual machine that
+/// its host pauses may have a clock that stands still meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostClock;
 

@@ -12,8 +12,8 @@ pub enum ReleaseError {
     /// The lock had already been lost: part of the work may have been done without it.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The lock was held until it was released, but the store did not confirm the release. The client repeats it in the
-    /// background until the lease ends.
+    /// No loss was detected until the release, but the store did not confirm it. The client repeats it in the background until the
+    /// lease ends.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -121,7 +121,7 @@ pub fn caught<T>(operation: Operation, ask: impl FnOnce() -> Result<T, BackendEr
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }
 
-/// The outcome of work under a lock. The work counts if the lock was held until the release, even if the store did not
+/// The outcome of work under a lock. The work counts if no loss was detected until the release, even if the store did not
 /// confirm the release.
 ///
 /// # Errors

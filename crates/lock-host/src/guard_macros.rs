@@ -75,11 +75,8 @@ macro_rules! guards {
                 if let ::lock_core::Fenced::Acknowledged = backend.fence(lease, within)$($await)*? {
                     return Ok(self.check()?);
                 }
-                let by = match backend.inspect() {
-                    Some(inspect) => inspect.revoked_by(&lease.name, lease.tokens.high(), within)$($await)*.ok().flatten(),
-                    None => None,
-                };
-                Ok(inquiry.gone(by)?)
+                let by = backend.revoked_by(&lease.name, lease.tokens.high(), within)$($await)*;
+                Ok(inquiry.gone(by.ok().flatten())?)
             }
 
             /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
@@ -142,7 +139,8 @@ macro_rules! guards {
 
             /// From now on, nobody else may have the lock for at least this time, however this guard is released: by a call, dropped,
             /// also by a panic, or with its client. The last call counts, so no time takes that back. A lease that expires or is broken
-            /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl is over.
+            /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl is over,
+            /// so for a time that counts then as well, acquire it with a `ttl` that is as long.
             ///
             /// # Errors
             /// `Unsupported` if the store cannot keep a released lock.
@@ -166,6 +164,9 @@ macro_rules! guards {
         impl $guard<$crate::Shared> {
             /// Continues as the writer, in one step, if nobody else reads. Passes waiting writers. There is no
             /// upgrade that waits, because two of them would wait for each other.
+            ///
+            /// Then raise the fence to [`write_token`](Self::write_token), and read again what the writes are based on: until it is
+            /// raised, an earlier writer that was paused may still write.
             ///
             /// # Errors
             /// The guard as it was, with the reason: others read as well, the hold was lost, or the store failed or cannot do it.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
+use lock_core::{Ability, AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -15,6 +15,7 @@ use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
 use crate::occurrence::Occurrence;
 use crate::options::LockOptions;
+use crate::outage::Outage;
 use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
 use crate::stations::Stations;
@@ -167,6 +168,7 @@ impl<D: Driver, M> Lock<D, M> {
             return Err(LimitError::Closed);
         }
         let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
+        ports.policy.store.check_ability(Ability::SetLimit)?;
         let request = Request { name: name.clone(), known, act };
         Ok(LimitCall { driver: &ports.driver, within: ports.policy.within(self.options.ttl), request })
     }
@@ -181,7 +183,8 @@ impl<D: Driver, M> Lock<D, M> {
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
         let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
-        Ok(Member { name, location, client, wait, clock, closing, outage: self.stations.outage.clone() })
+        let [outage, lasting] = [&self.stations.outage, &self.stations.lasting].map(Outage::clone);
+        Ok(Member { name, location, client, wait, clock, closing, outage, lasting })
     }
 
     /// The client and the name of the lock.

@@ -179,8 +179,9 @@ macro_rules! kinds {
         /// [`read`](Self::read) and [`write`](Self::write) give a lock each, with its own options (`ttl`, `wait` and the others) and
         /// the methods that acquire it. [`ReadLock`] has an example, and says when not to use it.
         ///
-        /// Readers and writers are served in the order in which they came, so neither side starves. So a reader waits behind a
-        /// writer that waits, even while others read, unless it is [`barging`](NamedLock::barging). A task or thread that reads and acquires a second read then waits for
+        /// Readers and writers are served first come, first served, except that a process may serve up to 16 of its own waiters in a
+        /// row (`chain(0)` switches that off), so neither side starves. So a reader waits behind a writer that waits, even while others
+        /// read, unless it is [`barging`](NamedLock::barging). A task or thread that reads and acquires a second read then waits for
         /// itself: pass the guard on, or share it (`Guard::share`).
         ///
         /// A quorum (`redlock://`) has no readers; its `read` reports an error before anything is sent.

@@ -23,8 +23,10 @@ pub struct Member {
     pub clock: SharedClock,
     /// The end of the client.
     pub closing: Closing,
-    /// What the callers of the client found of its store.
+    /// What callers of the client found of its store that asked once.
     pub outage: Outage,
+    /// What callers found that asked for as long as an operation may take.
+    pub lasting: Outage,
 }
 
 /// A client with its clones, for as long as one of them exists.

@@ -22,6 +22,7 @@ pub struct Stations<D: Driver> {
     /// Those who wait for what no station knows.
     pub(crate) sleepers: Arc<Sleepers>,
     pub(crate) outage: Outage,
+    pub(crate) lasting: Outage,
 }
 
 /// Some of them.
@@ -44,8 +45,8 @@ const STATIONS_KEPT: usize = 32;
 impl<D: Driver> Stations<D> {
     /// No stations yet.
     pub fn new(ports: Ports<D>) -> Arc<Self> {
-        let (floor, sites, sleepers, outage) = Default::default();
-        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers, outage })
+        let (floor, sites, sleepers, outage, lasting) = Default::default();
+        Arc::new(Self { ports: Arc::new(ports), floor, sites, sleepers, outage, lasting })
     }
 
     /// What they share.

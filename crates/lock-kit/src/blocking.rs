@@ -5,6 +5,7 @@ mod at_once;
 mod degrading;
 mod election;
 mod job;
+mod pause;
 mod reentrant;
 mod single_flight;
 
@@ -30,8 +31,11 @@ pub trait Kit {
     /// use leasehold::Kit;
     ///
     /// let guard = locks.all(["account:7", "account:3"]).acquire()?;
+    /// for (name, token) in guard.write_tokens() {
+    ///     println!("raise the fence of {name} to {token}"); // all of them before you read; account:7 first, as listed
+    /// }
     /// for (name, token) in guard.tokens() {
-    ///     println!("{name}: {token}"); // account:7 first, as listed
+    ///     println!("write to {name} with token {token}");
     /// }
     /// guard.release()?;
     /// # Ok(())

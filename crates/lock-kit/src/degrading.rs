@@ -29,39 +29,37 @@ impl Wish {
         Place::join(&self.lock)
     }
 
-    /// The store is away, as this call has found, for all who wait for the lock in this process.
-    fn found_away(&self, place: &Place, error: &BackendError) {
-        place.found_away(self.lock.clock.now(), error);
-    }
-
-    /// What a try at the store came to; `None` if the lock is held.
+    /// What a try at the store came to; `None` if the lock is held. If the store is away, all who use such locks of the client believe
+    /// that for a while.
     ///
     /// # Errors
     /// Those that do not say that the store is away.
     pub(crate) fn tried<G>(
         &self,
-        place: &Place,
         answer: Result<Option<G>, AcquireError>,
     ) -> Result<Option<Result<G, BackendError>>, AcquireError> {
         match answer {
-            Ok(guard) => Ok(guard.map(Ok)),
+            Ok(guard) => {
+                self.lock.lasting.end();
+                Ok(guard.map(Ok))
+            }
             Err(error) => {
                 let error = self.away(error)?;
-                self.found_away(place, &error);
+                self.lock.lasting.found(self.lock.clock.now(), &error);
                 Ok(Some(Err(error)))
             }
         }
     }
 
-    /// What somebody in the line of this process found a moment ago, if the store was away.
-    pub(crate) fn known_away(&self, place: &Place) -> Option<BackendError> {
-        place.away(self.lock.clock.now())
+    /// What a caller of the client found a moment ago, if the store was away. Otherwise this call is to ask.
+    pub(crate) fn known_away(&self) -> Option<BackendError> {
+        self.lock.lasting.believed(self.lock.clock.now())
     }
 
     /// The wait is over, and others of this process came before. `None` if the store has to be asked: nobody is known to hold the
     /// lock, and the store is not known to be away.
     pub(crate) fn over_in_line(&self, place: &Place) -> Option<AcquireError> {
-        match self.known_away(place) {
+        match self.lock.lasting.known(self.lock.clock.now()) {
             Some(error) => Some(error.into()),
             None => place.is_held().then(|| self.timed_out(None)),
         }
@@ -88,8 +86,11 @@ impl Wish {
     pub(crate) fn away(&self, error: AcquireError) -> Result<BackendError, AcquireError> {
         match error {
             AcquireError::Backend(error) if error.kind().is_transient() => Ok(error),
-            // The store was not asked for all of the wait.
-            AcquireError::TimedOut { holder, .. } => Err(self.timed_out(holder)),
+            // The store has answered, and was not asked for all of the wait.
+            AcquireError::TimedOut { holder, .. } => {
+                self.lock.lasting.end();
+                Err(self.timed_out(holder))
+            }
             AcquireError::Backend(_)
             | AcquireError::Invalid(_)
             | AcquireError::Forgotten { .. }
@@ -157,7 +158,7 @@ impl<G> Scoped<G> {
         }
     }
 
-    /// Why the store did not grant the lock, if it was away.
+    /// Why the store did not grant the lock, if it was away. It may be what another caller of the client found, for another lock.
     pub fn error(&self) -> Option<&BackendError> {
         match &self.0 {
             Held::AtStore(_) => None,

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use lock_core::inspect::Entry;
-use lock_core::{Holder, Invalid, LockName};
+use lock_core::{Invalid, LockName};
 
 use crate::slot::{Mark, Slot};
 
@@ -39,15 +38,6 @@ impl Earlier {
         let mark = |slot| Mark::of(job, slot, retain, now).ok().map(|mark| (slot, mark.name));
         let named = |(slot, name): (Slot, String)| Ok((slot, name.parse()?));
         slots.into_iter().take(Self::LOOKED_AT_MAX).map_while(mark).map(named).collect()
-    }
-
-    /// Those of the missed slots that came after the first one that the job has run, as its [mark](Mark::of_first) shows it.
-    pub fn after_first(missed: Vec<Slot>, mark: &Entry) -> Vec<Slot> {
-        let first = match &mark.holder {
-            Holder::Leasehold { note, .. } => Slot::of_why(note.why()).map(|(first, _)| first),
-            Holder::Foreign => None,
-        };
-        missed.into_iter().filter(|slot| first.is_none_or(|first| *slot > first)).collect()
     }
 }
 

@@ -65,7 +65,8 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     }
 
     /// The number of this term: higher than those of all leaders before. It is a fencing token, so that a resource can refuse
-    /// the writes of a leader that was paused while another one was elected.
+    /// the writes of a leader that was paused while another one was elected, once its fence was raised to
+    /// [`write_token`](Self::write_token).
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
     }

@@ -124,7 +124,7 @@ impl ReleaseAllError {
     }
 
     /// The first of them that had been lost, if there is one: part of the work may have been done without it. If there is
-    /// none, all locks were held until they were released.
+    /// none, no loss was detected until they were released.
     pub fn lost(&self) -> Option<&Lost> {
         self.failures.iter().find_map(|(_, error)| if let ReleaseError::Lost(lost) = error { Some(lost) } else { None })
     }

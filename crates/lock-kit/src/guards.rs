@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use lock_core::{FencingToken, LockName, Lost};
+use lock_core::{FencingToken, LockName, Lost, WriteToken};
 use lock_host::Proof;
 
 /// The guards of a set of locks. What a guard of a set derefs to.
@@ -31,6 +31,12 @@ impl<G: Deref<Target = Proof>> Guards<G> {
     /// protects checks the token of that lock.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = (&LockName, FencingToken)> {
         self.iter().map(|guard| (guard.name(), guard.fencing_token()))
+    }
+
+    /// The name of each lock and what raises the fence of what it protects, in the order in which the locks were listed. Raise all
+    /// of them before you read anything.
+    pub fn write_tokens(&self) -> impl ExactSizeIterator<Item = (&LockName, WriteToken)> {
+        self.tokens().map(|(name, token)| (name, WriteToken::of_writer(token)))
     }
 
     /// How much longer all locks are sure to be held without a renewal; zero once one of them is lost.

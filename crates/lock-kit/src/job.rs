@@ -9,6 +9,7 @@ use lock_core::{
 use lock_host::{LockOptions, ReleaseError};
 
 use crate::earlier::Earlier;
+use crate::first::First;
 use crate::outcome::{SkipReason, Skipped};
 use crate::slot::{Mark, Slot};
 use crate::taken::Taken;
@@ -121,11 +122,15 @@ impl Plan {
         }
     }
 
-    /// What remembers the first slot that the job has run, if it is this one.
-    pub(crate) fn first(&self) -> Option<(Wanted, Duration)> {
+    /// The name of the lock that remembers the first slot that the job has run.
+    pub(crate) fn first_mark(&self) -> Result<LockName, Invalid> {
+        Mark::of_first(&self.name).name.parse()
+    }
+
+    /// What remembers that this was the first slot that the job has run.
+    pub(crate) fn remembers(&self, first: First) -> (Wanted, Duration) {
         let Mark { name, keep } = Mark::of_first(&self.name);
-        let options = LockOptions::default().why(self.slot?.why(""));
-        Some((Wanted { name, options }, keep))
+        (Wanted { name, options: LockOptions::default().why(first.why()) }, keep)
     }
 
     /// The slot was taken by somebody, of whom the store may show more.
@@ -173,7 +178,7 @@ pub(crate) fn unseen(store: &Capabilities) -> AcquireError {
     BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, message).into()
 }
 
-/// What came of work under a lock. It counts if the lock was held until the release, even if the store did not confirm that.
+/// What came of work under a lock. It counts if no loss was detected until the release, even if the store did not confirm that.
 pub(crate) fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> Result<T, Lost> {
     match released {
         Err(ReleaseError::Lost(lost)) => Err(lost),

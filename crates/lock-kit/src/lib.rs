@@ -6,8 +6,8 @@
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
-//! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `job` (what is acquired and kept), `outcome`, `taken`
-//!   (what a store shows of a slot), and `job` of each facade.
+//! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `first` (since when the job runs), `job` (what is acquired and
+//!   kept), `outcome`, `taken` (what a store shows of a slot), and `job` of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
 //! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
 //!   (when, and what a guard knows), and `degrading` of each facade.
@@ -22,6 +22,7 @@ mod earlier;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod election;
 mod errors;
+mod first;
 #[cfg(any(feature = "async", feature = "blocking"))]
 mod guards;
 #[cfg(any(feature = "async", feature = "blocking"))]
@@ -48,6 +49,7 @@ pub use election::{Leader, Leading};
 pub use errors::{
     AcquireAllError, ElectionError, JobError, LeadershipLost, ObserveError, ReentrantError, ReleaseAllError,
 };
+pub use first::{First, FirstMark};
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
 pub use outcome::{JobOutcome, JobRun, SkipReason, Skipped, SlotAfter};

@@ -5,8 +5,8 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use lock_core::{AcquireError, BackendError, Location, LockName, Moment};
-use lock_host::{Awaiting, Member, Outage, Wake};
+use lock_core::{AcquireError, BackendError, Location, LockName};
+use lock_host::{Awaiting, Member, Wake};
 
 static LINES: Mutex<Lines> = Mutex::new(Lines { last: 0, all: BTreeMap::new() });
 
@@ -22,8 +22,6 @@ struct Line {
     places: BTreeMap<u64, Option<Waker>>,
     /// Who holds the lock.
     held_by: Option<u64>,
-    /// The store was found away: when, and with which error.
-    away: Option<(Moment, BackendError)>,
 }
 
 impl Line {
@@ -86,17 +84,6 @@ impl Place {
             Some(Err(error)) if !self.is_first() && !self.is_held() => Err(error.into()),
             outcome => Ok(outcome),
         }
-    }
-
-    /// This one has found that the store is away, which saves the others in the line the time.
-    pub(crate) fn found_away(&self, now: Moment, error: &BackendError) {
-        self.spot.look(|line| line.away = Some((now, error.clone())));
-    }
-
-    /// What one of the line found a moment ago, if the store was away.
-    pub(crate) fn away(&self, now: Moment) -> Option<BackendError> {
-        let found = self.spot.look(|line| line.away.clone())?;
-        Some(found).filter(|(at, _)| now < *at + Outage::BELIEVED_FOR).map(|(_, error)| error)
     }
 
     /// Ready once it is its turn. The waker is woken then, and when the client is closed.

@@ -89,7 +89,7 @@ macro_rules! job_setters {
         }
 
         /// Says that the schedule has a slot each time this much time has passed, in whole seconds. Then the run of a slot says which
-        /// slots before it [nobody has run](crate::JobRun::missed), which costs one request before the work begins, and one more for
+        /// slots before it [nobody has run](crate::JobRun::missed), which costs two requests before the work begins, and one more for
         /// each such slot. They are counted from the first slot that the job has run, so a new job has missed none.
         pub fn every(mut self, span: ::std::time::Duration) -> Self {
             self.plan.earlier = Some($crate::Earlier::Every(span));
@@ -105,7 +105,8 @@ macro_rules! job_setters {
 
         /// Lets no run begin for this time after one has begun, even if the work is done sooner. This is for schedules without
         /// slots, on machines whose clocks differ by less than that. The time counts as well if
-        /// the work panics or is dropped, or the client is closed. A run that crashes does not count for longer than its ttl.
+        /// the work panics or is dropped, or the client is closed. If its process or machine crashes, the lock is free when its ttl is
+        /// over; so for a time that counts then as well, set a `ttl` that is as long.
         pub fn at_least(mut self, at_least: ::std::time::Duration) -> Self {
             self.plan.at_least = at_least;
             self

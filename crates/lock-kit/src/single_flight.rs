@@ -132,14 +132,14 @@ impl Patience {
 
     /// Whether a stale value is used without asking the store, because another caller found it away a moment ago.
     pub(crate) fn is_store_away(&self) -> bool {
-        self.outage.is_believed(self.clock.now())
+        self.outage.believed(self.clock.now()).is_some()
     }
 
     /// What a try for the lock came to. A store that fails for the moment is asked again, as when another caller computes.
     pub(crate) fn tried<G>(&self, outcome: Result<Option<G>, AcquireError>) -> Result<Option<G>, AcquireError> {
         match outcome {
             Err(AcquireError::Backend(error)) if error.kind().is_transient() => {
-                self.outage.found(self.clock.now());
+                self.outage.found(self.clock.now(), &error);
                 Ok(None)
             }
             outcome => {

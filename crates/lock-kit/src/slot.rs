@@ -20,9 +20,6 @@ const WHY: &str = "slot ";
 /// For how much longer a slot is remembered than it is accepted. Chosen: clocks that are wrong by more than a day are noticed.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// For how long the first slot of a job is remembered. Chosen: the longest ttl.
-const FIRST_KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
 /// No lease on a mark lasts for longer, so that what lasts for longer is kept.
 const LEASE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 
@@ -132,6 +129,9 @@ impl Mark {
     /// is usually stuck.
     pub const RETAIN: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+    /// How long the first slot of a job is remembered after its mark was last set. Chosen: the longest ttl.
+    pub const FIRST_KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
     /// The mark of a slot. `now` is read from this machine's clock, and only decides whether the slot is too old.
     ///
     /// # Errors
@@ -154,9 +154,10 @@ impl Mark {
         Ok(Self { name: format!("{job}@{slot}"), keep })
     }
 
-    /// What remembers the first slot that a job has run: the mark of a slot that no schedule has. Its reason names that slot.
+    /// What remembers the [first slot](crate::First) that a job has run: the mark of a slot that no schedule has. Its reason names
+    /// that slot.
     pub fn of_first(job: &str) -> Self {
-        Self { name: format!("{job}@{}", Slot(Timestamp::UNIX_EPOCH)), keep: FIRST_KEPT }
+        Self { name: format!("{job}@{}", Slot(Timestamp::UNIX_EPOCH)), keep: Self::FIRST_KEPT }
     }
 
     /// How long a lease on the mark lasts that is only held: the ttl of the job, unless it would look like that of a mark that is

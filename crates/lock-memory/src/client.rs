@@ -11,7 +11,7 @@ use lock_host::{HostClock, SharedClock};
 
 use crate::BACKEND;
 use crate::config::{MemoryConfig, StoreName};
-use crate::hand_over::{ClientId, HandOver, Hint};
+use crate::notice::{ClientId, Notice};
 use crate::store::Store;
 
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
@@ -19,7 +19,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting
     .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated)
     .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-    .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit]);
+    .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch, Ability::Inspect]);
 
 /// A store for any number of async and blocking clients. Cloning returns another handle to the same store.
 #[derive(Clone, Debug)]
@@ -116,13 +116,8 @@ impl Drop for Client {
 
 impl State {
     fn deliveries(&mut self) -> Vec<(Arc<Listeners>, Event)> {
-        let granted =
-            self.store.take_hand_overs().into_iter().map(|HandOver { client, lease, valid_for, wanted }| {
-                (client, Event::Granted { lease, valid_for, wanted })
-            });
-        let hints = self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event));
-        let listeners = |(client, event)| Some((Arc::clone(self.listeners.get(&client)?), event));
-        granted.chain(hints).filter_map(listeners).collect()
+        let notices = self.store.take_notices().into_iter();
+        notices.filter_map(|Notice { client, event }| Some((Arc::clone(self.listeners.get(&client)?), event))).collect()
     }
 }
 

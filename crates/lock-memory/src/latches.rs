@@ -1,14 +1,16 @@
-//! Latches as plain values: what each request means.
+//! The latches of the store, and the clients that wait for them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 use std::time::Duration;
 
 use lock_core::latch::{Act, ArrivalId, Generation, LatchState, Request, Seen, Watching};
-use lock_core::{LockName, Moment, Ttl};
+use lock_core::{LockName, Moment};
+use lock_rules::{Change, LatchRows, LatchUpdate, ask_latch};
 
-use crate::hand_over::ClientId;
+use crate::notice::ClientId;
 
-/// How many entries are stored before those whose time is over are dropped.
+/// How many entries are stored before expired ones are dropped.
 const KEPT: usize = 32;
 
 /// How long clients are notified after the last of them has looked. Chosen: a client that waits looks every few seconds.
@@ -42,59 +44,29 @@ struct Watchers {
 
 type Calls = HashMap<ArrivalId, u64>;
 
-/// What a request did.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// Nothing that anybody waits for.
-    Small,
-    /// Now all have arrived, or a new generation has begun.
-    Great,
-}
-
 impl Latches {
-    /// Carries out a request. Also returns who is told that the latch has changed.
+    /// Carries out a request. Also returns the clients to notify that the latch has changed.
     pub(crate) fn ask(&mut self, now: Moment, client: ClientId, request: &Request) -> (Seen, BTreeSet<ClientId>) {
         let Request { name, act } = request;
         if self.by_name.get(name).is_some_and(|latch| latch.until <= now) {
             self.by_name.remove(name);
         }
-        let change = match act {
-            Act::Arrive { id, call, ttl } => self.stored(now, name, *ttl).arrive(id, *call),
-            Act::Make { ttl } => self.stored(now, name, *ttl).change(|_| {}),
-            Act::Expect { count, generation, ttl } => {
-                match self.state(name).filter(|state| state.generation == *generation) {
-                    Some(state) if state.expected.is_none_or(|expected| expected == *count) => {
-                        self.stored(now, name, *ttl).change(|state| state.expected = Some(*count))
-                    }
-                    Some(_) | None => Change::Small,
-                }
-            }
-            Act::Reset { generation, ttl } => self.reset(now, name, *generation, *ttl),
-            Act::Look { watching } => return (self.look(now, client, name, *watching), BTreeSet::new()),
+        let Ok((state, change)) = ask_latch(&mut OneLatch { now, name, latches: self }, request);
+        let to_notify = match change {
+            Change::Minor => BTreeSet::new(),
+            Change::Major => self.watching.remove(name).map(|watchers| watchers.clients).unwrap_or_default(),
         };
-        let told = match change {
-            Change::Small => BTreeSet::new(),
-            Change::Great => self.watching.remove(name).map(|watchers| watchers.clients).unwrap_or_default(),
-        };
-        (Seen { state: self.state(name), told: false }, told)
+        let is_open = !state.is_some_and(|state| state.is_complete());
+        let told = is_open && matches!(act, Act::Look { watching: Watching::Wanted });
+        if told {
+            self.watch(now, client, name);
+        }
+        (Seen { state, told }, to_notify)
     }
 
     /// New generations get higher numbers than this from now on.
     pub(crate) fn raise(&mut self, floor: u64) {
         self.generations = self.generations.max(floor);
-    }
-
-    fn state(&self, name: &LockName) -> Option<LatchState> {
-        self.by_name.get(name).map(|latch| latch.state)
-    }
-
-    fn look(&mut self, now: Moment, client: ClientId, name: &LockName, watching: Watching) -> Seen {
-        let state = self.state(name);
-        let told = watching == Watching::Wanted && !state.is_some_and(|state| state.is_complete());
-        if told {
-            self.watch(now, client, name);
-        }
-        Seen { state, told }
     }
 
     fn watch(&mut self, now: Moment, client: ClientId, name: &LockName) {
@@ -107,38 +79,6 @@ impl Latches {
         watchers.until = now + WATCHED;
     }
 
-    fn reset(&mut self, now: Moment, name: &LockName, generation: Generation, ttl: Ttl) -> Change {
-        if self.state(name).is_none_or(|state| state.generation != generation) {
-            return Change::Small;
-        }
-        let next = self.next_generation();
-        let latch = self.stored(now, name, ttl);
-        let completed = if latch.state.is_complete() { Some(generation) } else { latch.state.completed };
-        latch.state = LatchState::new(next);
-        latch.state.completed = completed;
-        latch.before = std::mem::take(&mut latch.arrived);
-        Change::Great
-    }
-
-    /// The latch, made if there is none, with its ttl re-armed.
-    fn stored(&mut self, now: Moment, name: &LockName, ttl: Ttl) -> &mut Latch {
-        if !self.by_name.contains_key(name) {
-            self.tidy(now);
-        }
-        let next = Generation::new(self.generations + 1);
-        let latch = self.by_name.entry(name.clone()).or_insert_with(|| {
-            self.generations += 1;
-            Latch { state: LatchState::new(next), arrived: Calls::new(), before: Calls::new(), until: now }
-        });
-        latch.until = latch.until.max(now + ttl.get());
-        latch
-    }
-
-    fn next_generation(&mut self) -> Generation {
-        self.generations += 1;
-        Generation::new(self.generations)
-    }
-
     fn tidy(&mut self, now: Moment) {
         if self.by_name.len() + self.watching.len() >= self.tidy_at {
             self.by_name.retain(|_, latch| latch.until > now);
@@ -148,20 +88,60 @@ impl Latches {
     }
 }
 
-impl Latch {
-    fn arrive(&mut self, id: &ArrivalId, call: u64) -> Change {
-        let is_late = self.before.get(id) == Some(&call);
-        if is_late || self.arrived.contains_key(id) || !self.state.takes_more() {
-            return Change::Small;
-        }
-        self.arrived.insert(id.clone(), call);
-        self.change(|state| state.arrived += 1)
+/// One latch during one request, as the rules see it.
+struct OneLatch<'a> {
+    now: Moment,
+    name: &'a LockName,
+    latches: &'a mut Latches,
+}
+
+impl OneLatch<'_> {
+    fn latch(&self) -> Option<&Latch> {
+        self.latches.by_name.get(self.name)
+    }
+}
+
+impl LatchRows for OneLatch<'_> {
+    type Error = Infallible;
+
+    fn now(&self) -> Moment {
+        self.now
     }
 
-    fn change(&mut self, change: impl FnOnce(&mut LatchState)) -> Change {
-        let was_complete = self.state.is_complete();
-        change(&mut self.state);
-        if self.state.is_complete() && !was_complete { Change::Great } else { Change::Small }
+    fn state(&mut self) -> Result<Option<LatchState>, Infallible> {
+        Ok(self.latch().map(|latch| latch.state))
+    }
+
+    fn has_arrived(&mut self, _: Generation, id: &ArrivalId) -> Result<bool, Infallible> {
+        Ok(self.latch().is_some_and(|latch| latch.arrived.contains_key(id)))
+    }
+
+    fn has_arrived_before(&mut self, _: Generation, id: &ArrivalId, call: u64) -> Result<bool, Infallible> {
+        Ok(self.latch().is_some_and(|latch| latch.before.get(id) == Some(&call)))
+    }
+
+    fn next_generation(&mut self, _: Option<Generation>) -> Result<Generation, Infallible> {
+        Ok(Generation::new(self.latches.generations + 1))
+    }
+
+    fn write(&mut self, LatchUpdate { state, until, arrival }: LatchUpdate<'_>) -> Result<(), Infallible> {
+        if self.latch().is_none() {
+            self.latches.tidy(self.now);
+        }
+        self.latches.raise(state.generation.get());
+        let latch = self.latches.by_name.entry(self.name.clone()).or_insert_with(|| Latch::new(state, until));
+        if latch.state.generation != state.generation {
+            latch.before = std::mem::take(&mut latch.arrived);
+        }
+        latch.arrived.extend(arrival.map(|(id, call)| (id.clone(), call)));
+        (latch.state, latch.until) = (state, latch.until.max(until));
+        Ok(())
+    }
+}
+
+impl Latch {
+    fn new(state: LatchState, until: Moment) -> Self {
+        Self { state, arrived: Calls::new(), before: Calls::new(), until }
     }
 }
 

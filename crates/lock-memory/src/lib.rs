@@ -1,6 +1,6 @@
 //! The reference backend: a store in this process, on a clock you can move.
 //!
-//! Queue, hand-over and events are complete here, in the simplest code: `store` defines the verbs, and every other
+//! Queue, hand-over and events are complete here, in the simplest code: the rules of `lock-rules` over maps. Every other
 //! backend is measured against it. Locks and tokens last as long as the store and never leave the process. With a
 //! manual clock, a test skips hours at once:
 //!
@@ -31,25 +31,24 @@
 //! # Ok::<(), lock_core::BackendError>(())
 //! ```
 //!
-//! Reading order: `store` (the verbs) · `visit` (what a request does to one lock) · `lock`, `holds`, `queue` (what is stored of
-//! it) · `latches` · `hand_over` (what clients are told) · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) · `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
+//! Reading order: `store` (the requests) · `rows` (one lock as the rules see it) · `lock`, `holds`, `queue` (what is stored of
+//! it) · `latches` · `client` (who asks, and where events go) · `nonblocking`, `blocking` (the backends) · `config` (URLs) ·
+//! `faults` (a wrapper that makes any backend fail on command) · `node` (one node of a quorum).
 
 pub mod blocking;
 mod client;
 mod config;
 pub mod faults;
-mod hand_over;
 mod holds;
 mod latches;
 mod lock;
 pub mod node;
 pub mod nonblocking;
+mod notice;
 mod queue;
-mod refusal;
 mod revocations;
+mod rows;
 pub mod store;
-mod tokens;
-mod visit;
 
 pub use client::MemoryStore;
 pub use config::{MemoryConfig, StoreName};

@@ -35,7 +35,7 @@ mod store;
 use lock_core::Operation;
 use lock_core::node::Ask;
 
-pub use crate::holds::Hold;
+pub use crate::store::Hold;
 pub use memory::MemoryNode;
 pub use store::{Freed, NodeStore};
 

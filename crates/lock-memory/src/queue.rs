@@ -1,91 +1,70 @@
 //! The queue of one lock: places, in the order of arrival.
 
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use lock_core::{Claim, Limit, Moment, Note, Owner, Terms, Ttl, Width};
+use lock_core::{Limit, Moment, Owner};
 
-use crate::hand_over::ClientId;
+use crate::notice::Place;
 
-/// How long a place lasts at most, and so for how long a waiter that has stopped can hold up the queue.
-///
-/// Chosen: far above the pauses of a healthy process, far below what waiters accept at the head of a queue.
-const PLACE_MAX: Duration = Duration::from_secs(10);
-
-/// A waiter's place, with all that a hand-over needs, because the waiter is not asked at that time.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) owner: Owner,
-    until: Moment,
-    pub(crate) client: ClientId,
-    pub(crate) terms: Terms,
-    pub(crate) width: Width,
-    pub(crate) note: Note,
+/// The places of one lock, found by number, by owner and by end, so that no request looks at all of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    by_number: BTreeMap<u64, Place>,
+    by_owner: HashMap<Owner, u64>,
+    by_end: BTreeSet<(Moment, u64)>,
 }
 
-impl Place {
-    pub(crate) fn new(now: Moment, client: ClientId, claim: &Claim) -> Self {
-        Self {
-            owner: claim.owner,
-            until: now + place_for(claim.terms.ttl),
-            client,
-            terms: claim.terms,
-            width: claim.width,
-            note: claim.note.clone(),
+impl Queue {
+    pub(crate) fn forget_expired(&mut self, now: Moment) {
+        while let Some((_, number)) = self.by_end.first().copied().filter(|(until, _)| *until <= now) {
+            self.remove(number);
         }
     }
 
-    pub(crate) fn lives_at(&self, now: Moment) -> bool {
-        now < self.until
-    }
-}
-
-/// How long a place lasts unless it is refreshed, and a hand-over unless it is renewed.
-pub(crate) fn place_for(ttl: Ttl) -> Duration {
-    ttl.get().min(PLACE_MAX)
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Queue(Vec<Place>);
-
-impl Queue {
-    pub(crate) fn forget_what_is_over(&mut self, now: Moment) {
-        self.0.retain(|place| place.lives_at(now));
-    }
-
-    /// Goes on under another limit, without those that could never be served under it.
+    /// The same queue under another limit.
     pub(crate) fn set_limit(&mut self, limit: Limit) {
-        self.0.retain(|place| place.terms.mode.count() <= limit.get());
-        self.0.iter_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
+        self.by_number.values_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_number.is_empty()
     }
 
-    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.0.iter().map(|place| place.owner)
+    pub(crate) fn get(&self, owner: Owner) -> Option<&Place> {
+        self.by_owner.get(&owner).and_then(|number| self.by_number.get(number))
     }
 
-    pub(crate) fn first(&self) -> Option<&Place> {
-        self.0.first()
+    /// The places with a higher number.
+    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = &Place> {
+        self.by_number.range(number.saturating_add(1)..).map(|(_, place)| place)
     }
 
-    pub(crate) fn living(&self, now: Moment) -> impl Iterator<Item = &Place> {
-        self.0.iter().filter(move |place| place.lives_at(now))
+    /// How many places have a lower number, counted up to `most`.
+    pub(crate) fn before(&self, number: u64, most: u32) -> u32 {
+        self.by_number.range(..number).zip(0..most).map(|(_, counted)| counted + 1).last().unwrap_or_default()
     }
 
-    /// Refreshes the owner's place, or appends one. Returns its position, 1 for the next in line.
-    pub(crate) fn take_place(&mut self, place: Place) -> u32 {
-        let ahead = self.0.iter().position(|other| other.owner == place.owner).unwrap_or(self.0.len());
-        match self.0.get_mut(ahead) {
-            Some(mine) => *mine = place,
-            None => self.0.push(place),
+    pub(crate) fn last_number(&self) -> u64 {
+        self.by_number.last_key_value().map_or(0, |(number, _)| *number)
+    }
+
+    pub(crate) fn set(&mut self, place: Place) {
+        self.leave(place.owner);
+        self.by_owner.insert(place.owner, place.number);
+        self.by_end.insert((place.until, place.number));
+        self.by_number.insert(place.number, place);
+    }
+
+    pub(crate) fn leave(&mut self, owner: Owner) {
+        if let Some(number) = self.by_owner.get(&owner).copied() {
+            self.remove(number);
         }
-        u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    pub(crate) fn drop_place(&mut self, owner: Owner) -> Option<Place> {
-        let index = self.0.iter().position(|place| place.owner == owner)?;
-        Some(self.0.remove(index))
+    fn remove(&mut self, number: u64) {
+        if let Some(place) = self.by_number.remove(&number) {
+            self.by_owner.remove(&place.owner);
+            self.by_end.remove(&(place.until, number));
+        }
     }
 }

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lock_core::inspect::REMEMBERED_MIN;
 use lock_core::{FencingToken, LockName, Moment, Note};
-
-use crate::holds::Hold;
 
 /// The revocations that are remembered, by the highest token of the lease. No token is drawn twice.
 #[derive(Clone, Debug, Default)]
@@ -19,11 +16,10 @@ struct Revocation {
 }
 
 impl Revocations {
-    /// Remembers who ended a hold, and forgets what is over.
-    pub(crate) fn remember(&mut self, now: Moment, name: &LockName, ended: &Hold, by: &Note) {
+    /// Remembers who ended a lease, and forgets what has expired.
+    pub(crate) fn remember(&mut self, now: Moment, name: &LockName, highest: FencingToken, by: Note, until: Moment) {
         self.0.retain(|_, revocation| now < revocation.until);
-        let until = ended.until.max(now + REMEMBERED_MIN);
-        self.0.insert(ended.tokens.high(), Revocation { name: name.clone(), by: by.clone(), until });
+        self.0.insert(highest, Revocation { name: name.clone(), by, until });
     }
 
     /// Who revoked the lease with this highest token.

@@ -1,38 +1,38 @@
-//! What the verbs mean: locks, queues and tokens as plain values, with the time as a parameter.
+//! The store as plain values: locks, queues and tokens in maps, with the time as a parameter.
 //!
-//! Nothing here reads a clock, waits or sends. Each verb runs alone and to its end. [`Store::take_hand_overs`] returns what
-//! other clients have to be told. At the moment at which something ends, it has ended.
+//! Nothing here reads a clock, waits or sends. Each request runs alone and to its end. [`Store::take_notices`] returns what
+//! clients are to be told.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ops::Bound;
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Mode, Moment, Note, Owner,
-    ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Note, Owner, ReleaseRequest,
+    Released, Renewed,
 };
+pub use lock_rules::Hold;
+use lock_rules::Undone;
 
-use crate::hand_over::News;
-pub use crate::hand_over::{ClientId, HandOver, Hint};
-pub use crate::holds::Hold;
 use crate::latches::Latches;
 use crate::lock::Lock;
+pub use crate::notice::{ClientId, Notice};
 use crate::revocations::Revocations;
-use crate::tokens::LastToken;
-use crate::visit::Visit;
+use crate::rows::MemoryRows;
 
-/// The reference store: all locks, one token counter, and the hand-overs that were not reported yet.
+/// The reference store: all locks in maps, one token counter, and the notices that were not sent yet. `lock-rules` decides.
 ///
 /// It does nothing by itself. When a lease ends while others wait, the lock passes on with the next acquire or release.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    last_token: LastToken,
+    last_token: u64,
     locks: BTreeMap<LockName, Lock>,
     latches: Latches,
     revocations: Revocations,
-    news: News,
+    notices: Vec<Notice>,
 }
 
 impl Store {
@@ -44,54 +44,33 @@ impl Store {
     /// From now on, draws only tokens above this one, and gives higher numbers to new generations of latches. A simulator of a
     /// store that counts on from its clock uses this.
     pub fn raise_tokens(&mut self, floor: FencingToken) {
-        self.last_token.raise(floor);
+        self.last_token = self.last_token.max(floor.get());
         self.latches.raise(floor.get());
     }
 
-    /// The owners that hold or wait anywhere. Some may be over: nothing is forgotten until the next request about its lock.
+    /// The owners that hold or wait anywhere. Some may have expired: nothing is forgotten until the next request about its lock.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
         self.locks.values().flat_map(Lock::owners)
     }
 
-    /// Grants the lock to the claim's owner, or says who holds it.
-    ///
-    /// An owner that holds the lock gets the same tokens and slots again and its full ttl. Any other claim is granted if it
-    /// fits beside the present holders and nobody waits before it:
-    ///
-    /// - An exclusive lease fits if nobody holds.
-    /// - A shared one fits if all others are shared.
-    /// - Permits fit if no more than the limit are taken with them.
-    ///
-    /// If the limit of a semaphore was set (see [`limit`]), a claim for permits is served under that.
-    ///
-    /// The waiters before it are served first, as far as they fit. A claim that is barging is then granted if it fits, although
-    /// others wait that do not. A claim that is not granted takes or refreshes its place if
-    /// it wants to queue, and loses the place that it may have if it does not.
-    ///
-    /// A claim that replaces a lease is granted past the queue, as [`Claim::replaces`] has it.
-    ///
-    /// # Errors
-    /// `OtherKind` if the name is in use as the other kind, or as a semaphore of another limit, or if the claim is for more permits
-    /// than the limit that was set. `Protocol` if the claim was
-    /// given up by a release of unknown certainty, if its owner holds the lock in another mode, if it replaces what it cannot,
-    /// or if the tokens are used up. `NotHeld` if the lease that it replaces
-    /// is not held. None of these changes anything.
-    pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
-        let answer = self.visit(now, &claim.name, |visit| visit.acquire(client, claim));
-        if answer.is_err() {
-            self.forget_if_empty(&claim.name);
+    /// Runs a request on the rows of a lock.
+    fn visit<T>(&mut self, now: Moment, name: &LockName, request: impl FnOnce(&mut MemoryRows<'_>) -> T) -> T {
+        let Self { last_token, locks, revocations, notices, .. } = self;
+        let lock = locks.entry(name.clone()).or_default();
+        lock.forget_expired(now);
+        let answer = request(&mut MemoryRows { now, name, lock, last_token, revocations, notices });
+        if lock.is_empty() {
+            locks.remove(name);
         }
         answer
     }
 
-    fn visit<T>(&mut self, now: Moment, name: &LockName, request: impl FnOnce(&mut Visit<'_>) -> T) -> T {
-        let Self { last_token, locks, news, .. } = self;
-        let lock = locks.entry(name.clone()).or_default();
-        lock.forget_what_is_over(now);
-        let mut visit = Visit { now, name, lock, last_token, news, served: Vec::new() };
-        let answer = request(&mut visit);
-        visit.end();
-        answer
+    /// Grants the lock to the claim's owner, or says who holds it. See [`lock_rules::acquire`].
+    ///
+    /// # Errors
+    /// Those of the rules. None of them changes anything.
+    pub fn acquire(&mut self, now: Moment, client: ClientId, claim: &Claim) -> Result<Answer, BackendError> {
+        self.visit(now, &claim.name, |rows| lock_rules::acquire(rows, client, claim)).map_err(refused)
     }
 
     /// Re-arms the ttl of each lease that is still stored. Returns the answers in the order of the leases. Never creates
@@ -101,77 +80,58 @@ impl Store {
     }
 
     fn renew_one(&mut self, now: Moment, lease: &Lease) -> Renewed {
-        let lock = self.locks.get_mut(&lease.name);
-        let held =
-            |lock: &&mut Lock| lock.holds.get(lease.owner).is_some_and(|hold| hold.lives_at(now) && hold.is(lease));
-        let Some(lock) = lock.filter(held) else {
-            let by = self.revoked_by(now, &lease.name, lease.tokens.high());
-            return by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by });
-        };
-        let valid_for = lease.terms.ttl.get();
-        lock.holds.extend(lease.owner, now + valid_for);
-        Renewed::Renewed { valid_for, wanted: lock.is_wanted_at(now) }
+        let Ok(renewed) = self.visit(now, &lease.name, |rows| lock_rules::renew(rows, lease));
+        renewed
     }
 
-    /// Ends the owner's hold and passes the lock on, now or after the time for which the lock is to be kept; or drops the
-    /// owner's place. Touches nobody else's. Then serves the waiters that fit, at most 32.
-    ///
-    /// If a claim of the owner may still be under way, such a claim is refused for the ttl, but for at least a second.
+    /// Ends the owner's lease or drops its place. See [`lock_rules::release`].
     ///
     /// # Errors
-    /// `Protocol` if the lock is to be kept and the lease is not exclusive; then nothing was changed.
+    /// Those of the rules. None of them changes anything.
     pub fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
-        let released = self.visit(now, &request.name, |visit| visit.release(request));
-        self.forget_if_empty(&request.name);
-        released
+        self.visit(now, &request.name, |rows| lock_rules::release(rows, request)).map_err(refused)
     }
 
     /// Returns whether the lease is still the stored grant.
-    pub fn fence(&self, now: Moment, lease: &Lease) -> Fenced {
-        let Some(lock) = self.locks.get(&lease.name) else { return Fenced::NotHeld };
-        if lock.holds.get(lease.owner).is_some_and(|hold| hold.lives_at(now) && hold.is(lease)) {
-            return Fenced::Acknowledged;
-        }
-        let later = |hold: &&Hold| hold.mode == Mode::Exclusive && hold.tokens.low() > lease.tokens.high();
-        match lock.holds.living(now).next().filter(later) {
-            Some(hold) => Fenced::Higher(hold.tokens.low()),
-            None => Fenced::NotHeld,
-        }
+    pub fn fence(&mut self, now: Moment, lease: &Lease) -> Fenced {
+        let Ok(fenced) = self.visit(now, &lease.name, |rows| lock_rules::fence(rows, lease));
+        fenced
     }
 
-    /// The holds of a lock, the one that ends last first; also that of a lock that is kept.
+    /// The leases of a lock, the one that ends last first; also that of a lock that is kept.
     pub fn holds(&self, now: Moment, name: &LockName) -> impl Iterator<Item = &Hold> {
         self.locks.get(name).into_iter().flat_map(move |lock| lock.holds.living(now))
     }
 
     /// Who holds the lock now.
-    pub fn holder(&self, now: Moment, name: &LockName) -> Option<Entry> {
-        self.locks.get(name).and_then(|lock| lock.entry_at(now, name))
+    pub fn holder(&mut self, now: Moment, name: &LockName) -> Option<Entry> {
+        let Ok(entry) = self.visit(now, name, |rows| lock_rules::entry(rows, name));
+        entry
     }
 
     /// The held locks that match, in the order of their names.
-    pub fn list(&self, now: Moment, query: &Query) -> Page {
+    pub fn list(&mut self, now: Moment, query: &Query) -> Page {
         let begin = query.cursor.as_ref().map_or(Bound::Unbounded, |cursor| Bound::Excluded(cursor.0.as_str()));
-        let mut matching = self
-            .locks
-            .range::<str, _>((begin, Bound::Unbounded))
-            .filter(|(name, _)| glob_matches(&query.pattern, name.as_str()))
-            .filter_map(|(name, lock)| lock.entry_at(now, name));
+        let later = self.locks.range::<str, _>((begin, Bound::Unbounded)).map(|(name, _)| name);
+        let matching: Vec<_> = later.filter(|name| glob_matches(&query.pattern, name.as_str())).cloned().collect();
         // At least one, or the listing would never end.
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
-        let entries: Vec<Entry> = matching.by_ref().take(limit).collect();
-        let last = matching.next().and_then(|_| entries.last());
-        let next = last.map(|entry| Cursor(entry.name.as_str().to_owned()));
-        Page { entries, next }
+        let mut entries = Vec::new();
+        for name in matching {
+            let Some(entry) = self.holder(now, &name) else { continue };
+            if entries.len() == limit {
+                let next = entries.last().map(|last: &Entry| Cursor(last.name.as_str().to_owned()));
+                return Page { entries, next };
+            }
+            entries.push(entry);
+        }
+        Page { entries, next: None }
     }
 
     /// Ends the lease that spans `token`, for any owner, passes on what it held, and remembers who ended it.
     pub fn revoke(&mut self, now: Moment, name: &LockName, token: FencingToken, by: &Note) -> Revoked {
-        let ended = self.visit(now, name, |visit| visit.lock.end(now, token));
-        self.forget_if_empty(name);
-        let Some(ended) = ended else { return Revoked::NotHeld };
-        self.revocations.remember(now, name, &ended, by);
-        Revoked::Revoked
+        let Ok(revoked) = self.visit(now, name, |rows| lock_rules::revoke(rows, name, token, by));
+        revoked
     }
 
     /// Who revoked the lease whose highest token this is, if that is remembered.
@@ -182,36 +142,27 @@ impl Store {
     /// Sets the limit of a semaphore and hands over what is free under it, or looks at the semaphore.
     ///
     /// # Errors
-    /// `OtherKind` if the name is in use as a lock; for a look, also as a semaphore of another limit. Nothing was changed.
+    /// Those of the rules. None of them changes anything.
     pub fn limit(&mut self, now: Moment, request: &limit::Request) -> Result<Usage, BackendError> {
-        let usage = self.visit(now, &request.name, |visit| visit.limit(request));
-        self.forget_if_empty(&request.name);
-        usage
+        self.visit(now, &request.name, |rows| lock_rules::limit(rows, request)).map_err(refused)
     }
 
     /// Carries out a request about a latch, and answers with the latch as it is then. A client that looks and wants to be
-    /// notified gets a hint when all have arrived, or when the latch is reset.
+    /// notified gets a notice when all have arrived, or when the latch is reset.
     pub fn latch(&mut self, now: Moment, client: ClientId, request: &Request) -> Seen {
-        let (seen, told) = self.latches.ask(now, client, request);
+        let (seen, clients) = self.latches.ask(now, client, request);
         let event = || Event::LatchChanged { name: request.name.clone() };
-        self.news.hints.extend(told.into_iter().map(|client| Hint { client, event: event() }));
+        self.notices.extend(clients.into_iter().map(|client| Notice { client, event: event() }));
         seen
     }
 
-    /// The hand-overs since the last call, to be sent to their clients.
-    pub fn take_hand_overs(&mut self) -> Vec<HandOver> {
-        std::mem::take(&mut self.news.hand_overs)
+    /// The notices since the last call, to be sent to their clients.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
     }
+}
 
-    /// The hints since the last call: to holders, that somebody began to wait; to those who watch a latch; and to the head of a queue, that it should ask
-    /// how long the lock is kept.
-    pub fn take_hints(&mut self) -> Vec<Hint> {
-        std::mem::take(&mut self.news.hints)
-    }
-
-    fn forget_if_empty(&mut self, name: &LockName) {
-        if self.locks.get(name).is_some_and(Lock::is_empty) {
-            self.locks.remove(name);
-        }
-    }
+fn refused(undone: Undone<Infallible>) -> BackendError {
+    let Undone::Refused(error) = undone;
+    error
 }

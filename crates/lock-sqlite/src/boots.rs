@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use lock_core::{BackendError, ErrorKind, Moment, Operation, Stamped};
 use lock_host::since_1970;
+use lock_rules::PLACE_MAX;
 use rusqlite::{Connection, Row, TransactionBehavior, named_params};
 
 use crate::error::{Fault, explain_io, refusal};
 use crate::network::{Writers, writers_of};
 use crate::settings::Settings;
 use crate::timing::NO_BOOT;
-use crate::wire::{PLACE_MAX, nanos, unsigned};
+use crate::wire::{nanos, unsigned};
 
 /// The living rows of other boots: when each was written, if its table says so, until when it lasts, and its note if that may have a time.
 /// A place lasts from its last refreshing, for a time that it tells.

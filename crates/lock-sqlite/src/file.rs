@@ -150,6 +150,12 @@ impl Location {
 }
 
 impl Identity {
+    /// A database and its index, by made-up inodes.
+    #[cfg(test)]
+    pub(crate) fn of_test(main: u64, shm: u64) -> Self {
+        Self { main: Some((u64::MAX, main)), wal: None, shm: Some((u64::MAX, shm)) }
+    }
+
     /// Whether others have opened the same database since without what was beside it.
     pub(crate) fn has_newer_index_than(&self, earlier: &Self) -> bool {
         self.main == earlier.main && self.shm.is_some() && self.shm != earlier.shm

@@ -1,7 +1,8 @@
-//! Latches, inside one transaction. An expired latch is one that is not there.
+//! Latches, inside one transaction. An expired latch counts as absent.
 
-use lock_core::latch::{Act, ArrivalId, Count, Generation, LatchState, Request, Seen};
-use lock_core::{LockName, Ttl};
+use lock_core::latch::{ArrivalId, Count, Generation, LatchState, Request, Seen};
+use lock_core::{LockName, Moment};
+use lock_rules::{LatchRows, LatchUpdate, ask_latch};
 use rusqlite::types::Type;
 use rusqlite::{Error as SqlError, Row, named_params};
 
@@ -35,85 +36,14 @@ const EXPIRED: &str = "SELECT name FROM (
 
 impl Transaction<'_> {
     pub(crate) fn seen(&self, name: &LockName) -> Result<Seen, Fault> {
-        Ok(Seen { state: self.latch_state(&self.key(name))?, told: false })
+        Ok(Seen { state: OneLatch { transaction: self, key: self.key(name) }.state()?, told: false })
     }
 
     pub(crate) fn latch(&self, request: &Request) -> Result<Seen, Fault> {
-        let key = self.key(&request.name);
-        let state = self.latch_state(&key)?;
-        match &request.act {
-            Act::Look { .. } => {}
-            Act::Arrive { id, call, ttl } => {
-                let state = self.present(&key, state)?;
-                self.arrive(&key, state, id, *call, *ttl)?;
-            }
-            Act::Make { ttl } => {
-                let state = self.present(&key, state)?;
-                self.set_latch(&key, state, *ttl)?;
-            }
-            Act::Expect { count, generation, ttl } => {
-                let state = state.filter(|state| state.generation == *generation);
-                if let Some(mut state) = state.filter(|state| state.expected.is_none_or(|known| known == *count)) {
-                    state.expected = Some(*count);
-                    self.set_latch(&key, state, *ttl)?;
-                }
-            }
-            Act::Reset { generation, ttl } => {
-                if let Some(state) = state.filter(|state| state.generation == *generation) {
-                    self.begin_anew(&key, state, *ttl)?;
-                }
-            }
-        }
-        self.seen(&request.name)
-    }
-
-    fn latch_state(&self, key: &str) -> Result<Option<LatchState>, Fault> {
-        self.live(LATCH, key, state)
-    }
-
-    /// The latch, or a new one in place of one that has expired.
-    fn present(&self, key: &str, state: Option<LatchState>) -> Result<LatchState, Fault> {
-        if let Some(state) = state {
-            return Ok(state);
-        }
-        self.drop_latch(key)?;
-        self.sweep_latches(key)?;
-        Ok(LatchState::new(Generation::new(wall_micros())))
-    }
-
-    fn arrive(&self, key: &str, mut state: LatchState, id: &ArrivalId, call: u64, ttl: Ttl) -> Result<(), Fault> {
-        let (generation, id, call) = (signed(state.generation.get()), id.as_str(), format!("{call:016x}"));
-        let has = |sql: &str, params: &[(&str, &dyn rusqlite::ToSql)]| self.db.prepare_cached(sql)?.exists(params);
-        let has_arrived = has(HAS_ARRIVED, named_params! { ":name": key, ":generation": generation, ":id": id })?;
-        let came_before = named_params! { ":name": key, ":generation": generation, ":id": id, ":call": call };
-        let counts = state.takes_more() && !has_arrived && !has(CAME_BEFORE, came_before)?;
-        if counts {
-            self.run(ADD_ARRIVAL, came_before)?;
-            state.arrived += 1;
-        }
-        self.set_latch(key, state, ttl)
-    }
-
-    /// The ids of the generation that ends are kept: a late repetition of one of its arrivals is not counted again.
-    fn begin_anew(&self, key: &str, ended: LatchState, ttl: Ttl) -> Result<(), Fault> {
-        let generation = ended.generation;
-        self.run(DROP_ARRIVALS, named_params! { ":name": key, ":generation": signed(generation.get()) })?;
-        let mut state = LatchState::new(Generation::new(wall_micros().max(generation.get() + 1)));
-        state.completed = if ended.is_complete() { Some(generation) } else { ended.completed };
-        self.set_latch(key, state, ttl)
-    }
-
-    fn set_latch(&self, key: &str, state: LatchState, ttl: Ttl) -> Result<(), Fault> {
-        let number = |generation: Generation| signed(generation.get());
-        self.run(
-            SET_LATCH,
-            named_params! {
-                ":name": key, ":generation": number(state.generation), ":expected": state.expected.map(Count::get),
-                ":arrived": state.arrived, ":completed": state.completed.map(number),
-                ":boot": self.boot(), ":until": nanos(self.now + ttl.get()),
-            },
-        )?;
-        Ok(())
+        let mut latch = OneLatch { transaction: self, key: self.key(&request.name) };
+        // Its waiters poll.
+        let (state, _) = ask_latch(&mut latch, request)?;
+        Ok(Seen { state, told: false })
     }
 
     fn drop_latch(&self, key: &str) -> Result<(), Fault> {
@@ -128,9 +58,82 @@ impl Transaction<'_> {
             return Ok(());
         }
         let expired = named_params! { ":name": key, ":now": nanos(self.now), ":limit": SWEEP_ROWS };
-        let mut statement = self.db.prepare_cached(EXPIRED)?;
-        let keys: Vec<String> = statement.query_map(expired, |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let keys: Vec<String> = self.all(EXPIRED, expired, |row| row.get(0))?;
         keys.iter().try_for_each(|key| self.drop_latch(key))
+    }
+}
+
+/// One latch during one request, as the rules see it.
+struct OneLatch<'a> {
+    transaction: &'a Transaction<'a>,
+    key: String,
+}
+
+impl LatchRows for OneLatch<'_> {
+    type Error = Fault;
+
+    fn now(&self) -> Moment {
+        self.transaction.now
+    }
+
+    fn state(&mut self) -> Result<Option<LatchState>, Fault> {
+        self.transaction.live(LATCH, &self.key, state)
+    }
+
+    fn has_arrived(&mut self, generation: Generation, id: &ArrivalId) -> Result<bool, Fault> {
+        let arrival = named_params! { ":name": self.key, ":generation": signed(generation.get()), ":id": id.as_str() };
+        Ok(self.transaction.one(HAS_ARRIVED, arrival, |_| Ok(()))?.is_some())
+    }
+
+    fn has_arrived_before(&mut self, generation: Generation, id: &ArrivalId, call: u64) -> Result<bool, Fault> {
+        let (generation, call) = (signed(generation.get()), format!("{call:016x}"));
+        let arrival = named_params! { ":name": self.key, ":generation": generation, ":id": id.as_str(), ":call": call };
+        Ok(self.transaction.one(CAME_BEFORE, arrival, |_| Ok(()))?.is_some())
+    }
+
+    fn next_generation(&mut self, above: Option<Generation>) -> Result<Generation, Fault> {
+        Ok(Generation::new(wall_micros().max(above.map_or(0, |above| above.get() + 1))))
+    }
+
+    fn write(&mut self, update: LatchUpdate<'_>) -> Result<(), Fault> {
+        self.make_room(update.state)?;
+        if let Some((id, call)) = update.arrival {
+            let (generation, call) = (signed(update.state.generation.get()), format!("{call:016x}"));
+            let arrival =
+                named_params! { ":name": self.key, ":generation": generation, ":id": id.as_str(), ":call": call };
+            self.transaction.run(ADD_ARRIVAL, arrival)?;
+        }
+        self.set(update)
+    }
+}
+
+impl OneLatch<'_> {
+    /// Drops what a new latch or a new generation replaces.
+    fn make_room(&mut self, state: LatchState) -> Result<(), Fault> {
+        match self.state()?.map(|before| before.generation) {
+            None => {
+                self.transaction.drop_latch(&self.key)?;
+                self.transaction.sweep_latches(&self.key)
+            }
+            Some(before) if before != state.generation => {
+                let ended = named_params! { ":name": self.key, ":generation": signed(before.get()) };
+                self.transaction.run(DROP_ARRIVALS, ended).map(drop)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn set(&self, LatchUpdate { state, until, .. }: LatchUpdate<'_>) -> Result<(), Fault> {
+        let number = |generation: Generation| signed(generation.get());
+        self.transaction.run(
+            SET_LATCH,
+            named_params! {
+                ":name": self.key, ":generation": number(state.generation), ":expected": state.expected.map(Count::get),
+                ":arrived": state.arrived, ":completed": state.completed.map(number),
+                ":boot": self.transaction.boot(), ":until": nanos(until),
+            },
+        )?;
+        Ok(())
     }
 }
 

@@ -39,10 +39,7 @@ mod error;
 mod file;
 mod idle;
 mod inode;
-mod inspecting;
-mod keeping;
 mod latches;
-mod limits;
 mod line;
 mod lookout;
 mod modes;
@@ -51,14 +48,12 @@ mod namespace;
 mod network;
 mod opening;
 mod queue;
-mod replacing;
-mod revoking;
+mod requests;
+mod rows;
 mod schema;
 mod session;
 mod settings;
-mod standing;
 mod store;
-mod tables;
 mod timing;
 mod together;
 mod transaction;
@@ -69,6 +64,7 @@ mod watcher;
 mod wire;
 #[cfg(feature = "async")]
 mod worker;
+mod writes;
 
 pub mod blocking;
 #[cfg(feature = "async")]

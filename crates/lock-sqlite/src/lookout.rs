@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use lock_core::{BackendError, Event, Lease, LockName, Mode, Moment, Operation, Owner, Terms};
 use lock_host::{Clock, HostClock};
+use lock_rules::{Hold, Place, Rows, position};
 
 use crate::error::{Fault, Stage, explain};
 use crate::file::Missing;
+use crate::rows::SqliteRows;
 use crate::session::{Access, Ask, Begun, Session};
 use crate::settings::Settings;
 use crate::transaction::Transaction;
 use crate::waiter::{News, Waiter};
-use crate::wire::{Held, Hold, Place};
 
 /// How long one look may wait for others.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -96,77 +97,66 @@ fn survey(transaction: &Transaction<'_>, now: Moment, waiters: &[Waiter]) -> Res
     let names: BTreeSet<&LockName> = waiters.iter().map(|waiter| &waiter.name).collect();
     for name in names {
         let mine: Vec<&Waiter> = waiters.iter().filter(|waiter| waiter.name == *name).collect();
-        let (held, next) = transaction.look(name)?;
-        sight.events.extend(grants(transaction, name, held.as_ref(), next.is_some(), &mine)?);
-        let due = match prospect(transaction, name, held.as_ref(), next.as_ref(), &mine)? {
+        let mut rows = transaction.rows(name);
+        let next = rows.next_place(0)?;
+        for waiter in &mine {
+            let (granted, place) = (grant(&mut rows, waiter, next.is_some(), now)?, rows.place(waiter.owner)?);
+            // A waiter that has lost its place learns why by asking.
+            let is_gone = granted.is_none() && place.is_none();
+            sight.events.extend(granted.or_else(|| is_gone.then(|| Event::Freed { name: name.clone() })));
+            let position = place.map(|place| position(&mut rows, place.number)).transpose()?;
+            sight.positions.push((waiter.owner, position.unwrap_or(0)));
+        }
+        let due = match prospect(&mut rows, name, next.as_ref(), &mine)? {
             Prospect::Fits => {
                 sight.events.push(Event::Freed { name: name.clone() });
                 None
             }
-            Prospect::In(time) => Some(now + time),
+            Prospect::At(time) => Some(time),
         };
         sight.due = [sight.due, due].into_iter().flatten().min();
-    }
-    for waiter in waiters {
-        sight.positions.push((waiter.owner, transaction.position(&transaction.key(&waiter.name), waiter.owner)?));
     }
     Ok(sight)
 }
 
-/// What was handed over to waiters of this client.
-fn grants(
-    transaction: &Transaction<'_>,
-    name: &LockName,
-    held: Option<&Held>,
-    wanted: bool,
-    mine: &[&Waiter],
-) -> Result<Vec<Event>, Fault> {
-    let Some(held) = held else { return Ok(Vec::new()) };
-    let mut events = Vec::new();
-    for waiter in mine {
-        let Some(hold) = transaction.own(&transaction.key(name), Some(held), waiter.owner)? else { continue };
-        if held.mode.kind() != waiter.terms.mode.kind() {
-            // An older program handed it over. Asking again makes it what it should be.
-            events.push(Event::Freed { name: name.clone() });
-            continue;
-        }
-        let Hold { owner, tokens, slots, remaining, .. } = hold;
-        // The limit may have been changed since the waiter asked.
-        let mode = held.mode.limit().map_or(waiter.terms.mode, |limit| waiter.terms.mode.under(limit)).covering(&slots);
-        let terms = Terms { mode, ..waiter.terms };
-        let lease = Lease { name: name.clone(), owner, tokens, slots, terms };
-        let wanted = wanted && held.mode != Mode::Exclusive;
-        events.push(Event::Granted { lease, valid_for: remaining, wanted });
+/// What was handed over to a waiter of this client.
+fn grant(rows: &mut SqliteRows<'_>, waiter: &Waiter, has_waiters: bool, now: Moment) -> Result<Option<Event>, Fault> {
+    let Some(hold) = rows.hold(waiter.owner)? else { return Ok(None) };
+    let name = waiter.name.clone();
+    if hold.mode.kind() != waiter.terms.mode.kind() {
+        // An older program handed it over. Asking again makes it what it should be.
+        return Ok(Some(Event::Freed { name }));
     }
-    Ok(events)
+    let Hold { owner, mode, tokens, slots, until, .. } = hold;
+    let (terms, wanted) =
+        (Terms { mode: mode.covering(&slots), ..waiter.terms }, has_waiters && mode != Mode::Exclusive);
+    let lease = Lease { name, owner, tokens, slots, terms };
+    Ok(Some(Event::Granted { lease, valid_for: until.since(now), wanted }))
 }
 
 /// What to expect of a lock.
 enum Prospect {
     /// A waiter of this client would get it now.
     Fits,
-    /// Nobody can get it before this time has passed, unless somebody writes.
-    In(Duration),
+    /// Nobody can get it before this time, unless somebody writes.
+    At(Moment),
 }
 
 fn prospect(
-    transaction: &Transaction<'_>,
+    rows: &mut SqliteRows<'_>,
     name: &LockName,
-    held: Option<&Held>,
-    next: Option<&Place>,
+    next: Option<&Place<()>>,
     mine: &[&Waiter],
 ) -> Result<Prospect, Fault> {
-    let Some(next) = next else { return Ok(held.map_or(Prospect::Fits, |held| Prospect::In(held.last.remaining))) };
-    let fits_in = match held {
-        Some(held) => transaction.fits_in(&transaction.key(name), held, next.mode)?,
-        None => None,
+    let Some(next) = next else {
+        return Ok(rows.last_hold(None)?.map_or(Prospect::Fits, |last| Prospect::At(last.until)));
     };
     let is_mine = mine.iter().any(|waiter| waiter.owner == next.owner);
-    Ok(match (is_mine, fits_in) {
+    Ok(match (is_mine, lock_rules::fits_at(rows, name, next.terms.mode)?) {
         (true, None) => Prospect::Fits,
-        (true, Some(time)) => Prospect::In(time),
-        // Only the next in line asks for the lock. For the others that is useless until its place has expired.
-        (false, None) => Prospect::In(next.remaining),
-        (false, Some(time)) => Prospect::In(time.min(next.remaining)),
+        (true, Some(time)) => Prospect::At(time),
+        // Only the next waiter asks for the lock. For the others that is useless until its place has expired.
+        (false, None) => Prospect::At(next.until),
+        (false, Some(time)) => Prospect::At(time.min(next.until)),
     })
 }

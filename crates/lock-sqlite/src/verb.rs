@@ -4,7 +4,7 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Claim, Fenced, FencingToken, Lease, Limit, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
+    Answer, Claim, Fenced, FencingToken, Lease, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use crate::error::Fault;
@@ -122,7 +122,7 @@ impl Verb for RevokedBy {
     const ACCESS: Access = Access::Read;
 
     fn work(&self, transaction: &Transaction<'_>) -> Result<Option<Note>, Fault> {
-        transaction.revoked_by(&self.0, self.1)
+        transaction.revoked_by(&transaction.key(&self.0), self.1)
     }
 }
 
@@ -150,8 +150,8 @@ impl Verb for Glance {
     }
 }
 
-/// A limit for the semaphore of a request.
-pub(crate) struct NewLimit(pub(crate) limit::Request, pub(crate) Limit);
+/// A new limit for a semaphore.
+pub(crate) struct NewLimit(pub(crate) limit::Request);
 
 impl Verb for NewLimit {
     type Answer = Usage;
@@ -159,11 +159,11 @@ impl Verb for NewLimit {
     const ACCESS: Access = Access::Write;
 
     fn work(&self, transaction: &Transaction<'_>) -> Result<Usage, Fault> {
-        transaction.set_limit(&self.0, self.1)
+        transaction.limit(&self.0)
     }
 }
 
-/// A look at the semaphore of a request.
+/// A look at a semaphore.
 pub(crate) struct Count(pub(crate) limit::Request);
 
 impl Verb for Count {
@@ -172,7 +172,7 @@ impl Verb for Count {
     const ACCESS: Access = Access::Read;
 
     fn work(&self, transaction: &Transaction<'_>) -> Result<Usage, Fault> {
-        transaction.usage(&self.0)
+        transaction.limit(&self.0)
     }
 }
 

@@ -6,92 +6,71 @@
 use std::error::Error;
 use std::time::Duration;
 
-use lock_core::{FencingToken, Holder, Mode, Moment, Note, Owner, Slots, Stamped, TokenRange, Ttl, Width, inspect};
+use lock_core::limit::Record;
+use lock_core::{FencingToken, Mode, Moment, Note, Owner, Slots, Stamped, Terms, TokenRange, Ttl, Width};
+use lock_rules::{Hold, Place};
 use rusqlite::types::Type;
 use rusqlite::{Error as SqlError, Row};
 
 use crate::modes;
 
-/// The longest lease of a place in the queue, and of a lock that was handed over and not renewed yet.
-///
-/// Chosen: a stopped process keeps the others waiting for at most this long, however long its ttl is.
-pub(crate) const PLACE_MAX: Duration = Duration::from_secs(10);
-
-/// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl.
-pub(crate) const TOMBSTONE_MIN: Duration = Duration::from_secs(5);
-
 /// How many locks one page of a listing looks at, at most.
 pub(crate) const SCAN_MAX: u32 = 1000;
 
-/// How long a place lasts unless it is refreshed, and a hand-over unless it is renewed.
-pub(crate) fn place_for(ttl: Ttl) -> Duration {
-    ttl.get().min(PLACE_MAX)
-}
-
-/// How long a tombstone refuses late claims of this ttl.
-pub(crate) fn tombstone_for(ttl: Ttl) -> Duration {
-    ttl.get().max(TOMBSTONE_MIN)
-}
-
-/// The row of a lock, also after its end.
-pub(crate) const LOCK: &str = "SELECT owner, low, high, note, expires_ns - :now FROM locks
-    WHERE name = :name";
+/// The row of a lock.
+pub(crate) const LOCK: &str = "SELECT owner, low, high, note, expires_ns FROM locks
+    WHERE name = :name AND expires_ns > :now";
 pub(crate) const SET_LOCK: &str =
     "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns, written_ns)
     VALUES (:name, :owner, :low, :high, :note, :boot, :until, :now)";
-/// The end of a lease for which nobody waits.
-pub(crate) const END_ALONE: &str = "DELETE FROM locks
-    WHERE name = :name AND owner = :owner AND expires_ns > :now
-    AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name)";
 pub(crate) const CLEAR_LOCK: &str = "DELETE FROM locks WHERE name = :name";
-pub(crate) const RENEW_LOCK: &str = "UPDATE locks SET expires_ns = :until, written_ns = :now
-    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND expires_ns > :now";
+pub(crate) const EXTEND_LOCK: &str = "UPDATE locks SET expires_ns = :until, written_ns = :now
+    WHERE name = :name AND owner = :owner";
 
-/// One of several holds. They count only beside a living row of their lock that says so.
-pub(crate) const HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
+/// One of several leases. They count only beside a living row of their lock that says so.
+pub(crate) const HOLD: &str = "SELECT owner, low, high, note, expires_ns, slots FROM holds
     WHERE name = :name AND owner = :owner AND expires_ns > :now";
-pub(crate) const HOLDS: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC";
-pub(crate) const LAST_HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
+pub(crate) const HOLD_WITH: &str = "SELECT owner, low, high, note, expires_ns, slots FROM holds
+    WHERE name = :name AND :token BETWEEN low AND high AND expires_ns > :now";
+/// The one that ends last first.
+pub(crate) const HOLDS: &str = "SELECT owner, low, high, note, expires_ns, slots FROM holds
+    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC, owner DESC";
+/// The one that ends last, except that of an owner.
+pub(crate) const LAST_HOLD: &str = "SELECT owner, low, high, note, expires_ns, slots FROM holds
+    WHERE name = :name AND owner <> :except AND expires_ns > :now ORDER BY expires_ns DESC, owner DESC LIMIT 1";
 pub(crate) const SET_HOLD: &str =
     "INSERT OR REPLACE INTO holds(name, owner, slots, low, high, note, boot, expires_ns, written_ns)
     VALUES (:name, :owner, :slots, :low, :high, :note, :boot, :until, :now)";
-pub(crate) const RENEW_HOLD: &str = "UPDATE holds SET expires_ns = :until, written_ns = :now
-    WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND expires_ns > :now";
-pub(crate) const OTHER_HOLD: &str = "SELECT owner, low, high, note, expires_ns - :now, slots FROM holds
-    WHERE name = :name AND owner <> :owner AND expires_ns > :now ORDER BY expires_ns DESC LIMIT 1";
-/// Returns whether it was living.
-pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner
-    RETURNING expires_ns > :now";
+pub(crate) const EXTEND_HOLD: &str = "UPDATE holds SET expires_ns = :until, written_ns = :now
+    WHERE name = :name AND owner = :owner";
+pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner";
 pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
+/// Slots are numbers with commas in between.
+pub(crate) const PERMITS: &str =
+    "SELECT coalesce(sum(1 + length(slots) - length(replace(slots, ',', ''))), 0) FROM holds
+    WHERE name = :name AND expires_ns > :now";
 
-pub(crate) const FIRST_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
-    WHERE name = :name AND expires_ns > :now ORDER BY place LIMIT 1";
-/// Any place, also one that has ended.
-pub(crate) const ANY_PLACE: &str = "SELECT 1 FROM queue WHERE name = :name LIMIT 1";
-pub(crate) const PLACES: &str = "SELECT owner, ttl_ms, width, note, expires_ns - :now, kind FROM queue
-    WHERE name = :name AND expires_ns > :now ORDER BY place";
-pub(crate) const REFRESH_PLACE: &str =
-    "UPDATE queue SET ttl_ms = :ttl, width = :width, kind = :kind, note = :note, expires_ns = :until
+/// The first place behind a number.
+pub(crate) const NEXT_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
+    WHERE name = :name AND place > :number AND expires_ns > :now ORDER BY place LIMIT 1";
+pub(crate) const PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
     WHERE name = :name AND owner = :owner AND expires_ns > :now";
-pub(crate) const APPEND_PLACE: &str =
-    "INSERT INTO queue(name, place, owner, ttl_ms, width, kind, note, boot, expires_ns)
-    SELECT :name, coalesce(max(place), 0) + 1, :owner, :ttl, :width, :kind, :note, :boot, :until
-    FROM queue WHERE name = :name";
-pub(crate) const POSITION: &str = "SELECT count(*) FROM queue WHERE name = :name AND expires_ns > :now
-    AND place <= (SELECT place FROM queue WHERE name = :name AND owner = :owner)";
+/// Of permits, the width of a place is their number.
+pub(crate) const QUEUED_ABOVE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
+    WHERE name = :name AND kind > 0 AND width > :permits AND expires_ns > :now";
+pub(crate) const PLACES: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
+    WHERE name = :name AND expires_ns > :now ORDER BY place LIMIT :most";
+pub(crate) const PLACES_BEFORE: &str = "SELECT count(*) FROM (SELECT 1 FROM queue
+    WHERE name = :name AND place < :number AND expires_ns > :now ORDER BY place LIMIT :most)";
 pub(crate) const WAITERS: &str = "SELECT count(*) FROM queue WHERE name = :name AND expires_ns > :now";
+pub(crate) const LAST_NUMBER: &str = "SELECT coalesce(max(place), 0) FROM queue WHERE name = :name";
+pub(crate) const SET_PLACE: &str =
+    "INSERT OR REPLACE INTO queue(name, place, owner, ttl_ms, width, kind, note, boot, expires_ns)
+    VALUES (:name, :place, :owner, :ttl, :width, :kind, :note, :boot, :until)";
 pub(crate) const DROP_PLACE: &str = "DELETE FROM queue WHERE name = :name AND owner = :owner";
 pub(crate) const DROP_DEAD_PLACES: &str = "DELETE FROM queue WHERE name = :name AND expires_ns <= :now";
 
 pub(crate) const LAST_TOKEN: &str = "SELECT last FROM counter";
-/// The same if nobody holds the lock or waits for it, and this owner has not given up its claim.
-pub(crate) const LAST_TOKEN_IF_FREE: &str = "SELECT last FROM counter
-    WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND expires_ns > :now)
-    AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND expires_ns > :now)
-    AND NOT EXISTS (SELECT 1 FROM tombstones
-        WHERE name = :name AND owner = :owner AND expires_ns > :now)";
 pub(crate) const SET_LAST_TOKEN: &str = "UPDATE counter SET last = :last";
 
 pub(crate) const TOMBSTONE: &str = "SELECT 1 FROM tombstones
@@ -101,8 +80,38 @@ pub(crate) const SET_TOMBSTONE: &str =
     "INSERT INTO tombstones(name, owner, boot, expires_ns) VALUES (:name, :owner, :boot, :until)
     ON CONFLICT DO UPDATE SET boot = :boot, expires_ns = max(expires_ns, :until)";
 
-pub(crate) const LIST: &str = "SELECT owner, low, high, note, expires_ns - :now, name FROM locks
+pub(crate) const RECORD: &str = "SELECT record FROM limits WHERE name = :name AND expires_ns > :now";
+pub(crate) const SET_RECORD: &str =
+    "INSERT OR REPLACE INTO limits(name, record, boot, expires_ns) VALUES (:name, :record, :boot, :until)";
+pub(crate) const DROP_OLD_RECORDS: &str = "DELETE FROM limits WHERE expires_ns <= :now";
+/// Places of permits have a kind above 0: their limit.
+pub(crate) const LIMIT_PLACES: &str = "UPDATE queue SET kind = :limit WHERE name = :name AND kind > 0";
+
+pub(crate) const REVOCATION: &str =
+    "SELECT note FROM revocations WHERE name = :name AND token = :token AND expires_ns > :now";
+pub(crate) const SET_REVOCATION: &str = "INSERT OR REPLACE INTO revocations(name, token, note, boot, expires_ns)
+    VALUES (:name, :token, :note, :boot, :until)";
+pub(crate) const DROP_OLD_REVOCATIONS: &str = "DELETE FROM revocations WHERE expires_ns <= :now";
+
+/// The names of held locks.
+pub(crate) const LIST: &str = "SELECT name FROM locks
     WHERE name > :name AND expires_ns > :now ORDER BY name LIMIT :limit";
+
+/// What a statement may decide alone, because its rows say all that the rules would look at: see `fast`.
+pub(crate) mod fast {
+    /// The last token, if nobody holds the lock or waits for it, and this owner has not given up its claim.
+    pub(crate) const LAST_TOKEN_IF_FREE: &str = "SELECT last FROM counter
+        WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND expires_ns > :now)
+        AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND expires_ns > :now)
+        AND NOT EXISTS (SELECT 1 FROM tombstones
+            WHERE name = :name AND owner = :owner AND expires_ns > :now)";
+    /// The end of a lease for which nobody waits.
+    pub(crate) const END_ALONE: &str = "DELETE FROM locks
+        WHERE name = :name AND owner = :owner AND expires_ns > :now
+        AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name)";
+    pub(crate) const RENEW_ALONE: &str = "UPDATE locks SET expires_ns = :until, written_ns = :now
+        WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND expires_ns > :now";
+}
 
 /// Clears expired rows of a table along the way: among the rows that follow a name, and among the first ones.
 macro_rules! sweep {
@@ -142,111 +151,78 @@ pub(crate) const SWEEPS: [&str; 4] = [
     sweep!("tombstones", "name, owner"),
 ];
 
-/// A hold, from the first columns of a row.
+/// The row of a lock.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold {
-    pub(crate) owner: Owner,
-    pub(crate) tokens: TokenRange,
-    pub(crate) slots: Slots,
-    /// With the time of the grant by the clock that times leases.
-    pub(crate) note: Stamped,
-    /// Zero after its end.
-    pub(crate) remaining: Duration,
-}
-
-/// How a lock is held.
-#[derive(Debug)]
-pub(crate) struct Held {
-    /// Of permits, for one.
+pub(crate) struct LockRow {
+    /// Of permits, one permit.
     pub(crate) mode: Mode,
-    /// Of several holds the one that ends last, without its owner and its slots.
+    /// The lease; of several, the one that ends last, without its owner and its slots.
     pub(crate) last: Hold,
 }
 
-impl Held {
-    /// From the row of a lock.
-    pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
-        Ok(Self { mode: modes::from_owner(row.get_ref(0)?.as_str()?), last: Hold::from_row(row)? })
-    }
-
-    pub(crate) fn is_living(&self) -> bool {
-        !self.last.remaining.is_zero()
-    }
-
-    /// The mode of one of its holds.
-    fn mode_of(&self, hold: &Hold) -> Mode {
-        let count = u32::try_from(hold.slots.get().len()).unwrap_or(u32::MAX);
-        match self.mode {
-            Mode::Permits { .. } => {
-                // They may be more than the limit, if that was lowered.
-                let permits = Mode::permits(count, Mode::LIMIT_MAX).ok().zip(self.mode.limit());
-                permits.map_or(self.mode, |(permits, limit)| permits.under(limit))
-            }
-            Mode::Exclusive | Mode::Shared | _ => self.mode,
-        }
-    }
-
-    /// One of its holds, as operators see it.
-    pub(crate) fn shown(&self, now: Moment, hold: &Hold) -> inspect::Held {
-        let (holder, mode, slots) = (hold.shown(), self.mode_of(hold), hold.slots.clone());
-        let age = hold.note.age(now.since(Moment::ORIGIN));
-        inspect::Held { holder, mode, slots, age, remaining: Some(hold.remaining) }
+impl LockRow {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
+        let mode = modes::from_owner(row.get_ref(0)?.as_str()?);
+        Ok(Self { mode, last: lease(row, mode, Slots::NONE)? })
     }
 }
 
-impl Hold {
-    fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
-        let token = |column| parsed(column, FencingToken::try_from(row.get::<_, i64>(column)?));
-        Ok(Self {
-            owner: owner(row, 0)?,
-            tokens: parsed(1, TokenRange::new(token(1)?, token(2)?))?,
-            slots: Slots::NONE,
-            note: Stamped::from_wire(row.get_ref(3)?.as_str()?),
-            remaining: Duration::from_nanos(unsigned(row.get(4)?)),
-        })
-    }
-
-    /// From the row of one of several holds.
-    pub(crate) fn from_several(row: &Row<'_>) -> Result<Self, SqlError> {
-        Ok(Self { slots: slots(row, 5)?, ..Self::from_row(row)? })
-    }
-
-    pub(crate) fn shown(&self) -> Holder {
-        Holder::Leasehold { tokens: self.tokens, note: self.note.note.clone() }
-    }
+/// One of several leases of this mode.
+pub(crate) fn hold(row: &Row<'_>, mode: Mode) -> Result<Hold, SqlError> {
+    let slots = slots(row, 5)?;
+    let count = u32::try_from(slots.get().len()).unwrap_or(u32::MAX);
+    // They may be more than the limit, if that was lowered.
+    let permits = Mode::permits(count, Mode::LIMIT_MAX).ok().zip(mode.limit());
+    lease(row, permits.map_or(mode, |(permits, limit)| permits.under(limit)), slots)
 }
 
-/// A live place in the queue, with all that a hand-over needs, since the waiter is not asked then.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) owner: Owner,
-    pub(crate) ttl: Ttl,
-    pub(crate) mode: Mode,
-    pub(crate) width: Width,
-    pub(crate) note: Note,
-    pub(crate) remaining: Duration,
+fn lease(row: &Row<'_>, mode: Mode, slots: Slots) -> Result<Hold, SqlError> {
+    let token = |column| parsed(column, FencingToken::try_from(row.get::<_, i64>(column)?));
+    let stamped = Stamped::from_wire(row.get_ref(3)?.as_str()?);
+    Ok(Hold {
+        owner: owner(row, 0)?,
+        mode,
+        tokens: parsed(1, TokenRange::new(token(1)?, token(2)?))?,
+        slots,
+        granted: stamped.granted().map(|granted| Moment::ORIGIN + granted),
+        until: moment(row, 4)?,
+        note: stamped.note,
+    })
 }
 
-impl Place {
-    pub(crate) fn from_row(row: &Row<'_>) -> Result<Self, SqlError> {
-        let width = Width::for_waiters(usize::try_from(row.get::<_, i64>(2)?).unwrap_or(1));
-        Ok(Self {
-            owner: owner(row, 0)?,
-            ttl: parsed(1, Ttl::new(Duration::from_millis(unsigned(row.get(1)?))))?,
-            mode: modes::from_kind(row.get(5)?, width),
-            width,
-            note: Note::from_wire(row.get_ref(3)?.as_str()?),
-            remaining: Duration::from_nanos(unsigned(row.get(4)?)),
-        })
-    }
+/// The note of a lease with the time of its grant.
+pub(crate) fn stamped(hold: &Hold) -> String {
+    let note = hold.note.clone();
+    hold.granted.map_or_else(
+        || note.to_wire().to_owned(),
+        |granted| Stamped::new(note.clone(), granted.since(Moment::ORIGIN)).to_wire(),
+    )
 }
 
-/// How a lock is held, and whose turn is next.
-pub(crate) struct Standing {
-    /// `None` if nobody holds it.
-    pub(crate) mode: Option<Mode>,
-    /// The first in line. Not looked up while one alone holds the lock: nothing fits beside that.
-    pub(crate) next: Option<Place>,
+pub(crate) fn place(row: &Row<'_>) -> Result<Place<()>, SqlError> {
+    let width = Width::for_waiters(usize::try_from(row.get::<_, i64>(2)?).unwrap_or(1));
+    let ttl = parsed(1, Ttl::new(Duration::from_millis(unsigned(row.get(1)?))))?;
+    Ok(Place {
+        number: unsigned(row.get(6)?),
+        owner: owner(row, 0)?,
+        terms: Terms { mode: modes::from_kind(row.get(5)?, width), ttl },
+        width,
+        until: moment(row, 4)?,
+        note: Note::from_wire(row.get_ref(3)?.as_str()?),
+        client: (),
+    })
+}
+
+pub(crate) fn record(row: &Row<'_>) -> Result<Record, SqlError> {
+    parsed(0, row.get_ref(0)?.as_str()?.parse())
+}
+
+pub(crate) fn note(row: &Row<'_>) -> Result<Note, SqlError> {
+    Ok(Note::from_wire(row.get_ref(0)?.as_str()?))
+}
+
+fn moment(row: &Row<'_>, column: usize) -> Result<Moment, SqlError> {
+    Ok(Moment::from_nanos(unsigned(row.get(column)?)))
 }
 
 fn slots(row: &Row<'_>, column: usize) -> Result<Slots, SqlError> {
@@ -286,15 +262,6 @@ pub(crate) fn count(places: i64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_place_lasts_ten_seconds_at_most_and_a_tombstone_five_at_least() {
-        let ttl = |text: &str| text.parse::<Ttl>().unwrap();
-        assert_eq!(place_for(ttl("30s")), Duration::from_secs(10));
-        assert_eq!(place_for(ttl("3s")), Duration::from_secs(3));
-        assert_eq!(tombstone_for(ttl("30s")), Duration::from_secs(30));
-        assert_eq!(tombstone_for(ttl("100ms")), Duration::from_secs(5));
-    }
 
     #[test]
     fn numbers_saturate_at_the_sign() {

@@ -12,7 +12,7 @@ pub(crate) struct ModeArgs {
     exclusive: bool,
     /// Hold the lock together with others that use this option: as readers.
     ///
-    /// Readers and writers are served in the order in which they came.
+    /// Readers and writers are served first come, first served, except that a process may serve up to 16 of its own waiters in a row.
     #[arg(short, long)]
     shared: bool,
     /// Hold one of N slots of a semaphore: up to N commands run at the same time.

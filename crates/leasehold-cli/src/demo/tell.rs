@@ -91,9 +91,7 @@ fn spinner() -> ProgressBar {
 /// Prints with colour on a terminal only, and not if `NO_COLOR` is set.
 fn print(text: &str) -> Result<(), Failure> {
     match writeln!(anstream::stdout().lock(), "{text}") {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::system("cannot write to standard output", error))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::unprinted(&error)),
         // The reader has seen enough.
         Ok(()) | Err(_) => Ok(()),
     }

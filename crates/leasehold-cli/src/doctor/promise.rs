@@ -28,8 +28,12 @@ fn kinds(capabilities: &Capabilities) -> String {
 
 fn waiting(waiting: Waiting) -> &'static str {
     match waiting {
-        Waiting::QueueWithPush => "first come, first served; the next in line is notified",
-        Waiting::Queue => "first come, first served; the next in line asks again and again",
+        Waiting::QueueWithPush => {
+            "first come, first served, but up to 16 of one process in a row; the next in line is notified"
+        }
+        Waiting::Queue => {
+            "first come, first served, but up to 16 of one process in a row; the next in line asks again and again"
+        }
         Waiting::Poll | _ => "no queue: the first one to ask after a release gets the lock",
     }
 }

@@ -1,15 +1,16 @@
-//! The guard: a small process that ends the command before the lease can expire.
+//! The guard: a small process that ends the command before a lease that is not renewed can expire.
 //!
 //! It starts the command in its own process group, and `leasehold` tells it each new end of the lease. If no news arrives
 //! (`leasehold` was stopped) or the channel breaks (it was killed), the guard ends the group in time: SIGTERM first, SIGKILL
 //! after the grace period. It knows no store and keeps no lease. If the guard dies, `leasehold` ends the group. If the guard
 //! is stopped, `leasehold` continues it, and ends the group itself if that does not help.
 //!
-//! Not covered: processes that left the group (daemons, `setsid`, jobs of an interactive shell), processes of another user
-//! (`sudo`), and processes that are blocked in the kernel (a dead network file system). If `leasehold` and the guard are
-//! killed at the same moment, the kernel kills the command on Linux, but not the processes that it started. If both are
-//! stopped at the same moment, nothing ends the command. After a suspend beyond the deadline, the command ends within about
-//! a second of the resume.
+//! Not covered: a lock that an operator breaks, processes that left the group (daemons, `setsid`, jobs of an interactive
+//! shell), processes of another user (`sudo`), and processes that are blocked in the kernel (a dead network file system). If
+//! `leasehold` and the guard are killed at the same moment, the kernel kills the command on Linux, but not the processes that it
+//! started. If both are stopped at the same moment, nothing ends the command. After a suspend beyond the deadline, the command
+//! ends within about a second of the resume. A virtual machine that its host pauses may have a clock that stands still
+//! meanwhile: its command ends late by as long.
 
 use std::ffi::OsString;
 use std::io;

@@ -48,6 +48,7 @@ use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
 use crate::hold::{Hold, Parted};
 use crate::locks::Locks;
+use crate::missed::missed;
 use crate::past;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
@@ -187,7 +188,7 @@ impl<'a> Session<'a> {
 
     /// Says which earlier slots nobody has run.
     fn look_back(&mut self, locks: &Locks) {
-        let missed = locks.missed(&self.wish);
+        let missed = missed(locks, &self.wish);
         leaving::warn_of_missed(&self.report.name, &missed, self.voice);
         self.report.schedule.missed = missed.iter().map(ToString::to_string).collect();
     }

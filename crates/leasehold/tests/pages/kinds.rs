@@ -21,7 +21,11 @@ async fn readers(locks: &Client) -> Result<(), Box<dyn Error>> {
     let catalog = locks.rw_lock("catalog");
     let reader = catalog.read().wait(Duration::from_secs(5)).acquire().await?;
     let reader = match reader.try_upgrade().await {
-        Ok(writer) => writer.downgrade().await?,
+        Ok(writer) => {
+            println!("raise the fence to {}, then read again", writer.write_token());
+            println!("write with token {}", writer.fencing_token());
+            writer.downgrade().await?
+        }
         Err(unchanged) => unchanged.into_guard(),
     };
     reader.release().await?;
@@ -49,8 +53,11 @@ async fn another_limit(locks: &Client) -> Result<(), Box<dyn Error>> {
 
 async fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = locks.all(["account:7", "account:3"]).acquire().await?;
+    for (name, token) in guard.write_tokens() {
+        println!("raise the fence of {name} to {token}");
+    }
     for (name, token) in guard.tokens() {
-        println!("{name} has token {token}");
+        println!("write to {name} with token {token}");
     }
     guard.release().await?;
     Ok(())

@@ -7,7 +7,7 @@ use super::io::{ActionId, Request};
 use super::line::Waiter;
 use super::progress::Progress;
 use super::quest::{Grant, Hint, Place, Quest};
-use crate::policy::pace;
+use crate::policy::{ABANDONED_CLAIM_FOR, pace};
 use crate::{
     Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Queueing, Terms, Waiting,
     Width,
@@ -35,6 +35,38 @@ impl Station {
         } else if *at <= now && !self.is_held_back() {
             let quest = self.take_quest_of(*owner);
             quest.into_iter().for_each(|quest| self.ask(now, quest));
+        }
+    }
+
+    /// When to give up a quest whose claim is under way and that nobody here wants: its answer may be long in coming. A quest whose
+    /// owner holds already ends with the hold.
+    pub(super) fn abandoned_until(&self, quest: &Quest) -> Option<Moment> {
+        let (_, asked_at) = quest.progress.under_way()?;
+        let holds = || self.tenures.iter().any(|tenure| tenure.lease.owner == quest.owner);
+        let is_abandoned = self.waiter_of(quest).is_none() && !holds();
+        is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
+    }
+
+    /// Gives up the quests that nobody has wanted for long enough. Their releases may overtake the claims.
+    pub(super) fn part_from_abandoned(&mut self, now: Moment) {
+        let is_over = |quest: &&Quest| self.abandoned_until(quest).is_some_and(|end| end <= now);
+        let owners: Vec<_> = self.quests.iter().filter(is_over).map(|quest| quest.owner).collect();
+        for owner in owners {
+            let Some(mut quest) = self.take_quest_of(owner) else { continue };
+            self.part(now, &quest);
+            (quest.place, quest.certainty) = (Place::Outside, Certainty::Answered);
+            self.overtaken.push(quest);
+        }
+    }
+
+    /// The answer to a claim that a release may have overtaken. What the store keeps of it, if it came after all, is released once
+    /// more, unless that is under way or more would be owed than may be.
+    fn on_late_answer(&mut self, now: Moment, id: ActionId, result: &Result<Answer, BackendError>) {
+        let Some(mut quest) = self.overtaken.take(|quest| quest.progress.asked_at(id).is_some()) else { return };
+        quest.progress = Progress::Due(now);
+        let may_owe = self.pending_releases.0.len() < self.owed_most(self.quests.len());
+        if may_owe && !self.pending_releases.has(quest.owner) {
+            self.on_useless_answer(now, *quest, result);
         }
     }
 
@@ -98,6 +130,8 @@ impl Station {
             let turn = quest.turn;
             self.on_answer(now, asked_at, quest, result);
             self.refuse_exhausted(now, turn);
+        } else {
+            self.on_late_answer(now, id, &result);
         }
     }
 

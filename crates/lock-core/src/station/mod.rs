@@ -29,7 +29,7 @@
 //!   next claim, of another owner, waits for the answer to that.
 //! - At most four releases are owed; with four owed nothing new is asked. At a semaphore there may be more.
 //! - Nobody is told that the lock is held before the store has said so.
-//! - A grant that nobody wants any more is released at once.
+//! - A grant that nobody wants any more is released at once. So is a claim without an answer, after a moment.
 //! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
 //! - A lease is adopted under another owner. It belongs to one turn, and nobody here waits for it.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
@@ -94,6 +94,8 @@ pub struct Station {
     line: Line,
     tenures: Few<Tenure>,
     quests: Few<Quest>,
+    /// Those that were given up with a claim under way, until it is answered.
+    overtaken: Few<Quest>,
     /// Those who want to go on with a lease that was detached.
     adoptions: Few<Adoption>,
     pending_releases: PendingReleases,
@@ -122,6 +124,7 @@ impl Station {
             line: Line::default(),
             tenures: Few::default(),
             quests: Few::default(),
+            overtaken: Few::default(),
             adoptions: Few::default(),
             pending_releases: PendingReleases::default(),
             failing_since: None,
@@ -228,6 +231,7 @@ impl Station {
     fn advance(&mut self, now: Moment) {
         self.refuse_overdue(now);
         self.repeat_releases(now);
+        self.part_from_abandoned(now);
         if self.is_semaphore() {
             self.serve_each(now);
         } else {

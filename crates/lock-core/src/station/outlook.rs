@@ -14,8 +14,9 @@ impl Station {
         let tenures = self.tenures.iter().map(Tenure::turns_until).min();
         let replacements = self.tenures.iter().filter_map(|tenure| self.replacement_due(tenure)).min();
         let adoptions = self.adoptions.iter().flat_map(|adoption| [adoption.deadline(), self.adoption_due(adoption)]);
+        let abandoned = self.quests.iter().filter_map(|quest| self.abandoned_until(quest)).min();
         let others = [self.line.next_deadline(), self.pending_releases.next_due()];
-        [quests, tenures, replacements, adoptions.flatten().min()].into_iter().chain(others).flatten().min()
+        [quests, abandoned, tenures, replacements, adoptions.flatten().min()].into_iter().chain(others).flatten().min()
     }
 
     /// Whether there are no waiters, no holder and no requests under way. Dropping an idle station forgets nothing but its

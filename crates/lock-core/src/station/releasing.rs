@@ -45,7 +45,7 @@ impl Station {
 
     /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one. So
     /// may the leases of a lock, and what is to replace them.
-    fn owed_most(&self, others: usize) -> usize {
+    pub(super) fn owed_most(&self, others: usize) -> usize {
         let owed_max = self.policy.owed_max;
         if self.is_semaphore() {
             return owed_max.saturating_add(QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);

@@ -59,7 +59,9 @@ impl FenceTable {
         if raised.map_err(|error| named(transaction, error))? == 1 {
             return Ok(());
         }
-        Self::check_read(transaction, resource, token.into())
+        Self::check_read(transaction, resource, token.into())?;
+        // A trigger keeps the row from being written.
+        Err(rusqlite::Error::StatementChangedRows(0).into())
     }
 
     /// Checks for a reader that no later holder has raised the fence: the resource has seen no token that is higher. Notes nothing, so

@@ -73,6 +73,27 @@ fn a_trigger_that_ignores_the_write_is_an_error() {
 }
 
 #[test]
+fn a_trigger_that_ignores_a_raise_is_an_error() {
+    let mut db = Connection::open_in_memory().unwrap();
+    db.execute_batch(FenceTable::CREATE).unwrap();
+    let raise = |db: &mut Connection, number| {
+        let transaction = db.transaction().unwrap();
+        FenceTable::raise(&transaction, "a", write_token(number)).map(|()| transaction.commit().unwrap())
+    };
+    raise(&mut db, 33).unwrap();
+    for when in ["INSERT", "UPDATE"] {
+        db.execute_batch(&format!(
+            "CREATE TRIGGER no{when} BEFORE {when} ON leasehold_fence BEGIN SELECT RAISE(IGNORE); END"
+        ))
+        .unwrap();
+        let error = raise(&mut db, 34).unwrap_err();
+        assert!(matches!(error, SqlError::Sql(rusqlite::Error::StatementChangedRows(0))), "{when}: {error}");
+        assert!(is_refused(raise(&mut db, 32), 33), "{when}");
+        db.execute_batch(&format!("DROP TRIGGER no{when}")).unwrap();
+    }
+}
+
+#[test]
 fn a_missing_column_names_the_statement_that_adds_it() {
     let (db, _) = accounts();
     let column = FenceColumn::new("account", "token \"seen\"").unwrap();

@@ -2,13 +2,13 @@
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use lock_blocking::{CancelToken, Client, Guard, Mutex};
 use lock_core::AcquireError;
 use lock_host::{NAP_MAX, ReleaseError, SharedClock};
 
+use crate::blocking::pause::pause;
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 
@@ -16,8 +16,10 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 ///
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
 /// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
-/// begins, if its work checks often enough whether it still leads. A leader whose whole machine is paused notices nothing until
-/// it resumes: the resource has to check the [`term`](Leading::term), as it checks any fencing token.
+/// begins, if its work checks often enough whether it still leads. A leader whose whole machine is suspended notices nothing
+/// until it resumes. A virtual machine that its host pauses may have a clock that stands still meanwhile: its leader then goes on.
+/// The resource has to check the [`term`](Leading::term), as it checks any fencing token.
+/// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
 ///
@@ -33,6 +35,7 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// let election = locks.election("scheduler").why("web-3:8080");
 /// let mut rounds = 0;
 /// let done = election.run_while_leader(|leadership| {
+///     println!("raise the fence to {}, then read", leadership.write_token());
 ///     while rounds < 3 {
 ///         if leadership.check().is_err() {
 ///             return ControlFlow::Continue(()); // campaign again
@@ -158,7 +161,7 @@ impl Election {
 
     /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
     pub fn observe(&self) -> Leaders {
-        Leaders { election: self.clone(), sight: Sight::default(), has_looked: false }
+        Leaders { election: self.clone(), sight: Sight::default(), has_looked: false, has_ended: false }
     }
 
     /// Looks once. True if what it sees is new.
@@ -216,7 +219,7 @@ impl Leadership {
         }
     }
 
-    /// Resigns: another candidate can be elected at once. Success means that nobody else led until now.
+    /// Resigns: another candidate can be elected at once. Success means that no loss was detected until now.
     ///
     /// # Errors
     /// As [`Guard::release`].
@@ -239,12 +242,13 @@ impl Deref for Leadership {
 /// Observes who leads. Made by [`Election::observe`]. It keeps only the last state, so one that is read slowly misses leaders in
 /// between, and never a later one.
 ///
-/// As an iterator, it returns what [`changed`](Self::changed) returns, again and again, and never ends.
+/// As an iterator, it returns what [`changed`](Self::changed) returns, again and again, and ends after `Closed`.
 #[derive(Debug)]
 pub struct Leaders {
     election: Election,
     sight: Sight,
     has_looked: bool,
+    has_ended: bool,
 }
 
 impl Leaders {
@@ -255,7 +259,7 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again. `Closed` at its next look once the client is closed.
+    /// pass, call it again. `Closed` as soon as the client is closed.
     ///
     /// # Blocking
     /// Until that changes.
@@ -274,7 +278,7 @@ impl Leaders {
     /// For the pace, and at most a second longer.
     pub fn look_again(&mut self) -> Result<bool, ObserveError> {
         if std::mem::replace(&mut self.has_looked, true) {
-            thread::sleep(self.election.plan.pace);
+            pause(&self.election.client.mutex(&self.election.plan.name).member()?, self.election.plan.pace)?;
         }
         self.election.look(&mut self.sight)
     }
@@ -289,6 +293,8 @@ impl Iterator for Leaders {
     type Item = Result<Option<Leader>, ObserveError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.changed())
+        let seen = (!self.has_ended).then(|| self.changed())?;
+        self.has_ended = seen == Err(ObserveError::Closed);
+        Some(seen)
     }
 }

@@ -1,13 +1,14 @@
 //! Work that a schedule calls for on several machines, and one of them does.
 
+use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
 use lock_blocking::{Client, Guard, Mutex};
 use lock_core::{AcquireError, LockName, Lost};
 use lock_host::note;
 
-use crate::earlier::Earlier;
 use crate::errors::JobError;
+use crate::first::{First, FirstMark};
 use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
 use crate::outcome::{JobOutcome, JobRun, Skipped, SlotAfter};
 use crate::setters::job_setters;
@@ -163,31 +164,45 @@ impl Job {
 
     /// The earlier slots that nobody has run, oldest first, as far as the store answers.
     fn missed(&self, earlier: Vec<(Slot, LockName)>) -> Vec<Slot> {
-        let (all, mut missed) = (earlier.len(), Vec::new());
+        let (Some(inspect), Some(this), false) = (self.client.inspect(), self.plan.slot, earlier.is_empty()) else {
+            return Vec::new();
+        };
+        let (mut missed, mut ran) = (VecDeque::new(), None);
         for (slot, mark) in earlier {
-            let Some(inspect) = self.client.inspect() else { break };
-            let Ok(None) = inspect.holder(&mark, Taken::LOOK_WITHIN) else { break };
-            missed.push(slot);
+            match inspect.holder(&mark, Taken::LOOK_WITHIN) {
+                Ok(None) => missed.push_front(slot),
+                Ok(Some(_)) => {
+                    ran = Some(slot);
+                    break;
+                }
+                Err(_) => return missed.into(),
+            }
         }
-        missed.reverse();
-        // If none of them was run, the job may be new.
-        if missed.len() == all && all > 0 { self.after_first(missed) } else { missed }
+        match self.first(ran, this) {
+            Some(first) => first.after(missed.into()),
+            None => missed.into(),
+        }
     }
 
-    /// Those of the missed slots that came after the first one that the job has run. If it never ran, it is remembered that this is
-    /// its first, as far as the store answers.
-    fn after_first(&self, missed: Vec<Slot>) -> Vec<Slot> {
-        let (Some(inspect), Some((first, keep))) = (self.client.inspect(), self.plan.first()) else { return missed };
-        let Ok(name) = first.name.parse() else { return missed };
-        match inspect.holder(&name, Taken::LOOK_WITHIN) {
-            Ok(Some(mark)) => return Earlier::after_first(missed, &mark),
-            Err(_) => return missed,
-            Ok(None) => {}
+    /// The first slot that the job has run, as far as the store answers, which goes on to remember it.
+    fn first(&self, ran: Option<Slot>, this: Slot) -> Option<First> {
+        let (inspect, name) = (self.client.inspect()?, self.plan.first_mark().ok()?);
+        let mark = inspect.holder(&name, Taken::LOOK_WITHIN).ok()?;
+        let first = First::of(mark.as_ref(), ran, this)?;
+        match first.mark() {
+            FirstMark::Lasts => return Some(first),
+            FirstMark::Missing => {}
+            FirstMark::Wanes(token) => {
+                let by = note(First::AGAIN_WHY).ok()?;
+                // If it is not ended, it cannot be set; the next run tries that again.
+                _ = inspect.revoke(&name, token, &by, Taken::LOOK_WITHIN);
+            }
         }
-        if let Ok(Some(guard)) = self.mutex(first).try_acquire() {
+        let (mark, keep) = self.plan.remembers(first);
+        if let Ok(Some(guard)) = self.mutex(mark).try_acquire() {
             _ = guard.release_keeping(keep);
         }
-        Vec::new()
+        Some(first)
     }
 
     /// Marks the slot after work that is done, if it is not marked yet, and frees it after work that failed.

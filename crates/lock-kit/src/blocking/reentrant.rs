@@ -36,7 +36,7 @@ thread_local! {
 ///
 /// let pay = || -> Result<(), Box<dyn std::error::Error>> {
 ///     let guard = locks.reentrant("order:7").acquire()?; // asks the store only if this thread does not hold the lock
-///     // ... pay, with guard.fencing_token()
+///     // ... raise the fence to guard.write_token(), then read; pay, with guard.fencing_token()
 ///     Ok(guard.release()?)
 /// };
 ///

@@ -19,8 +19,8 @@ use crate::setters::lock_setters;
 ///
 /// The store is away once requests have failed with a [transient](lock_core::ErrorKind::is_transient) error for an operation
 /// timeout (a sixth of the ttl, but at most a second), or until the wait is over, and one more request has failed as well. The
-/// observers of the client are told (`Degraded`). For two seconds, all of this process that wait for the
-/// same lock believe the one that found that.
+/// observers of the client are told (`Degraded`). One finding serves all degrading locks of the client: for two seconds, none of them
+/// asks the store, and then one caller does.
 ///
 /// A guard of this process stays one until it is released, also when the store is back. It has no fencing token, so no resource
 /// that checks tokens accepts what it does. It is never lost, and `max_hold` does not end it.
@@ -79,7 +79,7 @@ impl Degrading {
             if !in_turn(&wish, &place).await? {
                 return self.too_late(wish, place).await;
             }
-            if let Some(outcome) = self.ask(&wish, &place).await?
+            if let Some(outcome) = self.ask(&wish).await?
                 && let Some(held) = self.take(&wish, &place, outcome)
             {
                 return Ok(DegradingGuard { held, place });
@@ -88,17 +88,17 @@ impl Degrading {
     }
 
     /// What the store says, or that it is away; `None` if the rest of the wait goes on.
-    async fn ask(&self, wish: &Wish, place: &Place) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
-        if let Some(error) = wish.known_away(place) {
+    async fn ask(&self, wish: &Wish) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
+        if let Some(error) = wish.known_away() {
             return Ok(Some(Err(error)));
         }
         match self.at_store(wish).acquire().await {
-            Ok(guard) => return Ok(Some(Ok(guard))),
+            Ok(guard) => return wish.tried(Ok(Some(guard))),
             Err(error) => _ = wish.away(error)?,
         }
         // The wait may have been shorter than it takes to get an answer. If the lock is held, the rest of the wait goes on.
         let again = self.0.try_acquire().await;
-        wish.tried(place, again)
+        wish.tried(again)
     }
 
     /// The wait was over before its turn came.
@@ -129,7 +129,7 @@ impl Degrading {
         if place.is_held() {
             return Ok(None);
         }
-        let outcome = match wish.known_away(&place) {
+        let outcome = match wish.known_away() {
             Some(error) => Some(Err(error)),
             None => {
                 let mut answer = self.0.try_acquire().await;
@@ -137,7 +137,7 @@ impl Degrading {
                     wish.away(error)?;
                     answer = self.0.try_acquire().await;
                 }
-                wish.tried(&place, answer)?
+                wish.tried(answer)?
             }
         };
         let outcome = place.after_earlier(outcome)?;

@@ -13,13 +13,16 @@ use tokio::time::Instant;
 
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
+use crate::nonblocking::pause::pause;
 
 /// One leader among several machines, and another one when it fails. Made by [`Kit::election`](super::Kit::election).
 ///
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
 /// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
-/// begins. A leader whose whole machine is paused notices nothing until it resumes: the resource has to check the
-/// [`term`](Leading::term), as it checks any fencing token.
+/// begins. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
+/// have a clock that stands still meanwhile: its leader then goes on. The resource has to check the [`term`](Leading::term), as it
+/// checks any fencing token.
+/// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
 ///
@@ -36,6 +39,7 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// let election = locks.election("scheduler").why("web-3:8080");
 /// let leading = tokio::spawn(async move {
 ///     let led = election.run_while_leader(|leadership| async move {
+///         println!("raise the fence to {}, then read", leadership.write_token());
 ///         println!("leads in term {}", leadership.term()); // ... schedule, until it is time to stop
 ///         ControlFlow::Break("done") // with `Continue`, it would campaign again
 ///     });
@@ -169,7 +173,7 @@ impl Leadership {
         }
     }
 
-    /// Resigns: another candidate can be elected at once. Success means that nobody else led until now.
+    /// Resigns: another candidate can be elected at once. Success means that no loss was detected until now.
     ///
     /// # Errors
     /// As [`Guard::release`].
@@ -207,14 +211,15 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again. `Closed` at its next look once the client is closed.
+    /// pass, call it again. `Closed` as soon as the client is closed.
     ///
     /// # Cancel safety
     /// Can be dropped and called again; nothing is missed.
     pub async fn changed(&mut self) -> Result<Option<Leader>, ObserveError> {
         loop {
             if let Some(looked_at) = self.looked_at {
-                tokio::time::sleep(self.election.plan.pace.saturating_sub(looked_at.elapsed())).await;
+                let Election { client, plan } = &self.election;
+                pause(&client.mutex(&plan.name).member()?, plan.pace.saturating_sub(looked_at.elapsed())).await?;
             }
             self.looked_at = Some(Instant::now());
             if self.election.look(&mut self.sight).await? {
@@ -228,8 +233,13 @@ impl Leaders {
         self.sight.leader.as_ref()
     }
 
-    /// What [`changed`](Self::changed) returns, again and again. It never ends.
+    /// What [`changed`](Self::changed) returns, again and again. It ends after `Closed`.
     pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, ObserveError>> + Send {
-        unfold(self, async |mut leaders| Some((leaders.changed().await, leaders)))
+        unfold(Some(self), async |leaders| {
+            let mut leaders = leaders?;
+            let seen = leaders.changed().await;
+            let goes_on = seen != Err(ObserveError::Closed);
+            Some((seen, goes_on.then_some(leaders)))
+        })
     }
 }

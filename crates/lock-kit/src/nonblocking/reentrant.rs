@@ -25,7 +25,7 @@ use crate::setters::mutex_setters;
 ///
 /// async fn pay(locks: &Client, outer: Option<&SharedGuard>) -> Result<(), Box<dyn std::error::Error>> {
 ///     let guard = locks.reentrant("order:7").acquire_under(outer).await?; // asks the store only if `outer` is None
-///     // ... pay, with guard.fencing_token()
+///     // ... raise the fence to guard.write_token(), then read; pay, with guard.fencing_token()
 ///     Ok(guard.release().await?)
 /// }
 ///

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::CancelToken;
-use lock_core::{AcquireError, ErrorKind, LossReason, Lost, Operation};
+use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason, Lost, Operation};
 use lock_host::ReleaseError;
 use lock_kit::AcquireAllError;
 use lock_kit::blocking::{Kit, all};
@@ -25,6 +25,8 @@ fn a_set_is_held_and_released_as_one() {
         let (client, other) = (store.plain(), store.plain());
         let guard = client.all(NAMES).acquire().unwrap();
         assert_eq!(guard.tokens().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), NAMES);
+        let raises: Vec<_> = guard.write_tokens().map(|(name, token)| (name, FencingToken::from(token))).collect();
+        assert_eq!(raises, guard.tokens().collect::<Vec<_>>());
         assert!(guard.check().is_ok() && guard.remaining() > Duration::ZERO);
         for (one, (name, token)) in guard.iter().zip(guard.tokens()) {
             assert_eq!((one.name(), one.fencing_token()), (name, token));

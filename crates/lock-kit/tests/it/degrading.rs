@@ -9,6 +9,7 @@ use lock_kit::{Scope, blocking, nonblocking};
 use lock_memory::faults::{Fault, Faulty};
 use tokio::task::spawn_blocking;
 
+use crate::shelf::Shelf;
 use crate::support::{Bench, Store, until};
 
 const AWAY: Fault = Fault::Refused(ErrorKind::Unreachable);
@@ -101,6 +102,8 @@ async fn a_wait_ends_with_a_degraded_guard_once_the_store_has_been_away_for_an_o
     assert_eq!(guard.scope(), Scope::Process);
     assert!(lock_host::Clock::now(&bench.clock).since(began) >= SECOND, "a short outage is waited out");
     guard.release().await.unwrap();
+    // What it has found is believed no longer.
+    bench.clock.advance(2 * SECOND);
     let (lock, healed) = (locks.degrading("a"), bench.faults.clone());
     let acquiring = tokio::spawn(async move { lock.acquire().await.unwrap().scope() });
     let calls = bench.faults.calls(Operation::Acquire);
@@ -228,6 +231,41 @@ async fn one_finding_serves_the_whole_line() {
     }
 }
 
+/// Callers one after the other, and under other names, believe it as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_finding_serves_all_names_of_the_client_until_the_store_answers() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let locks = bench.tokio();
+    bench.faults.fail_everything(AWAY);
+    drop(while_time_passes(&bench, Duration::from_millis(20), locks.degrading("a").acquire()).await.unwrap());
+    let calls = bench.faults.calls(Operation::Acquire);
+    for name in ["a", "b"] {
+        assert_eq!(locks.degrading(name).acquire().await.unwrap().scope(), Scope::Process);
+        assert_eq!(locks.degrading(name).try_acquire().await.unwrap().unwrap().scope(), Scope::Process);
+    }
+    assert_eq!(bench.faults.calls(Operation::Acquire), calls, "none of them asks");
+    bench.faults.heal_everything();
+    bench.clock.advance(2 * SECOND);
+    assert_eq!(locks.degrading("c").acquire().await.unwrap().scope(), Scope::Store, "one asks, and the store answers");
+    assert_eq!(locks.degrading("b").acquire().await.unwrap().scope(), Scope::Store);
+}
+
+/// A caller that did without the store after one failed request has found no outage that lasts.
+#[tokio::test]
+async fn what_a_single_flight_found_degrades_nobody() {
+    use nonblocking::Kit;
+    let bench = Bench::new();
+    let (locks, shelf) = (bench.tokio(), Shelf::new(&bench.clock));
+    let flight = locks.single_flight("key").stale_for(30 * SECOND).jitter_percent(0);
+    let value = async |computed| flight.get_or_compute(&shelf, async || Ok(Some(computed))).await.unwrap();
+    assert_eq!(value(1).await, Some(1));
+    bench.clock.advance(60 * SECOND);
+    bench.faults.fail_next(Operation::Acquire, AWAY);
+    assert_eq!(value(2).await, Some(1), "the stale value");
+    assert_eq!(locks.degrading("a").acquire().await.unwrap().scope(), Scope::Store);
+}
+
 fn is_away<T: std::fmt::Debug>(outcome: Result<T, AcquireError>) -> bool {
     matches!(&outcome, Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Unreachable)
 }
@@ -237,7 +275,8 @@ fn is_away<T: std::fmt::Debug>(outcome: Result<T, AcquireError>) -> bool {
 async fn the_line_of_this_process_is_no_holder_while_the_store_is_away() {
     use nonblocking::Kit;
     let bench = Bench::new();
-    let (first, lock) = (bench.tokio().degrading("a"), bench.tokio().degrading("a"));
+    let locks = bench.tokio();
+    let (first, lock) = (locks.degrading("a"), locks.degrading("a"));
     bench.faults.fail_everything(AWAY);
     let calls = bench.faults.calls(Operation::Acquire);
     let asking = tokio::spawn(async move { first.acquire().await });

@@ -298,6 +298,26 @@ async fn observers_end_when_their_client_is_closed() {
     assert_eq!(bench.faults.calls(Operation::Inspect), looks);
 }
 
+/// However rarely they look. As a stream or an iterator, they say so once and end.
+#[tokio::test(flavor = "multi_thread")]
+async fn observers_hear_of_the_close_at_once_and_end() {
+    let bench = Bench::new();
+    let (tasks, threads) = (bench.tokio(), bench.plain());
+    let leaders = nonblocking::Kit::election(&tasks, "scheduler").pace(3600 * SECOND).observe();
+    let plain = blocking::Kit::election(&threads, "scheduler").pace(3600 * SECOND).observe();
+    let task = tokio::spawn(async move { leaders.into_stream().take(4).collect::<Vec<_>>().await });
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || tell.send(plain.take(4).collect::<Vec<_>>()).unwrap());
+    until("both looks", || bench.faults.calls(Operation::Inspect) >= 2).await;
+    // Long enough for both to wait for the next one, as a rule.
+    tokio::time::sleep(SECOND / 20).await;
+    tasks.close().await;
+    threads.close();
+    let all = [Ok(None), Err(ObserveError::Closed)];
+    assert_eq!(tokio::time::timeout(20 * SECOND, task).await.expect("the stream ends").unwrap(), all);
+    assert_eq!(told.recv_timeout(20 * SECOND).expect("the iterator ends"), all);
+}
+
 #[tokio::test]
 async fn an_observer_waits_for_a_change_and_goes_on_after_an_error() {
     use nonblocking::Kit;

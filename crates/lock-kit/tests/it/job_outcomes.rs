@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use lock_core::inspect::Entry;
 use lock_core::{AcquireError, ErrorKind, Operation};
-use lock_kit::{JobError, JobOutcome, JobRun, SkipReason, SlotAfter, blocking, nonblocking};
+use lock_kit::{JobError, JobOutcome, JobRun, Mark, SkipReason, SlotAfter, blocking, nonblocking};
 use lock_memory::faults::Fault;
 
 use crate::jobs::{skipped, slot};
 use crate::support::{Bench, Store};
 
+const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 #[track_caller]
 fn ran<T>(outcome: Result<JobOutcome<T>, JobError>) -> JobRun<T> {
@@ -155,6 +158,66 @@ async fn slots_that_nobody_has_run_are_reported_once_on_every_store() {
             [job(5, [slot(6)]), job(2, [slot(4)])].map(|job| ran(job.run(|_| ())).missed)
         });
         assert_eq!(first.await.unwrap(), [vec![], vec![slot(4)]]);
+    }
+}
+
+/// The slot that was missed is reported, although more time has passed since the first one than its mark lasts.
+#[tokio::test]
+async fn a_first_slot_is_remembered_for_as_long_as_the_job_runs() {
+    let bench = Bench::new();
+    let (tasks, threads) = (bench.tokio(), bench.plain());
+    let run = async |days: u32, hours| {
+        bench.clock.advance(days * DAY);
+        let job = nonblocking::Kit::job(&tasks, "by a task").slot(slot(hours)).previous([slot(hours + 1)]);
+        let by_task = ran(job.run(async |_| ()).await).missed;
+        let job = blocking::Kit::job(&threads, "by a thread").slot(slot(hours)).previous([slot(hours + 1)]);
+        [by_task, ran(job.run(|_| ())).missed]
+    };
+    let [nothing, missed] = [[vec![], vec![]], [vec![slot(7)], vec![slot(7)]]];
+    assert_eq!(run(0, 9).await, nothing, "a new job has missed nothing");
+    assert_eq!(run(200, 8).await, nothing, "its first slot is before no missed one");
+    assert_eq!(run(200, 6).await, missed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mark_of_a_first_slot_is_set_again_on_every_store_when_half_of_its_time_is_over() {
+    for store in Store::each() {
+        let (tasks, threads) = (store.tokio().await, store.plain());
+        let first = Mark::of_first("nightly");
+        let left = async || {
+            let mark =
+                tasks.inspect().unwrap().holder(&first.name.parse().unwrap(), 10 * SECOND).await.unwrap().unwrap();
+            assert!(mark.holders[0].holder.to_string().ends_with(&format!("(slot {})", slot(9))), "{mark:?}");
+            mark.remaining.unwrap()
+        };
+        let set = tasks.mutex(&first.name).why(format!("slot {}", slot(9))).try_acquire().await.unwrap().unwrap();
+        set.release_keeping(182 * DAY).await.unwrap();
+        let job = nonblocking::Kit::job(&tasks, "nightly").slot(slot(5)).previous([slot(9), slot(6)]);
+        assert_eq!(ran(job.run(async |_| ()).await).missed, [slot(6)]);
+        assert!(left().await > 364 * DAY);
+        let again = tasks.inspect().unwrap().holder(&first.name.parse().unwrap(), 10 * SECOND).await.unwrap();
+        let by_thread = tokio::task::spawn_blocking(move || {
+            ran(blocking::Kit::job(&threads, "nightly").slot(slot(3)).previous([slot(4)]).run(|_| ())).missed
+        });
+        assert_eq!(by_thread.await.unwrap(), [slot(4)]);
+        let tokens = |mark: Option<Entry>| mark.unwrap().holders[0].holder.clone();
+        let still = tasks.inspect().unwrap().holder(&first.name.parse().unwrap(), 10 * SECOND).await.unwrap();
+        assert_eq!(tokens(still), tokens(again), "a mark that lasts is left alone");
+    }
+}
+
+/// As after a reboot, or for a job whose earlier runs did not know the schedule.
+#[tokio::test]
+async fn the_slot_before_one_that_runs_is_remembered_if_no_first_one_is() {
+    let bench = Bench::new();
+    let (tasks, threads) = (bench.tokio(), bench.plain());
+    let task = |hours| nonblocking::Kit::job(&tasks, "by a task").slot(slot(hours));
+    let thread = |hours| blocking::Kit::job(&threads, "by a thread").slot(slot(hours));
+    assert_eq!(ran(task(9).run(async |_| ()).await).missed, []);
+    assert_eq!(ran(thread(9).run(|_| ())).missed, []);
+    for (hours, missed) in [(8, vec![]), (6, vec![slot(7)])] {
+        assert_eq!(ran(task(hours).previous([slot(hours + 1)]).run(async |_| ()).await).missed, missed);
+        assert_eq!(ran(thread(hours).previous([slot(hours + 1)]).run(|_| ())).missed, missed);
     }
 }
 

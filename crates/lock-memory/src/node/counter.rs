@@ -1,9 +1,11 @@
 //! How a node's counter rises: by a claim, and to the node's clock.
 
-use lock_core::{BackendError, Claim, FencingToken, Moment, Operation, TokenRange};
+use lock_core::{BackendError, Claim, FencingToken, Moment, TokenRange};
+
+use lock_rules::used_up;
 
 use super::lock::node_time;
-use crate::refusal::used_up;
+use crate::BACKEND;
 
 /// How far above the node's clock a wish counts, in microseconds. Chosen: far above the error of any client's clock,
 /// far below what would use the tokens up.
@@ -26,5 +28,5 @@ pub(super) fn draw(counter: u64, clock: Moment, claim: &Claim, wish: FencingToke
     let wish = wish.get().min(clock.saturating_add(WISH_ABOVE_CLOCK_MAX));
     let floor = claim.floor.map_or(0, FencingToken::get).min(clock.saturating_add(FLOOR_ABOVE_CLOCK_MAX));
     let token = wish.max(counter.max(floor).saturating_add(width));
-    TokenRange::above(token.saturating_sub(width), claim.width).map_err(|invalid| used_up(Operation::Acquire, invalid))
+    TokenRange::above(token.saturating_sub(width), claim.width).map_err(|invalid| used_up(BACKEND, invalid))
 }

@@ -1,26 +1,24 @@
 //! One lock as a node keeps it: its holder, the tombstones of late claims, and the clients that want a hint when it is free.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::node::{NodeTime, Told};
 use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
 
-use crate::hand_over::ClientId;
-use crate::holds::Hold;
+use lock_rules::{Hold, tombstone_for};
+
+use crate::lock::Tombstones;
+use crate::notice::ClientId;
 
 /// How long after its last claim a client still gets hints about a lock.
 ///
 /// Chosen: waiters ask again far sooner, and a hint that nobody hears delays the others.
 const INTEREST: Duration = Duration::from_secs(10);
 
-/// The shortest life of a tombstone: a late claim can be under way for longer than a very short ttl. As `docs/wire.md` has it.
-const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeLock {
     pub(crate) hold: Option<Hold>,
-    tombstones: BTreeMap<Owner, Moment>,
+    tombstones: Tombstones,
     interests: Vec<Interest>,
 }
 
@@ -32,9 +30,9 @@ struct Interest {
 
 impl NodeLock {
     /// Drops everything that has expired: a hold that has ended by the clock is no hold.
-    pub(crate) fn forget_what_is_over(&mut self, clock: Moment) {
-        self.hold.take_if(|hold| !hold.lives_at(clock));
-        self.tombstones.retain(|_, until| clock < *until);
+    pub(crate) fn forget_expired(&mut self, clock: Moment) {
+        self.hold.take_if(|hold| hold.until <= clock);
+        self.tombstones.forget_expired(clock);
         self.interests.retain(|interest| clock < interest.until);
     }
 
@@ -43,7 +41,7 @@ impl NodeLock {
     }
 
     pub(crate) fn was_given_up(&self, owner: Owner) -> bool {
-        self.tombstones.contains_key(&owner)
+        self.tombstones.contains(owner)
     }
 
     /// Answers a claim on a lock that is held. If the claim's owner holds it, its full ttl is re-armed.
@@ -53,7 +51,7 @@ impl NodeLock {
             hold.until = clock + claim.terms.ttl.get();
             return Some(Told::Granted { token: hold.tokens.high(), clock: node_time(clock) });
         }
-        let told = Told::Held { holder: hold.shown(), remaining: Some(hold.until.since(clock)) };
+        let told = Told::Held { holder: hold.holder(), remaining: Some(hold.until.since(clock)) };
         match (claim.queueing, inbox) {
             (Queueing::Wanted, Some(client)) => self.note_interest(clock, client),
             (Queueing::Wanted, None) | (Queueing::Unwanted, _) => {}
@@ -102,7 +100,7 @@ impl NodeLock {
     }
 
     pub(crate) fn refuse_late_claims(&mut self, clock: Moment, request: &ReleaseRequest) {
-        self.tombstones.insert(request.owner, clock + request.terms.ttl.get().max(TOMBSTONE_MIN));
+        self.tombstones.add(request.owner, clock + tombstone_for(request.terms.ttl));
     }
 }
 

@@ -10,7 +10,7 @@ use lock_core::{BackendError, Event, EventSink, Listeners, Location, LockName, M
 use lock_host::SharedClock;
 
 use super::store::{Freed, NodeStore};
-use crate::hand_over::ClientId;
+use crate::notice::ClientId;
 
 /// A client of a node in this process, async or blocking. Cloning makes another client of the same node.
 ///

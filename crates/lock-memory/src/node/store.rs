@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Record, Recording, RunId, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released,
+    BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Moment, ReleaseRequest, Released, Slots,
 };
+use lock_rules::{Hold, given_up};
 
 use super::counter::{draw, height};
 use super::lock::{NodeLock, node_time};
-use crate::hand_over::ClientId;
-use crate::holds::Hold;
-use crate::refusal::given_up;
+use crate::BACKEND;
+use crate::notice::ClientId;
 
 /// A client to be told that a lock is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl NodeStore {
         wish: FencingToken,
     ) -> Result<Told, BackendError> {
         let lock = self.locks.entry(claim.name.clone()).or_default();
-        lock.forget_what_is_over(clock);
+        lock.forget_expired(clock);
         if let Some(told) = lock.answer_held(clock, inbox, claim) {
             if matches!(told, Told::Granted { .. }) {
                 self.longest = self.longest.max(claim.terms.ttl.get());
@@ -136,12 +136,12 @@ impl NodeStore {
             return Ok(told);
         }
         if lock.was_given_up(claim.owner) {
-            return Err(given_up());
+            return Err(given_up(BACKEND));
         }
         let tokens = draw(self.counter, clock, claim, wish)?;
         self.counter = tokens.high().get();
         self.longest = self.longest.max(claim.terms.ttl.get());
-        lock.hold = Some(Hold::new(clock, None, claim, tokens));
+        lock.hold = Some(Hold::new(clock, claim, tokens, Slots::NONE));
         Ok(Told::Granted { token: tokens.high(), clock: node_time(clock) })
     }
 
@@ -157,13 +157,13 @@ impl NodeStore {
 
     fn fence_one(&mut self, clock: Moment, lease: &Lease) -> Fenced {
         let Some(lock) = self.locks.get_mut(&lease.name) else { return Fenced::NotHeld };
-        lock.forget_what_is_over(clock);
+        lock.forget_expired(clock);
         lock.fence(clock, lease)
     }
 
     fn release(&mut self, clock: Moment, request: &ReleaseRequest) -> Released {
         let lock = self.locks.entry(request.name.clone()).or_default();
-        lock.forget_what_is_over(clock);
+        lock.forget_expired(clock);
         let released = if lock.end(request.owner) {
             let tell = |client| Freed { client, name: request.name.clone() };
             self.freed.extend(lock.next_to_tell().map(tell));
@@ -267,12 +267,12 @@ impl NodeStore {
 
     /// Who holds the lock now.
     pub fn holder(&self, name: &LockName, clock: Moment) -> Option<&Hold> {
-        self.locks.get(name)?.hold.as_ref().filter(|hold| hold.lives_at(clock))
+        self.locks.get(name)?.hold.as_ref().filter(|hold| clock < hold.until)
     }
 
     /// The locks that are held now, in the order of their names.
     pub fn holds(&self, clock: Moment) -> impl Iterator<Item = (&LockName, &Hold)> {
-        let living = move |hold: &&Hold| hold.lives_at(clock);
+        let living = move |hold: &&Hold| clock < hold.until;
         self.locks.iter().filter_map(move |(name, lock)| Some((name, lock.hold.as_ref().filter(living)?)))
     }
 

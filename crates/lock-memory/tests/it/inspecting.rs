@@ -66,6 +66,6 @@ fn a_revoked_lock_goes_to_the_next_in_line() {
     store.acquire(at(0), ONE, &claim(1)).unwrap();
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.revoke(at(1), &name("invoice:42"), token(1), &operator());
-    let hand_overs = store.take_hand_overs();
+    let hand_overs = hand_overs(&mut store);
     assert_eq!((hand_overs.len(), hand_overs[0].lease.owner), (1, owner(2)));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{Answer, Event, Lease, ReleaseRequest, Released, Renewed};
-use lock_memory::store::{Hint, Store};
+use lock_memory::store::{Notice, Store};
 
 use crate::support::*;
 
@@ -36,13 +36,13 @@ fn the_head_of_the_queue_is_told_to_ask_and_gets_the_lock_at_the_end() {
     let mut store = Store::new();
     granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
     store.acquire(at(0), TWO, &claim(2)).unwrap();
-    store.take_hints();
+    hints(&mut store);
     store.release(at(1), &keep(Duration::from_secs(5))).unwrap();
-    assert_eq!(store.take_hints(), [Hint { client: TWO, event: Event::Freed { name: name("invoice:42") } }]);
+    assert_eq!(hints(&mut store), [Notice { client: TWO, event: Event::Freed { name: name("invoice:42") } }]);
     let Answer::Queued { position, remaining, .. } = store.acquire(at(1), TWO, &claim(2)).unwrap() else { panic!() };
     assert_eq!((position, remaining), (1, Some(Duration::from_secs(5))));
     granted(store.acquire(at(6), TWO, &claim(2)).unwrap());
-    assert_eq!(store.take_hand_overs(), []);
+    assert_eq!(hand_overs(&mut store), []);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_release_of_what_is_kept_drops_the_owners_place_as_well() {
     let (mut store, _) = kept();
     assert_eq!(position(store.acquire(at(1), ONE, &claim(1)).unwrap()), 1);
     assert_eq!(store.release(at(1), &release_of(1)).unwrap(), Released::Released);
-    assert_eq!(store.take_hand_overs(), []);
+    assert_eq!(hand_overs(&mut store), []);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use lock_core::{
     Answer, BackendError, Claim, Effect, ErrorKind, Event, Fenced, Holder, Lease, Mode, Queueing, ReleaseRequest,
     Released, Renewed, Terms, Ttl, Width,
 };
-use lock_memory::store::{Hint, Store};
+use lock_memory::store::{Notice, Store};
 
 use crate::support::*;
 
@@ -44,7 +44,7 @@ fn refused(store: &mut Store, time: u64, claim: &Claim) -> BackendError {
 
 /// The owners, in the order in which they were served.
 fn served(store: &mut Store) -> Vec<lock_core::Owner> {
-    store.take_hand_overs().into_iter().map(|served| served.lease.owner).collect()
+    hand_overs(store).into_iter().map(|served| served.lease.owner).collect()
 }
 
 fn release(store: &mut Store, time: u64, byte: u8) -> Released {
@@ -89,7 +89,7 @@ fn one_release_serves_all_the_readers_at_the_head() {
     take(&mut store, 0, &claim(1));
     [reader(2), reader(3), claim(4), reader(5)].iter().for_each(|claim| _ = waits(&mut store, 0, claim));
     release(&mut store, 1, 1);
-    let hand_overs = store.take_hand_overs();
+    let hand_overs = hand_overs(&mut store);
     assert_eq!(hand_overs.iter().map(|each| tokens(&each.lease)).collect::<Vec<_>>(), [(2, 2), (3, 3)]);
     assert!(hand_overs.iter().all(|each| each.wanted && each.lease.terms.mode == Mode::Shared));
 }
@@ -101,7 +101,7 @@ fn nobody_is_said_to_wait_who_is_served_in_the_same_visit() {
     [reader(2), reader(3)].iter().for_each(|claim| _ = waits(&mut store, 0, claim));
     let answer = store.acquire(at(1), ONE, &replacing(1, reader(9))).unwrap();
     assert!(matches!(answer, Answer::Granted { wanted: false, .. }), "{answer:?}");
-    assert!(store.take_hand_overs().iter().all(|each| !each.wanted));
+    assert!(hand_overs(&mut store).iter().all(|each| !each.wanted));
 }
 
 #[test]
@@ -137,11 +137,14 @@ fn a_visit_serves_32_and_tells_the_next_to_ask() {
     let mut store = Store::new();
     take(&mut store, 0, &claim(1));
     (2..42).for_each(|byte| _ = waits(&mut store, 0, &reader(byte)));
-    store.take_hints();
+    hints(&mut store);
     release(&mut store, 1, 1);
-    assert_eq!(served(&mut store), (2..34).map(owner).collect::<Vec<_>>());
+    let notices = store.take_notices();
+    let (hint, grants) = notices.split_last().unwrap();
+    let granted_to = |notice: &Notice| matches!(&notice.event, Event::Granted { lease, .. } if lease.owner != owner(1));
+    assert!(grants.len() == 32 && grants.iter().all(granted_to), "{grants:?}");
     let name = name("invoice:42");
-    assert_eq!(store.take_hints(), [Hint { client: TWO, event: Event::Freed { name } }]);
+    assert_eq!(*hint, Notice { client: TWO, event: Event::Freed { name } });
     take(&mut store, 1, &reader(34));
     assert_eq!(served(&mut store), (35..42).map(owner).collect::<Vec<_>>(), "the rest, with the next request");
 }
@@ -174,7 +177,7 @@ fn a_large_request_at_the_head_is_not_overtaken() {
     release(&mut store, 1, 2);
     assert_eq!(served(&mut store), []);
     release(&mut store, 1, 1);
-    let hand_overs = store.take_hand_overs();
+    let hand_overs = hand_overs(&mut store);
     let slots: Vec<_> = hand_overs.iter().map(|served| served.lease.slots.get().to_vec()).collect();
     assert_eq!(slots, [vec![0, 1, 2], vec![3]]);
 }
@@ -245,7 +248,7 @@ fn permits_are_given_back_in_part() {
     assert_eq!(served(&mut store), []);
     let fewer = take(&mut store, 1, &replacing(8, permits(9, 1)));
     assert_eq!((fewer.slots.get(), tokens(&fewer)), (&[0][..], (7, 7)));
-    let next = store.take_hand_overs().remove(0).lease;
+    let next = hand_overs(&mut store).remove(0).lease;
     assert_eq!((next.owner, next.slots.get()), (owner(2), &[1, 2, 3][..]));
 }
 
@@ -299,17 +302,4 @@ fn every_holder_and_every_waiter_is_shown_and_revoked_alone() {
     assert_eq!(store.revoke(at(6), &two.name, two.tokens.high(), &operator()), lock_core::inspect::Revoked::Revoked);
     assert_eq!(served(&mut store), [owner(3)]);
     assert_eq!(store.holder(at(6), &two.name).unwrap().leases, 2);
-}
-
-/// Every client that holds is told once.
-#[test]
-fn all_holders_are_told_that_somebody_waits() {
-    let mut store = Store::new();
-    for (client, byte) in [(ONE, 1), (TWO, 2), (ONE, 3)] {
-        granted(store.acquire(at(0), client, &reader(byte)).unwrap());
-    }
-    waits(&mut store, 1, &claim(4));
-    waits(&mut store, 1, &claim(5));
-    let event = Event::Wanted { name: name("invoice:42") };
-    assert_eq!(store.take_hints(), [ONE, TWO].map(|client| Hint { client, event: event.clone() }));
 }

@@ -36,7 +36,7 @@ struct Waits {
     until: Moment,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Naive {
     token: u64,
     pub(crate) held: Vec<Held>,
@@ -50,7 +50,11 @@ fn place(terms: Terms) -> Duration {
 }
 
 fn tombstone(now: Moment, terms: Terms) -> Moment {
-    now + terms.ttl.get().max(Duration::from_secs(1))
+    now + terms.ttl.get().max(Duration::from_secs(10))
+}
+
+fn replaced(now: Moment) -> Moment {
+    now + Duration::from_secs(10)
 }
 
 /// The number that shows who holds.
@@ -126,28 +130,34 @@ impl Naive {
         end.map(|end| end.since(now))
     }
 
+    /// A claim that fails changes nothing.
     pub(crate) fn acquire(&mut self, now: Moment, claim: &Claim) -> Said {
         self.sweep(now);
+        let before = self.clone();
+        let said = self.try_acquire(now, claim);
+        if let Said::Failed(_) = said {
+            *self = before;
+        }
+        said
+    }
+
+    fn try_acquire(&mut self, now: Moment, claim: &Claim) -> Said {
         let (owner, mode) = (claim.owner, claim.terms.mode);
         let used =
             self.held.iter().map(|held| held.mode).chain(self.queue.iter().map(|waits| waits.claim.terms.mode)).next();
         if self.tombstones.iter().any(|(buried, _)| *buried == owner) {
-            self.serve(now, None);
             return Said::Failed(ErrorKind::Protocol);
         }
         if used.is_some_and(|used| !used.suits(mode)) {
-            self.serve(now, None);
             return Said::Failed(ErrorKind::OtherKind);
         }
         if self.own(owner).is_some_and(|own| own.mode != mode) {
-            self.serve(now, None);
             return Said::Failed(ErrorKind::Protocol);
         }
-        self.serve(now, Some(owner));
         let until = now + claim.terms.ttl.get();
         if let Some(own) = self.own(owner) {
             own.until = until;
-            self.tombstones.extend(claim.replaces.map(|old| (old, tombstone(now, claim.terms))));
+            self.tombstones.extend(claim.replaces.map(|old| (old, replaced(now))));
             return self.granted(now, owner);
         }
         match claim.replaces {
@@ -158,6 +168,7 @@ impl Naive {
 
     fn ask(&mut self, now: Moment, claim: &Claim) -> Said {
         let (owner, mode) = (claim.owner, claim.terms.mode);
+        self.serve(now, Some(owner));
         let is_next = self.queue.first().is_none_or(|waits| waits.claim.owner == owner);
         if (is_next || claim.fairness == Fairness::Barging) && self.fits(mode) {
             self.add(claim, now + claim.terms.ttl.get());
@@ -184,10 +195,7 @@ impl Naive {
     }
 
     fn replace(&mut self, now: Moment, claim: &Claim, old: Owner) -> Said {
-        let Some(own) = self.own(old).cloned() else {
-            self.serve(now, None);
-            return Said::Failed(ErrorKind::NotHeld);
-        };
+        let Some(own) = self.own(old).cloned() else { return Said::Failed(ErrorKind::NotHeld) };
         let (from, to) = (own.mode, claim.terms.mode);
         let no_more = from.count() >= to.count() && to.count() > 0;
         let allowed = [Mode::Exclusive, Mode::Shared].contains(&from) || no_more;
@@ -199,7 +207,7 @@ impl Naive {
         }
         let until = now + claim.terms.ttl.get();
         self.held.retain(|held| held.owner != old);
-        self.tombstones.push((old, tombstone(now, claim.terms)));
+        self.tombstones.push((old, replaced(now)));
         self.add(claim, until);
         let own_slots = own.slots[..to.count() as usize].to_vec();
         self.own(claim.owner).unwrap().slots = own_slots;
@@ -211,7 +219,6 @@ impl Naive {
         let is_own = |held: &Held| [request.owner, request.owner.kept()].contains(&held.owner);
         let own = self.held.iter().position(is_own);
         if request.keep.is_some() && own.is_some_and(|index| self.held[index].mode != Mode::Exclusive) {
-            self.serve(now, None);
             return Err(ErrorKind::Protocol);
         }
         let waiting = self.queue.len();
@@ -245,8 +252,9 @@ impl Naive {
 
     /// Whether the lease was renewed, and whether others wait.
     pub(crate) fn renew(&mut self, now: Moment, lease: &Lease) -> Option<bool> {
-        let wanted = self.queue.iter().any(|waits| now < waits.until);
+        let waits = self.queue.iter().any(|waits| now < waits.until);
         let own = self.living(now, lease)?;
+        let wanted = waits && own.mode != Mode::Exclusive;
         own.until = now + lease.terms.ttl.get();
         Some(wanted)
     }
@@ -268,7 +276,9 @@ impl Naive {
         let before = self.held.len();
         self.held.retain(|held| !(held.tokens.0..=held.tokens.1).contains(&token));
         let ended = self.held.len() < before;
-        self.serve(now, None);
+        if ended {
+            self.serve(now, None);
+        }
         ended
     }
 }

@@ -1,7 +1,7 @@
 //! Places, hand-overs, and what becomes of waiters that have stopped.
 
-use lock_core::{Answer, Claim, Event, Holder, Queueing, Released, Renewed, Terms, Ttl, Width};
-use lock_memory::store::{HandOver, Hint, Store};
+use lock_core::{Answer, Certainty, Claim, Holder, Mode, Queueing, Released, Renewed, Terms, Ttl, Width};
+use lock_memory::store::Store;
 
 use crate::support::*;
 
@@ -54,7 +54,7 @@ fn a_release_hands_over_to_the_first_with_its_own_width_for_the_time_of_its_plac
     let tokens = lock_core::TokenRange::above(1, wide.width).unwrap();
     let lease = wide.lease(tokens);
     assert_eq!(
-        store.take_hand_overs(),
+        hand_overs(&mut store),
         [HandOver { client: TWO, lease: lease.clone(), valid_for: PLACE, wanted: true }]
     );
     let busy = store.acquire(at(2), ONE, &try_claim(4)).unwrap();
@@ -69,7 +69,7 @@ fn a_place_that_is_not_refreshed_is_skipped() {
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(5), TWO, &claim(3)).unwrap();
     assert_eq!(store.release(at(10), &release_of(1)).unwrap(), Released::Released);
-    assert_eq!(owners(&store.take_hand_overs()), [owner(3)]);
+    assert_eq!(owners(&hand_overs(&mut store)), [owner(3)]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn asking_again_refreshes_the_place_and_what_it_asks_for() {
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(9), ONE, &Claim { width: Width::for_waiters(5), ..claim(2) }).unwrap();
     store.release(at(18), &release_of(1)).unwrap();
-    let hand_overs = store.take_hand_overs();
+    let hand_overs = hand_overs(&mut store);
     assert_eq!((owners(&hand_overs), hand_overs[0].client), (vec![owner(2)], ONE));
     assert_eq!(tokens(&hand_overs[0].lease), (2, 6));
 }
@@ -90,7 +90,7 @@ fn a_holder_no_longer_has_a_place() {
     granted(store.acquire(at(30), TWO, &claim(2)).unwrap());
     assert_eq!(store.holder(at(30), &name("invoice:42")).unwrap().waiters, 0);
     assert_eq!(store.release(at(31), &release_of(2)).unwrap(), Released::Released);
-    assert!(store.take_hand_overs().is_empty());
+    assert!(hand_overs(&mut store).is_empty());
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_waiter_that_left_the_queue_gets_nothing() {
     assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::Left);
     assert_eq!(store.release(at(1), &release_of(2)).unwrap(), Released::NotHeld);
     store.release(at(2), &release_of(1)).unwrap();
-    assert!(store.take_hand_overs().is_empty());
+    assert!(hand_overs(&mut store).is_empty());
     assert!(store.holder(at(2), &name("invoice:42")).is_none());
 }
 
@@ -126,10 +126,10 @@ fn an_expired_lock_passes_on_with_the_next_request() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert!(store.holder(at(30), &name("invoice:42")).is_none());
-    assert!(store.take_hand_overs().is_empty());
+    assert!(hand_overs(&mut store).is_empty());
     let (lease, valid_for) = granted(store.acquire(at(31), TWO, &claim(2)).unwrap());
     assert_eq!((tokens(&lease), valid_for), ((2, 2), TTL), "the first in line that asks itself gets its full ttl");
-    assert!(store.take_hand_overs().is_empty());
+    assert!(hand_overs(&mut store).is_empty());
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn an_expired_lock_goes_to_the_first_in_line_even_if_another_client_asks() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert_eq!(position(store.acquire(at(30), ONE, &claim(3)).unwrap()), 1);
-    assert_eq!(owners(&store.take_hand_overs()), [owner(2)]);
+    assert_eq!(owners(&hand_overs(&mut store)), [owner(2)]);
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert!(matches!(store.acquire(at(30), ONE, &try_claim(3)).unwrap(), Answer::Busy { .. }));
-    assert_eq!(owners(&store.take_hand_overs()), [owner(2)]);
+    assert_eq!(owners(&hand_overs(&mut store)), [owner(2)]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn the_former_owner_of_an_expired_lock_queues_behind_the_waiters() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert_eq!(position(store.acquire(at(30), ONE, &claim(1)).unwrap()), 1);
-    assert_eq!(owners(&store.take_hand_overs()), [owner(2)]);
+    assert_eq!(owners(&hand_overs(&mut store)), [owner(2)]);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_release_of_an_expired_hold_passes_the_lock_on() {
     let mut store = held();
     store.acquire(at(25), TWO, &claim(2)).unwrap();
     assert_eq!(store.release(at(30), &release_of(1)).unwrap(), Released::NotHeld);
-    assert_eq!(owners(&store.take_hand_overs()), [owner(2)]);
+    assert_eq!(owners(&hand_overs(&mut store)), [owner(2)]);
 }
 
 #[test]
@@ -179,30 +179,30 @@ fn a_waiter_that_has_stopped_delays_the_queue_only_until_its_place_expires() {
     granted(store.acquire(at(11), TWO, &claim(3)).unwrap());
 }
 
-/// The holder's client is told once, when the first one begins to wait, and then by its renewals.
+/// A reader needs the answer, because it may let others join it. A writer lets nobody join.
 #[test]
-fn a_holder_is_told_that_others_wait() {
-    let mut store = held();
-    let (lease, _) = granted(store.acquire(at(0), ONE, &claim(1)).unwrap());
-    let renewed = |store: &mut Store, now| match &store.renew(now, std::slice::from_ref(&lease))[..] {
-        [Renewed::Renewed { wanted, .. }] => *wanted,
-        other => panic!("{other:?}"),
-    };
-    assert!(!renewed(&mut store, at(1)));
-    store.acquire(at(1), TWO, &try_claim(2)).unwrap();
-    assert_eq!(store.take_hints(), [], "that one does not wait");
-    for waiter in [2, 3, 2] {
-        store.acquire(at(1), TWO, &claim(waiter)).unwrap();
+fn a_reader_learns_from_its_renewals_that_others_wait() {
+    for (mode, learns) in [(Mode::Shared, true), (Mode::Exclusive, false)] {
+        let mut store = Store::new();
+        let first = claim(1).in_mode(mode);
+        let (lease, _) = granted(store.acquire(at(0), ONE, &first).unwrap());
+        let renewed = |store: &mut Store, now| match &store.renew(now, std::slice::from_ref(&lease))[..] {
+            [Renewed::Renewed { wanted, .. }] => *wanted,
+            other => panic!("{other:?}"),
+        };
+        store.acquire(at(1), TWO, &try_claim(2)).unwrap();
+        assert!(!renewed(&mut store, at(1)), "that one does not wait");
+        for waiter in [2, 3, 2] {
+            store.acquire(at(1), TWO, &claim(waiter)).unwrap();
+        }
+        assert_eq!(renewed(&mut store, at(2)), learns);
+        assert!(!renewed(&mut store, at(20)), "their places have expired");
+        store.acquire(at(20), TWO, &claim(4)).unwrap();
+        let again = store.acquire(at(20), ONE, &first).unwrap();
+        assert!(matches!(again, Answer::Granted { wanted: true, .. }), "{again:?}");
+        store.release(at(21), &Claim::release(&first, Certainty::Answered)).unwrap();
+        assert!(!hand_overs(&mut store)[0].wanted, "nobody is left behind it");
     }
-    assert_eq!(store.take_hints(), [Hint { client: ONE, event: Event::Wanted { name: name("invoice:42") } }]);
-    assert!(renewed(&mut store, at(2)));
-    assert!(!renewed(&mut store, at(20)), "their places are over");
-    store.acquire(at(20), TWO, &claim(4)).unwrap();
-    assert_eq!(store.take_hints().len(), 1, "and there is another one");
-    let again = store.acquire(at(20), ONE, &claim(1)).unwrap();
-    assert!(matches!(again, Answer::Granted { wanted: true, .. }), "{again:?}");
-    store.release(at(21), &release_of(1)).unwrap();
-    assert!(!store.take_hand_overs()[0].wanted, "nobody is left behind it");
 }
 
 /// A claim that is told to wait can tell later grants from earlier ones, also of another lock, where its own has none.
@@ -217,5 +217,5 @@ fn a_waiter_is_told_the_highest_token_that_was_drawn() {
     assert_eq!(drawn(&store.acquire(at(1), TWO, &try_claim(2)).unwrap()), Some(5));
     assert_eq!(drawn(&store.acquire(at(1), TWO, &claim(2)).unwrap()), Some(5));
     store.release(at(2), &release_of(1)).unwrap();
-    assert_eq!(tokens(&store.take_hand_overs()[0].lease), (6, 6));
+    assert_eq!(tokens(&hand_overs(&mut store)[0].lease), (6, 6));
 }

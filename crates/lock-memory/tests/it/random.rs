@@ -13,7 +13,7 @@ use lock_core::{
 use lock_memory::store::Store;
 use proptest::prelude::*;
 
-use crate::support::{ONE, claim, name, operator, owner};
+use crate::support::{ONE, claim, hand_overs, name, operator, owner};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -106,7 +106,7 @@ fn play(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Revoke(index) => revoke(&mut store, &mut belief, now, index)?,
             Step::Pass(time) => now = now + time,
         }
-        for hand_over in store.take_hand_overs() {
+        for hand_over in hand_overs(&mut store) {
             belief.granted(now, hand_over.lease, hand_over.valid_for)?;
         }
     }

@@ -22,7 +22,7 @@ fn a_replacement_passes_the_queue_and_draws_a_token() {
     store.acquire(at(1), TWO, &claim(3)).unwrap();
     let (lease, valid_for) = granted(store.acquire(at(1), ONE, &replacing()).unwrap());
     assert_eq!((tokens(&lease), valid_for), ((2, 2), TTL * 2));
-    assert_eq!(store.take_hand_overs(), []);
+    assert_eq!(hand_overs(&mut store), []);
     assert_eq!(granted(store.acquire(at(2), ONE, &replacing()).unwrap()).0, lease, "asked again");
     assert_eq!(store.fence(at(2), &lease), Fenced::Acknowledged);
     assert_eq!(position(store.acquire(at(2), TWO, &claim(3)).unwrap()), 1);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest,
-    Terms, Ttl, Width,
+    Answer, Certainty, Claim, Event, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing,
+    ReleaseRequest, Terms, Ttl, Width,
 };
-use lock_memory::store::ClientId;
+use lock_memory::store::{ClientId, Notice, Store};
 
 pub(crate) const ONE: ClientId = ClientId::new(1);
 pub(crate) const TWO: ClientId = ClientId::new(2);
@@ -82,4 +82,27 @@ pub(crate) fn tokens(lease: &Lease) -> (u64, u64) {
 /// Who ends the leases of others.
 pub(crate) fn operator() -> Note {
     Note::new("console", 1, "it hangs").unwrap()
+}
+
+/// A lock that went to a waiter.
+#[derive(Debug, PartialEq)]
+pub(crate) struct HandOver {
+    pub(crate) client: ClientId,
+    pub(crate) lease: Lease,
+    pub(crate) valid_for: Duration,
+    pub(crate) wanted: bool,
+}
+
+/// The hand-overs since the last look at the notices.
+pub(crate) fn hand_overs(store: &mut Store) -> Vec<HandOver> {
+    let hand_over = |Notice { client, event }| {
+        let Event::Granted { lease, valid_for, wanted } = event else { return None };
+        Some(HandOver { client, lease, valid_for, wanted })
+    };
+    store.take_notices().into_iter().filter_map(hand_over).collect()
+}
+
+/// The other notices since the last look at them.
+pub(crate) fn hints(store: &mut Store) -> Vec<Notice> {
+    store.take_notices().into_iter().filter(|notice| !matches!(notice.event, Event::Granted { .. })).collect()
 }

@@ -15,7 +15,7 @@ use lock_memory::store::{Hold, Store};
 use proptest::prelude::*;
 
 use crate::naive::{Naive, Said, Served, shown};
-use crate::support::{ONE, claim, operator, owner, tokens};
+use crate::support::{ONE, claim, hand_overs, operator, owner, tokens};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -155,7 +155,7 @@ impl Trace {
     }
 
     fn hand_overs(&mut self) -> Result<(), TestCaseError> {
-        let leases: Vec<_> = self.store.take_hand_overs().into_iter().map(|hand_over| hand_over.lease).collect();
+        let leases: Vec<_> = hand_overs(&mut self.store).into_iter().map(|hand_over| hand_over.lease).collect();
         let served: Vec<Served> =
             leases.iter().map(|lease| (lease.owner, tokens(lease), lease.slots.get().to_vec())).collect();
         prop_assert_eq!(served, std::mem::take(&mut self.naive.served));

@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use lock_core::latch::{self, Count, Watching};
 use lock_core::limit::{Act, Request};
-use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingLatch, Claim, ErrorKind, Lease, Limit, Mode, Queueing, Ttl, Width,
-};
+use lock_core::{Answer, BackendError, BlockingBackend, Claim, ErrorKind, Lease, Limit, Mode, Queueing, Ttl, Width};
 use lock_redis::RedisConfig;
 use lock_redis::blocking::Redis;
 use test_support::RedisServer;
 
-use crate::inspect::inspectors;
 use crate::queue::{listed, queue, release, waiting};
 use crate::queue_cost::{Ran, ran};
 use crate::support::{Client, SOON, both, claim, granted, take};
@@ -70,8 +67,8 @@ fn a_listing_looks_at_few_of_many_leases() {
     for (limit, leases, width, count, shown) in [readers, permits, wide] {
         let name = format!("{limit} {width}");
         server.command::<()>(&["EVAL", SHARE, "1", &name, limit, leases, width]);
-        for (facade, inspect) in inspectors(&server.url()) {
-            let entry = inspect.holder(&name.parse().unwrap(), SOON).unwrap().unwrap();
+        for (facade, client) in both(&server.url()) {
+            let entry = client.holder(&name.parse().unwrap(), SOON).unwrap().unwrap();
             assert_eq!((entry.leases, entry.holders.len()), (count, shown), "{facade}: {name}");
         }
     }
@@ -102,7 +99,7 @@ fn wait(server: &RedisServer, name: &str, count: u32, width: u32, first: u32) {
 fn lower(server: &RedisServer, name: &str, new: u32) {
     let limit = |number| Limit::new(number).unwrap();
     let request = Request { name: name.parse().unwrap(), known: limit(5), act: Act::Set(limit(new)) };
-    connect(server).limit().unwrap().ask(&request, SOON).unwrap();
+    connect(server).limit(&request, SOON).unwrap();
 }
 
 fn queues(client: &Client, claim: &Claim) {
@@ -187,7 +184,7 @@ fn a_claim_under_the_new_limit_queues_behind_waiters_under_the_old_one() {
 }
 
 fn latch(client: &Redis, name: &str, act: latch::Act) -> Result<latch::Seen, BackendError> {
-    BlockingLatch::ask(client, &latch::Request { name: name.parse().unwrap(), act }, SOON)
+    client.latch(&latch::Request { name: name.parse().unwrap(), act }, SOON)
 }
 
 /// Inboxes of so many clients that wait for a latch.

@@ -118,7 +118,7 @@ fn soon() -> Moment {
 fn claim(name: &str, owner: u8) -> Claim {
     Claim {
         name: name.parse().unwrap(),
-        owner: Owner::from_random([owner; 16]),
+        owner: Owner::from_random([owner + 1; 16]),
         terms: Terms::exclusive(Ttl::DEFAULT),
         width: Width::ONE,
         floor: None,

@@ -10,7 +10,7 @@ use lock_core::{
     Holder, Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl,
     Width,
 };
-use lock_memory::store::{ClientId, HandOver, Hint, Hold, Store};
+use lock_memory::store::{ClientId, Hold, Notice, Store};
 
 use super::twin::Twin;
 use crate::client::Usage;
@@ -18,8 +18,6 @@ use crate::dice::Dice;
 use crate::network::ConnId;
 use crate::one::{Ask, Inbox, Listeners, Mistake, Model, Order, Outcome, Refused, Say, Seat, Stored, micros, operator};
 
-/// The shortest time for which claims of an owner are refused that was given up: longer than anything is under way.
-const TOMBSTONE_MIN: Duration = Duration::from_secs(10);
 /// The client of those who are not told anything.
 const SILENT: ClientId = ClientId::new(0);
 
@@ -42,13 +40,12 @@ impl Server {
             Ask::Acquire(claim, seat) => {
                 let client = self.client(*seat);
                 let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim);
-                if let (Ok(Answer::Granted { .. }), Some(old)) = (&answer, claim.replaces) {
-                    self.give_up(now, claim, old);
-                }
                 Say::Acquire(answer.map(|answer| self.as_said(answer)).map_err(refused))
             }
             Ask::Renew(leases) => Say::Renew(self.store.renew(now, leases)),
-            Ask::Release(request) => Say::Release(self.release(now, request).map_err(refused)),
+            Ask::Release(request) => {
+                Say::Release(self.twin.release(self.mistake, now, &mut self.store, request).map_err(refused))
+            }
             Ask::Fence(lease) => Say::Fence(self.store.fence(now, lease)),
             Ask::Revoke(name, token) => Say::Revoke(self.store.revoke(now, name, *token, &operator())),
             Ask::Latch(request, _, inbox) => Say::Latch(self.ask_latch(now, request, *inbox)),
@@ -108,28 +105,16 @@ impl Server {
         }
     }
 
-    fn release(&mut self, now: Moment, request: &ReleaseRequest) -> Result<Released, BackendError> {
-        let terms = Terms { ttl: request.terms.ttl.max(Ttl::new(TOMBSTONE_MIN).unwrap_or(Ttl::MAX)), ..request.terms };
-        self.twin.release(self.mistake, now, &mut self.store, &ReleaseRequest { terms, ..request.clone() })
-    }
-
-    /// Late claims of an owner whose lease was replaced are refused for as long as those of one that was released.
-    fn give_up(&mut self, now: Moment, claim: &Claim, owner: Owner) {
-        let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
-        // It holds nothing any more, so nothing is released.
-        _ = self
-            .release(now, &ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing });
-    }
-
     /// What others are told because of a request: of hand-overs, and hints.
     fn news(&mut self) -> (Vec<Lease>, Vec<(Inbox, Event)>) {
         let (mut granted, mut published) = (Vec::new(), Vec::new());
-        for HandOver { client, lease, valid_for, wanted } in self.store.take_hand_overs() {
-            let lease = self.twin.granted(self.mistake, lease);
-            granted.push(lease.clone());
-            published.push((client, Event::Granted { lease, valid_for, wanted }));
+        for Notice { client, mut event } in self.store.take_notices() {
+            if let Event::Granted { lease, .. } = &mut event {
+                *lease = self.twin.granted(self.mistake, lease.clone());
+                granted.push(lease.clone());
+            }
+            published.push((client, event));
         }
-        published.extend(self.store.take_hints().into_iter().map(|Hint { client, event }| (client, event)));
         let inbox = |(client, event)| Some((*self.inboxes.get(&client)?, event));
         (granted, published.into_iter().filter_map(inbox).collect())
     }

@@ -11,12 +11,14 @@ function element(tag, className, ...content) {
 }
 
 /** Characters that are not drawn, or that change the order of others: `visible.rs` has the same. */
-const HIDDEN =
-  /[\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}-\u{180f}\u{feff}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{3164}\u{ffa0}\u{fff9}-\u{fffb}\u{fe00}-\u{fe0f}\u{e0000}-\u{e007f}\u{e0100}-\u{e01ef}]/gu;
+const HIDDEN = /[\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}-\u{180f}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{3164}\u{fe00}-\u{fe0f}\u{feff}\u{ffa0}\u{fff0}-\u{fffb}\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u;
 
-/** The text, in which nothing is hidden. */
+/** Those, and the backslashes before what looks like one that is written out. */
+const MISTAKEN = new RegExp(`\\\\+(?=u\\{|${HIDDEN.source})|${HIDDEN.source}`, "gu");
+
+/** The text, in which nothing is hidden. No two texts look the same. */
 function visible(text) {
-  return text.replace(HIDDEN, (hidden) => `\\u{${hidden.codePointAt(0).toString(16)}}`);
+  return text.replace(MISTAKEN, (found) => (found.startsWith("\\") ? found + found : `\\u{${found.codePointAt(0).toString(16)}}`));
 }
 
 /** Sets a text unless it is there, so that nothing is drawn again. */

@@ -1,0 +1,41 @@
+//! The rules of a lock store: who is granted a lock, who waits, who is next, with which tokens and slots, and what a
+//! limit, a latch or a revocation does.
+//!
+//! A store shows the rows of one lock as [`Rows`], and calls one function for each request. The function reads, decides,
+//! and then writes all changes at once, or none. Nothing here reads a clock or does I/O: the time comes with the rows. An end
+//! is exclusive: at its end, a lease has ended.
+//!
+//! ```
+//! # use lock_core::*;
+//! # use lock_rules::{Rows, Undone};
+//! /// Answers a claim on a lock whose rows were loaded.
+//! fn acquire<R: Rows<Client = u32>>(rows: &mut R, claim: &Claim) -> Result<Answer, Undone<R::Error>> {
+//!     lock_rules::acquire(rows, 7, claim)
+//! }
+//! ```
+//!
+//! Reading order: `rows` (what a store keeps of a lock) · `plan` (one request: what it has read and decided) · `acquire`,
+//! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants).
+
+mod acquire;
+mod entry;
+mod latch;
+mod limit;
+mod periods;
+mod plan;
+mod position;
+mod refusal;
+mod release;
+mod renew;
+mod rows;
+
+pub use acquire::acquire;
+pub use entry::{entry, fits_at};
+pub use latch::{Change, LatchRows, LatchUpdate, ask_latch};
+pub use limit::limit;
+pub use periods::{PLACE_MAX, REPLACED_FOR, TOMBSTONE_MIN, place_for, remembered_until, tombstone_for};
+pub use position::position;
+pub use refusal::{Undone, given_up, used_up};
+pub use release::{release, revoke};
+pub use renew::{fence, renew};
+pub use rows::{Changes, Hold, Notice, Place, Rows, Standing, Write};
