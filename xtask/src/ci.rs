@@ -1,90 +1,82 @@
-//! `cargo xtask ci`: every change must pass this before it is merged.
+//! `cargo xtask ci`: what every change must pass before it is merged, and with `--full` what the night adds.
 
-use anyhow::Result;
+use std::time::Instant;
 
-use crate::{api, book, deny, drivers, release, sim, step, test, tidy};
+use anyhow::{Result, bail};
 
-/// Sets of features that must each build alone.
-const FEATURES: [(&str, &[&str]); 7] = [
-    (
-        "leasehold",
-        &[
-            "",
-            "async",
-            "blocking",
-            "memory",
-            "async,memory",
-            "blocking,memory",
-            "sqlite",
-            "async,sqlite",
-            "blocking,sqlite",
-            "redis",
-            "async,redis",
-            "blocking,redis",
-            "redlock",
-            "async,redlock",
-            "blocking,redlock",
-            "tls",
-            "async,tls",
-            "blocking,tls",
-            "connection-manager",
-            "deadpool",
-            "tracing",
-            "metrics",
-            "schema",
-            "memory,schema",
-            "fence",
-            "fence,sqlite",
-            "async,fence,redis",
-            "tower",
-            "macros",
-            "async,macros",
-            "blocking,macros",
-            "r2d2",
-            "async,blocking",
-            "full",
-        ],
-    ),
-    ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
-    ("lock-host", &["", "tracing", "metrics", "tracing,metrics", "schema"]),
-    ("lock-kit", &["", "async", "blocking"]),
-    ("lock-redis", &["", "async", "tls", "r2d2", "fuzz"]),
-    ("lock-redlock", &["", "async", "twins"]),
-    ("lock-sqlite", &["", "async"]),
+use crate::{api, book, chaos, deny, drivers, features, fetch, model, release, sim, step, test, tidy};
+
+const USAGE: &str = "\
+usage: cargo xtask ci [--full]
+
+  --full  also what a change can hardly break: every case on every variant of a store, the browser, other drivers and libraries, all sets
+          of features, long simulations, and real processes under constant failures";
+
+/// A part of the checks.
+type Step = (&'static str, fn() -> Result<()>);
+
+/// What can fail because of a change: tests first, as a user would run them, and the cheapest checks last.
+const CHANGE: [Step; 10] = [
+    ("fetch the crates", fetch::run),
+    ("tests", test::run),
+    ("simulator", sim::some),
+    ("format", format),
+    ("lints", lints),
+    ("documentation", documentation),
+    ("public API", || api::run(&[])),
+    ("features", features::run),
+    ("house rules", tidy::run),
+    ("README", tidy::readme),
 ];
 
-/// Runs everything: tests first, as a user would, and the cheapest checks last.
-pub(crate) fn run() -> Result<()> {
-    test::run()?;
-    sim::run(&["--half".into(), "memory".into()])?;
-    sim::run(&["--half".into(), "replicated".into(), "--seeds".into(), "2000".into()])?;
-    sim::run(&["--half".into(), "failovers".into(), "--seeds".into(), "4000".into()])?;
-    sim::run(&["--half".into(), "quorum".into()])?;
-    sim::run(&["--half".into(), "plots".into(), "--seeds".into(), "4000".into()])?;
-    step::cargo(&["fmt", "--all", "--check"])?;
-    step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])?;
-    step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])?;
-    api::run(&[])?;
-    deny::run(&[])?;
-    for (package, sets) in FEATURES {
-        for features in sets {
-            let check = [
-                "clippy",
-                "--package",
-                package,
-                "--no-default-features",
-                "--features",
-                features,
-                "--",
-                "-D",
-                "warnings",
-            ];
-            step::cargo(&check)?;
-        }
-    }
-    drivers::run()?;
-    book::run()?;
-    release::run(&["--dry-run".into()])?;
-    tidy::run()?;
-    tidy::readme()
+/// What the night runs: the same and more, with the long forms of tests, simulator and features.
+const NIGHT: [Step; 17] = [
+    ("fetch the crates", fetch::run),
+    ("all tests", test::all),
+    ("simulator", sim::many),
+    ("models", || model::run(&[])),
+    ("chaos", || chaos::run(&["--minutes".into(), "10".into()])),
+    ("format", format),
+    ("lints", lints),
+    ("documentation", documentation),
+    ("public API", || api::run(&[])),
+    ("all features", features::all),
+    ("dependencies", || deny::run(&[])),
+    ("peers", test::peers),
+    ("drivers", drivers::run),
+    ("book", book::run),
+    ("packages", || release::run(&["--dry-run".into()])),
+    ("house rules", tidy::run),
+    ("README", tidy::readme),
+];
+
+/// Runs the steps until one fails, and says how long each took.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let steps: &[Step] = match arguments {
+        [] => &CHANGE,
+        [option] if option == "--full" => &NIGHT,
+        _ => bail!("{USAGE}"),
+    };
+    let (begin, mut table) = (Instant::now(), String::new());
+    let outcome = steps.iter().try_for_each(|(name, step)| {
+        let start = Instant::now();
+        let outcome = step();
+        let mark = if outcome.is_ok() { "" } else { "  failed" };
+        table += &format!("  {name:<18}{:>5} s{mark}\n", start.elapsed().as_secs());
+        outcome
+    });
+    eprintln!("==> seconds of each step:\n{table}  {:<18}{:>5} s", "all", begin.elapsed().as_secs());
+    outcome
+}
+
+fn format() -> Result<()> {
+    step::cargo(&["fmt", "--all", "--check"])
+}
+
+fn lints() -> Result<()> {
+    step::cargo(&["clippy", "--workspace", "--all-features", "--all-targets", "--", "-D", "warnings"])
+}
+
+fn documentation() -> Result<()> {
+    step::cargo_with(("RUSTDOCFLAGS", "-D warnings"), &["doc", "--workspace", "--all-features", "--no-deps"])
 }

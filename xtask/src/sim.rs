@@ -7,6 +7,24 @@ use crate::step;
 /// How many seeds of each half are played by default.
 const SEEDS: &str = "20000";
 
+/// The halves, and how many seeds of each are played. Those for a change take about a minute of processor time together.
+const HALVES: [(&str, Seeds); 6] = [
+    ("redis", Seeds { some: "2000", many: "20000" }),
+    ("memory", Seeds { some: "2000", many: "20000" }),
+    ("replicated", Seeds { some: "1000", many: "4000" }),
+    ("failovers", Seeds { some: "2000", many: "8000" }),
+    ("quorum", Seeds { some: "2000", many: "20000" }),
+    ("plots", Seeds { some: "500", many: "8000" }),
+];
+
+/// How many seeds are played.
+struct Seeds {
+    /// For each change.
+    some: &'static str,
+    /// Each night.
+    many: &'static str,
+}
+
 /// Plays seeds; `--seeds`, `--first` and the like are passed on to the simulator.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut line = vec!["run", "--release", "--package", "lock-sim", "--bin", "sim", "--"];
@@ -15,4 +33,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     line.extend(arguments.iter().map(String::as_str));
     step::cargo(&line)
+}
+
+/// Plays some seeds of each half, as the tests were built: with assertions, and without another build.
+pub(crate) fn some() -> Result<()> {
+    let play = ["run", "--package", "lock-sim", "--bin", "sim", "--"];
+    HALVES
+        .iter()
+        .try_for_each(|(half, seeds)| step::cargo(&[&play[..], &["--half", half, "--seeds", seeds.some]].concat()))
+}
+
+/// Plays many seeds of each half.
+pub(crate) fn many() -> Result<()> {
+    HALVES.iter().try_for_each(|(half, seeds)| run(&["--half", half, "--seeds", seeds.many].map(str::to_owned)))
 }

@@ -47,15 +47,15 @@ pub(crate) fn keeps_a_queue(capabilities: Capabilities) -> bool {
 
 fn a_wish_for_a_place_leaves_none(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
-    let held = claim("a");
+    let held = claim("place");
     one.take(&held);
-    two.refused(&waiting_claim("a"));
+    two.refused(&waiting_claim("place"));
     assert_eq!(one.release(&held), Released::Released);
-    three.take(&claim("a"));
+    three.take(&claim("place"));
 }
 
 fn a_latch_is_refused_with_a_reason(bench: &Bench) {
-    let Err(LatchError::Backend(error)) = bench.client().arrive("a") else {
+    let Err(LatchError::Backend(error)) = bench.client().arrive("latch") else {
         panic!("arrived where nothing is counted")
     };
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");
@@ -63,7 +63,7 @@ fn a_latch_is_refused_with_a_reason(bench: &Bench) {
 }
 
 fn a_lock_is_not_detached(bench: &Bench) {
-    let refused = bench.client().acquire("a", &options(LONG)).unwrap().detach();
+    let refused = bench.client().acquire("detached", &options(LONG)).unwrap().detach();
     let refused = refused.expect_err("nobody could adopt it");
     let Unchanged::Refused(AcquireError::Backend(error)) = refused.reason() else { panic!("{:?}", refused.reason()) };
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None), "{error}");

@@ -35,6 +35,11 @@ impl Bench {
         Self::of::<H>(H::new(), facade, module)
     }
 
+    /// The same on servers of its own.
+    pub(crate) fn alone<H: Harness>(facade: Facade, module: &'static str) -> Self {
+        Self::of::<H>(H::alone(), facade, module)
+    }
+
     pub(crate) fn attached<H: Harness>(address: &str, facade: Facade) -> Self {
         Self::of::<H>(H::attach(address), facade, "")
     }

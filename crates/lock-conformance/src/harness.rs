@@ -13,10 +13,18 @@ use crate::need::Exemption;
 
 /// One store for one test: how to reach it, let time pass for it, and break it. Dropping it removes everything.
 pub trait Harness: Send + Sync + 'static {
-    /// An unused store.
+    /// An unused store. Others may be on the same servers, if their locks have nothing to do with each other.
     fn new() -> Self
     where
         Self: Sized;
+
+    /// An unused store on servers of its own, for a case that restarts them.
+    fn alone() -> Self
+    where
+        Self: Sized,
+    {
+        Self::new()
+    }
 
     /// A new client for tokio, with its own connections. Called outside the runtime, so it may block on it.
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend>;

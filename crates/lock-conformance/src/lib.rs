@@ -2,11 +2,11 @@
 //!
 //! A backend describes with a [`Harness`] how its stores are made, watched and broken, and writes one line in its
 //! tests: [`suite!`]`(MyHarness)`. That makes one test for each case and facade, named `<facade>::<group>::<case>`,
-//! where the facade is `nonblocking` (tokio) or `blocking`. Each test gets a store of its own.
+//! where the facade is `nonblocking` (tokio) or `blocking`. Each test gets a store of its own, on servers that it may share.
 //!
-//! Nothing is skipped silently. If a store lacks something, a case shows that it really does. What a harness cannot
-//! break must be listed with a reason ([`Harness::exempt`]); the tests `<facade>::account` compare the list with the
-//! store and print it.
+//! Nothing is skipped silently. What a store lacks is found out once, before any case: a case that does not apply makes no store. What a
+//! harness cannot break must be listed with a reason ([`Harness::exempt`]); the tests `<facade>::account` compare the list
+//! with the store, show what it says to what it cannot do, and print it.
 //!
 //! Reading order: `harness` (what a backend gives) · `list` (the cases) · `suite` (the macro that makes tests of them) ·
 //! `bench` (what a case gets) · `verbs` (over `on_runtime`), `facade` with `locks` (the two layers, each for async and blocking) · `cases` (what must be
@@ -41,5 +41,5 @@ pub use locks::{Guard, Waiter};
 pub use need::{Exemption, Need};
 pub use on_command::OnCommand;
 pub use play::play_child;
-pub use suite::{account, run};
+pub use suite::{Absent, account, run};
 pub use verbs::Verbs;

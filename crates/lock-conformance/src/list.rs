@@ -15,13 +15,14 @@ pub struct Case {
     pub check: fn(&Bench),
 }
 
-/// Calls a macro with all groups of cases. The only list of them.
+/// Calls a macro with all groups of cases. The only list of them. A group is marked with what it tests: a `store`, or what a `facade`
+/// makes of any such store, which another variant of the store cannot change.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __cases {
     ($($then:ident)::+ [$($argument:tt)*]) => {
         $($then)::+! { [$($argument)*]
-            exclusion {
+            store exclusion {
                 a_second_owner_is_refused: Nothing;
                 racing_claims_have_one_winner: Nothing;
                 requests_under_way_together_have_their_own_answers: Nothing;
@@ -30,7 +31,7 @@ macro_rules! __cases {
                 names_are_compared_byte_by_byte: Nothing;
                 names_that_look_like_keys_of_others_are_independent: Nothing;
             }
-            ownership {
+            store ownership {
                 a_stranger_cannot_release: Nothing;
                 a_stranger_cannot_renew: Nothing;
                 a_second_release_is_harmless: Nothing;
@@ -41,7 +42,7 @@ macro_rules! __cases {
                 a_fence_knows_the_stored_grant: Nothing;
                 a_waiter_gives_up_its_place: Queue;
             }
-            time {
+            store time {
                 an_unrenewed_lease_ends: Nothing;
                 no_grant_is_longer_than_asked: Nothing;
                 a_renewal_counts_from_now: Nothing;
@@ -49,7 +50,7 @@ macro_rules! __cases {
                 renewal_outlives_the_ttl: Nothing;
                 a_loss_is_noticed_before_the_store_lets_go: Need::Fault(Fault::Cut);
             }
-            fencing {
+            store fencing {
                 tokens_rise_over_releases: Nothing;
                 tokens_rise_over_expiry: Nothing;
                 tokens_rise_for_each_name_whoever_asks: Nothing;
@@ -59,7 +60,7 @@ macro_rules! __cases {
                 tokens_rise_over_a_restart_without_data: Need::Fault(Fault::RestartEmpty);
                 a_store_that_forgot_is_not_believed: Need::Fault(Fault::RestartEmpty);
             }
-            unknown {
+            store unknown {
                 an_acquire_without_an_answer_can_be_asked_again: Need::Fault(Fault::LoseReplies);
                 an_acquire_without_an_answer_can_be_given_up: Need::Fault(Fault::LoseReplies);
                 a_renewal_without_an_answer_can_be_repeated: Need::Fault(Fault::LoseReplies);
@@ -70,7 +71,7 @@ macro_rules! __cases {
                 a_try_without_an_answer_leaves_nothing: Need::Fault(Fault::LoseReplies);
                 a_wait_survives_lost_answers: Need::Fault(Fault::LoseReplies);
             }
-            waiting {
+            store waiting {
                 busy_names_the_holder_and_what_remains: Nothing;
                 without_a_wish_no_place_is_kept: Nothing;
                 a_try_is_answered_at_once: Nothing;
@@ -83,7 +84,7 @@ macro_rules! __cases {
                 a_place_that_is_not_refreshed_is_skipped: Queue;
                 a_hand_over_that_nobody_takes_goes_on: Queue;
             }
-            keeping {
+            store keeping {
                 a_kept_lock_is_free_when_its_time_is_over_and_not_before: Ability(Keep);
                 keeping_again_never_lengthens_the_time: Ability(Keep);
                 the_owner_that_left_has_nothing_of_a_kept_lock: Ability(Keep);
@@ -91,14 +92,14 @@ macro_rules! __cases {
                 a_waiter_has_a_kept_lock_when_its_time_is_over: Ability(Keep);
                 a_guard_is_released_for_later: Ability(Keep);
             }
-            replacing {
+            store replacing {
                 a_lease_is_replaced_in_one_step_past_the_queue: Ability(Replace);
                 a_replacement_that_is_asked_again_is_the_same: Ability(Replace);
                 only_a_lease_that_is_held_is_replaced: Ability(Replace);
                 a_late_replacement_that_was_given_up_is_refused: Ability(Replace);
                 the_owner_that_was_replaced_has_nothing: Ability(Replace);
             }
-            latching {
+            store latching {
                 an_id_counts_once: Latch;
                 arrivals_before_the_count_are_counted: Latch;
                 another_count_is_refused_and_changes_nothing: Latch;
@@ -115,7 +116,7 @@ macro_rules! __cases {
                 a_waiter_learns_how_its_generation_ended: Latch;
                 arrivals_outlive_those_who_arrived: Latch;
             }
-            sharing {
+            store sharing {
                 readers_hold_together_and_never_beside_a_writer: Mode(Shared);
                 tokens_rise_over_readers_and_writers: Mode(Shared);
                 a_reader_that_asks_again_is_the_same: Mode(Shared);
@@ -132,7 +133,7 @@ macro_rules! __cases {
                 a_reader_is_replaced_by_another_owner: Mode(Shared);
                 each_reader_is_shown_and_revoked_alone: Mode(Shared);
             }
-            permits {
+            store permits {
                 no_more_than_the_limit_are_held: Mode(Permits);
                 slots_are_unique_while_they_are_held: Mode(Permits);
                 the_tokens_of_a_slot_rise: Mode(Permits);
@@ -147,7 +148,7 @@ macro_rules! __cases {
                 permits_are_replaced_by_as_many_and_not_by_more: Mode(Permits);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
-            limits {
+            store limits {
                 a_raised_limit_serves_those_who_wait: Ability(SetLimit);
                 a_lowered_limit_takes_nothing_away: Ability(SetLimit);
                 slots_stay_below_the_limit_in_force: Ability(SetLimit);
@@ -163,7 +164,7 @@ macro_rules! __cases {
                 a_waiter_that_can_never_be_served_gets_an_error: Ability(SetLimit);
                 wrong_limits_are_invalid: Ability(SetLimit);
             }
-            barging {
+            store barging {
                 a_reader_passes_a_writer_that_waits: Mode(Shared);
                 a_small_request_passes_a_large_one: Mode(Permits);
                 a_claim_that_does_not_fit_takes_its_place: Mode(Permits);
@@ -171,7 +172,7 @@ macro_rules! __cases {
                 the_option_lets_readers_pass: Mode(Shared);
                 the_option_lets_small_requests_pass: Mode(Permits);
             }
-            reading {
+            facade reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
                 a_mutex_is_the_write_side: Mode(Shared);
                 racing_readers_and_writers_never_hold_together: Mode(Shared);
@@ -184,7 +185,7 @@ macro_rules! __cases {
                 a_reader_learns_of_its_loss: Mode(Shared);
                 closing_ends_readers: Mode(Shared);
             }
-            semaphores {
+            facade semaphores {
                 as_many_hold_as_there_are_permits: Mode(Permits);
                 tokens_of_each_slot_rise: Mode(Permits);
                 several_are_granted_together: Mode(Permits);
@@ -198,7 +199,7 @@ macro_rules! __cases {
                 permits_are_renewed: Mode(Permits);
                 closing_ends_permits: Mode(Permits);
             }
-            tickets {
+            facade tickets {
                 a_detached_lock_goes_on_under_a_higher_token: Ability(Replace);
                 a_ticket_is_adopted_once: Ability(Replace);
                 a_ticket_of_a_released_lock_is_over: Ability(Replace);
@@ -211,7 +212,7 @@ macro_rules! __cases {
                 permits_go_on_with_their_slots: Mode(Permits);
                 permits_are_not_adopted_under_another_limit: Ability(SetLimit);
             }
-            failure {
+            store failure {
                 unreachable_is_not_busy: Need::Fault(Fault::Cut);
                 an_effect_of_none_is_true: Need::Fault(Fault::Cut);
                 an_error_says_what_was_being_done: Need::Fault(Fault::Cut);
@@ -221,24 +222,24 @@ macro_rules! __cases {
                 a_client_recovers_from_a_store_that_hung: Need::Fault(Fault::Hang);
                 holds_survive_a_restart_with_data: Need::Fault(Fault::RestartWithData);
             }
-            facades {
+            facade facades {
                 the_other_facade_is_refused: Nothing;
                 the_other_facade_is_woken: Nothing;
                 both_facades_never_hold_together: Nothing;
                 clients_of_one_backend_are_all_told: Nothing;
             }
-            cross_process {
+            facade cross_process {
                 processes_exclude_each_other: Processes;
                 a_killed_holder_frees_the_lock_after_its_ttl_and_not_before: Processes;
                 a_killed_waiter_is_not_waited_for: Processes;
                 a_stopped_holder_knows_that_it_lost: Processes;
                 a_process_goes_on_with_the_lock_of_another: Processes;
             }
-            ages {
+            store ages {
                 a_lease_is_as_old_as_its_grant: Inspect;
                 a_replacement_is_as_old_as_the_lease_before_it: Ability(Replace);
             }
-            truth {
+            store truth {
                 capabilities_do_not_change: Nothing;
                 places_are_given_as_the_capabilities_say: Nothing;
                 the_next_in_line_is_told_as_the_capabilities_say: Queue;
@@ -255,7 +256,7 @@ macro_rules! __cases {
 }
 
 macro_rules! table {
-    ([] $($group:ident { $($name:ident: $need:expr;)* })*) => {
+    ([] $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
             use Need::{Ability, Inspect, Latch, Mode, Nothing, Processes, Queue};

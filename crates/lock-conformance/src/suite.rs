@@ -1,19 +1,27 @@
 //! The tests that are made from the list of cases.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
-use crate::{Bench, CASES, Case, Facade, Harness, Need};
+use crate::{Bench, CASES, Case, Facade, Fault, Harness, Need};
 
 /// Makes one test of a [`Harness`] for each case and facade. Call it once, in a module of a test program.
 ///
 /// Besides, `<facade>::account` compares the list of what does not apply with the store, and `child_process` plays the
 /// other processes. The macro defines the names `nonblocking`, `blocking` and `child_process`.
+///
+/// Another variant of a store that runs the whole suite need not repeat all of it: `suite!(MyHarness, nonblocking: store,
+/// blocking: none)` says which cases each facade runs: `all`, only those of the `store`, or `none`. The others are ignored tests,
+/// which `cargo test -- --include-ignored` runs.
 #[macro_export]
 macro_rules! suite {
     ($harness:ty) => {
+        $crate::suite!($harness, nonblocking: all, blocking: all);
+    };
+    ($harness:ty, nonblocking: $nonblocking:ident, blocking: $blocking:ident) => {
         $crate::child_process!($harness);
-        $crate::__cases!($crate::__tests [$harness, nonblocking, $crate::Facade::Nonblocking]);
-        $crate::__cases!($crate::__tests [$harness, blocking, $crate::Facade::Blocking]);
+        $crate::__cases!($crate::__tests [$harness, nonblocking, $crate::Facade::Nonblocking, $nonblocking]);
+        $crate::__cases!($crate::__tests [$harness, blocking, $crate::Facade::Blocking, $blocking]);
     };
 }
 
@@ -35,63 +43,113 @@ macro_rules! child_process {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tests {
-    ([$harness:ty, $module:ident, $facade:expr] $($group:ident { $($name:ident: $need:expr;)* })*) => {
+    (
+        [$harness:ty, $module:ident, $facade:expr, $extent:ident]
+        $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*
+    ) => {
         mod $module {
             use super::*;
 
-            #[test]
-            fn account() {
-                $crate::account::<$harness>($facade);
+            static ABSENT: $crate::Absent = $crate::Absent::new();
+
+            $crate::__test! { $extent store
+                fn account() {
+                    $crate::account::<$harness>($facade, &ABSENT);
+                }
             }
 
             $(mod $group {
                 use super::*;
 
-                $(#[test]
-                fn $name() {
-                    let path = concat!(stringify!($group), "::", stringify!($name));
-                    $crate::run::<$harness>($facade, $crate::case(path), SUITE_MODULE);
+                $($crate::__test! { $extent $layer
+                    fn $name() {
+                        let path = concat!(stringify!($group), "::", stringify!($name));
+                        $crate::run::<$harness>($facade, $crate::case(path), SUITE_MODULE, &ABSENT);
+                    }
                 })*
             })*
         }
     };
 }
 
-/// Runs a case on its own store, or, if the store lacks what the case needs, shows that it does.
-///
-/// # Panics
-/// If the case is not true, or if something is absent without being listed.
-pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str) {
-    let bench = Bench::new::<H>(facade, module);
-    if case.need.is_met(&bench) {
-        return (case.check)(&bench);
-    }
-    if let Need::Ability(_) | Need::Mode(_) = case.need {
-        // The store's capabilities say that it cannot, and no station asks for it.
-        return case.need.check_absence(&bench);
-    }
-    let listed = bench.exempt().iter().any(|exemption| exemption.need == case.need);
-    assert!(listed, "{} needs {}; list it in the harness, with the reason why it is absent", case.path, case.need);
-    case.need.check_absence(&bench);
+/// Makes a test, which is ignored if its layer is not in the extent.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __test {
+    (all $layer:ident $test:item) => {
+        #[test]
+        $test
+    };
+    (store store $test:item) => {
+        #[test]
+        $test
+    };
+    ($extent:ident $layer:ident $test:item) => {
+        #[test]
+        #[ignore = "another variant of the store runs it; `cargo xtask ci --full` runs it here, too"]
+        $test
+    };
 }
 
-/// Compares what the harness lists as not applicable with what its store can do, and prints it.
+/// Runs a case on its own store, unless stores of this harness lack what it needs: [`account`] shows that they do.
 ///
 /// # Panics
-/// If something is absent and not listed, or listed and not absent.
-pub fn account<H: Harness>(facade: Facade) {
+/// If the case is not true.
+pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str, absent: &Absent) {
+    if absent.of::<H>(facade).contains(&case.need) {
+        return;
+    }
+    let restarts = matches!(case.need, Need::Fault(Fault::RestartWithData | Fault::RestartEmpty));
+    let bench = if restarts { Bench::alone::<H>(facade, module) } else { Bench::new::<H>(facade, module) };
+    (case.check)(&bench);
+}
+
+/// Compares what the harness lists as not applicable with what its store can do, shows what the store says to what it cannot
+/// do, and prints it.
+///
+/// # Panics
+/// If something is absent and not listed, or listed and not absent, or not refused as it should be.
+pub fn account<H: Harness>(facade: Facade, absent: &Absent) {
     let bench = Bench::new::<H>(facade, "");
-    let exempt = bench.exempt();
+    let (absent, exempt) = (absent.of::<H>(facade), bench.exempt());
     for need in Need::ALL {
         let listed = exempt.iter().any(|exemption| exemption.need == need);
-        assert_ne!(need.is_met(&bench), listed, "{need}: present but listed as absent, or absent but not listed");
+        assert_eq!(absent.contains(&need), listed, "{need}: present but listed as absent, or absent but not listed");
     }
+    absent.iter().for_each(|need| need.check_absence(&bench));
     let mut out = io::stderr().lock();
     writeln!(out, "{}", bench.capabilities()).ok();
-    for exemption in exempt {
-        let cases: Vec<_> = CASES.iter().filter(|case| case.need == exemption.need).map(|case| case.path).collect();
-        let (absent, reason) = (exemption.need, exemption.reason);
+    for need in absent {
+        let cases: Vec<_> = CASES.iter().filter(|case| case.need == *need).map(|case| case.path).collect();
+        // What is not listed is what its capabilities do not include.
+        let reason =
+            exempt.iter().find(|exemption| exemption.need == *need).map_or("by its capabilities", |it| it.reason);
         // Not with `print!`, whose text would be shown only on failure.
-        writeln!(out, "{facade}: not applicable, for lack of {absent} ({reason}): {}", cases.join(", ")).ok();
+        writeln!(out, "{facade}: not applicable, for lack of {need} ({reason}): {}", cases.join(", ")).ok();
+    }
+}
+
+/// What cases need and a store lacks. It is found out once for all cases, so that no store is made for a case that does not apply.
+#[derive(Debug, Default)]
+pub struct Absent(OnceLock<Vec<Need>>);
+
+impl Absent {
+    /// Nothing is known yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    fn of<H: Harness>(&self, facade: Facade) -> &[Need] {
+        self.0.get_or_init(|| {
+            let bench = Bench::new::<H>(facade, "");
+            let mut needs = Vec::new();
+            for case in CASES {
+                if !needs.contains(&case.need) {
+                    needs.push(case.need);
+                }
+            }
+            needs.retain(|need| !need.is_met(&bench));
+            needs
+        })
     }
 }

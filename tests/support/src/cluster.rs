@@ -1,7 +1,7 @@
 //! A Redis Cluster: three primaries with a replica each, or one server that has all hash slots.
 
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bounds::wait_for;
@@ -10,7 +10,7 @@ use crate::detour::Detour;
 use crate::permit::Permit;
 use crate::redis_server::free_port;
 use crate::sentinels::PASSWORDS;
-use crate::{Certificates, RedisOptions, RedisServer, RedisVersion, must};
+use crate::{Certificates, RedisOptions, RedisServer, RedisVersion, Shared, must};
 
 /// How many hash slots each cluster has.
 const HASH_SLOTS: u16 = 16_384;
@@ -95,13 +95,8 @@ impl Cluster {
     /// A cluster of six for tests that leave it as it is. Those that run at the same time share it, so a program that uses
     /// this uses it with one version.
     pub fn shared(version: RedisVersion) -> Arc<Self> {
-        static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let cluster = Arc::new(Self::start_within(None, version));
-            *shared = Arc::downgrade(&cluster);
-            cluster
-        })
+        static SHARED: Shared<Cluster> = Shared::new();
+        SHARED.get(|| Self::start_within(None, version))
     }
 
     /// The URL of the cluster, with the password. Free locks are granted at once, although the deployment is new.

@@ -17,6 +17,7 @@ mod permit;
 mod proxy;
 mod redis_server;
 pub mod sentinels;
+mod shared;
 pub mod signals;
 mod temp;
 
@@ -29,6 +30,7 @@ pub use migration::Migration;
 pub use proxy::{AfterDrop, Fault, Proxy};
 pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use sentinels::{Sentinel, Trio};
+pub use shared::Shared;
 pub use temp::temp_dir;
 
 /// Runs something that must succeed for the test to be meaningful.

@@ -15,14 +15,11 @@ use lock_redis::cluster::nonblocking::Cluster as AsyncCluster;
 use test_support::{AfterDrop, Cluster, Detour, RedisVersion};
 use tokio::runtime::Handle;
 
-use crate::config;
+use crate::{config, prefix_of_a_case};
 
-lock_conformance::suite!(ClusterHarness);
+lock_conformance::suite!(ClusterHarness, nonblocking: store, blocking: store);
 
 const OFFERED: [Fault; 4] = [Fault::Cut, Fault::Hang, Fault::LoseReplies, Fault::RestartWithData];
-
-/// A part of the names of the cases that restart the servers.
-const RESTARTS: &str = "_restart_with_data";
 
 /// A cluster, reached through proxies by all but the bystanders.
 struct ClusterHarness {
@@ -44,21 +41,23 @@ enum Servers {
     Own(Mutex<Cluster>),
 }
 
+impl ClusterHarness {
+    fn of(detour: Detour, direct: &str, servers: Servers) -> Self {
+        let prefix = format!("&{}", prefix_of_a_case());
+        let (through_proxies, direct) = (detour.url.clone() + &prefix, direct.to_owned() + &prefix);
+        Self { through_proxies, direct, service: Some(Service { detour, struck: 0.into(), servers }) }
+    }
+}
+
 impl Harness for ClusterHarness {
     fn new() -> Self {
-        static CASES: AtomicU64 = AtomicU64::new(0);
-        // A thread is named after its test.
-        let restarts = thread::current().name().is_some_and(|name| name.contains(RESTARTS));
-        let (detour, direct, servers) = if restarts {
-            let cluster = Cluster::of_one();
-            (cluster.detour(), cluster.url(), Servers::Own(Mutex::new(cluster)))
-        } else {
-            let cluster = Cluster::shared(RedisVersion::Valkey);
-            (cluster.detour(), cluster.url(), Servers::Shared { _until_the_end: cluster })
-        };
-        let prefix = format!("&prefix=case-{}", CASES.fetch_add(1, Ordering::SeqCst));
-        let through_proxies = detour.url.clone() + &prefix;
-        Self { through_proxies, direct: direct + &prefix, service: Some(Service { detour, struck: 0.into(), servers }) }
+        let cluster = Cluster::shared(RedisVersion::Valkey);
+        Self::of(cluster.detour(), &cluster.url(), Servers::Shared { _until_the_end: cluster })
+    }
+
+    fn alone() -> Self {
+        let cluster = Cluster::of_one();
+        Self::of(cluster.detour(), &cluster.url(), Servers::Own(Mutex::new(cluster)))
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
@@ -124,7 +123,7 @@ impl Faults for Service {
             Fault::Hang => self.set(test_support::Fault::Hold),
             Fault::LoseReplies => self.set(test_support::Fault::DropReplies(AfterDrop::Cut)),
             Fault::RestartWithData => {
-                let Servers::Own(cluster) = &self.servers else { panic!("its name contains no {RESTARTS}") };
+                let Servers::Own(cluster) = &self.servers else { panic!("others use the cluster") };
                 cluster.lock().unwrap().restart_with_data();
                 struck = 1;
             }

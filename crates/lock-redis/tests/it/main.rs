@@ -1,4 +1,5 @@
-//! The suite of all backends on real servers: each test has a redis-server and a proxy of its own.
+//! The suite of all backends on real servers. The cases share a server of each version, each under a prefix of its own and over a
+//! proxy of its own, except those that restart the server: each of them has one of its own.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -17,30 +18,36 @@ use lock_redis::RedisConfig;
 use lock_redis::blocking::Redis as BlockingRedis;
 use lock_redis::nonblocking::Redis as AsyncRedis;
 use test_support::bounds::wait_for;
-use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer, RedisVersion};
+use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer, RedisVersion, Shared};
 use tokio::runtime::Handle;
 
 lock_conformance::suite!(RedisHarness<Installed>);
 
-/// The same over pools, with a URL for notifications.
+/// The same over pools, with a URL for notifications: another way to the server in each facade.
 #[cfg(all(feature = "deadpool", feature = "r2d2"))]
 mod pools {
     use crate::{InPools, RedisHarness};
 
-    lock_conformance::suite!(RedisHarness<InPools>);
+    lock_conformance::suite!(RedisHarness<InPools>, nonblocking: store, blocking: store);
 }
 
-/// The same on the oldest server that is supported.
+/// The same on the oldest server that is supported, where it is the server alone that differs.
 mod oldest {
     use crate::{Oldest, RedisHarness};
 
-    lock_conformance::suite!(RedisHarness<Oldest>);
+    lock_conformance::suite!(RedisHarness<Oldest>, nonblocking: store, blocking: none);
 }
 
 /// Which server a harness starts, and how clients reach it.
 trait Variant: Send + Sync + 'static {
     const VERSION: RedisVersion;
     const FAULTS: &[Fault] = &Fault::ALL;
+
+    /// The server that cases share.
+    fn shared() -> &'static Shared<RedisServer> {
+        static INSTALLED: Shared<RedisServer> = Shared::new();
+        &INSTALLED
+    }
 
     fn nonblocking(url: &str, runtime: &Handle) -> AsyncRedis {
         wait_for("a connection", || runtime.block_on(AsyncRedis::connect(&config(url))))
@@ -62,6 +69,11 @@ impl Variant for Installed {
 
 impl Variant for Oldest {
     const VERSION: RedisVersion = RedisVersion::Oldest;
+
+    fn shared() -> &'static Shared<RedisServer> {
+        static OLDEST: Shared<RedisServer> = Shared::new();
+        &OLDEST
+    }
 }
 
 #[cfg(all(feature = "deadpool", feature = "r2d2"))]
@@ -98,19 +110,41 @@ struct RedisHarness<V> {
 
 struct Service {
     offers: &'static [Fault],
-    server: Mutex<RedisServer>,
+    server: Server,
     proxy: Proxy,
     /// The faults before the proxy began to count: connections that were cut, servers that were restarted.
     struck: AtomicU64,
 }
 
+enum Server {
+    Shared { _until_the_end: Arc<RedisServer> },
+    Own(Mutex<RedisServer>),
+}
+
+/// An option of a URL that keeps the locks of a case apart from those of the others.
+fn prefix_of_a_case() -> String {
+    static CASES: AtomicU64 = AtomicU64::new(0);
+    format!("prefix=case-{}", CASES.fetch_add(1, Ordering::SeqCst))
+}
+
+impl<V: Variant> RedisHarness<V> {
+    fn of(port: u16, server: Server) -> Self {
+        let (proxy, prefix) = (Proxy::start(port), prefix_of_a_case());
+        let [through_proxy, direct] = [proxy.port(), port].map(|port| format!("redis://127.0.0.1:{port}?{prefix}"));
+        let service = Service { offers: V::FAULTS, server, proxy, struck: 0.into() };
+        Self { through_proxy, direct, variant: PhantomData, service: Some(service) }
+    }
+}
+
 impl<V: Variant> Harness for RedisHarness<V> {
     fn new() -> Self {
+        let server = V::shared().get(|| RedisServer::start_with(RedisOptions::default().version(V::VERSION)));
+        Self::of(server.port(), Server::Shared { _until_the_end: server })
+    }
+
+    fn alone() -> Self {
         let server = RedisServer::start_with(RedisOptions::default().version(V::VERSION).append_only());
-        let proxy = Proxy::start(server.port());
-        let (through_proxy, direct) = (server.url_at(proxy.port()), server.url());
-        let service = Service { offers: V::FAULTS, server: Mutex::new(server), proxy, struck: 0.into() };
-        Self { through_proxy, direct, variant: PhantomData, service: Some(service) }
+        Self::of(server.port(), Server::Own(Mutex::new(server)))
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
@@ -160,8 +194,9 @@ fn config(url: &str) -> RedisConfig {
 }
 
 impl Service {
-    fn server(&self) -> MutexGuard<'_, RedisServer> {
-        self.server.lock().unwrap()
+    fn own_server(&self) -> MutexGuard<'_, RedisServer> {
+        let Server::Own(server) = &self.server else { panic!("others use the server") };
+        server.lock().unwrap()
     }
 }
 
@@ -185,11 +220,11 @@ impl Faults for Service {
                 0
             }
             Fault::RestartWithData => {
-                self.server().restart_with_data();
+                self.own_server().restart_with_data();
                 1
             }
             Fault::RestartEmpty => {
-                self.server().restart_empty();
+                self.own_server().restart_empty();
                 1
             }
         };

@@ -1,9 +1,10 @@
-//! Three real servers, each behind a proxy. Faults strike all of them, but for restarts: of a majority that restarted, nobody
-//! votes for a while, as the tests of recovery show.
+//! Three real servers, which the cases share, each under a prefix of its own and over proxies of its own. Those that restart a server have
+//! three of their own. Faults strike all of them, but for restarts: of a majority that restarted, nobody votes for a while, as the
+//! tests of recovery show.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults};
@@ -13,7 +14,7 @@ use lock_redis::RedisConfig;
 use lock_redis::node;
 use lock_redlock as redlock;
 use lock_redlock::quorum::Purpose;
-use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer};
+use test_support::{AfterDrop, Proxy, RedisOptions, RedisServer, Shared};
 use tokio::runtime::Handle;
 
 lock_conformance::suite!(RedisHarness);
@@ -29,10 +30,15 @@ pub(crate) struct RedisHarness {
 }
 
 struct Services {
-    servers: Mutex<Vec<RedisServer>>,
+    servers: Servers,
     proxies: Vec<Proxy>,
     /// How many connections were cut before the proxies began to count.
     struck: AtomicU64,
+}
+
+enum Servers {
+    Shared { _until_the_end: Arc<Vec<RedisServer>> },
+    Own(Mutex<Vec<RedisServer>>),
 }
 
 const EXEMPT: [Exemption; 3] = [
@@ -41,7 +47,29 @@ const EXEMPT: [Exemption; 3] = [
     Exemption::new(Need::Latch, "each node would count the arrivals on its own"),
 ];
 
+fn ports(servers: &[RedisServer]) -> Vec<u16> {
+    servers.iter().map(RedisServer::port).collect()
+}
+
 impl RedisHarness {
+    /// The nodes of a new deployment.
+    fn initialized(options: &RedisOptions) -> Vec<RedisServer> {
+        let servers: Vec<_> = (0..3).map(|_| RedisServer::start_with(options.clone())).collect();
+        let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
+        Self::quorum(&urls, Purpose::Init);
+        servers
+    }
+
+    fn of(ports: &[u16], servers: Servers) -> Self {
+        static CASES: AtomicU64 = AtomicU64::new(0);
+        let case = CASES.fetch_add(1, Ordering::SeqCst);
+        let url = |port: u16| format!("redis://127.0.0.1:{port}?prefix=case-{case}");
+        let proxies: Vec<_> = ports.iter().map(|port| Proxy::start(*port)).collect();
+        let through_proxies = proxies.iter().map(|proxy| url(proxy.port())).collect();
+        let direct = ports.iter().map(|port| url(*port)).collect();
+        Self { through_proxies, direct, services: Some(Services { servers, proxies, struck: 0.into() }) }
+    }
+
     fn quorum(urls: &[String], purpose: Purpose) -> redlock::blocking::Redlock<node::blocking::RedisNode> {
         let node = |(index, url): (usize, &String)| {
             node::blocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), format!("node-{index}")).unwrap()
@@ -54,13 +82,14 @@ impl RedisHarness {
 
 impl Harness for RedisHarness {
     fn new() -> Self {
-        let servers: Vec<_> = (0..3).map(|_| RedisServer::start_with(RedisOptions::default().append_only())).collect();
-        let proxies: Vec<_> = servers.iter().map(|server| Proxy::start(server.port())).collect();
-        let through_proxies = servers.iter().zip(&proxies).map(|(server, proxy)| server.url_at(proxy.port())).collect();
-        let direct: Vec<_> = servers.iter().map(RedisServer::url).collect();
-        Self::quorum(&direct, Purpose::Init);
-        let services = Some(Services { servers: Mutex::new(servers), proxies, struck: 0.into() });
-        Self { through_proxies, direct, services }
+        static SHARED: Shared<Vec<RedisServer>> = Shared::new();
+        let servers = SHARED.get(|| Self::initialized(&RedisOptions::default()));
+        Self::of(&ports(&servers), Servers::Shared { _until_the_end: servers })
+    }
+
+    fn alone() -> Self {
+        let servers = Self::initialized(&RedisOptions::default().append_only());
+        Self::of(&ports(&servers), Servers::Own(Mutex::new(servers)))
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
@@ -109,6 +138,11 @@ impl Harness for RedisHarness {
 }
 
 impl Services {
+    fn own_servers(&self) -> MutexGuard<'_, Vec<RedisServer>> {
+        let Servers::Own(servers) = &self.servers else { panic!("others use the servers") };
+        servers.lock().unwrap()
+    }
+
     fn all(&self, fault: test_support::Fault) {
         self.proxies.iter().for_each(|proxy| proxy.set(fault));
     }
@@ -128,8 +162,8 @@ impl Faults for Services {
             }
             Fault::Hang => self.all(test_support::Fault::Hold),
             Fault::LoseReplies => self.all(test_support::Fault::DropReplies(AfterDrop::Cut)),
-            Fault::RestartWithData => self.servers.lock().unwrap()[0].restart_with_data(),
-            Fault::RestartEmpty => self.servers.lock().unwrap()[0].restart_empty(),
+            Fault::RestartWithData => self.own_servers()[0].restart_with_data(),
+            Fault::RestartEmpty => self.own_servers()[0].restart_empty(),
         }
         let proxied = matches!(fault, Fault::Hang | Fault::LoseReplies);
         self.struck.store(if proxied { 0 } else { struck.try_into().unwrap() }, Ordering::SeqCst);

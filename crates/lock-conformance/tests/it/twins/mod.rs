@@ -22,7 +22,7 @@ mod tickets;
 
 use std::panic::catch_unwind;
 
-use lock_conformance::{CASES, Case, Facade, Fault, Harness, Need, case, run};
+use lock_conformance::{Absent, CASES, Case, Facade, Fault, Harness, Need, case, run};
 
 use cover::{Breakage, Broken};
 
@@ -46,7 +46,7 @@ use twins;
 fn is_caught<H: Harness>(module: &'static str, paths: &[&'static str]) {
     for facade in COLOURS {
         for path in paths {
-            let outcome = catch_unwind(|| run::<H>(facade, case(path), module));
+            let outcome = catch_unwind(|| run::<H>(facade, case(path), module, &Absent::new()));
             assert!(outcome.is_err(), "{facade}::{path} does not catch the twin");
         }
     }
@@ -62,7 +62,7 @@ fn is_spared<B: Breakage>(paths: &[&'static str]) {
 }
 
 fn spare<B: Breakage>(facade: Facade, case: &Case) {
-    run::<Broken<B, { cover::ALL_TIME }>>(facade, case, "");
+    run::<Broken<B, { cover::ALL_TIME }>>(facade, case, "", &Absent::new());
 }
 
 /// The twin without a fault.

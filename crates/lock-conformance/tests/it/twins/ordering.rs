@@ -2,7 +2,7 @@
 
 use std::panic::catch_unwind;
 
-use lock_conformance::{Facade, case, run};
+use lock_conformance::{Absent, Facade, case, run};
 
 use super::cover::{Breakage, Broken, NO_TIME};
 use super::is_spared;
@@ -32,7 +32,7 @@ impl Breakage for OvertakesReleases {
 }
 
 fn is_caught<B: Breakage>() {
-    let outcome = catch_unwind(|| run::<Broken<B, NO_TIME>>(Facade::Nonblocking, case(IN_ORDER), ""));
+    let outcome = catch_unwind(|| run::<Broken<B, NO_TIME>>(Facade::Nonblocking, case(IN_ORDER), "", &Absent::new()));
     assert!(outcome.is_err(), "the twin is not caught");
     is_spared::<B>(&["exclusion::a_second_owner_is_refused"]);
 }

@@ -1,0 +1,14 @@
+//! What users see of the umbrella crate. Metrics, alerts and tracing are programs of their own, because each sets something for the
+//! whole process.
+#![cfg(feature = "full")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod away;
+mod backups;
+mod connect;
+mod fencing;
+mod observing;
+mod pages;
+mod pools;
+mod schema;
+mod starved;
