@@ -249,13 +249,10 @@ pub trait BlockingBackend: Backend {
         Err(self.capabilities().unable(Ability::Latch))
     }
 
-    /// Changes the limit of a semaphore, or counts its free permits: carries out one request, and answers with the semaphore
-    /// as it is then. The ability is [`Ability::SetLimit`]. What a claim gets while a limit that was set is in force is in
-    /// [`limit`](crate::limit).
+    /// Changes the limit of a semaphore, or counts its free permits, as [`AsyncBackend::limit`] does.
     ///
     /// # Errors
-    /// `Unsupported` without the ability. `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a
-    /// limit that the one in the request does not stand for. Those of the store. With effect `None`, nothing was changed.
+    /// As [`AsyncBackend::limit`].
     fn limit(&self, _request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
         Err(self.capabilities().unable(Ability::SetLimit))
     }

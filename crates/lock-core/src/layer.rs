@@ -1,10 +1,9 @@
 //! A backend that wraps another one.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-use async_trait::async_trait;
 
 use crate::inspect::{Entry, Page, Query, Revoked};
 use crate::latch::{self, Seen};
@@ -76,11 +75,14 @@ impl<L: Layer + ?Sized> Backend for L {
     }
 }
 
-/// Defines both layers from the list of verbs.
+/// What the answer to a call is awaited by.
+type Reply<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Defines both layers from the list of verbs. The async methods have the signatures that `async_trait` gives to `async fn`, so
+/// that they can return the future of the inner backend itself.
 macro_rules! layers {
-    ($($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        /// The calls from tokio that pass through a [`Layer`].
-        #[async_trait]
+    ($($verb:ident<$($life:lifetime),+>($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        /// The calls from tokio that pass through a [`Layer`]. Override them as `async fn` under `async_trait`.
         pub trait AsyncLayer: Layer<Inner: AsyncBackend> {
             /// The same layer over another backend: over the inner one's connection for the keeper, through which the
             /// client renews.
@@ -94,8 +96,17 @@ macro_rules! layers {
                 ///
                 /// # Cancel safety
                 /// As of the inner backend.
-                async fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
-                    self.inner().$verb($($argument,)* within).await
+                fn $verb<'this, $($life,)* 'async_trait>(
+                    &'this self,
+                    $($argument: $type,)*
+                    within: Duration,
+                ) -> Reply<'async_trait, Result<$answer, BackendError>>
+                where
+                    'this: 'async_trait,
+                    $($life: 'async_trait,)*
+                    Self: 'async_trait,
+                {
+                    self.inner().$verb($($argument,)* within)
                 }
             )*
 
@@ -103,23 +114,39 @@ macro_rules! layers {
             ///
             /// # Cancel safety
             /// Changes nothing.
-            async fn flush(&self, within: Duration) {
-                self.inner().flush(within).await;
+            fn flush<'this, 'async_trait>(&'this self, within: Duration) -> Reply<'async_trait, ()>
+            where
+                'this: 'async_trait,
+                Self: 'async_trait,
+            {
+                self.inner().flush(within)
             }
         }
 
-        #[async_trait]
         impl<L: AsyncLayer> AsyncBackend for L {
             fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
                 self.over(Arc::clone(self.inner()).for_keeper())
             }
 
-            $(async fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
-                AsyncLayer::$verb(self, $($argument,)* within).await
+            $(fn $verb<'this, $($life,)* 'async_trait>(
+                &'this self,
+                $($argument: $type,)*
+                within: Duration,
+            ) -> Reply<'async_trait, Result<$answer, BackendError>>
+            where
+                'this: 'async_trait,
+                $($life: 'async_trait,)*
+                Self: 'async_trait,
+            {
+                AsyncLayer::$verb(self, $($argument,)* within)
             })*
 
-            async fn flush(&self, within: Duration) {
-                AsyncLayer::flush(self, within).await;
+            fn flush<'this, 'async_trait>(&'this self, within: Duration) -> Reply<'async_trait, ()>
+            where
+                'this: 'async_trait,
+                Self: 'async_trait,
+            {
+                AsyncLayer::flush(self, within)
             }
         }
 
@@ -134,7 +161,7 @@ macro_rules! layers {
                 ///
                 /// # Errors
                 /// Those of the inner backend.
-                fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
+                fn $verb<$($life),*>(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
                     self.inner().$verb($($argument,)* within)
                 }
             )*
@@ -150,7 +177,7 @@ macro_rules! layers {
                 self.over(Arc::clone(self.inner()).for_keeper())
             }
 
-            $(fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
+            $(fn $verb<$($life),*>(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
                 BlockingLayer::$verb(self, $($argument,)* within)
             })*
 
@@ -162,14 +189,14 @@ macro_rules! layers {
 }
 
 layers! {
-    acquire(claim: &Claim) -> Answer;
-    renew(leases: &[Lease]) -> Vec<Renewed>;
-    release(request: &ReleaseRequest) -> Released;
-    fence(lease: &Lease) -> Fenced;
-    latch(request: &latch::Request) -> Seen;
-    limit(request: &limit::Request) -> Usage;
-    holder(name: &LockName) -> Option<Entry>;
-    list(query: &Query) -> Page;
-    revoke(name: &LockName, token: FencingToken, by: &Note) -> Revoked;
-    revoked_by(name: &LockName, highest: FencingToken) -> Option<Note>;
+    acquire<'a>(claim: &'a Claim) -> Answer;
+    renew<'a>(leases: &'a [Lease]) -> Vec<Renewed>;
+    release<'a>(request: &'a ReleaseRequest) -> Released;
+    fence<'a>(lease: &'a Lease) -> Fenced;
+    latch<'a>(request: &'a latch::Request) -> Seen;
+    limit<'a>(request: &'a limit::Request) -> Usage;
+    holder<'a>(name: &'a LockName) -> Option<Entry>;
+    list<'a>(query: &'a Query) -> Page;
+    revoke<'a, 'b>(name: &'a LockName, token: FencingToken, by: &'b Note) -> Revoked;
+    revoked_by<'a>(name: &'a LockName, highest: FencingToken) -> Option<Note>;
 }
