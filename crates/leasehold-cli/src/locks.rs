@@ -8,8 +8,7 @@ use leasehold::blocking::{self, Builder, Client, Semaphore};
 use leasehold::kit::{Mark, SlotAfter, Taken};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingInspect, Effect, ErrorKind, FencingToken, Holder, Limit, LockName,
-    Mode, Note, Operation,
+    Ability, AcquireError, BackendError, BlockingBackend, FencingToken, Holder, Limit, LockName, Mode, Note,
 };
 use lock_host::note;
 
@@ -186,12 +185,8 @@ impl Locks {
         self.client.close();
     }
 
-    fn inspect(&self) -> Result<&dyn BlockingInspect, Failure> {
-        self.client.inspect().ok_or_else(|| {
-            let backend = self.client.capabilities().backend;
-            let problem = "this store cannot list its locks";
-            BackendError::new(backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
-        })
+    fn inspect(&self) -> Result<&dyn BlockingBackend, Failure> {
+        self.client.inspect().ok_or_else(|| self.client.capabilities().unable(Ability::Inspect).into())
     }
 
     fn busy(&self, wish: &Wish) -> Failure {

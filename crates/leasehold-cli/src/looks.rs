@@ -22,6 +22,7 @@ pub(crate) struct Look {
     pub(crate) asked: Moment,
     /// When it had answered.
     pub(crate) at: Moment,
+    /// By name; each lock once.
     pub(crate) entries: Vec<Entry>,
 }
 

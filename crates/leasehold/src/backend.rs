@@ -1,4 +1,4 @@
-//! What the author of a backend needs: the traits, the four verbs with their answers, and what a store can say about itself.
+//! What the author of a backend needs: the traits, the verbs with their answers, and what a store can say about itself.
 //!
 //! A backend implements [`Backend`], whose documentation is the contract, and [`AsyncBackend`] (with the `async-trait`
 //! crate), [`BlockingBackend`] or both. Pass it to a client: `Client::new(Arc::new(backend))`.
@@ -7,11 +7,15 @@
 //! - [`Capabilities`] say what the store can do. The client relies on no more than that.
 //! - [`Event`]s are what the store sends by itself, such as a grant to a waiter in its queue. [`Listeners`] passes them
 //!   on.
-//! - [`AsyncInspect`] and [`BlockingInspect`] are the optional interface for operators, [`AsyncLatch`] and [`BlockingLatch`] are for
-//!   stores with latches, and [`AsyncLimit`] and [`BlockingLimit`] for those that can change the limit of a semaphore.
+//! - Latches, limits and inspection are optional methods of the same traits. A store that has them says so by an [`Ability`].
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
 //!
 //! The crate `lock-conformance` has a suite of tests for every backend, and `lock-memory` is the backend to read first.
+//!
+//! # A backend around another one
+//!
+//! A [`Layer`] passes every call on to the backend that it wraps, and overrides what it changes: it has the latches, limits and
+//! listings of that backend, and the keeper renews through it as well.
 //!
 //! ```
 //! # #[cfg(all(feature = "blocking", feature = "memory"))]
@@ -20,56 +24,54 @@
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //! use std::time::Duration;
 //!
-//! use leasehold::backend::{
-//!     Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest, Released,
-//!     Renewed,
-//! };
+//! use leasehold::backend::{Answer, BackendError, BlockingBackend, BlockingLayer, Claim, Layer};
+//! use leasehold::inspect::Query;
 //! use leasehold::memory::blocking::Memory;
 //!
 //! /// Counts requests for locks.
 //! #[derive(Debug)]
 //! struct Counted {
-//!     store: Memory,
-//!     claims: AtomicU64,
+//!     store: Arc<dyn BlockingBackend>,
+//!     claims: Arc<AtomicU64>,
 //! }
 //!
-//! impl Backend for Counted {
-//!     fn capabilities(&self) -> Capabilities {
-//!         self.store.capabilities()
-//!     }
+//! impl Layer for Counted {
+//!     type Inner = dyn BlockingBackend;
 //!
-//!     fn listen(&self, sink: EventSink) {
-//!         self.store.listen(sink);
+//!     fn inner(&self) -> &Arc<dyn BlockingBackend> {
+//!         &self.store
 //!     }
 //! }
 //!
-//! impl BlockingBackend for Counted {
-//!     fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-//!         self
+//! impl BlockingLayer for Counted {
+//!     fn over(&self, store: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend> {
+//!         Arc::new(Self { store, claims: Arc::clone(&self.claims) })
 //!     }
 //!
 //!     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
 //!         self.claims.fetch_add(1, Ordering::Relaxed);
 //!         self.store.acquire(claim, within)
 //!     }
-//!
-//!     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-//!         self.store.renew(leases, within)
-//!     }
-//!
-//!     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-//!         self.store.release(request, within)
-//!     }
-//!
-//!     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-//!         self.store.fence(lease, within)
-//!     }
 //! }
 //!
-//! let backend = Arc::new(Counted { store: Memory::new(), claims: AtomicU64::new(0) });
-//! let locks = leasehold::blocking::Client::new(backend.clone())?;
-//! locks.mutex("job").acquire()?.release()?;
-//! assert_eq!(backend.claims.load(Ordering::Relaxed), 1);
+//! let claims = Arc::new(AtomicU64::new(0));
+//! let backend = Counted { store: Arc::new(Memory::new()), claims: Arc::clone(&claims) };
+//! let locks = leasehold::blocking::Client::new(Arc::new(backend))?;
+//! let guard = locks.mutex("job").acquire()?;
+//! assert_eq!(claims.load(Ordering::Relaxed), 1);
+//!
+//! let inspect = locks.inspect().ok_or("the store cannot list its locks")?;
+//! assert_eq!(inspect.list(&Query::all(), Duration::from_secs(1))?.entries.len(), 1);
+//! guard.release()?;
+//!
+//! let ready = locks.latch("ready");
+//! ready.expect(1)?;
+//! ready.arrive()?;
+//! ready.wait()?;
+//!
+//! let workers = locks.semaphore("workers", 2);
+//! workers.set_limit(3)?;
+//! assert_eq!(workers.available_permits()?, 3);
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "blocking", feature = "memory")))]
@@ -77,10 +79,9 @@
 //! ```
 
 pub use lock_core::{
-    Ability, Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, BlockingBackend,
-    BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Certainty, Claim, Counter, Durability, Effect,
-    ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder, Isolation, Lease, Limit, Listener, Listeners,
-    Location, LockName, Mode, ModeKind, Moment, NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest,
-    Released, Renewed, RequestOrder, Slots, Stamped, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit,
-    node,
+    Ability, Answer, AsyncBackend, AsyncLayer, Backend, BackendError, BlockingBackend, BlockingLayer, Capabilities,
+    Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder,
+    Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment, NameKind, Note,
+    Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Slots, Stamped, Terms,
+    TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
 };

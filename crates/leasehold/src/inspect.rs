@@ -1,8 +1,9 @@
 //! Looking at locks from outside, for operators: who holds which lock, and ending the lease of a holder.
 //!
-//! [`Client::inspect`](crate::Client::inspect) gives the interface. Every store of this library has one, except a quorum (`redlock://`). Each request
-//! has a time limit, `within`: without an answer by then, it fails with an error of the kind
-//! [`Timeout`](crate::ErrorKind::Timeout).
+//! [`Client::inspect`](crate::Client::inspect) gives the store, whose methods `holder`, `list`, `revoke` and `revoked_by` are
+//! for operators. Every store of this library has them, except a quorum (`redlock://`). Each request has a time limit, `within`:
+//! without an answer by then, it fails with an error of the kind [`Timeout`](crate::ErrorKind::Timeout). [`watch`] tells what
+//! has happened between two listings.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
@@ -32,6 +33,35 @@
 //! # #[cfg(not(all(feature = "async", feature = "memory")))]
 //! # fn main() {}
 //! ```
+//!
+//! # What has happened between two listings
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::{Duration, Instant};
+//! use leasehold::inspect::{Query, watch};
+//!
+//! let locks = leasehold::connect("memory:").await?;
+//! let guard = locks.mutex("job:7").acquire().await?;
+//! let (inspect, within) = (locks.inspect().ok_or("a quorum cannot list its locks")?, Duration::from_secs(1));
+//!
+//! let asked = Instant::now();
+//! let before = inspect.list(&Query::all(), within).await?.entries; // of many locks, all pages
+//! guard.release().await?;
+//! let after = inspect.list(&Query::all(), within).await?.entries;
+//! # let mut happened = Vec::new();
+//! for change in watch::changes(&before, &after, asked.elapsed()) {
+//!     println!("{}: {:?}", change.name, change.happened); // job:7: Released(...)
+//! #   happened.push(matches!(change.happened, watch::Happened::Released(_)));
+//! }
+//! # assert_eq!(happened, [true]);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
 
-pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches};
-pub use lock_core::{AsyncInspect, BlockingInspect, Mode, Slots};
+pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches, watch};
+pub use lock_core::{Mode, Slots};

@@ -32,4 +32,3 @@
 //!   not begin before it. A name for each phase, such as `phase-7`, needs no reset.
 
 pub use lock_core::latch::{ArrivalId, Count, Generation, LatchError, LatchState};
-pub use lock_core::{AsyncLatch, BlockingLatch};

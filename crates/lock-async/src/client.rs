@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use lock_core::{AsyncBackend, AsyncInspect, FLUSH_WITHIN};
+use lock_core::{Ability, AsyncBackend, FLUSH_WITHIN};
 use lock_host::{Build, Settings, Stations};
 use tokio::sync::Notify;
 
@@ -49,10 +49,13 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
-    /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
+    /// The store, if it can show its locks, for operators: its methods [`holder`](AsyncBackend::holder),
+    /// [`list`](AsyncBackend::list), [`revoke`](AsyncBackend::revoke) and [`revoked_by`](AsyncBackend::revoked_by) say who holds which
+    /// lock, and end a lease. `None` for a quorum (`redlock://`); all other stores of this library can. See
+    /// [`inspect`](lock_core::inspect).
     ///
-    /// Each request ends with an error of the store if there is no answer within its `within`.
+    /// Each request ends with an error of the store if there is no answer within its `within`. A lease that is requested here,
+    /// beside the client, is not renewed.
     ///
     /// # Examples
     /// ```
@@ -74,8 +77,8 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        self.backend().inspect()
+    pub fn inspect(&self) -> Option<&dyn AsyncBackend> {
+        self.capabilities().check_ability(Ability::Inspect).ok().map(|()| self.backend())
     }
 
     lock_host::client_methods!(dyn AsyncBackend);

@@ -82,11 +82,8 @@ impl Wake for Bell {
 }
 
 /// Sends one request.
-///
-/// # Errors
-/// The outer one if the store has no latches.
-async fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Result<Seen, BackendError>, LatchError> {
-    Ok(driver.backend.latch()?.ask(request, call.within()).await)
+async fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Seen, BackendError> {
+    driver.backend.latch(request, call.within()).await
 }
 
 /// Sleeps until this moment, or until the latch may have changed.

@@ -179,6 +179,6 @@ lock_host::limits! {
 
 /// Sends a request about a limit.
 async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let answer = driver.backend.limit()?.ask(&request, within).await;
+    let answer = driver.backend.limit(&request, within).await;
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

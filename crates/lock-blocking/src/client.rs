@@ -2,7 +2,7 @@
 
 use std::io;
 
-use lock_core::{BlockingBackend, BlockingInspect, FLUSH_WITHIN, RequestOrder};
+use lock_core::{Ability, BlockingBackend, FLUSH_WITHIN, RequestOrder};
 use lock_host::{Build, Settings, Stations};
 
 use crate::closing;
@@ -46,10 +46,13 @@ impl Client {
         Self::builder(backend).build()
     }
 
-    /// The store's interface for operators: who holds which lock, and ending a lease. `None` for a quorum (`redlock://`);
-    /// all other stores of this library have one. See [`inspect`](lock_core::inspect).
+    /// The store, if it can show its locks, for operators: its methods [`holder`](BlockingBackend::holder),
+    /// [`list`](BlockingBackend::list), [`revoke`](BlockingBackend::revoke) and [`revoked_by`](BlockingBackend::revoked_by) say who holds which
+    /// lock, and end a lease. `None` for a quorum (`redlock://`); all other stores of this library can. See
+    /// [`inspect`](lock_core::inspect).
     ///
-    /// Each request ends with an error of the store if there is no answer within its `within`.
+    /// Each request ends with an error of the store if there is no answer within its `within`. A lease that is requested here,
+    /// beside the client, is not renewed.
     ///
     /// # Examples
     /// ```
@@ -70,8 +73,8 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        self.backend().inspect()
+    pub fn inspect(&self) -> Option<&dyn BlockingBackend> {
+        self.capabilities().check_ability(Ability::Inspect).ok().map(|()| self.backend())
     }
 
     lock_host::client_methods!(dyn BlockingBackend);

@@ -88,12 +88,8 @@ impl Wake for Bell {
 }
 
 /// Sends one request. A panic of the backend is an error of the store.
-///
-/// # Errors
-/// The outer one if the store has no latches.
-fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Result<Seen, BackendError>, LatchError> {
-    let latches = driver.backend.latch()?;
-    Ok(caught(Operation::Latch, || latches.ask(request, call.within())))
+fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Seen, BackendError> {
+    caught(Operation::Latch, || driver.backend.latch(request, call.within()))
 }
 
 /// Sleeps until this moment, or until the latch may have changed.

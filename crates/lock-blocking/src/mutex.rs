@@ -206,7 +206,6 @@ lock_host::limits! {
 
 /// Sends a request about a limit. A panic of the backend is an error of the store.
 fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let limits = driver.backend.limit()?;
-    let answer = caught(Operation::Limit, || limits.ask(&request, within));
+    let answer = caught(Operation::Limit, || driver.backend.limit(&request, within));
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

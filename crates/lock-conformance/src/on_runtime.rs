@@ -8,11 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Request, Seen};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit,
-    Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, FencingToken,
+    Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use tokio::runtime::Handle;
 
@@ -29,6 +29,14 @@ impl Backend for OnRuntime {
 
     fn listen(&self, sink: EventSink) {
         self.backend.listen(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.backend.locate(name)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.backend.warnings()
     }
 }
 
@@ -57,26 +65,12 @@ impl BlockingBackend for OnRuntime {
         self.runtime.block_on(self.backend.flush(within));
     }
 
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        self.backend.inspect().map(|_| self as &dyn BlockingInspect)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        self.backend.latch().map(|_| self as &dyn BlockingLatch)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        self.backend.limit().map(|_| self as &dyn BlockingLimit)
-    }
-}
-
-impl BlockingInspect for OnRuntime {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.runtime.block_on(self.backend.inspect().unwrap().holder(name, within))
+        self.runtime.block_on(self.backend.holder(name, within))
     }
 
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        self.runtime.block_on(self.backend.inspect().unwrap().list(query, within))
+        self.runtime.block_on(self.backend.list(query, within))
     }
 
     fn revoke(
@@ -86,8 +80,7 @@ impl BlockingInspect for OnRuntime {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        let inspect = self.backend.inspect().unwrap();
-        self.runtime.block_on(inspect.revoke(name, token, by, within))
+        self.runtime.block_on(self.backend.revoke(name, token, by, within))
     }
 
     fn revoked_by(
@@ -96,20 +89,15 @@ impl BlockingInspect for OnRuntime {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        let inspect = self.backend.inspect().unwrap();
-        self.runtime.block_on(inspect.revoked_by(name, highest, within))
+        self.runtime.block_on(self.backend.revoked_by(name, highest, within))
     }
-}
 
-impl BlockingLatch for OnRuntime {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        self.runtime.block_on(self.backend.latch()?.ask(request, within))
+    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        self.runtime.block_on(self.backend.latch(request, within))
     }
-}
 
-impl BlockingLimit for OnRuntime {
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        self.runtime.block_on(self.backend.limit()?.ask(request, within))
+    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.runtime.block_on(self.backend.limit(request, within))
     }
 }
 

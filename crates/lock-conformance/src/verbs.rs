@@ -1,4 +1,4 @@
-//! The four verbs of an async or a blocking backend, and the claims that cases make.
+//! The verbs of an async or a blocking backend, and the claims that cases make.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, BackendError, BlockingBackend, BlockingInspect, Capabilities, Certainty, Claim, Effect,
-    EventSink, Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Note, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, Ttl, Width,
+    Ability, Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, Effect, EventSink,
+    Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Note, Queueing, ReleaseRequest, Released,
+    Renewed, Terms, Ttl, Width,
 };
 use tokio::runtime::Handle;
 
@@ -108,11 +108,7 @@ impl Verbs {
     }
 
     pub(crate) fn can_inspect(&self) -> bool {
-        self.backend.inspect().is_some()
-    }
-
-    pub(crate) fn has_latches(&self) -> bool {
-        self.backend.latch().is_ok()
+        self.capabilities().check_ability(Ability::Inspect).is_ok()
     }
 
     pub(crate) fn try_acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {
@@ -132,7 +128,7 @@ impl Verbs {
     }
 
     pub(crate) fn try_holder(&self, name: &str) -> Result<Option<Entry>, BackendError> {
-        self.view().holder(&lock_name(name), self.within)
+        self.backend.holder(&lock_name(name), self.within)
     }
 
     /// Acquires; the lock must be granted.
@@ -226,45 +222,35 @@ impl Verbs {
 
     #[track_caller]
     pub(crate) fn list(&self, query: &Query) -> Page {
-        self.view().list(query, self.within).unwrap()
+        self.backend.list(query, self.within).unwrap()
     }
 
     #[track_caller]
     pub(crate) fn revoke(&self, name: &str, token: FencingToken) -> Revoked {
-        self.view().revoke(&lock_name(name), token, &operator(), self.within).unwrap()
+        self.backend.revoke(&lock_name(name), token, &operator(), self.within).unwrap()
     }
 
     #[track_caller]
     pub(crate) fn revoked_by(&self, lease: &Lease) -> Option<Note> {
-        self.view().revoked_by(&lease.name, lease.tokens.high(), self.within).unwrap()
+        self.backend.revoked_by(&lease.name, lease.tokens.high(), self.within).unwrap()
     }
 
     /// A request about the latch "a".
     #[track_caller]
     pub(crate) fn latch(&self, act: Act) -> Option<LatchState> {
         let request = Request { name: lock_name("a"), act };
-        self.backend.latch().unwrap().ask(&request, self.within).unwrap().state
+        self.backend.latch(&request, self.within).unwrap().state
     }
 
     /// A request about the limit of the semaphore "a".
     pub(crate) fn limit(&self, known: u32, act: limit::Act) -> Result<Usage, BackendError> {
         let request = limit::Request { name: lock_name("a"), known: Limit::new(known).unwrap(), act };
-        self.backend.limit().unwrap().ask(&request, self.within)
-    }
-
-    /// Whether the limits of semaphores can be changed.
-    pub(crate) fn has_limits(&self) -> bool {
-        self.backend.limit().is_ok()
+        self.backend.limit(&request, self.within)
     }
 
     /// The latch "a".
     #[track_caller]
     pub(crate) fn look(&self) -> Option<LatchState> {
         self.latch(Act::Look { watching: Watching::Unwanted })
-    }
-
-    #[track_caller]
-    fn view(&self) -> &dyn BlockingInspect {
-        self.backend.inspect().expect("the store has a view for operators")
     }
 }

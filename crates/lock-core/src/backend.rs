@@ -1,4 +1,4 @@
-//! What a store has to offer: the four verbs, async and blocking.
+//! What a store has to offer: its verbs, async and blocking.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::inspect::{AsyncInspect, BlockingInspect};
-use crate::latch::{Request, Seen};
+use crate::inspect::{Entry, Page, Query, Revoked};
+use crate::latch::{self, Seen};
 use crate::limit::{self, Usage};
 use crate::{
-    Answer, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location, LockName, ReleaseRequest, Released,
-    Renewed,
+    Ability, Answer, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location, LockName,
+    Note, ReleaseRequest, Released, Renewed,
 };
 
 /// What the async and the blocking form of a store share.
@@ -28,6 +28,10 @@ use crate::{
 ///   that then finds nothing at the same server is answered `Released`, since the first attempt may have done it. The
 ///   machine sends a release while the hold is valid, or ignores the answer.
 /// - An error with effect `None` means that nothing happened at the store.
+/// - Latches, limits and inspection are optional: a backend overrides their methods, and declares each in its
+///   [`Capabilities`] as an [`Ability`]. The methods that it does not override fail with an error of kind `Unsupported`.
+///
+/// A backend that wraps another one implements [`Layer`](crate::Layer) instead.
 pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// What the store can do. Known once connected, and constant from then on.
     fn capabilities(&self) -> Capabilities;
@@ -108,25 +112,89 @@ pub trait AsyncBackend: Backend {
     /// Changes nothing.
     async fn flush(&self, _within: Duration) {}
 
-    /// The interface for operators, if the store has one.
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        None
-    }
-
-    /// The store's latches, if it has any.
+    /// Counts arrivals at a latch: carries out one request, and answers with the latch as it is then. A request may be
+    /// repeated; it takes effect once. The ability is [`Ability::Latch`].
     ///
     /// # Errors
-    /// `Unsupported`, with the reason. Nothing was sent.
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Err(self.capabilities().no_latches())
+    /// `Unsupported` without the ability; those of the store, such as `Timeout`, after which the request may have taken
+    /// effect.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: the request may or may not have taken effect, and can be repeated.
+    async fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
+        Err(self.capabilities().unable(Ability::Latch))
     }
 
-    /// The limits of the store's semaphores, if it can change them.
+    /// Changes the limit of a semaphore, or counts its free permits: carries out one request, and answers with the semaphore
+    /// as it is then. The ability is [`Ability::SetLimit`]. What a claim gets while a limit that was set is in force is in
+    /// [`limit`](crate::limit).
     ///
     /// # Errors
-    /// `Unsupported`, with the reason. Nothing was sent.
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Err(self.capabilities().no_limits())
+    /// `Unsupported` without the ability. `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a
+    /// limit that the one in the request does not stand for. Those of the store. With effect `None`, nothing was changed.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: the request may or may not have taken effect, and can be repeated.
+    async fn limit(&self, _request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+        Err(self.capabilities().unable(Ability::SetLimit))
+    }
+
+    /// Who holds a lock now; `None` if nobody does. The ability of this method and of the next three is
+    /// [`Ability::Inspect`].
+    ///
+    /// # Errors
+    /// `Unsupported` without the ability; those of the store.
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    async fn holder(&self, _name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
+    }
+
+    /// Some of the held locks that match.
+    ///
+    /// # Errors
+    /// As [`holder`](Self::holder).
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    async fn list(&self, _query: &Query, _within: Duration) -> Result<Page, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
+    }
+
+    /// Ends the lease that spans `token`, for any owner. The store remembers who did, so that the holder learns of it: for as
+    /// long as the lease could have lasted, and for a minute at least.
+    ///
+    /// # Errors
+    /// As [`holder`](Self::holder). After a `Timeout`, the revocation may have taken effect.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: the revocation may or may not have taken effect.
+    async fn revoke(
+        &self,
+        _name: &LockName,
+        _token: FencingToken,
+        _by: &Note,
+        _within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
+    }
+
+    /// Who revoked the lease whose highest token this is; `None` if nobody did, or if the store does not remember it any
+    /// more.
+    ///
+    /// # Errors
+    /// As [`holder`](Self::holder).
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    async fn revoked_by(
+        &self,
+        _name: &LockName,
+        _highest: FencingToken,
+        _within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
     }
 }
 
@@ -165,76 +233,70 @@ pub trait BlockingBackend: Backend {
     /// Waits until the background work of earlier calls is done, but no longer than `within`. Most stores have none.
     fn flush(&self, _within: Duration) {}
 
-    /// The interface for operators, if the store has one.
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        None
+    /// Counts arrivals at a latch: carries out one request, and answers with the latch as it is then. A request may be
+    /// repeated; it takes effect once. The ability is [`Ability::Latch`].
+    ///
+    /// # Errors
+    /// `Unsupported` without the ability; those of the store, such as `Timeout`, after which the request may have taken
+    /// effect.
+    fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
+        Err(self.capabilities().unable(Ability::Latch))
     }
 
-    /// The store's latches, if it has any.
+    /// Changes the limit of a semaphore, or counts its free permits: carries out one request, and answers with the semaphore
+    /// as it is then. The ability is [`Ability::SetLimit`]. What a claim gets while a limit that was set is in force is in
+    /// [`limit`](crate::limit).
     ///
     /// # Errors
-    /// `Unsupported`, with the reason. Nothing was sent.
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Err(self.capabilities().no_latches())
+    /// `Unsupported` without the ability. `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a
+    /// limit that the one in the request does not stand for. Those of the store. With effect `None`, nothing was changed.
+    fn limit(&self, _request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+        Err(self.capabilities().unable(Ability::SetLimit))
     }
 
-    /// The limits of the store's semaphores, if it can change them.
+    /// Who holds a lock now; `None` if nobody does. The ability of this method and of the next three is
+    /// [`Ability::Inspect`].
     ///
     /// # Errors
-    /// `Unsupported`, with the reason. Nothing was sent.
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Err(self.capabilities().no_limits())
+    /// `Unsupported` without the ability; those of the store.
+    fn holder(&self, _name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
     }
-}
 
-/// Counts arrivals at latches, from tokio. See [`latch`](crate::latch).
-#[async_trait]
-pub trait AsyncLatch: Send + Sync {
-    /// Carries out one request within `within`, and answers with the latch as it is then. A request may be repeated; it takes
-    /// effect once.
+    /// Some of the held locks that match.
     ///
     /// # Errors
-    /// Those of the store, such as `Timeout`, after which the request may have taken effect.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point: the request may or may not have taken effect.
-    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
-}
+    /// As [`holder`](Self::holder).
+    fn list(&self, _query: &Query, _within: Duration) -> Result<Page, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
+    }
 
-/// Counts arrivals at latches, from plain threads. See [`latch`](crate::latch).
-pub trait BlockingLatch: Send + Sync {
-    /// Carries out one request within `within`, and answers with the latch as it is then. A request may be repeated; it takes
-    /// effect once.
+    /// Ends the lease that spans `token`, for any owner. The store remembers who did, so that the holder learns of it: for as
+    /// long as the lease could have lasted, and for a minute at least.
     ///
     /// # Errors
-    /// Those of the store, such as `Timeout`, after which the request may have taken effect.
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError>;
-}
+    /// As [`holder`](Self::holder). After a `Timeout`, the revocation may have taken effect.
+    fn revoke(
+        &self,
+        _name: &LockName,
+        _token: FencingToken,
+        _by: &Note,
+        _within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
+    }
 
-/// Changes the limits of semaphores, and counts their free permits, from tokio. `within` is how long a request may take.
-///
-/// A store that has this says so by [`Ability::SetLimit`](crate::Ability::SetLimit). What a claim gets while a limit that was
-/// set is in force is in [`limit`](crate::limit).
-#[async_trait]
-pub trait AsyncLimit: Send + Sync {
-    /// Carries out a request, and answers with the semaphore as it is then.
+    /// Who revoked the lease whose highest token this is; `None` if nobody did, or if the store does not remember it any
+    /// more.
     ///
     /// # Errors
-    /// `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a limit that the one in the request
-    /// does not stand for. Those of the store. With effect `None`, nothing was changed.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point: the request may or may not have taken effect, and can be repeated.
-    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError>;
-}
-
-/// Changes the limits of semaphores, and counts their free permits, from plain threads. `within` is how long a request may take.
-///
-/// What [`AsyncLimit`] says holds here as well.
-pub trait BlockingLimit: Send + Sync {
-    /// Carries out a request, and answers with the semaphore as it is then.
-    ///
-    /// # Errors
-    /// As [`AsyncLimit::ask`].
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError>;
+    /// As [`holder`](Self::holder).
+    fn revoked_by(
+        &self,
+        _name: &LockName,
+        _highest: FencingToken,
+        _within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        Err(self.capabilities().unable(Ability::Inspect))
+    }
 }

@@ -74,7 +74,7 @@ pub enum Copies {
     Several,
 }
 
-/// Something that a store may be able to do beyond the four verbs.
+/// Something that a store may be able to do beyond acquiring, renewing, releasing and fencing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -85,6 +85,10 @@ pub enum Ability {
     Replace,
     /// The limit of a semaphore can be changed while permits are held: see [`limit`](crate::limit).
     SetLimit,
+    /// Arrivals can be counted: see [`latch`](crate::latch).
+    Latch,
+    /// Locks can be listed, and leases revoked: see [`inspect`](crate::inspect).
+    Inspect,
 }
 
 impl Ability {
@@ -94,6 +98,8 @@ impl Ability {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
             Self::Replace => (Operation::Acquire, "replace a lease in one step"),
             Self::SetLimit => (Operation::Limit, "change the limit of a semaphore, or count its free permits"),
+            Self::Latch => (Operation::Latch, "count the arrivals of a latch"),
+            Self::Inspect => (Operation::Inspect, "list its locks"),
         }
     }
 }
@@ -215,17 +221,8 @@ impl Capabilities {
         self.check_ability(Ability::Keep).map(|()| Keep(time))
     }
 
-    /// The error of a store without latches.
-    pub fn no_latches(&self) -> BackendError {
-        self.unsupported(Operation::Latch, "count the arrivals of a latch").with_remedy("choose another store")
-    }
-
-    /// The error of a store that cannot change the limit of a semaphore.
-    pub fn no_limits(&self) -> BackendError {
-        self.unable(Ability::SetLimit)
-    }
-
-    fn unable(&self, ability: Ability) -> BackendError {
+    /// The error of a store without this ability.
+    pub fn unable(&self, ability: Ability) -> BackendError {
         let (operation, what) = ability.described();
         self.unsupported(operation, what).with_remedy("choose another store")
     }
@@ -262,10 +259,6 @@ mod tests {
     fn a_lock_is_kept_only_where_the_store_can_keep_it() {
         let store = Capabilities::new("test", Waiting::Poll, Durability::Process);
         let error = store.keep(Duration::from_secs(1)).unwrap_err();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
-        let error = store.no_latches();
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
-        let error = store.no_limits();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsupported, Effect::None));
         let able = store.with_abilities(&[Ability::Keep]);
         assert_eq!(able.keep(Duration::from_secs(1)).map(Keep::get), Ok(Duration::from_secs(1)));

@@ -1,10 +1,10 @@
-//! Inspecting locks from outside, and ending leases, for operators. `Client::inspect` gives the interface of a store.
+//! Inspecting locks from outside, and ending leases, for operators: what a store answers. [`watch`] compares two listings.
+
+pub mod watch;
 
 use std::time::Duration;
 
-use async_trait::async_trait;
-
-use crate::{BackendError, FencingToken, Holder, LockName, Mode, Note, Slots};
+use crate::{Holder, LockName, Mode, Slots};
 
 /// A held lock, as its store sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,97 +130,6 @@ pub enum Revoked {
     Revoked,
     /// The lease with this token does not hold the lock. Nothing was changed.
     NotHeld,
-}
-
-/// Looks at locks and ends leases, from tokio. `within` is how long a request may take.
-#[async_trait]
-pub trait AsyncInspect: Send + Sync {
-    /// Who holds a lock now; `None` if nobody does.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError>;
-
-    /// Some of the held locks that match.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
-
-    /// Ends the lease that spans `token`, for any owner. The store remembers who did, so that the holder learns of it: for as long as
-    /// the lease could have lasted, and for a minute at least.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point: the revocation may or may not have taken effect.
-    async fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError>;
-
-    /// Who revoked the lease whose highest token this is; `None` if nobody did, or if the store does not remember it any more.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError>;
-}
-
-/// Looks at locks and ends leases, from plain threads. `within` is how long a request may take.
-pub trait BlockingInspect: Send + Sync {
-    /// Who holds a lock now; `None` if nobody does.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError>;
-
-    /// Some of the held locks that match.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError>;
-
-    /// Ends the lease that spans `token`, for any owner. The store remembers who did, so that the holder learns of it: for as long as
-    /// the lease could have lasted, and for a minute at least.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError>;
-
-    /// Who revoked the lease whose highest token this is; `None` if nobody did, or if the store does not remember it any more.
-    ///
-    /// # Errors
-    /// Those of the store, such as `Timeout` if it has not answered within `within`.
-    fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError>;
 }
 
 /// Whether `name` matches the glob `pattern` (`*` any text, `?` one character).

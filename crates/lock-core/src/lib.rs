@@ -10,7 +10,7 @@
 //! `lock-blocking`) carries out its decisions, and a backend translates them for its store. This crate reads no clock,
 //! starts no thread, awaits nothing and knows no client library.
 //!
-//! Then: `verbs` and `backend` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
+//! Then: `verbs`, `backend` and `layer` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
 //! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the
 //! numbers, with their reasons) · `budget` (of a lease: time to work, and to stop) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values).
 
@@ -24,6 +24,7 @@ pub mod inspect;
 mod invalid;
 mod keeper;
 pub mod latch;
+mod layer;
 mod lease_id;
 pub mod limit;
 mod location;
@@ -46,15 +47,15 @@ mod token;
 mod verbs;
 mod write_token;
 
-pub use backend::{AsyncBackend, AsyncLatch, AsyncLimit, Backend, BlockingBackend, BlockingLatch, BlockingLimit};
+pub use backend::{AsyncBackend, Backend, BlockingBackend};
 pub use budget::Budget;
 pub use capabilities::{Ability, Capabilities, Copies, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
-pub use inspect::{AsyncInspect, BlockingInspect};
 pub use invalid::Invalid;
 pub use keeper::{Admission, BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal, Via};
+pub use layer::{AsyncLayer, BlockingLayer, Layer};
 pub use lease_id::LeaseId;
 pub use location::Location;
 pub use name::LockName;

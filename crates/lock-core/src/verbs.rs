@@ -215,7 +215,7 @@ pub enum Renewed {
     },
     /// The store no longer knows the lease.
     NotHeld,
-    /// Somebody [revoked](crate::AsyncInspect::revoke) the lease, and the store still remembers who.
+    /// Somebody [revoked](crate::AsyncBackend::revoke) the lease, and the store still remembers who.
     Revoked {
         /// Who did.
         by: Note,

@@ -75,11 +75,8 @@ macro_rules! guards {
                 if let ::lock_core::Fenced::Acknowledged = backend.fence(lease, within)$($await)*? {
                     return Ok(self.check()?);
                 }
-                let by = match backend.inspect() {
-                    Some(inspect) => inspect.revoked_by(&lease.name, lease.tokens.high(), within)$($await)*.ok().flatten(),
-                    None => None,
-                };
-                Ok(inquiry.gone(by)?)
+                let by = backend.revoked_by(&lease.name, lease.tokens.high(), within)$($await)*;
+                Ok(inquiry.gone(by.ok().flatten())?)
             }
 
             /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have

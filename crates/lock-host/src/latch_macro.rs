@@ -158,7 +158,7 @@ macro_rules! latch {
                     match wait.step(asked_at) {
                         Step::End(end) => return end,
                         Step::Look => {
-                            let answer = ask(driver, &look, &call)$($await)*?;
+                            let answer = ask(driver, &look, &call)$($await)*;
                             wait.looked(asked_at, call.now(), answer);
                         }
                         Step::Sleep(until) => {
@@ -194,7 +194,7 @@ macro_rules! latch {
         $($async)? fn insist(call: &Call<'_>, request: &Request) -> Result<Seen, LatchError> {
             let mut repeat = call.repeat()?;
             loop {
-                match ask(call.driver()?, request, call)$($await)*? {
+                match ask(call.driver()?, request, call)$($await)* {
                     Ok(seen) => return Ok(seen),
                     Err(error) => sleep(call, repeat.failed(call.now(), error)?)$($await)*,
                 }

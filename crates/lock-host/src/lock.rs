@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::{AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
+use lock_core::{Ability, AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -168,6 +168,7 @@ impl<D: Driver, M> Lock<D, M> {
             return Err(LimitError::Closed);
         }
         let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
+        ports.policy.store.check_ability(Ability::SetLimit)?;
         let request = Request { name: name.clone(), known, act };
         Ok(LimitCall { driver: &ports.driver, within: ports.policy.within(self.options.ttl), request })
     }

@@ -5,6 +5,7 @@ mod at_once;
 mod degrading;
 mod election;
 mod job;
+mod pause;
 mod reentrant;
 mod single_flight;
 

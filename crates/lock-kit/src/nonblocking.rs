@@ -4,6 +4,7 @@ mod all;
 mod degrading;
 mod election;
 mod job;
+mod pause;
 mod reentrant;
 mod single_flight;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Request, Seen};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease,
+    Location, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -86,20 +86,6 @@ impl BlockingBackend for Memory {
         Ok(self.0.ask(|store, now, _| store.fence(now, lease)))
     }
 
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-impl BlockingInspect for Memory {
     fn holder(&self, name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
         Ok(self.0.ask(|store, now, _| store.holder(now, name)))
     }
@@ -126,16 +112,12 @@ impl BlockingInspect for Memory {
     ) -> Result<Option<Note>, BackendError> {
         Ok(self.0.ask(|store, now, _| store.revoked_by(now, name, highest)))
     }
-}
 
-impl BlockingLatch for Memory {
-    fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+    fn latch(&self, request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         Ok(self.0.ask(|store, now, client| store.latch(now, client, request)))
     }
-}
 
-impl BlockingLimit for Memory {
-    fn ask(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+    fn limit(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
         self.0.ask(|store, now, _| store.limit(now, request))
     }
 }

@@ -29,9 +29,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use lock_core::{
-    Backend, BackendError, Capabilities, Effect, ErrorKind, EventSink, Lease, Location, LockName, Operation, Owner,
-};
+use lock_core::{Backend, BackendError, Effect, ErrorKind, Layer, Lease, Operation, Owner};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,12 +267,7 @@ fn end<T>(call: Call, reply: Reply, answer: T) -> Result<T, BackendError> {
 
 impl<B: Backend + ?Sized> Faulty<B> {
     fn call(&self, operation: Operation) -> Call {
-        Call { backend: self.capabilities().backend, operation }
-    }
-
-    fn cannot_inspect(&self) -> BackendError {
-        let message = "this store offers no view for operators";
-        self.call(Operation::Inspect).error(ErrorKind::Unsupported, Effect::None, message)
+        Call { backend: self.backend.capabilities().backend, operation }
     }
 }
 
@@ -282,16 +275,10 @@ fn owners(leases: &[Lease]) -> Vec<Owner> {
     leases.iter().map(|lease| lease.owner).collect()
 }
 
-impl<B: Backend + ?Sized> Backend for Faulty<B> {
-    fn capabilities(&self) -> Capabilities {
-        self.backend.capabilities()
-    }
+impl<B: Backend + ?Sized> Layer for Faulty<B> {
+    type Inner = B;
 
-    fn listen(&self, sink: EventSink) {
-        self.backend.listen(sink);
-    }
-
-    fn locate(&self, name: &LockName) -> Option<Location> {
-        self.backend.locate(name)
+    fn inner(&self) -> &Arc<B> {
+        &self.backend
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Request, Seen};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location,
+    LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 
@@ -88,21 +88,6 @@ impl AsyncBackend for Memory {
         Ok(self.0.ask(|store, now, _| store.fence(now, lease)))
     }
 
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-#[async_trait]
-impl AsyncInspect for Memory {
     async fn holder(&self, name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
         Ok(self.0.ask(|store, now, _| store.holder(now, name)))
     }
@@ -129,18 +114,12 @@ impl AsyncInspect for Memory {
     ) -> Result<Option<Note>, BackendError> {
         Ok(self.0.ask(|store, now, _| store.revoked_by(now, name, highest)))
     }
-}
 
-#[async_trait]
-impl AsyncLatch for Memory {
-    async fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+    async fn latch(&self, request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         Ok(self.0.ask(|store, now, client| store.latch(now, client, request)))
     }
-}
 
-#[async_trait]
-impl AsyncLimit for Memory {
-    async fn ask(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+    async fn limit(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
         self.0.ask(|store, now, _| store.limit(now, request))
     }
 }

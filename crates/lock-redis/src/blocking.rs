@@ -2,8 +2,8 @@
 
 mod backend;
 mod handed_in;
-mod inspect;
 mod listening;
+mod listing;
 mod source;
 
 use std::cell::Cell;

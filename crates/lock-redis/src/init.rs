@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::Query;
-use lock_core::{BackendError, BlockingInspect, Effect, ErrorKind, Operation};
+use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation};
 
 use crate::blocking::Redis;
 use crate::cluster::blocking::Cluster;
@@ -59,7 +59,7 @@ pub fn declare_new(config: &RedisConfig) -> Result<Declared, BackendError> {
     }
 }
 
-fn declare(locks: &dyn BlockingInspect, parts: &[Part], config: &RedisConfig) -> Result<Declared, BackendError> {
+fn declare(locks: &dyn BlockingBackend, parts: &[Part], config: &RedisConfig) -> Result<Declared, BackendError> {
     let mark = new_mark()?;
     let marked = parts.iter().map(|part| part.begin(&mark)).collect::<Result<Vec<_>, _>>()?;
     check_unused(locks)?;
@@ -129,7 +129,7 @@ impl Part {
 }
 
 /// Refuses a server with a lock that is held or waited for.
-fn check_unused(locks: &dyn BlockingInspect) -> Result<(), BackendError> {
+fn check_unused(locks: &dyn BlockingBackend) -> Result<(), BackendError> {
     let mut query = Query::all();
     query.limit = LISTED;
     loop {

@@ -95,12 +95,12 @@ pub use examine::{Examination, Exposure, Persistence, examine};
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
 
+use lock_core::{Ability, ModeKind};
+
 /// What one Redis can grant.
-const MODES: &[lock_core::ModeKind] =
-    &[lock_core::ModeKind::Exclusive, lock_core::ModeKind::Shared, lock_core::ModeKind::Permits];
+const MODES: &[ModeKind] = &[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits];
 /// What it can do besides.
-const ABILITIES: &[lock_core::Ability] =
-    &[lock_core::Ability::Keep, lock_core::Ability::Replace, lock_core::Ability::SetLimit];
+const ABILITIES: &[Ability] = &[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch, Ability::Inspect];
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redis";

@@ -2,9 +2,7 @@
 
 mod backend;
 mod handed_in;
-mod inspect;
-mod latch;
-mod limit;
+mod listing;
 mod part;
 mod source;
 

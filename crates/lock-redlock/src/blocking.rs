@@ -7,10 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lock_core::latch::{self, Seen};
 use lock_core::node::BlockingQuorumNode;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingLatch, Capabilities, Claim, Effect, ErrorKind, EventSink,
-    Fenced, Lease, Location, LockName, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
+    Location, LockName, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
@@ -252,7 +253,7 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
         self.run(Request::Fence(lease.clone()), within)?.of_fence()
     }
 
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
+    fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         Err(no_latches())
     }
 

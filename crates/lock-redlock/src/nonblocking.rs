@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::{FutureExt, select};
+use lock_core::latch::{self, Seen};
 use lock_core::node::AsyncQuorumNode;
 use lock_core::{
-    Answer, AsyncBackend, AsyncLatch, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location,
-    LockName, ReleaseRequest, Released, Renewed, Ttl,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location, LockName,
+    ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 use tokio::time::timeout;
@@ -133,7 +134,7 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
         self.run(Request::Fence(lease.clone()), within).await?.of_fence()
     }
 
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
+    async fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         Err(no_latches())
     }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Act, Request, Seen};
+use lock_core::latch::{self, Act, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease,
+    Location, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::{Clock, HostClock};
 
@@ -103,20 +103,6 @@ impl BlockingBackend for Sqlite {
         self.ask(lease.clone(), within)
     }
 
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-impl BlockingInspect for Sqlite {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
         self.ask(name.clone(), within)
     }
@@ -143,21 +129,17 @@ impl BlockingInspect for Sqlite {
     ) -> Result<Option<Note>, BackendError> {
         self.ask(RevokedBy(name.clone(), highest), within)
     }
-}
 
-impl BlockingLatch for Sqlite {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
         match request.act {
-            Act::Look { .. } => Self::ask(self, Glance(request.name.clone()), within),
+            Act::Look { .. } => self.ask(Glance(request.name.clone()), within),
             Act::Arrive { .. } | Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } => {
-                Self::ask(self, request.clone(), within)
+                self.ask(request.clone(), within)
             }
         }
     }
-}
 
-impl BlockingLimit for Sqlite {
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
         match request.act {
             limit::Act::Look => self.ask(Count(request.clone()), within),
             limit::Act::Set(_) => self.ask(NewLimit(request.clone()), within),

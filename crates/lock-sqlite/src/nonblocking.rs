@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Act, Request, Seen};
+use lock_core::latch::{self, Act, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location,
+    LockName, Note, Operation, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 use lock_host::{Alarms, HostClock};
 
@@ -84,21 +84,6 @@ impl AsyncBackend for Sqlite {
         self.0.ask(lease.clone(), within).await
     }
 
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-#[async_trait]
-impl AsyncInspect for Sqlite {
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
         self.0.ask(name.clone(), within).await
     }
@@ -125,11 +110,8 @@ impl AsyncInspect for Sqlite {
     ) -> Result<Option<Note>, BackendError> {
         self.0.ask(RevokedBy(name.clone(), highest), within).await
     }
-}
 
-#[async_trait]
-impl AsyncLatch for Sqlite {
-    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
         match request.act {
             Act::Look { .. } => self.0.ask(Glance(request.name.clone()), within).await,
             Act::Arrive { .. } | Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } => {
@@ -137,11 +119,8 @@ impl AsyncLatch for Sqlite {
             }
         }
     }
-}
 
-#[async_trait]
-impl AsyncLimit for Sqlite {
-    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+    async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
         match request.act {
             limit::Act::Look => self.0.ask(Count(request.clone()), within).await,
             limit::Act::Set(_) => self.0.ask(NewLimit(request.clone()), within).await,

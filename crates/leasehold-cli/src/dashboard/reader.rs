@@ -106,7 +106,7 @@ impl Reader {
             age_ms: millis(HostClock.now().since(self.following.at())),
             trouble,
             held: locks.len(),
-            locks: rows(locks.values()),
+            locks: rows(locks),
             quorum: nodes.map(|report| Status::of(report, Health::of(report))),
             history: self.history.iter().map(Line::from).collect(),
         })

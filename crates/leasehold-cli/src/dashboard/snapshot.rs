@@ -32,8 +32,8 @@ pub(super) struct Snapshot<'a> {
 }
 
 /// The locks in the order in which people read their names.
-pub(super) fn rows<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Row<'a>> {
-    let mut entries: Vec<_> = entries.collect();
+pub(super) fn rows(entries: &[Entry]) -> Vec<Row<'_>> {
+    let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
     entries.into_iter().take(LOCKS_MAX).map(Row::from).collect()
 }

@@ -1,15 +1,15 @@
 //! Following the locks of a store from look to look.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::inspect::Entry;
-use lock_core::{LockName, Moment};
+use leasehold::kit::Mark;
+use lock_core::inspect::{Entry, Held, watch};
+use lock_core::{Holder, LockName, Moment};
 use lock_host::{Clock, HostClock};
 
-use super::events::{Change, State, Vanished, Way};
+use super::events::{Change, Way};
 use crate::exit::Failure;
-use crate::looks::Looks;
+use crate::looks::{Look, Looks};
 
 /// The shortest pause before a lease is about to end. Chosen: so that it is seen whether it was renewed.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ const PAUSE_PER_LOOK: u32 = 9;
 /// What was seen at the last look, and what will be compared with it.
 pub(crate) struct Following {
     looks: Looks,
-    state: State,
+    last: Look,
     /// How long the last look took; `None` if the store did not answer.
     took: Option<Duration>,
 }
@@ -29,23 +29,24 @@ pub(crate) struct Following {
 impl Following {
     /// Looks for the first time. A store that does not answer is an error.
     pub(crate) fn begin(mut looks: Looks) -> Result<Self, Failure> {
-        let state = State::of(looks.first()?);
-        Ok(Self { looks, state, took: Some(Duration::ZERO) })
+        let last = looks.first()?;
+        Ok(Self { looks, last, took: Some(Duration::ZERO) })
     }
 
     /// What there was at the last look, as if it had happened then.
     pub(crate) fn already(&self) -> Vec<Change> {
-        self.state.already()
+        let seen = watch::changes(&[], &self.last.entries, Duration::ZERO);
+        seen.into_iter().map(|seen| Change { already: true, ..Change::of(seen, |_, _, way| way) }).collect()
     }
 
     /// When the last look was that the store answered.
     pub(crate) fn at(&self) -> Moment {
-        self.state.at
+        self.last.at
     }
 
     /// What was seen then.
-    pub(crate) fn locks(&self) -> &BTreeMap<LockName, Entry> {
-        &self.state.locks
+    pub(crate) fn locks(&self) -> &[Entry] {
+        &self.last.entries
     }
 
     /// Why the store did not answer now; `None` if it did.
@@ -57,17 +58,49 @@ impl Following {
     pub(crate) fn again(&mut self) -> Result<Vec<Change>, Failure> {
         self.took = None;
         let began = HostClock.now();
-        let Some(next) = self.looks.again()?.map(State::of) else { return Ok(Vec::new()) };
+        let Some(next) = self.looks.again()? else { return Ok(Vec::new()) };
         self.took = Some(HostClock.now().since(began));
+        // What remained may have been read when the store was asked, and that it is over when it had answered.
+        let between = next.at.since(self.last.asked);
         let mut answers = true;
-        let changes = self.state.compare(&next, |vanished| way(&self.looks, vanished, &mut answers));
-        self.state = next;
+        let mut way = |name: &LockName, held: &Held, seen| self.way(name, held, seen, &mut answers);
+        let seen = watch::changes(&self.last.entries, &next.entries, between);
+        let changes = seen.into_iter().map(|seen| Change::of(seen, &mut way)).collect();
+        self.last = next;
         Ok(changes)
     }
 
     /// How long to pause before the next look.
     pub(crate) fn pause(&self, every: Duration) -> Duration {
-        self.took.map_or(every, |took| until_next(every, self.state.next_end(), took))
+        self.took.map_or(every, |took| until_next(every, self.next_end(), took))
+    }
+
+    /// How long until a lease ends that nobody renews.
+    fn next_end(&self) -> Option<Duration> {
+        self.last.entries.iter().flat_map(|entry| &entry.holders).filter_map(|held| held.remaining).min()
+    }
+
+    /// How a lease ended that is not there any more. A store that stops answering is asked no more: there may be thousands of such
+    /// leases, and each question takes as long as the store is given.
+    fn way(&self, name: &LockName, held: &Held, seen: Way, answers: &mut bool) -> Way {
+        let token = match held.holder {
+            Holder::Leasehold { tokens, .. } => Some(tokens.high()),
+            Holder::Foreign => None,
+        };
+        let broken = token.filter(|_| *answers).map_or(Ok(None), |token| self.looks.broken_by(name, token));
+        *answers &= broken.is_ok();
+        match broken {
+            Ok(Some(by)) => Way::Broken(by),
+            _ if self.looks.was_away() || !*answers => Way::Ended,
+            _ if self.was_mark(name) => Way::Released,
+            _ => seen,
+        }
+    }
+
+    /// Whether the lock was kept for a time that was set: then it has done what it was for.
+    fn was_mark(&self, name: &LockName) -> bool {
+        let entries = &self.last.entries;
+        entries.binary_search_by(|entry| entry.name.cmp(name)).is_ok_and(|at| Mark::shown(&entries[at]).is_some())
     }
 }
 
@@ -76,20 +109,6 @@ impl Following {
 fn until_next(every: Duration, next_end: Option<Duration>, took: Duration) -> Duration {
     let least = took.saturating_mul(PAUSE_PER_LOOK).max(PAUSE_MIN);
     next_end.map_or(every, |end| (end / 2).max(least).min(every))
-}
-
-/// How a lease ended that is not there any more. A store that stops answering is asked no more: there may be thousands of such
-/// leases, and each question takes as long as the store is given.
-fn way(looks: &Looks, vanished: &Vanished<'_>, answers: &mut bool) -> Way {
-    let ask = |token| looks.broken_by(vanished.name, token);
-    let broken = vanished.token().filter(|_| *answers).map_or(Ok(None), ask);
-    *answers &= broken.is_ok();
-    match broken {
-        Ok(Some(by)) => Way::Broken(by),
-        _ if looks.was_away() || !*answers => Way::Ended,
-        _ if vanished.ended_early() => Way::Released,
-        _ => Way::Lost,
-    }
 }
 
 #[cfg(test)]

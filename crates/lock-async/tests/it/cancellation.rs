@@ -27,7 +27,7 @@ pub(crate) async fn drop_after<F: Future>(polls: usize, future: F) -> bool {
 #[tokio::test]
 async fn a_request_dropped_at_any_point_is_carried_on() {
     let bench = Bench::new();
-    let client = bench.client_of(Yielding(bench.store.nonblocking()));
+    let client = bench.client_of(Yielding::new(bench.store.nonblocking()));
     for polls in 0..=2 * YIELDS {
         // A lock where nothing else is under way.
         let [asked, released] = [format!("asked {polls}"), format!("released {polls}")];

@@ -67,7 +67,7 @@ async fn a_task_whose_request_a_loop_continues_hears_the_answer() {
     let bench = Bench::new();
     let (begins, answers) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (asked, opened) = (Arc::clone(&begins), Arc::clone(&answers));
-    let backend = Hooked(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
+    let backend = Hooked::new(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
         let (asked, opened) = (Arc::clone(&asked), Arc::clone(&opened));
         Box::pin(async move {
             asked.add_permits(1);
@@ -98,7 +98,7 @@ async fn a_request_that_is_wanted_while_it_is_polled_goes_on() {
     let bench = Bench::new();
     let (came, gate) = (Arc::new(OnceLock::<Mutex>::new()), Arc::new(Semaphore::new(0)));
     let (comes, opens) = (Arc::clone(&came), Arc::clone(&gate));
-    let backend = Hooked(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
+    let backend = Hooked::new(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
         let (comes, opens) = (Arc::clone(&comes), Arc::clone(&opens));
         Box::pin(async move {
             if let Some(other) = comes.get() {
@@ -259,7 +259,7 @@ fn tasks_on_several_threads_hand_their_requests_over() {
     let bench = Bench::new();
     let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     runtime.block_on(async {
-        let client = bench.client_of(Yielding(bench.store.nonblocking()));
+        let client = bench.client_of(Yielding::new(bench.store.nonblocking()));
         let tasks = (0..TASKS).map(|task| {
             let locks = [client.mutex("a"), client.mutex("b")];
             tokio::spawn(async move {

@@ -341,7 +341,7 @@ fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
             if first { Err(gone) } else { Ok(()) }
         })
     };
-    let backend = Arc::new(Hooked(bench.store.nonblocking(), fails_first));
+    let backend = Arc::new(Hooked::new(bench.store.nonblocking(), fails_first));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let client = Client::builder(backend).clock(Arc::new(bench.clock.clone())).build().unwrap();

@@ -20,7 +20,7 @@ async fn closing_waits_only_for_requests_under_way() {
     let (answers, repeats, asked) =
         (Arc::new(Semaphore::new(0)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (gate, tries, count) = (Arc::clone(&answers), Arc::clone(&repeats), Arc::clone(&asked));
-    let backend = Hooked(bench.store.nonblocking(), move |request: &ReleaseRequest| -> Hook {
+    let backend = Hooked::new(bench.store.nonblocking(), move |request: &ReleaseRequest| -> Hook {
         if request.name.as_str() == "slow" {
             count.fetch_add(1, Ordering::SeqCst);
             let gate = Arc::clone(&gate);

@@ -49,7 +49,7 @@ async fn several_permits_are_asked_for_in_every_way() {
 #[tokio::test]
 async fn a_change_dropped_at_any_point_releases_the_lock() {
     let bench = Bench::new();
-    let client = bench.client_of(Yielding(bench.store.nonblocking()));
+    let client = bench.client_of(Yielding::new(bench.store.nonblocking()));
     for polls in 0..=2 * YIELDS {
         let [down, up, part] = [format!("down {polls}"), format!("up {polls}"), format!("part {polls}")];
         let guard = client.rw_lock(&down).write().acquire().await.unwrap();
@@ -67,7 +67,7 @@ async fn a_change_dropped_at_any_point_releases_the_lock() {
 #[tokio::test]
 async fn an_acquire_dropped_at_any_point_leaves_nothing() {
     let bench = Bench::new();
-    let client = bench.client_of(Yielding(bench.store.nonblocking()));
+    let client = bench.client_of(Yielding::new(bench.store.nonblocking()));
     for polls in 0..=2 * YIELDS {
         let [read, permits] = [format!("read {polls}"), format!("permits {polls}")];
         assert!(!drop_after(polls, client.rw_lock(&read).read().acquire()).await);

@@ -116,7 +116,7 @@ async fn a_panic_in_an_alarm_ends_that_station_only() {
 async fn a_backend_that_panics_has_given_an_unknown_answer() {
     let bench = Bench::new();
     let calls = AtomicU64::new(0);
-    let backend = Hooked(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
+    let backend = Hooked::new(bench.store.nonblocking(), move |_: &ReleaseRequest| -> Hook {
         let call = calls.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             assert!(call > 0, "on purpose");

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_async::Client;
-use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Note, ReleaseRequest,
-    Released, Renewed,
-};
+use lock_core::{Answer, AsyncBackend, AsyncLayer, BackendError, Claim, Layer, Note, ReleaseRequest, Released};
 use lock_host::{ManualClock, Observer, Occurrence};
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
@@ -82,8 +79,14 @@ pub(crate) async fn until(done: impl Fn() -> bool) {
     panic!("it never came true");
 }
 
-/// A store in memory that calls the test before each release, and releases only if the test returns `Ok`.
-pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
+/// A store that calls the test before each release, and releases only if the test returns `Ok`.
+pub(crate) struct Hooked<F>(Arc<dyn AsyncBackend>, Arc<F>);
+
+impl<F> Hooked<F> {
+    pub(crate) fn new(store: Memory, hook: F) -> Self {
+        Self(Arc::new(store), Arc::new(hook))
+    }
+}
 
 impl<F> std::fmt::Debug for Hooked<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -94,48 +97,38 @@ impl<F> std::fmt::Debug for Hooked<F> {
 /// What a hook does.
 pub(crate) type Hook = futures_util::future::BoxFuture<'static, Result<(), BackendError>>;
 
-impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> Backend for Hooked<F> {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
+impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> Layer for Hooked<F> {
+    type Inner = dyn AsyncBackend;
 
-    fn listen(&self, sink: EventSink) {
-        self.0.listen(sink);
+    fn inner(&self) -> &Arc<dyn AsyncBackend> {
+        &self.0
     }
 }
 
 #[async_trait]
-impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> AsyncBackend for Hooked<F> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        self
-    }
-
-    async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.0.acquire(claim, within).await
-    }
-
-    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.0.renew(leases, within).await
+impl<F: Fn(&ReleaseRequest) -> Hook + Send + Sync + 'static> AsyncLayer for Hooked<F> {
+    fn over(&self, inner: Arc<dyn AsyncBackend>) -> Arc<dyn AsyncBackend> {
+        Arc::new(Self(inner, Arc::clone(&self.1)))
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
         (self.1)(request).await?;
         self.0.release(request, within).await
     }
-
-    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.0.fence(lease, within).await
-    }
 }
 
-/// A store in memory at which claims and releases wait before they are carried out, and again before the answer.
+/// A store at which claims and releases wait before they are carried out, and again before the answer.
 #[derive(Debug)]
-pub(crate) struct Yielding(pub(crate) Memory);
+pub(crate) struct Yielding(Arc<dyn AsyncBackend>);
 
 /// How often a request waits, each time.
 pub(crate) const YIELDS: usize = 2;
 
 impl Yielding {
+    pub(crate) fn new(store: Memory) -> Self {
+        Self(Arc::new(store))
+    }
+
     async fn wait(&self) {
         for _ in 0..YIELDS {
             tokio::task::yield_now().await;
@@ -143,20 +136,18 @@ impl Yielding {
     }
 }
 
-impl Backend for Yielding {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
+impl Layer for Yielding {
+    type Inner = dyn AsyncBackend;
 
-    fn listen(&self, sink: EventSink) {
-        self.0.listen(sink);
+    fn inner(&self) -> &Arc<dyn AsyncBackend> {
+        &self.0
     }
 }
 
 #[async_trait]
-impl AsyncBackend for Yielding {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        self
+impl AsyncLayer for Yielding {
+    fn over(&self, inner: Arc<dyn AsyncBackend>) -> Arc<dyn AsyncBackend> {
+        Arc::new(Self(inner))
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -166,19 +157,11 @@ impl AsyncBackend for Yielding {
         answer
     }
 
-    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.0.renew(leases, within).await
-    }
-
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
         self.wait().await;
         let answer = self.0.release(request, within).await;
         self.wait().await;
         answer
-    }
-
-    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.0.fence(lease, within).await
     }
 }
 

@@ -22,13 +22,9 @@ const SLACK: Duration = Duration::from_secs(8);
 fn hanging() -> (Client, Arc<AtomicBool>) {
     let hangs = Arc::new(AtomicBool::new(false));
     let hung = Arc::clone(&hangs);
-    let backend =
-        Hooked(
-            MemoryStore::default().blocking(),
-            move |ask: Ask<'_>| {
-                if hung.load(Ordering::SeqCst) { Err(hang(&ask)) } else { Ok(()) }
-            },
-        );
+    let backend = Hooked::new(MemoryStore::default().blocking(), move |ask: Ask<'_>| {
+        if hung.load(Ordering::SeqCst) { Err(hang(&ask)) } else { Ok(()) }
+    });
     (Client::builder(Arc::new(backend)).op_timeout(Some(SECOND)).build().unwrap(), hangs)
 }
 
@@ -101,7 +97,7 @@ fn locks_that_do_not_answer_do_not_delay_the_release_of_others() {
     let bench = Bench::new();
     let sick = Arc::new(Sick::default());
     let waiting = Arc::clone(&sick);
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         if matches!(&ask, Ask::Release(request, _) if request.name.as_str().starts_with("sick")) {
             waiting.wait();
         }
@@ -124,7 +120,7 @@ fn repeated_releases_are_run_in_the_background() {
     let refused = Arc::new(AtomicBool::new(true));
     let seen = Arc::new(Mutex::new((HashSet::<Owner>::new(), Vec::new())));
     let (fails, log) = (Arc::clone(&refused), Arc::clone(&seen));
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         let Ask::Release(request, _) = &ask else { return Ok(()) };
         let (owners, repeated_by) = &mut *log.lock().unwrap();
         if !owners.insert(request.owner) {
@@ -161,7 +157,7 @@ fn closing_is_bounded_whatever_is_under_way() {
     let sick = Arc::new(Sick::default());
     let (waiting, begun) = (Arc::clone(&sick), Arc::new(AtomicBool::new(false)));
     let flag = Arc::clone(&begun);
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         if matches!(ask, Ask::Release(..)) {
             flag.store(true, Ordering::SeqCst);
             waiting.wait();

@@ -122,7 +122,7 @@ fn a_backend_that_panics_in_a_renewal_is_asked_again() {
     let bench = Bench::new();
     let calls = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&calls);
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         assert!(!matches!(ask, Ask::Renew(..)) || count.fetch_add(1, Ordering::SeqCst) > 0, "on purpose");
         Ok(())
     });

@@ -5,10 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_blocking::Client;
-use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, Lease, ReleaseRequest,
-    Released, Renewed, Waiting,
-};
+use lock_core::{BlockingBackend, BlockingLayer, Capabilities, Layer, Waiting};
 
 use crate::support::{Ask, Bench, Hooked, unanswered, until};
 
@@ -43,39 +40,25 @@ fn named<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'static
 
 /// A store without a queue: the next claim waits for releases whose claims were not answered.
 #[derive(Debug)]
-struct Polled<B>(B);
+struct Polled(Arc<dyn BlockingBackend>);
 
-impl<B: Backend> Backend for Polled<B> {
+impl Layer for Polled {
+    type Inner = dyn BlockingBackend;
+
+    fn inner(&self) -> &Arc<dyn BlockingBackend> {
+        &self.0
+    }
+
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = self.0.capabilities();
         capabilities.waiting = Waiting::Poll;
         capabilities
     }
-
-    fn listen(&self, sink: EventSink) {
-        self.0.listen(sink);
-    }
 }
 
-impl<B: BlockingBackend> BlockingBackend for Polled<B> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        self
-    }
-
-    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.0.acquire(claim, within)
-    }
-
-    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.0.renew(leases, within)
-    }
-
-    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.0.release(request, within)
-    }
-
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.0.fence(lease, within)
+impl BlockingLayer for Polled {
+    fn over(&self, inner: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend> {
+        Arc::new(Self(inner))
     }
 }
 
@@ -84,11 +67,12 @@ fn a_refused_waiter_does_not_repeat_the_release_of_an_earlier_one() {
     let bench = Bench::new();
     let log = Log::default();
     let asked = log.clone();
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         asked.add(&ask);
         Err(unanswered())
     });
-    let client = Client::builder(Arc::new(Polled(backend))).clock(Arc::new(bench.clock.clone())).build().unwrap();
+    let client =
+        Client::builder(Arc::new(Polled(Arc::new(backend)))).clock(Arc::new(bench.clock.clone())).build().unwrap();
     let wait = |name: &str| {
         let mutex = client.mutex("a").ttl(3600 * SECOND).wait(5 * SECOND);
         named(name, move || mutex.acquire().is_err())
@@ -119,7 +103,7 @@ fn a_refused_waiter_does_not_ask_for_another_one() {
     let bench = Bench::new();
     let log = Log::default();
     let asked = log.clone();
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         asked.add(&ask);
         Ok(())
     });

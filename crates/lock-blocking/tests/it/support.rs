@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use lock_blocking::Client;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Note, Operation, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, BlockingBackend, BlockingLayer, Claim, Effect, ErrorKind, Layer, Lease, Note, Operation,
+    ReleaseRequest, Released, Renewed,
 };
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
@@ -71,8 +71,17 @@ pub(crate) enum Ask<'a> {
     Release(&'a ReleaseRequest, Duration),
 }
 
-/// A store in memory that calls the test before each request, and runs the request only if the test returns `Ok`.
-pub(crate) struct Hooked<F>(pub(crate) Memory, pub(crate) F);
+/// A store that calls the test before each request, and runs the request only if the test returns `Ok`.
+pub(crate) struct Hooked<F>(Arc<dyn BlockingBackend>, Arc<F>);
+
+impl<F> Hooked<F> {
+    pub(crate) fn new(store: Memory, hook: F) -> Self
+    where
+        F: Fn(Ask<'_>) -> Result<(), BackendError>,
+    {
+        Self(Arc::new(store), Arc::new(hook))
+    }
+}
 
 impl<F> std::fmt::Debug for Hooked<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -80,25 +89,23 @@ impl<F> std::fmt::Debug for Hooked<F> {
     }
 }
 
-impl<F> Backend for Hooked<F>
+impl<F> Layer for Hooked<F>
 where
     F: Fn(Ask<'_>) -> Result<(), BackendError> + Send + Sync + 'static,
 {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
+    type Inner = dyn BlockingBackend;
 
-    fn listen(&self, sink: EventSink) {
-        self.0.listen(sink);
+    fn inner(&self) -> &Arc<dyn BlockingBackend> {
+        &self.0
     }
 }
 
-impl<F> BlockingBackend for Hooked<F>
+impl<F> BlockingLayer for Hooked<F>
 where
     F: Fn(Ask<'_>) -> Result<(), BackendError> + Send + Sync + 'static,
 {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        self
+    fn over(&self, inner: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend> {
+        Arc::new(Self(inner, Arc::clone(&self.1)))
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -114,10 +121,6 @@ where
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
         (self.1)(Ask::Release(request, within))?;
         self.0.release(request, within)
-    }
-
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.0.fence(lease, within)
     }
 }
 

@@ -64,7 +64,7 @@ fn a_wait_that_is_over_names_the_holder_and_leaves_nothing() {
 fn a_waiter_that_times_out_leaves_the_holders_release_to_others() {
     let bench = Bench::new();
     let (sender, releases) = mpsc::channel();
-    let backend = Hooked(bench.store.blocking(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(bench.store.blocking(), move |ask: Ask<'_>| {
         if let Ask::Release(..) = ask {
             sender.send(thread::current().name().map(str::to_owned)).unwrap();
         }
@@ -234,7 +234,7 @@ fn a_release_that_failed_is_repeated_in_the_background() {
 #[test]
 fn a_backend_that_panics_does_not_block_the_lock() {
     let calls = AtomicU64::new(0);
-    let backend = Hooked(lock_memory::blocking::Memory::new(), move |ask: Ask<'_>| {
+    let backend = Hooked::new(lock_memory::blocking::Memory::new(), move |ask: Ask<'_>| {
         assert!(!matches!(ask, Ask::Acquire(..)) || calls.fetch_add(1, Ordering::SeqCst) > 0, "on purpose");
         Ok(())
     });

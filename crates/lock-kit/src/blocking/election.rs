@@ -2,13 +2,13 @@
 
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_blocking::{CancelToken, Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{NAP_MAX, ReleaseError, SharedClock, Wake};
+use lock_host::{NAP_MAX, ReleaseError, SharedClock};
 
+use crate::blocking::pause::pause;
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 
@@ -19,7 +19,6 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// begins, if its work checks often enough whether it still leads. A leader whose whole machine is suspended notices nothing
 /// until it resumes. A virtual machine that its host pauses may have a clock that stands still meanwhile: its leader then goes on.
 /// The resource has to check the [`term`](Leading::term), as it checks any fencing token.
-///
 /// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
@@ -165,22 +164,6 @@ impl Election {
         Leaders { election: self.clone(), sight: Sight::default(), has_looked: false, has_ended: false }
     }
 
-    /// Waits for the next look, or for the end of the client.
-    fn pause(&self) -> Result<(), ObserveError> {
-        let lock = self.client.mutex(&self.plan.name).member()?;
-        let whom: Arc<dyn Wake> = Arc::new(Sleeper(thread::current()));
-        let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
-        let began = Instant::now();
-        while !client.is_over() {
-            let left = self.plan.pace.saturating_sub(began.elapsed());
-            if left.is_zero() {
-                return Ok(());
-            }
-            thread::park_timeout(left);
-        }
-        Err(ObserveError::Closed)
-    }
-
     /// Looks once. True if what it sees is new.
     fn look(&self, sight: &mut Sight) -> Result<bool, ObserveError> {
         let lock = self.client.mutex(&self.plan.name).member()?;
@@ -189,15 +172,6 @@ impl Election {
         }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;
         Ok(sight.takes(inspect.holder(&lock.name, LOOK_WITHIN)?))
-    }
-}
-
-/// A thread that is woken when the client may have been closed.
-struct Sleeper(Thread);
-
-impl Wake for Sleeper {
-    fn wake(&self) {
-        self.0.unpark();
     }
 }
 
@@ -285,8 +259,7 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again. `Closed` as soon as the client is
-    /// closed.
+    /// pass, call it again. `Closed` as soon as the client is closed.
     ///
     /// # Blocking
     /// Until that changes.
@@ -305,7 +278,7 @@ impl Leaders {
     /// For the pace, and at most a second longer.
     pub fn look_again(&mut self) -> Result<bool, ObserveError> {
         if std::mem::replace(&mut self.has_looked, true) {
-            self.election.pause()?;
+            pause(&self.election.client.mutex(&self.election.plan.name).member()?, self.election.plan.pace)?;
         }
         self.election.look(&mut self.sight)
     }
@@ -320,10 +293,7 @@ impl Iterator for Leaders {
     type Item = Result<Option<Leader>, ObserveError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.has_ended {
-            return None;
-        }
-        let seen = self.changed();
+        let seen = (!self.has_ended).then(|| self.changed())?;
         self.has_ended = seen == Err(ObserveError::Closed);
         Some(seen)
     }

@@ -3,18 +3,17 @@
 use std::ops::{ControlFlow, Deref};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::stream::{Stream, unfold};
 use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{NAP_MAX, ReleaseError, Wake};
-use tokio::sync::Notify;
+use lock_host::{NAP_MAX, ReleaseError};
 use tokio::time::Instant;
 
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
 use crate::errors::{ElectionError, LeadershipLost, ObserveError};
+use crate::nonblocking::pause::pause;
 
 /// One leader among several machines, and another one when it fails. Made by [`Kit::election`](super::Kit::election).
 ///
@@ -23,7 +22,6 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 /// begins. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
 /// have a clock that stands still meanwhile: its leader then goes on. The resource has to check the [`term`](Leading::term), as it
 /// checks any fencing token.
-///
 /// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
@@ -141,20 +139,6 @@ impl Election {
         Leaders { election: self.clone(), sight: Sight::default(), looked_at: None }
     }
 
-    /// Waits for the next look, or for the end of the client.
-    async fn pause(&self, time: Duration) -> Result<(), ObserveError> {
-        let lock = self.client.mutex(&self.plan.name).member()?;
-        let bell = Arc::new(Bell::default());
-        let whom: Arc<dyn Wake> = Arc::<Bell>::clone(&bell);
-        let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
-        let closed = async {
-            while !client.is_over() {
-                bell.0.notified().await;
-            }
-        };
-        tokio::time::timeout(time, closed).await.map_or(Ok(()), |()| Err(ObserveError::Closed))
-    }
-
     /// Looks once. True if what it sees is new.
     async fn look(&self, sight: &mut Sight) -> Result<bool, ObserveError> {
         let lock = self.client.mutex(&self.plan.name).member()?;
@@ -163,16 +147,6 @@ impl Election {
         }
         let inspect = self.client.inspect().ok_or_else(|| cannot_observe(&self.client.capabilities()))?;
         Ok(sight.takes(inspect.holder(&lock.name, LOOK_WITHIN).await?))
-    }
-}
-
-/// Rings when the client may have been closed.
-#[derive(Default)]
-struct Bell(Notify);
-
-impl Wake for Bell {
-    fn wake(&self) {
-        self.0.notify_one();
     }
 }
 
@@ -237,15 +211,15 @@ impl Leaders {
     ///
     /// # Errors
     /// `Invalid` for an invalid name; `Backend` if the store failed, or cannot say it (`redlock://`). After an error that may
-    /// pass, call it again. `Closed` as soon as the client is
-    /// closed.
+    /// pass, call it again. `Closed` as soon as the client is closed.
     ///
     /// # Cancel safety
     /// Can be dropped and called again; nothing is missed.
     pub async fn changed(&mut self) -> Result<Option<Leader>, ObserveError> {
         loop {
             if let Some(looked_at) = self.looked_at {
-                self.election.pause(self.election.plan.pace.saturating_sub(looked_at.elapsed())).await?;
+                let Election { client, plan } = &self.election;
+                pause(&client.mutex(&plan.name).member()?, plan.pace.saturating_sub(looked_at.elapsed())).await?;
             }
             self.looked_at = Some(Instant::now());
             if self.election.look(&mut self.sight).await? {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Request, Seen};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::node::{Ask, BlockingQuorumNode, Told};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Claim, Fenced, FencingToken,
-    Lease, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, BlockingBackend, BlockingLayer, Claim, Fenced, FencingToken, Lease, LockName, Note,
+    Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -25,9 +25,9 @@ impl<B: ?Sized> Faulty<B> {
     }
 }
 
-impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        Arc::new(Faulty { faults: self.faults.clone(), backend: Arc::clone(&self.backend).for_keeper() })
+impl<B: BlockingBackend + ?Sized> BlockingLayer for Faulty<B> {
+    fn over(&self, inner: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend> {
+        Arc::new(Faulty::of(inner, &self.faults))
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -49,32 +49,12 @@ impl<B: BlockingBackend + ?Sized> BlockingBackend for Faulty<B> {
         self.pass_blocking(self.call(Operation::Fence), || self.backend.fence(lease, within))
     }
 
-    fn flush(&self, within: Duration) {
-        self.backend.flush(within);
-    }
-
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        self.backend.inspect().map(|_| self as &dyn BlockingInspect)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        self.backend.latch().map(|_| self as &dyn BlockingLatch)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        self.backend.limit().map(|_| self as &dyn BlockingLimit)
-    }
-}
-
-impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(self.call(Operation::Inspect), || inspect.holder(name, within))
+        self.pass_blocking(self.call(Operation::Inspect), || self.backend.holder(name, within))
     }
 
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(self.call(Operation::Inspect), || inspect.list(query, within))
+        self.pass_blocking(self.call(Operation::Inspect), || self.backend.list(query, within))
     }
 
     fn revoke(
@@ -84,8 +64,7 @@ impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(self.call(Operation::Inspect), || inspect.revoke(name, token, by, within))
+        self.pass_blocking(self.call(Operation::Inspect), || self.backend.revoke(name, token, by, within))
     }
 
     fn revoked_by(
@@ -94,22 +73,15 @@ impl<B: BlockingBackend + ?Sized> BlockingInspect for Faulty<B> {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_blocking(self.call(Operation::Inspect), || inspect.revoked_by(name, highest, within))
+        self.pass_blocking(self.call(Operation::Inspect), || self.backend.revoked_by(name, highest, within))
     }
-}
 
-impl<B: BlockingBackend + ?Sized> BlockingLatch for Faulty<B> {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        let latches = self.backend.latch()?;
-        self.pass_blocking(self.call(Operation::Latch), || latches.ask(request, within))
+    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        self.pass_blocking(self.call(Operation::Latch), || self.backend.latch(request, within))
     }
-}
 
-impl<B: BlockingBackend + ?Sized> BlockingLimit for Faulty<B> {
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        let limits = self.backend.limit()?;
-        self.pass_blocking(self.call(Operation::Limit), || limits.ask(request, within))
+    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.pass_blocking(self.call(Operation::Limit), || self.backend.limit(request, within))
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Request, Seen};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::node::{Ask, AsyncQuorumNode, Told};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, BackendError, Claim, Fenced, FencingToken, Lease,
-    LockName, Note, Operation, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncLayer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Note, Operation,
+    ReleaseRequest, Released, Renewed,
 };
 
 use super::node::{asked_of_node, call_of_node};
@@ -32,9 +32,9 @@ impl<B: Send + Sync + ?Sized> Faulty<B> {
 }
 
 #[async_trait]
-impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        Arc::new(Faulty { faults: self.faults.clone(), backend: Arc::clone(&self.backend).for_keeper() })
+impl<B: AsyncBackend + ?Sized> AsyncLayer for Faulty<B> {
+    fn over(&self, inner: Arc<dyn AsyncBackend>) -> Arc<dyn AsyncBackend> {
+        Arc::new(Faulty::of(inner, &self.faults))
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
@@ -56,33 +56,12 @@ impl<B: AsyncBackend + ?Sized> AsyncBackend for Faulty<B> {
         self.pass_async(self.call(Operation::Fence), self.backend.fence(lease, within)).await
     }
 
-    async fn flush(&self, within: Duration) {
-        self.backend.flush(within).await;
-    }
-
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        self.backend.inspect().map(|_| self as &dyn AsyncInspect)
-    }
-
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        self.backend.latch().map(|_| self as &dyn AsyncLatch)
-    }
-
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        self.backend.limit().map(|_| self as &dyn AsyncLimit)
-    }
-}
-
-#[async_trait]
-impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(self.call(Operation::Inspect), inspect.holder(name, within)).await
+        self.pass_async(self.call(Operation::Inspect), self.backend.holder(name, within)).await
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(self.call(Operation::Inspect), inspect.list(query, within)).await
+        self.pass_async(self.call(Operation::Inspect), self.backend.list(query, within)).await
     }
 
     async fn revoke(
@@ -92,8 +71,7 @@ impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(self.call(Operation::Inspect), inspect.revoke(name, token, by, within)).await
+        self.pass_async(self.call(Operation::Inspect), self.backend.revoke(name, token, by, within)).await
     }
 
     async fn revoked_by(
@@ -102,24 +80,15 @@ impl<B: AsyncBackend + ?Sized> AsyncInspect for Faulty<B> {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        let inspect = self.backend.inspect().ok_or_else(|| self.cannot_inspect())?;
-        self.pass_async(self.call(Operation::Inspect), inspect.revoked_by(name, highest, within)).await
+        self.pass_async(self.call(Operation::Inspect), self.backend.revoked_by(name, highest, within)).await
     }
-}
 
-#[async_trait]
-impl<B: AsyncBackend + ?Sized> AsyncLatch for Faulty<B> {
-    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        let latches = self.backend.latch()?;
-        self.pass_async(self.call(Operation::Latch), latches.ask(request, within)).await
+    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        self.pass_async(self.call(Operation::Latch), self.backend.latch(request, within)).await
     }
-}
 
-#[async_trait]
-impl<B: AsyncBackend + ?Sized> AsyncLimit for Faulty<B> {
-    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        let limits = self.backend.limit()?;
-        self.pass_async(self.call(Operation::Limit), limits.ask(request, within)).await
+    async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.pass_async(self.call(Operation::Limit), self.backend.limit(request, within)).await
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, Backend, BlockingBackend, BlockingInspect, Durability, Event, EventSink,
-    Fenced, Isolation, Released, RequestOrder, Waiting,
+    Answer, AsyncBackend, Backend, BlockingBackend, Durability, Event, EventSink, Fenced, Isolation, Released,
+    RequestOrder, Waiting,
 };
 use lock_host::ManualClock;
 use lock_memory::{MemoryConfig, MemoryStore, blocking, nonblocking};
@@ -99,13 +99,13 @@ fn a_sink_may_ask_the_store_and_own_a_client_of_it() {
     let (one, other) = (store.blocking(), store.blocking());
     let looker = store.blocking();
     other.listen(EventSink::new(move |_| {
-        assert!(BlockingInspect::holder(&looker, &name("invoice:42"), TTL).unwrap().is_some());
+        assert!(BlockingBackend::holder(&looker, &name("invoice:42"), TTL).unwrap().is_some());
     }));
     one.acquire(&claim(1), TTL).unwrap();
     other.acquire(&claim(2), TTL).unwrap();
     one.release(&release_of(1), TTL).unwrap();
     drop(other);
-    assert!(one.inspect().is_some());
+    assert!(one.holder(&name("invoice:42"), TTL).unwrap().is_some());
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn stores_are_shared_by_name_only() {
     let unnamed = MemoryConfig::default();
     for _ in 0..2 {
         let own = nonblocking::Memory::open(&unnamed);
-        assert!(AsyncInspect::holder(&own, &name("invoice:42"), TTL).await.unwrap().is_none());
+        assert!(AsyncBackend::holder(&own, &name("invoice:42"), TTL).await.unwrap().is_none());
         granted(own.acquire(&claim(1), TTL).await.unwrap());
     }
 }

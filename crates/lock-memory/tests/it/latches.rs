@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::latch::{Act, Count, Generation, Request, Seen, Watching};
-use lock_core::{Backend, BlockingLatch, Event, EventSink, Ttl};
+use lock_core::{Backend, BlockingBackend, Event, EventSink, Ttl};
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
 use lock_memory::blocking::Memory;
@@ -14,7 +14,7 @@ use crate::support::name;
 const TTL: Duration = Duration::from_secs(10);
 
 fn ask(client: &Memory, latch: &str, act: Act) -> Seen {
-    client.ask(&Request { name: name(latch), act }, TTL).unwrap()
+    client.latch(&Request { name: name(latch), act }, TTL).unwrap()
 }
 
 fn arrive(client: &Memory, latch: &str, id: &str) -> Seen {

@@ -11,6 +11,8 @@ mod keeping;
 #[cfg(test)]
 mod latches;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod modes;

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::latch::{Request, Seen};
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    Durability, EventSink, Fenced, Isolation, Lease, Location, LockName, Operation, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Durability, EventSink, Fenced, FencingToken,
+    Isolation, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::Redis;
 use super::source::Source;
 use crate::acknowledged::Acknowledged;
+use crate::look::WhoHolds;
 use crate::renewal::Renewal;
+use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::{ABILITIES, BACKEND, MODES};
 
@@ -75,29 +78,40 @@ impl BlockingBackend for Redis {
         self.ask(lease, within)
     }
 
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-impl BlockingLatch for Redis {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
+    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
         let span = Span::from_now(within);
         let asked = || self.answer(&request, span);
         self.listening(span).latch(request, asked).map_err(|failure| failure.into_error(Operation::Latch))
     }
-}
 
-impl BlockingLimit for Redis {
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        Self::ask(self, Acknowledged::limit(request, &self.wire, Span::from_now(within)), within)
+    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.ask(Acknowledged::limit(request, &self.wire, Span::from_now(within)), within)
+    }
+
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.ask(WhoHolds(name), within)
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        self.page(query, Span::from_now(within)).map_err(|failure| failure.into_error(Operation::Inspect))
+    }
+
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.ask(Revocation { name, token, by }, within)
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.ask(RevokedBy(name, highest), within)
     }
 }

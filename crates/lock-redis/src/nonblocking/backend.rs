@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{self, Act, Seen, Watching};
+use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, Durability,
-    EventSink, Fenced, Isolation, Lease, Location, LockName, Operation, Queueing, ReleaseRequest, Released, Renewed,
-    RequestOrder,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, Durability, EventSink, Fenced, FencingToken,
+    Isolation, Lease, Location, LockName, Note, Operation, Queueing, ReleaseRequest, Released, Renewed, RequestOrder,
 };
 
 use super::Redis;
 use super::source::Source;
 use crate::acknowledged::Acknowledged;
+use crate::look::WhoHolds;
 use crate::renewal::Renewal;
+use crate::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::{ABILITIES, BACKEND, MODES};
 
@@ -82,15 +86,41 @@ impl AsyncBackend for Redis {
         self.ask(lease, within).await
     }
 
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        Some(self)
+    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        if request.act == (Act::Look { watching: Watching::Wanted }) {
+            self.source.listen();
+        }
+        self.ask(request, within).await
     }
 
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Ok(self)
+    async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.ask(Acknowledged::limit(request, &self.wire, Span::from_now(within)), within).await
     }
 
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Ok(self)
+    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.ask(WhoHolds(name), within).await
+    }
+
+    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        self.page(query, Span::from_now(within)).await.map_err(|failure| failure.into_error(Operation::Inspect))
+    }
+
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.ask(Revocation { name, token, by }, within).await
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.ask(RevokedBy(name, highest), within).await
     }
 }

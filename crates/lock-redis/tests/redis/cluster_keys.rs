@@ -7,8 +7,8 @@ use std::time::Duration;
 use lock_core::inspect::Query;
 use lock_core::latch::{self, Watching};
 use lock_core::{
-    Answer, Certainty, Claim, ErrorKind, Evidence, Fenced, Lease, Limit, Mode, Queueing, ReleaseRequest, Released,
-    Renewed, limit,
+    Answer, AsyncBackend, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fenced, Lease, Limit, Mode, Queueing,
+    ReleaseRequest, Released, Renewed, limit,
 };
 use lock_redis::{RedisConfig, cluster, declare_new};
 use test_support::{Cluster, RedisServer};
@@ -98,13 +98,13 @@ fn use_together(client: &Client, name: &str, mode: Mode) {
 fn set_limit(client: &cluster::blocking::Cluster, name: &str) {
     let (known, act) = (Limit::new(4).unwrap(), limit::Act::Set(Limit::new(9).unwrap()));
     let request = limit::Request { name: name.parse().unwrap(), known, act };
-    assert_eq!(lock_core::BlockingLimit::ask(client, &request, SOON).unwrap().limit.get(), 9, "{name}");
+    assert_eq!(client.limit(&request, SOON).unwrap().limit.get(), 9, "{name}");
 }
 
 fn arrive(client: &cluster::blocking::Cluster, name: &str) {
     let ask = |act| {
         let request = latch::Request { name: name.parse().unwrap(), act };
-        lock_core::BlockingLatch::ask(client, &request, SOON).unwrap().state.unwrap()
+        client.latch(&request, SOON).unwrap().state.unwrap()
     };
     let arrival = latch::Act::Arrive { id: "x".parse().unwrap(), call: 1, ttl: "1m".parse().unwrap() };
     assert_eq!((ask(arrival).arrived, ask(latch::Act::Look { watching: Watching::Wanted }).arrived), (1, 1), "{name}");
@@ -138,7 +138,7 @@ fn many_locks_are_renewed_and_listed_whatever_their_hash_slots() {
 fn listed(client: &cluster::blocking::Cluster) -> Vec<(String, u32)> {
     let (mut query, mut all) = (Query::all(), Vec::new());
     loop {
-        let page = lock_core::BlockingInspect::list(client, &query, SOON).unwrap();
+        let page = client.list(&query, SOON).unwrap();
         all.extend(page.entries.iter().map(|entry| (entry.name.to_string(), entry.waiters)));
         let Some(next) = page.next else { return all };
         query.cursor = Some(next);
@@ -151,7 +151,7 @@ fn listed_on_tokio(url: &str) -> Vec<(String, u32)> {
         OnTokio::new(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
     let (mut query, mut all) = (Query::all(), Vec::new());
     loop {
-        let page = runtime.block_on(lock_core::AsyncInspect::list(&*inner, &query, SOON)).unwrap();
+        let page = runtime.block_on(inner.list(&query, SOON)).unwrap();
         all.extend(page.entries.iter().map(|entry| (entry.name.to_string(), entry.waiters)));
         let Some(next) = page.next else { return all };
         query.cursor = Some(next);

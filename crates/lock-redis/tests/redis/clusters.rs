@@ -12,7 +12,7 @@ use test_support::sentinels::PASSWORDS;
 use test_support::{Cluster, RedisServer, RedisVersion};
 
 use crate::facades::{on_threads, on_tokio};
-use crate::inspect::{inspectors, names};
+use crate::inspect::names;
 use crate::sentinels::are_refused;
 use crate::support::{SOON, both, claim, draw, eventually, hand_over, is_busy, operator, release_of, take};
 
@@ -94,12 +94,12 @@ fn locks_at_all_primaries_are_listed_and_ended() {
     let held = at_each(&cluster, "listed");
     let leases = held.each_ref().map(|name| take(&client, name).1);
     let expected: BTreeSet<_> = held.iter().cloned().collect();
-    for (facade, inspect) in inspectors(&cluster.url()) {
+    for (facade, inspect) in both(&cluster.url()) {
         assert_eq!(names(&*inspect, "listed-*", 1), expected, "{facade}");
         let entry = inspect.holder(&leases[1].name, SOON).unwrap().unwrap();
         assert_eq!(entry.name, leases[1].name, "{facade}");
     }
-    let [(_, inspect), _] = inspectors(&cluster.url());
+    let [(_, inspect), _] = both(&cluster.url());
     for lease in &leases {
         let revoked = inspect.revoke(&lease.name, lease.tokens.high(), &operator(), SOON).unwrap();
         assert!(matches!(revoked, Revoked::Revoked), "{revoked:?}");

@@ -2,9 +2,7 @@
 
 use lock_core::inspect::Revoked;
 use lock_core::limit::{Act, Request};
-use lock_core::{
-    Answer, BlockingInspect, BlockingLimit, Claim, ErrorKind, Limit, Mode, Queueing, Released, Renewed, Width,
-};
+use lock_core::{Answer, BlockingBackend, Claim, ErrorKind, Limit, Mode, Queueing, Released, Renewed, Width};
 use lock_redis::{RedisConfig, blocking};
 use test_support::RedisServer;
 
@@ -128,6 +126,6 @@ fn neither_a_revocation_nor_another_limit_serves_anybody_during_a_dwell() {
     assert_eq!(operator.revoke(&held.name, lease.tokens.high(), &support::operator(), SOON).unwrap(), Revoked::Revoked);
     assert!(!held_by(&client, &next), "after the revocation");
     let raise = Request { name: second.name.clone(), known: one, act: Act::Set(Limit::new(2).unwrap()) };
-    BlockingLimit::ask(&operator, &raise, SOON).unwrap();
+    operator.limit(&raise, SOON).unwrap();
     assert!(!held_by(&client, &second), "after the limit was raised");
 }

@@ -3,58 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::{
-    AsyncBackend, AsyncInspect, BackendError, BlockingInspect, Claim, ErrorKind, FencingToken, Holder, LockName, Note,
-    Renewed, Terms,
-};
-use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
+use lock_core::inspect::{Query, Revoked};
+use lock_core::{BlockingBackend, Claim, ErrorKind, FencingToken, Holder, Renewed, Terms};
 use test_support::RedisServer;
 
 use crate::queue::queue;
-use crate::support::{Client, OnTokio, SOON, both, claim, eventually, granted, operator, take};
-
-impl<B: AsyncBackend + AsyncInspect> BlockingInspect for OnTokio<B> {
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.runtime.block_on(AsyncInspect::holder(&*self.inner, name, within))
-    }
-
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        self.runtime.block_on(AsyncInspect::list(&*self.inner, query, within))
-    }
-
-    fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError> {
-        self.runtime.block_on(AsyncInspect::revoke(&*self.inner, name, token, by, within))
-    }
-
-    fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        self.runtime.block_on(AsyncInspect::revoked_by(&*self.inner, name, highest, within))
-    }
-}
-
-pub(crate) fn inspectors(url: &str) -> [(&'static str, Box<dyn BlockingInspect>); 2] {
-    let config = RedisConfig::from_url(url).unwrap();
-    if config.is_cluster() {
-        let on_tokio = OnTokio::new(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
-        return [
-            ("async", Box::new(on_tokio)),
-            ("blocking", Box::new(cluster::blocking::Cluster::connect(&config).unwrap())),
-        ];
-    }
-    let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
-    [("async", Box::new(on_tokio)), ("blocking", Box::new(blocking::Redis::connect(&config).unwrap()))]
-}
+use crate::support::{Client, SOON, both, claim, eventually, granted, operator, take};
 
 fn client(url: &str) -> Client {
     let [(_, client), _] = both(url);
@@ -62,7 +16,7 @@ fn client(url: &str) -> Client {
 }
 
 /// All names that match, page by page.
-pub(crate) fn names(inspect: &dyn BlockingInspect, pattern: &str, limit: u32) -> BTreeSet<String> {
+pub(crate) fn names(inspect: &dyn BlockingBackend, pattern: &str, limit: u32) -> BTreeSet<String> {
     let mut query = Query::matching(pattern).limit(limit);
     let mut names = BTreeSet::new();
     loop {
@@ -82,7 +36,7 @@ fn a_holder_is_seen_with_its_note_and_its_times() {
     let (_, lease) = take(&client, "job");
     server.command::<()>(&["SET", "plain", "c2VjcmV0"]);
     server.command::<()>(&["RPUSH", "list", "1"]);
-    for (_, inspect) in inspectors(&server.url()) {
+    for (_, inspect) in both(&server.url()) {
         let seen = |name: &str| inspect.holder(&name.parse().unwrap(), SOON);
         let job = seen("job").unwrap().unwrap();
         assert!(job.remaining.unwrap() > Duration::from_secs(20));
@@ -120,7 +74,7 @@ fn a_listing_finds_every_lock_of_ours_and_nothing_else() {
     take(&shop, "inv[1]");
     server.command::<()>(&["SET", "inv[foreign]", "c2VjcmV0"]);
     server.command::<()>(&["HSET", "inv[hash]", "a", "1"]);
-    for (_, inspect) in inspectors(&server.url()) {
+    for (_, inspect) in both(&server.url()) {
         let mut expected = all.clone();
         expected.extend(["späte".to_owned(), "shop:inv[1]".to_owned()]);
         assert_eq!(names(&*inspect, "*", 50), expected);
@@ -132,7 +86,7 @@ fn a_listing_finds_every_lock_of_ours_and_nothing_else() {
         let page = inspect.list(&query, SOON).unwrap();
         assert!((1..400).contains(&page.entries.len()), "{}", page.entries.len());
     }
-    for (_, inspect) in inspectors(&format!("{}?prefix=shop", server.url())) {
+    for (_, inspect) in both(&format!("{}?prefix=shop", server.url())) {
         assert_eq!(names(&*inspect, "*", 50), BTreeSet::from(["inv[1]".to_owned()]));
     }
 }
@@ -141,7 +95,7 @@ fn a_listing_finds_every_lock_of_ours_and_nothing_else() {
 fn a_lease_is_ended_by_its_token_only() {
     let server = RedisServer::start();
     let client = client(&server.url());
-    for (facade, inspect) in inspectors(&server.url()) {
+    for (facade, inspect) in both(&server.url()) {
         let (_, lease) = take(&client, facade);
         let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
         assert_eq!(inspect.revoke(&lease.name, other, &operator(), SOON).unwrap(), Revoked::NotHeld);
@@ -158,7 +112,7 @@ fn a_lease_is_ended_by_its_token_only() {
 fn a_revocation_is_remembered_for_as_long_as_the_lease_could_have_lasted_and_for_a_minute() {
     let server = RedisServer::start();
     let client = client(&server.url());
-    for (facade, inspect) in inspectors(&server.url()) {
+    for (facade, inspect) in both(&server.url()) {
         for (ttl, remembered) in [("30s", 30_001..=60_000), ("5m", 60_001..=300_000)] {
             let terms = Terms::exclusive(ttl.parse().unwrap());
             let lease = granted(client.acquire(&Claim { terms, ..claim(&format!("{facade} {ttl}")) }, SOON));
@@ -189,8 +143,8 @@ fn the_dead_are_not_counted_as_waiters() {
         dead
     });
     let waiters =
-        |inspect: &dyn BlockingInspect| inspect.holder(&"job".parse().unwrap(), SOON).unwrap().unwrap().waiters;
-    let [(_, on_tokio), (_, plain)] = inspectors(&server.url());
+        |inspect: &dyn BlockingBackend| inspect.holder(&"job".parse().unwrap(), SOON).unwrap().unwrap().waiters;
+    let [(_, on_tokio), (_, plain)] = both(&server.url());
     assert_eq!([waiters(&*on_tokio), waiters(&*plain)], [3, 3]);
     let with_the_dead = channels();
     drop(dead);

@@ -1,47 +1,29 @@
 //! What is stored of a latch, and who is notified.
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use lock_core::latch::{Act, Count, LatchState, Request, Seen, Watching};
-use lock_core::{Backend, BackendError, BlockingLatch, ErrorKind, Event, EventSink, Ttl};
-use lock_redis::{RedisConfig, blocking, nonblocking};
+use lock_core::{BackendError, BlockingBackend, ErrorKind, Event, EventSink, Ttl};
 use test_support::RedisServer;
 
-use crate::support::{OnTokio, SOON, eventually};
-
-impl BlockingLatch for OnTokio<nonblocking::Redis> {
-    fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        self.runtime.block_on(lock_core::AsyncLatch::ask(&*self.inner, request, within))
-    }
-}
-
-trait Latches: Backend + BlockingLatch {}
-
-impl<T: Backend + BlockingLatch> Latches for T {}
-
-fn clients(url: &str) -> [(&'static str, Box<dyn Latches>); 2] {
-    let config = RedisConfig::from_url(url).unwrap();
-    let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
-    [("async", Box::new(on_tokio)), ("blocking", Box::new(blocking::Redis::connect(&config).unwrap()))]
-}
+use crate::support::{SOON, both, eventually};
 
 const LOOK: Act = Act::Look { watching: Watching::Wanted };
 
-fn ask(client: &dyn Latches, name: &str, act: Act) -> Result<Seen, BackendError> {
-    client.ask(&Request { name: name.parse().unwrap(), act }, SOON)
+fn ask(client: &dyn BlockingBackend, name: &str, act: Act) -> Result<Seen, BackendError> {
+    client.latch(&Request { name: name.parse().unwrap(), act }, SOON)
 }
 
 fn ttl() -> Ttl {
     "1m".parse().unwrap()
 }
 
-fn arrive(client: &dyn Latches, name: &str, id: &str) -> LatchState {
+fn arrive(client: &dyn BlockingBackend, name: &str, id: &str) -> LatchState {
     let act = Act::Arrive { id: id.parse().unwrap(), call: 1, ttl: ttl() };
     ask(client, name, act).unwrap().state.unwrap()
 }
 
-fn expect(client: &dyn Latches, name: &str, count: u32) {
+fn expect(client: &dyn BlockingBackend, name: &str, count: u32) {
     let generation = ask(client, name, Act::Make { ttl: ttl() }).unwrap().state.unwrap().generation;
     ask(client, name, Act::Expect { count: Count::new(count).unwrap(), generation, ttl: ttl() }).unwrap();
 }
@@ -50,8 +32,8 @@ fn expect(client: &dyn Latches, name: &str, count: u32) {
 fn a_client_that_watches_is_notified_of_the_last_arrival_and_of_a_reset() {
     let server = RedisServer::start();
     let url = format!("{}?prefix=shop", server.url());
-    let [(_, other), _] = clients(&url);
-    for (facade, client) in clients(&url) {
+    let [(_, other), _] = both(&url);
+    for (facade, client) in both(&url) {
         let (sink, told) = mpsc::channel();
         client.listen(EventSink::new(move |event| _ = sink.send(event)));
         expect(&*other, facade, 2);
@@ -76,7 +58,7 @@ fn a_client_that_watches_is_notified_of_the_last_arrival_and_of_a_reset() {
 #[test]
 fn all_keys_of_a_latch_expire_and_a_complete_one_takes_no_more() {
     let server = RedisServer::start();
-    for (facade, client) in clients(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         arrive(&*client, facade, "x");
         let first = arrive(&*client, facade, "y");
         ask(&*client, facade, Act::Reset { generation: first.generation, ttl: ttl() }).unwrap();
@@ -95,7 +77,7 @@ fn all_keys_of_a_latch_expire_and_a_complete_one_takes_no_more() {
 #[test]
 fn a_full_server_counts_nothing_and_waiters_poll() {
     let server = RedisServer::start();
-    for (facade, client) in clients(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         expect(&*client, facade, 2);
         arrive(&*client, facade, "x");
         eventually("the store will notify it", || ask(&*client, facade, LOOK).unwrap().told);
@@ -112,7 +94,7 @@ fn a_full_server_counts_nothing_and_waiters_poll() {
 #[test]
 fn the_inboxes_of_waits_that_are_over_are_dropped() {
     let server = RedisServer::start();
-    for (facade, client) in clients(&server.url()) {
+    for (facade, client) in both(&server.url()) {
         expect(&*client, facade, 2);
         eventually("the store will notify it", || ask(&*client, facade, LOOK).unwrap().told);
         let (watchers, watched) =

@@ -17,7 +17,7 @@ fn set(server: &RedisServer, name: &str, known: u32, new: u32) {
     let client = Redis::connect(&RedisConfig::from_url(&server.url()).unwrap()).unwrap();
     let limit = |number| Limit::new(number).unwrap();
     let request = Request { name: name.parse().unwrap(), known: limit(known), act: Act::Set(limit(new)) };
-    client.limit().unwrap().ask(&request, SOON).unwrap();
+    client.limit(&request, SOON).unwrap();
 }
 
 fn permits(name: &str, count: u32, limit: u32) -> Claim {
@@ -98,7 +98,7 @@ fn no_permit_is_available_while_another_library_holds_the_name() {
     let limit = Limit::new(4).unwrap();
     for act in [Act::Look, Act::Set(limit)] {
         let request = Request { name: "gpu".parse().unwrap(), known: limit, act };
-        let usage = client.limit().unwrap().ask(&request, SOON).unwrap();
+        let usage = client.limit(&request, SOON).unwrap();
         assert_eq!((usage.limit, usage.available()), (limit, 0), "{act:?}");
     }
 }
@@ -116,7 +116,7 @@ fn a_limit_that_may_not_be_set_is_not_half_set() {
         let client = Redis::connect(&RedisConfig::from_url(&url).unwrap()).unwrap();
         let limit = |number| Limit::new(number).unwrap();
         let request = Request { name: "gpu".parse().unwrap(), known: limit(3), act: Act::Set(limit(5)) };
-        let error = client.limit().unwrap().ask(&request, SOON).unwrap_err();
+        let error = client.limit(&request, SOON).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{missing}: {error}");
         let keys = server.keys();
         assert!(!keys.iter().any(|key| key.contains("gpu")), "{missing}: {keys:?}");

@@ -2,11 +2,10 @@
 //! for it meanwhile. What a script did is counted, not timed.
 
 use lock_core::inspect::{Query, Revoked};
-use lock_core::{Answer, BlockingInspect, Certainty, Claim, Mode, Queueing, ReleaseRequest, Released, Terms};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, Mode, Queueing, ReleaseRequest, Released, Terms};
 use test_support::RedisServer;
 
 use crate::crowd::Crowd;
-use crate::inspect::inspectors;
 use crate::queue::{listed as listed_places, release, waiting};
 use crate::queue_cost::{Ran, ran};
 use crate::support::{Client, SOON, both, claim, granted, is_busy, operator, release_of, take};
@@ -40,7 +39,7 @@ fn times(ran: &Ran, command: &str) -> u64 {
 }
 
 /// The names and their waiters, in order.
-fn listed(inspect: &dyn BlockingInspect) -> Vec<(String, u32, usize)> {
+fn listed(inspect: &dyn BlockingBackend) -> Vec<(String, u32, usize)> {
     let page = inspect.list(&Query::matching("*").limit(1000), SOON).unwrap();
     assert_eq!(page.next, None);
     let entries = page.entries.into_iter();
@@ -56,7 +55,7 @@ fn a_listing_looks_at_few_waiters_of_a_long_queue() {
     let server = RedisServer::start();
     server.command::<()>(&["SET", "long", &format!("lh1:{}:1:1:1@here held", "ab".repeat(16))]);
     fill(&server, "long", COUNT, "", "0");
-    for (facade, inspect) in inspectors(&server.url()) {
+    for (facade, inspect) in both(&server.url()) {
         let ran = ran(&server, || assert_eq!(listed(&*inspect), [("long".to_owned(), 9_900, 100)], "{facade}"));
         assert_eq!((times(&ran, "hvals"), times(&ran, "pubsub|numsub")), (0, 100), "{facade}: {ran:?}");
     }
@@ -76,7 +75,7 @@ fn a_listing_of_many_queues_takes_several_scripts() {
         fill(&server, name, COUNT, HEARD, "0");
     }
     let expected: Vec<_> = names.iter().map(|name| (name.clone(), 60, 60)).collect();
-    for (facade, inspect) in inspectors(&server.url()) {
+    for (facade, inspect) in both(&server.url()) {
         let ran = ran(&server, || assert_eq!(listed(&*inspect), expected, "{facade}"));
         let per_script = (NAMES * COUNT) as u64 / times(&ran, "evalsha");
         assert!(per_script <= LOOKED_AT_MAX, "{facade}: {per_script} waiters in a script: {ran:?}");
@@ -95,7 +94,7 @@ fn a_long_queue_says_what_its_first_waiters_ask_for() {
     let left: Vec<String> = (1..=150).map(|number| format!("{number:032x}")).collect();
     let words: Vec<&str> = ["HDEL", "leasehold:{long}:w"].into_iter().chain(left.iter().map(String::as_str)).collect();
     server.command::<()>(&words);
-    for (facade, inspect) in inspectors(&server.url()) {
+    for (facade, inspect) in both(&server.url()) {
         let entry = inspect.holder(&"long".parse().unwrap(), SOON).unwrap().unwrap();
         assert_eq!((entry.waiters, entry.queue.as_slice()), (350, &[Mode::Shared; 100][..]), "{facade}");
     }
@@ -176,7 +175,7 @@ fn whatever_serves_waiters_passes_over_the_dead_in_steps() {
         ("revoked", |client, server, name| {
             let (_, lease) = take(client, name);
             fill(server, name, DEAD, "", "0");
-            let [(_, inspect), _] = inspectors(&server.url());
+            let [(_, inspect), _] = both(&server.url());
             let (name, token) = (name.parse().unwrap(), lease.tokens.high());
             each_passed_few(&ran(server, || {
                 assert_eq!(inspect.revoke(&name, token, &operator(), SOON).unwrap(), Revoked::Revoked);

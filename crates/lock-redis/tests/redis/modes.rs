@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_core::inspect::{Query, Revoked};
 use lock_core::{
-    Answer, BackendError, BlockingInspect, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken,
     Holder, Lease, LockName, Mode, Owner, Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 use lock_redis::RedisConfig;
@@ -374,7 +374,7 @@ fn one_of_many_is_revoked_by_its_token() {
     for (facade, client) in both(&server.url()) {
         let name: LockName = facade.parse().unwrap();
         let inspect = lock_redis::blocking::Redis::connect(&RedisConfig::from_url(&server.url()).unwrap()).unwrap();
-        let inspect: &dyn BlockingInspect = &inspect;
+        let inspect: &dyn BlockingBackend = &inspect;
         let [first, second] = [(); 2].map(|()| asks(facade, permits(2, 5)));
         let lease = take(&client, &first);
         thread::sleep(Duration::from_millis(5));
@@ -448,7 +448,7 @@ fn the_listed_rights_suffice() {
             let next = Claim { replaces: Some(waited.owner), ..asks(&name, fewer) };
             let token = take(&client, &next).tokens.high();
             let inspect = lock_redis::blocking::Redis::connect(&RedisConfig::from_url(&url).unwrap()).unwrap();
-            let inspect: &dyn BlockingInspect = &inspect;
+            let inspect: &dyn BlockingBackend = &inspect;
             assert!(inspect.holder(&next.name, SOON).unwrap().is_some(), "{name}");
             assert_eq!(inspect.revoke(&next.name, token, &operator(), SOON), Ok(Revoked::Revoked), "{name}");
         }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use lock_core::inspect::Revoked;
 use lock_core::limit::{Act, Request};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, Fairness, Fenced, FencingToken, Holder,
-    Lease, Limit, Mode, Moment, Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Fenced, FencingToken, Holder, Lease, Limit,
+    Mode, Moment, Queueing, ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
 use lock_redis::RedisConfig;
@@ -213,7 +213,7 @@ impl Play {
         let limit = |number| Limit::new(number).unwrap();
         for act in [Act::Set(limit(new)), Act::Look] {
             let request = Request { name: self.name.parse().unwrap(), known: limit(known), act };
-            let usage = self.inspect.limit().unwrap().ask(&request, SOON);
+            let usage = self.inspect.limit(&request, SOON);
             let expected = self.store.limit(self.now(), &request);
             let at = format!("{}: {request:?}: {usage:?}, not {expected:?}", self.at);
             assert_eq!(usage.map_err(|error| said(&error)), expected.map_err(|error| said(&error)), "{at}");

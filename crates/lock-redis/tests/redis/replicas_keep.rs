@@ -102,8 +102,8 @@ fn limits(server: &str, request: &Request, within: Duration) -> [Result<Usage, B
     let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
     let on_threads = blocking::Redis::connect(&config).unwrap();
     [
-        on_tokio.runtime.block_on(async { on_tokio.inner.limit().unwrap().ask(request, within).await }),
-        on_threads.limit().unwrap().ask(request, within),
+        on_tokio.runtime.block_on(async { on_tokio.inner.limit(request, within).await }),
+        on_threads.limit(request, within),
     ]
 }
 

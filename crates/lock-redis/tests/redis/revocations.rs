@@ -9,7 +9,6 @@ use test_support::sentinels::{self, url_of};
 use test_support::{Cluster, RedisServer, Sentinel};
 
 use crate::facades::{Connect, FACADES, on_threads};
-use crate::inspect::inspectors;
 use crate::queue::queue;
 use crate::support::{SOON, both, claim, eventually, granted, hand_over, operator, take};
 
@@ -17,7 +16,7 @@ use crate::support::{SOON, both, claim, eventually, granted, hand_over, operator
 const TTL: Duration = Duration::from_secs(300);
 
 fn revoke(url: &str, name: &str, token: FencingToken) {
-    let (name, [(_, inspect), _]): (LockName, _) = (name.parse().unwrap(), inspectors(url));
+    let (name, [(_, inspect), _]): (LockName, _) = (name.parse().unwrap(), both(url));
     assert_eq!(inspect.revoke(&name, token, &operator(), SOON), Ok(Revoked::Revoked));
 }
 

@@ -67,8 +67,7 @@ fn shared(server: &RedisServer) -> [(&'static str, Shared); 2] {
 }
 
 fn waiters(client: &Client, name: &str) -> u32 {
-    let view = client.inspect().unwrap();
-    view.holder(&name.parse().unwrap(), SOON).unwrap().map_or(0, |entry| entry.waiters)
+    client.holder(&name.parse().unwrap(), SOON).unwrap().map_or(0, |entry| entry.waiters)
 }
 
 /// A waiter that is notified of its turn does not ask again. A place is refreshed from time to time, so one such turn of

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{self, Seen};
+use lock_core::limit::{self, Usage};
 use lock_core::{
     Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, ErrorKind, EventSink,
-    Fairness, Fenced, FencingToken, Lease, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms, Ttl, Width,
+    Fairness, Fenced, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms,
+    Ttl, Width,
 };
 use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::bounds::{Awaited, wait_at_most};
@@ -70,6 +74,41 @@ impl<B: AsyncBackend> BlockingBackend for OnTokio<B> {
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.runtime.block_on(self.inner.fence(lease, within))
+    }
+
+    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        self.runtime.block_on(self.inner.latch(request, within))
+    }
+
+    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        self.runtime.block_on(self.inner.limit(request, within))
+    }
+
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        self.runtime.block_on(self.inner.holder(name, within))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        self.runtime.block_on(self.inner.list(query, within))
+    }
+
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.runtime.block_on(self.inner.revoke(name, token, by, within))
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.runtime.block_on(self.inner.revoked_by(name, highest, within))
     }
 }
 

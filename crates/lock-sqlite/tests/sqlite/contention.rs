@@ -230,7 +230,7 @@ fn what_a_killed_process_was_granted_is_in_the_file() {
         assert_eq!(player.wait().unwrap().signal(), Some(9));
         told.for_each(hear);
         for (name, token) in last.iter().filter(|(_, token)| !token.is_empty()) {
-            let entry = client.inspect().unwrap().holder(&name.parse().unwrap(), WITHIN).unwrap();
+            let entry = client.holder(&name.parse().unwrap(), WITHIN).unwrap();
             let Some(Holder::Leasehold { tokens, .. }) = entry.map(|entry| entry.holder) else {
                 panic!("{name} is free")
             };
@@ -315,7 +315,7 @@ fn a_writer_that_takes_too_long_is_not_waited_for_and_nothing_has_happened() {
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error}");
     }
     // Inspecting does not need the write lock.
-    assert_eq!(blocking.inspect().unwrap().holder(&mine.name, within).unwrap(), None);
+    assert_eq!(blocking.holder(&mine.name, within).unwrap(), None);
     writer.execute_batch("ROLLBACK").unwrap();
     granted(blocking.ask(&mine));
 }

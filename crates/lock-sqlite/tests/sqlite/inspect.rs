@@ -7,7 +7,7 @@ use lock_sqlite::blocking::Sqlite;
 use crate::rig::{Ask, Rig, WITHIN, busy, claim, granted, impatient, operator, position, secs};
 
 fn list(client: &Sqlite, query: &Query) -> Page {
-    client.inspect().unwrap().list(query, WITHIN).unwrap()
+    client.list(query, WITHIN).unwrap()
 }
 
 fn names(page: &Page) -> Vec<&str> {
@@ -18,7 +18,7 @@ fn names(page: &Page) -> Vec<&str> {
 fn the_holder_is_shown_with_its_queue() {
     let rig = Rig::new();
     let client = rig.client();
-    let holder = |name: &LockName| client.inspect().unwrap().holder(name, WITHIN).unwrap();
+    let holder = |name: &LockName| client.holder(name, WITHIN).unwrap();
     let mine = claim("a");
     assert_eq!(holder(&mine.name), None);
     let lease = granted(client.ask(&mine));
@@ -40,7 +40,7 @@ fn waiters_that_died_are_not_counted() {
         position(client.ask(&claim("a")));
     }
     let waiters = || {
-        let holder = client.inspect().unwrap().holder(&mine.name, WITHIN).unwrap().unwrap();
+        let holder = client.holder(&mine.name, WITHIN).unwrap().unwrap();
         (holder.waiters, list(&client, &Query::all()).entries[0].waiters)
     };
     assert_eq!(waiters(), (3, 3));
@@ -90,15 +90,14 @@ fn a_page_looks_at_a_bounded_number_of_locks() {
 fn only_a_token_of_a_lease_revokes_it() {
     let rig = Rig::new();
     let client = rig.client();
-    let inspect = client.inspect().unwrap();
     let mine = claim("a");
     let lease = granted(client.ask(&mine));
     let waiter = claim("a");
     position(client.ask(&waiter));
     let other = FencingToken::new(lease.tokens.high().get() + 1).unwrap();
-    assert_eq!(inspect.revoke(&mine.name, other, &operator(), WITHIN).unwrap(), Revoked::NotHeld);
-    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
-    assert_eq!(inspect.revoke(&mine.name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(client.revoke(&mine.name, other, &operator(), WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(client.revoke(&mine.name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
+    assert_eq!(client.revoke(&mine.name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::NotHeld);
     granted(client.ask(&waiter));
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::latch::{Act, Request, Watching};
-use lock_core::{BlockingLatch, Ttl};
+use lock_core::{BlockingBackend, Ttl};
 use lock_sqlite::blocking::Sqlite;
 use rusqlite::Connection;
 
@@ -13,7 +13,7 @@ const TTL: Duration = Duration::from_secs(10);
 
 fn arrive(client: &Sqlite, latch: &str, id: &str) -> u32 {
     let act = Act::Arrive { id: id.parse().unwrap(), call: 1, ttl: Ttl::new(TTL).unwrap() };
-    let seen = client.ask(&Request { name: latch.parse().unwrap(), act }, WITHIN).unwrap();
+    let seen = client.latch(&Request { name: latch.parse().unwrap(), act }, WITHIN).unwrap();
     seen.state.unwrap().arrived
 }
 
@@ -50,6 +50,6 @@ fn a_file_of_an_earlier_version_gets_latches() {
     Connection::open(rig.path()).unwrap().execute_batch(earlier).unwrap();
     let client = rig.client();
     let look = Request { name: "a".parse().unwrap(), act: Act::Look { watching: Watching::Wanted } };
-    assert_eq!(client.ask(&look, WITHIN).unwrap().state, None);
+    assert_eq!(client.latch(&look, WITHIN).unwrap().state, None);
     assert_eq!(arrive(&client, "a", "x"), 1);
 }

@@ -9,7 +9,7 @@ use crate::rig::{Rig, WITHIN, claim, secs};
 fn set(client: &Sqlite, name: &str, known: u32, new: u32) {
     let limit = |number| Limit::new(number).unwrap();
     let request = Request { name: name.parse().unwrap(), known: limit(known), act: Act::Set(limit(new)) };
-    client.limit().unwrap().ask(&request, WITHIN).unwrap();
+    client.limit(&request, WITHIN).unwrap();
 }
 
 fn permits(name: &str, count: u32, limit: u32) -> Claim {

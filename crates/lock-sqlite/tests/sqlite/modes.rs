@@ -177,20 +177,19 @@ fn a_name_is_used_in_one_way_while_anybody_holds_or_waits() {
 fn one_of_many_is_revoked_by_its_token_and_shown_with_the_longest() {
     let rig = Rig::new();
     let client = rig.client();
-    let inspect = client.inspect().unwrap();
     let leases = ["20s", "30s", "10s"].map(|time| granted(client.ask(&lasting(time, reader("a")))));
     let writer = claim("a");
     position(client.ask(&writer));
     let name = &leases[0].name;
-    let entry = inspect.holder(name, WITHIN).unwrap().unwrap();
+    let entry = client.holder(name, WITHIN).unwrap().unwrap();
     let Holder::Leasehold { tokens, .. } = entry.holder else { panic!("{entry:?}") };
     assert_eq!((tokens, entry.remaining, entry.waiters), (leases[1].tokens, Some(secs(30)), 1));
-    assert_eq!(inspect.revoke(name, leases[1].tokens.low(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
-    assert_eq!(inspect.revoke(name, leases[1].tokens.low(), &operator(), WITHIN).unwrap(), Revoked::NotHeld);
-    assert_eq!(inspect.holder(name, WITHIN).unwrap().unwrap().remaining, Some(secs(20)));
+    assert_eq!(client.revoke(name, leases[1].tokens.low(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
+    assert_eq!(client.revoke(name, leases[1].tokens.low(), &operator(), WITHIN).unwrap(), Revoked::NotHeld);
+    assert_eq!(client.holder(name, WITHIN).unwrap().unwrap().remaining, Some(secs(20)));
     assert_eq!(leases.each_ref().map(|lease| is_renewed(client.extend(lease))), [true, false, true]);
     for lease in [&leases[0], &leases[2]] {
-        assert_eq!(inspect.revoke(name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
+        assert_eq!(client.revoke(name, lease.tokens.high(), &operator(), WITHIN).unwrap(), Revoked::Revoked);
     }
     granted(client.ask(&writer));
     assert_eq!(leases.each_ref().map(|lease| is_renewed(client.extend(lease))), [false; 3]);
@@ -200,11 +199,10 @@ fn one_of_many_is_revoked_by_its_token_and_shown_with_the_longest() {
 fn all_who_hold_are_shown_with_their_slots_and_those_who_wait_with_their_modes() {
     let rig = Rig::new();
     let client = rig.client();
-    let inspect = client.inspect().unwrap();
     let [two, one, waiter] = [permits("a", 2, 3), lasting("10s", permits("a", 1, 3)), permits("a", 2, 3)];
     let leases = [&two, &one].map(|claim| granted(client.ask(claim)));
     position(client.ask(&waiter));
-    let entry = inspect.holder(&two.name, WITHIN).unwrap().unwrap();
+    let entry = client.holder(&two.name, WITHIN).unwrap().unwrap();
     let shown: Vec<_> = entry.holders.iter().map(|held| (held.mode, held.slots.get(), held.remaining)).collect();
     let held = [(two.terms.mode, &[0, 1][..], Some(secs(30))), (one.terms.mode, &[2][..], Some(secs(10)))];
     assert_eq!((shown, entry.leases, entry.queue), (held.to_vec(), 2, vec![waiter.terms.mode]));

@@ -164,7 +164,7 @@ fn a_file_of_the_first_version_goes_on_with_its_holders_waiters_and_tokens() {
     let (holder, waiter) = (claim("a"), claim("a"));
     assert!(older.acquire(&holder) && !older.acquire(&waiter));
     let client = rig.client();
-    let age = || client.inspect().unwrap().holder(&holder.name, WITHIN).unwrap().unwrap().holders[0].age;
+    let age = || client.holder(&holder.name, WITHIN).unwrap().unwrap().holders[0].age;
     assert_eq!((busy(client.ask(&impatient("a"))), age()), (secs(30), None));
     let lease = granted(client.ask(&holder));
     assert_eq!((low(&lease), is_renewed(&client, &lease)), (1001, true));

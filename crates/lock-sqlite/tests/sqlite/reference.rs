@@ -134,13 +134,13 @@ impl Both {
             Step::Revoke(who) => {
                 let Some((here, there)) = self.leases.get(&who) else { return Ok(()) };
                 let (here, there) = (here.tokens.high(), there.tokens.high());
-                let here: Revoked = self.file.inspect().unwrap().revoke(&name(), here, &operator(), WITHIN).unwrap();
+                let here: Revoked = self.file.revoke(&name(), here, &operator(), WITHIN).unwrap();
                 prop_assert_eq!(here, self.store.revoke(now, &name(), there, &operator()));
             }
             Step::SetLimit(known, new) => {
                 let acts = [Act::Set(limit(new)), Act::Look];
                 for request in acts.map(|act| limit::Request { name: name(), known: limit(known), act }) {
-                    let here = self.file.limit().unwrap().ask(&request, WITHIN).map_err(|error| error.kind());
+                    let here = self.file.limit(&request, WITHIN).map_err(|error| error.kind());
                     let there = self.store.limit(now, &request).map_err(|error| error.kind());
                     prop_assert_eq!(here, there);
                 }
@@ -181,7 +181,7 @@ impl Both {
 
     fn compare_entries(&mut self) -> Result<(), TestCaseError> {
         let now = self.rig.clock.now();
-        let here = self.file.inspect().unwrap().holder(&name(), WITHIN).unwrap();
+        let here = self.file.holder(&name(), WITHIN).unwrap();
         let there = self.store.holder(now, &name());
         for (here, there) in ages(here.as_ref()).zip(ages(there.as_ref())) {
             // A file keeps whole seconds.

@@ -49,7 +49,7 @@ fn a_reboot_frees_everything_but_the_tokens() {
 
     let after = rebooted(&rig);
     assert_eq!(after.extend(&lease), Renewed::NotHeld);
-    assert_eq!(after.inspect().unwrap().holder(&holder.name, WITHIN).unwrap(), None);
+    assert_eq!(after.holder(&holder.name, WITHIN).unwrap(), None);
     assert!(granted(after.ask(&impatient("a"))).tokens.low() > lease.tokens.high());
     granted(after.ask(&ghost));
 }
@@ -82,7 +82,7 @@ fn containers_with_boot_ids_of_their_own_exclude_each_other_and_their_host() {
         others(one).for_each(|other| assert!(busy(other.ask(&impatient("a"))) > secs(29)));
         assert!(busy(open("container 3").ask(&impatient("a"))) > secs(29));
         assert!(matches!(client.extend(&lease), Renewed::Renewed { .. }));
-        let holder = open("container 4").inspect().unwrap().holder(&mine.name, WITHIN).unwrap();
+        let holder = open("container 4").holder(&mine.name, WITHIN).unwrap();
         assert!(holder.is_some(), "an operator sees it");
         assert_eq!(client.part(&mine), Released::Released);
     }

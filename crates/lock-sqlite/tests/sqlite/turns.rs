@@ -146,7 +146,7 @@ fn an_expired_hold_is_not_held_and_its_release_passes_it_on() {
     rig.clock.advance(secs(5));
     assert_eq!(client.extend(&lease), Renewed::NotHeld);
     assert_eq!(client.part(&holder), Released::NotHeld);
-    let passed_on = client.inspect().unwrap().holder(&waiter.name, WITHIN).unwrap().unwrap();
+    let passed_on = client.holder(&waiter.name, WITHIN).unwrap().unwrap();
     assert_eq!(passed_on.remaining, Some(secs(10)));
     granted(client.ask(&waiter));
 }

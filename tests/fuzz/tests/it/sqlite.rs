@@ -86,17 +86,16 @@ fn latch(act: latch::Act) -> latch::Request {
 
 /// Asks for everything that is read from a row. What is refused is presentable.
 fn read_all(store: &Sqlite, leases: &[Lease]) -> TestCaseResult {
-    let (inspect, latches, limits) = (store.inspect().unwrap(), store.latch().unwrap(), store.limit().unwrap());
     let known = lock_core::Limit::new(2).unwrap();
     let limit = limit::Request { name: "p".parse().unwrap(), known, act: limit::Act::Look };
     let presentable =
         |refused: Option<BackendError>| refused.map_or(Ok(()), |error| is_presentable(&error.to_string()));
-    presentable(inspect.list(&Query::all(), WITHIN).err())?;
-    presentable(limits.ask(&limit, WITHIN).err())?;
-    presentable(latches.ask(&latch(latch::Act::Look { watching: latch::Watching::Unwanted }), WITHIN).err())?;
+    presentable(store.list(&Query::all(), WITHIN).err())?;
+    presentable(store.limit(&limit, WITHIN).err())?;
+    presentable(store.latch(&latch(latch::Act::Look { watching: latch::Watching::Unwanted }), WITHIN).err())?;
     presentable(store.renew(leases, WITHIN).err())?;
     for lease in leases {
-        presentable(inspect.holder(&lease.name, WITHIN).err())?;
+        presentable(store.holder(&lease.name, WITHIN).err())?;
         presentable(store.fence(lease, WITHIN).err())?;
     }
     for claim in claims() {
@@ -117,8 +116,8 @@ fn rows() {
     let leases: Vec<Lease> = claims().iter().filter_map(granted).collect();
     let limit = lock_core::Limit::new(3).unwrap();
     let request = limit::Request { name: "p".parse().unwrap(), known: limit, act: limit::Act::Set(limit) };
-    _ = store.limit().unwrap().ask(&request, WITHIN);
-    store.latch().unwrap().ask(&latch(latch::Act::Make { ttl: Ttl::MAX }), WITHIN).unwrap();
+    _ = store.limit(&request, WITHIN);
+    store.latch(&latch(latch::Act::Make { ttl: Ttl::MAX }), WITHIN).unwrap();
     let other = Other::beside(&path);
     let numbers = (select(NUMBERS), number().prop_map(Value::Integer));
     let texts = (select(TEXTS), prop_oneof![like(EXAMPLES), text()].prop_map(Value::Text));

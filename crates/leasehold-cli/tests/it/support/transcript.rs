@@ -97,13 +97,12 @@ impl Stage {
     /// Ends the lease that holds this lock, once there is one.
     pub(crate) fn revoke(&self, name: &str) {
         let (store, name) = (open(&self.leasehold), name_of(name));
-        let inspect = store.inspect().unwrap();
-        let token = wait_for("a holder", || match inspect.holder(&name, WITHIN).unwrap()?.holder {
+        let token = wait_for("a holder", || match store.holder(&name, WITHIN).unwrap()?.holder {
             Holder::Leasehold { tokens, .. } => Some(tokens.high()),
             Holder::Foreign => None,
         });
         assert!(matches!(
-            inspect.revoke(&name, token, &Note::new("db1", 77, "the host is gone").unwrap(), WITHIN).unwrap(),
+            store.revoke(&name, token, &Note::new("db1", 77, "the host is gone").unwrap(), WITHIN).unwrap(),
             Revoked::Revoked
         ));
     }

@@ -9,12 +9,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{Request, Seen};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, BlockingBackend,
-    BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease,
-    LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, BackendError, BlockingBackend, BlockingLayer, Capabilities, Claim, EventSink, Fenced,
+    FencingToken, Layer, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
@@ -71,30 +70,30 @@ pub(crate) trait Breakage: Default + Send + Sync + 'static {
         store.fence(lease, WITHIN)
     }
 
-    fn holder(&self, view: &dyn BlockingInspect, name: &LockName) -> Result<Option<Entry>, BackendError> {
-        view.holder(name, WITHIN)
+    fn holder(&self, store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        store.holder(name, WITHIN)
     }
 
-    fn list(&self, view: &dyn BlockingInspect, query: &Query) -> Result<Page, BackendError> {
-        view.list(query, WITHIN)
+    fn list(&self, store: &dyn BlockingBackend, query: &Query) -> Result<Page, BackendError> {
+        store.list(query, WITHIN)
     }
 
     fn revoke(
         &self,
-        view: &dyn BlockingInspect,
+        store: &dyn BlockingBackend,
         name: &LockName,
         token: FencingToken,
         by: &Note,
     ) -> Result<Revoked, BackendError> {
-        view.revoke(name, token, by, WITHIN)
+        store.revoke(name, token, by, WITHIN)
     }
 
-    fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Seen, BackendError> {
-        store.latch()?.ask(request, WITHIN)
+    fn latch(&self, store: &dyn BlockingBackend, request: &latch::Request) -> Result<Seen, BackendError> {
+        store.latch(request, WITHIN)
     }
 
     fn limit(&self, store: &dyn BlockingBackend, request: &limit::Request) -> Result<Usage, BackendError> {
-        store.limit()?.ask(request, WITHIN)
+        store.limit(request, WITHIN)
     }
 }
 
@@ -144,7 +143,7 @@ pub(crate) struct Broken<B, const PATIENCE: u64>(Stores, PhantomData<B>);
 
 impl<B: Breakage, const PATIENCE: u64> Broken<B, PATIENCE> {
     fn twin(&self, facade: Facade) -> Arc<Twin<B>> {
-        Arc::new(Twin { store: B::reach(&self.0, facade), breakage: B::at(&self.0) })
+        Arc::new(Twin { store: B::reach(&self.0, facade), breakage: Arc::new(B::at(&self.0)) })
     }
 }
 
@@ -201,7 +200,7 @@ pub(crate) fn regrant(answer: Answer, change: impl FnOnce(Lease, Duration) -> (L
 /// A client of the twin. Its store never waits, so that one facade of it is enough.
 struct Twin<B> {
     store: Arc<dyn BlockingBackend>,
-    breakage: B,
+    breakage: Arc<B>,
 }
 
 /// A client of a store that is broken in this way.
@@ -209,16 +208,16 @@ pub(crate) fn covered<B: Breakage>(
     store: Arc<dyn BlockingBackend>,
     breakage: B,
 ) -> Arc<impl AsyncBackend + BlockingBackend> {
-    Arc::new(Twin { store, breakage })
+    Arc::new(Twin { store, breakage: Arc::new(breakage) })
 }
 
-impl<B> Twin<B> {
-    fn view(&self) -> &dyn BlockingInspect {
-        self.store.inspect().unwrap()
+impl<B: Breakage> Layer for Twin<B> {
+    type Inner = dyn BlockingBackend;
+
+    fn inner(&self) -> &Arc<dyn BlockingBackend> {
+        &self.store
     }
-}
 
-impl<B: Breakage> Backend for Twin<B> {
     fn capabilities(&self) -> Capabilities {
         self.breakage.capabilities(&*self.store)
     }
@@ -228,9 +227,9 @@ impl<B: Breakage> Backend for Twin<B> {
     }
 }
 
-impl<B: Breakage> BlockingBackend for Twin<B> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        self
+impl<B: Breakage> BlockingLayer for Twin<B> {
+    fn over(&self, inner: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend> {
+        Arc::new(Self { store: inner, breakage: Arc::clone(&self.breakage) })
     }
 
     fn acquire(&self, claim: &Claim, _within: Duration) -> Result<Answer, BackendError> {
@@ -249,45 +248,20 @@ impl<B: Breakage> BlockingBackend for Twin<B> {
         self.breakage.fence(&*self.store, lease)
     }
 
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-impl<B: Breakage> BlockingLatch for Twin<B> {
-    fn ask(&self, request: &Request, _within: Duration) -> Result<Seen, BackendError> {
+    fn latch(&self, request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         self.breakage.latch(&*self.store, request)
     }
-}
 
-impl<B: Breakage> BlockingLimit for Twin<B> {
-    fn ask(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
+    fn limit(&self, request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
         self.breakage.limit(&*self.store, request)
     }
-}
 
-#[async_trait]
-impl<B: Breakage> AsyncLimit for Twin<B> {
-    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        BlockingLimit::ask(self, request, within)
-    }
-}
-
-impl<B: Breakage> BlockingInspect for Twin<B> {
     fn holder(&self, name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.breakage.holder(self.view(), name)
+        self.breakage.holder(&*self.store, name)
     }
 
     fn list(&self, query: &Query, _within: Duration) -> Result<Page, BackendError> {
-        self.breakage.list(self.view(), query)
+        self.breakage.list(&*self.store, query)
     }
 
     fn revoke(
@@ -297,16 +271,7 @@ impl<B: Breakage> BlockingInspect for Twin<B> {
         by: &Note,
         _within: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.breakage.revoke(self.view(), name, token, by)
-    }
-
-    fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        _within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        self.view().revoked_by(name, highest, WITHIN)
+        self.breakage.revoke(&*self.store, name, token, by)
     }
 }
 
@@ -338,34 +303,20 @@ impl<B: Breakage> AsyncBackend for Twin<B> {
         BlockingBackend::fence(self, lease, within)
     }
 
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        Some(self)
+    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        BlockingBackend::latch(self, request, within)
     }
 
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Ok(self)
+    async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+        BlockingBackend::limit(self, request, within)
     }
 
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-#[async_trait]
-impl<B: Breakage> AsyncLatch for Twin<B> {
-    async fn ask(&self, request: &Request, within: Duration) -> Result<Seen, BackendError> {
-        BlockingLatch::ask(self, request, within)
-    }
-}
-
-#[async_trait]
-impl<B: Breakage> AsyncInspect for Twin<B> {
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        BlockingInspect::holder(self, name, within)
+        BlockingBackend::holder(self, name, within)
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        BlockingInspect::list(self, query, within)
+        BlockingBackend::list(self, query, within)
     }
 
     async fn revoke(
@@ -375,7 +326,7 @@ impl<B: Breakage> AsyncInspect for Twin<B> {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        BlockingInspect::revoke(self, name, token, by, within)
+        BlockingBackend::revoke(self, name, token, by, within)
     }
 
     async fn revoked_by(
@@ -384,7 +335,7 @@ impl<B: Breakage> AsyncInspect for Twin<B> {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        BlockingInspect::revoked_by(self, name, highest, within)
+        BlockingBackend::revoked_by(self, name, highest, within)
     }
 }
 

@@ -172,9 +172,8 @@ struct ReleasesStrangers;
 impl Breakage for ReleasesStrangers {
     fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
         let released = store.release(request, WITHIN)?;
-        let view = store.inspect().unwrap();
-        if let Some(Holder::Leasehold { tokens, .. }) = view.holder(&request.name, WITHIN)?.map(|entry| entry.holder) {
-            view.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
+        if let Some(Holder::Leasehold { tokens, .. }) = store.holder(&request.name, WITHIN)?.map(|entry| entry.holder) {
+            store.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
         }
         Ok(released)
     }
@@ -196,8 +195,7 @@ struct RenewsForAnybody;
 
 impl Breakage for RenewsForAnybody {
     fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        let view = store.inspect().unwrap();
-        let renew_one = |lease: &Lease| match view.holder(&lease.name, WITHIN)? {
+        let renew_one = |lease: &Lease| match store.holder(&lease.name, WITHIN)? {
             Some(_) => {
                 store.renew(std::slice::from_ref(lease), WITHIN)?;
                 Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false })
@@ -256,8 +254,7 @@ struct ReArmsNothing;
 
 impl Breakage for ReArmsNothing {
     fn acquire(&self, store: &dyn BlockingBackend, claim: &Claim) -> Result<Answer, BackendError> {
-        let view = store.inspect().unwrap();
-        let before = view.holder(&claim.name, WITHIN)?.and_then(|entry| entry.remaining);
+        let before = store.holder(&claim.name, WITHIN)?.and_then(|entry| entry.remaining);
         let answer = store.acquire(claim, WITHIN)?;
         if let (Answer::Granted { lease, .. }, Some(before)) = (&answer, before)
             && let Ok(ttl) = Ttl::new(before)

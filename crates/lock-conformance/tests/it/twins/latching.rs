@@ -56,7 +56,7 @@ twins! {
 type Answer = Result<Seen, BackendError>;
 
 fn ask(store: &dyn BlockingBackend, request: &Request, act: Act) -> Answer {
-    store.latch()?.ask(&Request { act, ..request.clone() }, WITHIN)
+    store.latch(&Request { act, ..request.clone() }, WITHIN)
 }
 
 fn look(store: &dyn BlockingBackend, request: &Request) -> Answer {
@@ -126,7 +126,7 @@ struct NeverEnds;
 
 impl Breakage for NeverEnds {
     fn latch(&self, store: &dyn BlockingBackend, request: &Request) -> Answer {
-        store.latch()?.ask(&lasting(request, Ttl::MAX), WITHIN)
+        store.latch(&lasting(request, Ttl::MAX), WITHIN)
     }
 }
 

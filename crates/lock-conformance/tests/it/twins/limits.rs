@@ -55,7 +55,7 @@ twins! {
 }
 
 fn ask(store: &dyn BlockingBackend, request: &Request) -> Result<Usage, BackendError> {
-    store.limit()?.ask(request, WITHIN)
+    store.limit(request, WITHIN)
 }
 
 fn look(store: &dyn BlockingBackend, request: &Request) -> Result<Usage, BackendError> {
@@ -107,11 +107,10 @@ impl Breakage for TakesAway {
     fn limit(&self, store: &dyn BlockingBackend, request: &Request) -> Result<Usage, BackendError> {
         let usage = ask(store, request)?;
         while look(store, request)?.used > usage.limit.get() {
-            let view = store.inspect().unwrap();
-            let Holder::Leasehold { tokens, .. } = view.holder(&request.name, WITHIN)?.unwrap().holder else {
+            let Holder::Leasehold { tokens, .. } = store.holder(&request.name, WITHIN)?.unwrap().holder else {
                 panic!("a twin holds it")
             };
-            view.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
+            store.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
         }
         Ok(usage)
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, BlockingInspect, Certainty, Claim, ErrorKind, Event, EventSink, Fenced,
-    Lease, LockName, Mode, ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Event, EventSink, Fenced, Lease, LockName,
+    Mode, ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
 };
 
 use super::cover::{Breakage, Events, Stores, WITHIN, regrant};
@@ -89,7 +89,7 @@ fn is_together(terms: &Terms) -> bool {
 }
 
 fn shown(store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
-    store.inspect().unwrap().holder(name, WITHIN)
+    store.holder(name, WITHIN)
 }
 
 /// What the store never granted, under later tokens than those of the last holder.
@@ -174,7 +174,7 @@ impl Breakage for ReleasesAll {
         let released = store.release(request, WITHIN)?;
         while let Some(entry) = shown(store, &request.name)?.filter(|_| released == Released::Released) {
             let lock_core::Holder::Leasehold { tokens, .. } = entry.holder else { panic!("a twin holds it") };
-            store.inspect().unwrap().revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
+            store.revoke(&request.name, tokens.low(), &lock_host::note("").unwrap(), WITHIN)?;
         }
         Ok(released)
     }
@@ -295,8 +295,8 @@ impl Breakage for ReplacesAnything {
 struct ShowsOne;
 
 impl Breakage for ShowsOne {
-    fn holder(&self, view: &dyn BlockingInspect, name: &LockName) -> Result<Option<Entry>, BackendError> {
-        let entry = view.holder(name, WITHIN)?;
+    fn holder(&self, store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let entry = store.holder(name, WITHIN)?;
         Ok(entry.map(|entry| Entry::exclusive(entry.name, entry.holder, entry.remaining, entry.waiters)))
     }
 }

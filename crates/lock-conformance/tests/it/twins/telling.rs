@@ -8,8 +8,8 @@ use std::time::Duration;
 use lock_conformance::{Facade, Harness};
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
-    BackendError, BlockingBackend, BlockingInspect, Capabilities, EventSink, FencingToken, Holder, Lease, LockName,
-    Note, Renewed, Waiting,
+    BackendError, BlockingBackend, Capabilities, EventSink, FencingToken, Holder, Lease, LockName, Note, Renewed,
+    Waiting,
 };
 
 use super::cover::{Breakage, Stores, WITHIN};
@@ -125,7 +125,7 @@ impl Breakage for TellsTheLast {
 struct ShowsNobody;
 
 impl Breakage for ShowsNobody {
-    fn holder(&self, _view: &dyn BlockingInspect, _name: &LockName) -> Result<Option<Entry>, BackendError> {
+    fn holder(&self, _store: &dyn BlockingBackend, _name: &LockName) -> Result<Option<Entry>, BackendError> {
         Ok(None)
     }
 }
@@ -135,8 +135,8 @@ impl Breakage for ShowsNobody {
 struct NeverYounger(Mutex<BTreeMap<LockName, Duration>>);
 
 impl Breakage for NeverYounger {
-    fn holder(&self, view: &dyn BlockingInspect, name: &LockName) -> Result<Option<Entry>, BackendError> {
-        let mut entry = view.holder(name, WITHIN)?;
+    fn holder(&self, store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let mut entry = store.holder(name, WITHIN)?;
         let mut oldest = self.0.lock().unwrap();
         for age in entry.iter_mut().flat_map(|entry| &mut entry.holders).filter_map(|held| held.age.as_mut()) {
             let oldest = oldest.entry(name.clone()).or_default();
@@ -154,13 +154,13 @@ struct RevokesAnything;
 impl Breakage for RevokesAnything {
     fn revoke(
         &self,
-        view: &dyn BlockingInspect,
+        store: &dyn BlockingBackend,
         name: &LockName,
         _: FencingToken,
         by: &Note,
     ) -> Result<Revoked, BackendError> {
-        match view.holder(name, WITHIN)?.map(|entry| entry.holder) {
-            Some(Holder::Leasehold { tokens, .. }) => view.revoke(name, tokens.low(), by, WITHIN),
+        match store.holder(name, WITHIN)?.map(|entry| entry.holder) {
+            Some(Holder::Leasehold { tokens, .. }) => store.revoke(name, tokens.low(), by, WITHIN),
             Some(Holder::Foreign) | None => Ok(Revoked::NotHeld),
         }
     }
@@ -182,7 +182,7 @@ impl Breakage for ForgetsWhoRevokes {
 struct ListsAPart;
 
 impl Breakage for ListsAPart {
-    fn list(&self, view: &dyn BlockingInspect, query: &Query) -> Result<Page, BackendError> {
-        Ok(Page { next: None, ..view.list(query, WITHIN)? })
+    fn list(&self, store: &dyn BlockingBackend, query: &Query) -> Result<Page, BackendError> {
+        Ok(Page { next: None, ..store.list(query, WITHIN)? })
     }
 }

@@ -9,8 +9,8 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, BlockingInspect, BlockingLatch, BlockingLimit, Capabilities, Claim,
-    EventSink, Fenced, FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease,
+    Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::Cluster;
@@ -134,38 +134,20 @@ impl BlockingBackend for Cluster {
         self.ask(&lease.name, lease, within)
     }
 
-    fn inspect(&self) -> Option<&dyn BlockingInspect> {
-        Some(self)
-    }
-
-    fn latch(&self) -> Result<&dyn BlockingLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn BlockingLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-impl BlockingLatch for Cluster {
-    fn ask(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
         let span = Span::from_now(within);
         let asked = || self.answer(&request.name, &request, span);
         let seen = self.listening(&request.name, span, |listening| listening.latch(request, asked));
         seen.flatten().map_err(|failure| failure.into_error(Operation::Latch))
     }
-}
 
-impl BlockingLimit for Cluster {
-    fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
         let asked = Acknowledged::limit(request, self.client.wire(), Span::from_now(within));
-        Self::ask(self, &request.name, asked, within)
+        self.ask(&request.name, asked, within)
     }
-}
 
-impl BlockingInspect for Cluster {
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        Self::ask(self, name, WhoHolds(name), within)
+        self.ask(name, WhoHolds(name), within)
     }
 
     fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
@@ -177,7 +159,7 @@ impl BlockingInspect for Cluster {
         let node = self.node(&address).map_err(failed)?;
         let mut own = query.clone();
         own.cursor = cursor;
-        let page = BlockingInspect::list(&*node, &own, within);
+        let page = node.list(&own, within);
         let page = page.inspect_err(|_| self.client.topology.refresh_soon())?;
         Ok(Page { next: after(&primaries, &address, page.next), ..page })
     }
@@ -189,7 +171,7 @@ impl BlockingInspect for Cluster {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        Self::ask(self, name, Revocation { name, token, by }, within)
+        self.ask(name, Revocation { name, token, by }, within)
     }
 
     fn revoked_by(
@@ -198,6 +180,6 @@ impl BlockingInspect for Cluster {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        Self::ask(self, name, RevokedBy(name, highest), within)
+        self.ask(name, RevokedBy(name, highest), within)
     }
 }

@@ -9,8 +9,8 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, AsyncInspect, AsyncLatch, AsyncLimit, Backend, BackendError, Capabilities, Claim, EventSink,
-    Fenced, FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location,
+    LockName, Note, Operation, ReleaseRequest, Released, Renewed,
 };
 
 use super::Cluster;
@@ -87,38 +87,17 @@ impl AsyncBackend for Cluster {
         self.ask(&lease.name, lease, within).await
     }
 
-    fn inspect(&self) -> Option<&dyn AsyncInspect> {
-        Some(self)
+    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        self.ask(&request.name, request, within).await
     }
 
-    fn latch(&self) -> Result<&dyn AsyncLatch, BackendError> {
-        Ok(self)
-    }
-
-    fn limit(&self) -> Result<&dyn AsyncLimit, BackendError> {
-        Ok(self)
-    }
-}
-
-#[async_trait]
-impl AsyncLatch for Cluster {
-    async fn ask(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
-        Self::ask(self, &request.name, request, within).await
-    }
-}
-
-#[async_trait]
-impl AsyncLimit for Cluster {
-    async fn ask(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
+    async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
         let asked = Acknowledged::limit(request, self.client.wire(), Span::from_now(within));
-        Self::ask(self, &request.name, asked, within).await
+        self.ask(&request.name, asked, within).await
     }
-}
 
-#[async_trait]
-impl AsyncInspect for Cluster {
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        Self::ask(self, name, WhoHolds(name), within).await
+        self.ask(name, WhoHolds(name), within).await
     }
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
@@ -130,7 +109,7 @@ impl AsyncInspect for Cluster {
         let node = self.node(&address).map_err(failed)?;
         let mut own = query.clone();
         own.cursor = cursor;
-        let page = AsyncInspect::list(&*node, &own, within).await;
+        let page = node.list(&own, within).await;
         let page = page.inspect_err(|_| self.client.topology.refresh_soon())?;
         Ok(Page { next: after(&primaries, &address, page.next), ..page })
     }
@@ -142,7 +121,7 @@ impl AsyncInspect for Cluster {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        Self::ask(self, name, Revocation { name, token, by }, within).await
+        self.ask(name, Revocation { name, token, by }, within).await
     }
 
     async fn revoked_by(
@@ -151,6 +130,6 @@ impl AsyncInspect for Cluster {
         highest: FencingToken,
         within: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        Self::ask(self, name, RevokedBy(name, highest), within).await
+        self.ask(name, RevokedBy(name, highest), within).await
     }
 }

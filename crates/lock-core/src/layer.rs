@@ -1,0 +1,166 @@
+//! A backend that wraps another one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::inspect::{Entry, Page, Query, Revoked};
+use crate::latch::{self, Seen};
+use crate::limit::{self, Usage};
+use crate::{
+    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Claim, EventSink, Fenced, FencingToken,
+    Lease, Location, LockName, Note, ReleaseRequest, Released, Renewed,
+};
+
+/// A backend that wraps another one, such as one that counts or delays requests.
+///
+/// Implement this and [`AsyncLayer`], [`BlockingLayer`] or both; the type is then a backend. Each method passes its call on
+/// to [`inner`](Self::inner) unless it is overridden, so a layer has all that the inner backend has: its latches, limits,
+/// listings, warnings and locations, and its connection for the keeper.
+///
+/// Where both are in scope, a call has to name the trait: `Backend::capabilities(&layer)`.
+pub trait Layer: fmt::Debug + Send + Sync + 'static {
+    /// The backend that is wrapped: that of a type, or `dyn AsyncBackend` or `dyn BlockingBackend` for any.
+    type Inner: Backend + ?Sized;
+
+    /// The backend that is wrapped.
+    fn inner(&self) -> &Arc<Self::Inner>;
+
+    /// As [`Backend::capabilities`].
+    fn capabilities(&self) -> Capabilities {
+        self.inner().capabilities()
+    }
+
+    /// As [`Backend::listen`].
+    fn listen(&self, sink: EventSink) {
+        self.inner().listen(sink);
+    }
+
+    /// As [`Backend::locate`].
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        self.inner().locate(name)
+    }
+
+    /// As [`Backend::warnings`].
+    fn warnings(&self) -> Vec<String> {
+        self.inner().warnings()
+    }
+}
+
+impl<L: Layer + ?Sized> Backend for L {
+    fn capabilities(&self) -> Capabilities {
+        Layer::capabilities(self)
+    }
+
+    fn listen(&self, sink: EventSink) {
+        Layer::listen(self, sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        Layer::locate(self, name)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        Layer::warnings(self)
+    }
+}
+
+/// Defines both layers from the list of verbs.
+macro_rules! layers {
+    ($($verb:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        /// The calls from tokio that pass through a [`Layer`].
+        #[async_trait]
+        pub trait AsyncLayer: Layer<Inner: AsyncBackend> {
+            /// The same layer over another backend: over the inner one's connection for the keeper, through which the
+            /// client renews.
+            fn over(&self, inner: Arc<dyn AsyncBackend>) -> Arc<dyn AsyncBackend>;
+
+            $(
+                #[doc = concat!("As [`AsyncBackend::", stringify!($verb), "`].")]
+                ///
+                /// # Errors
+                /// Those of the inner backend.
+                ///
+                /// # Cancel safety
+                /// As of the inner backend.
+                async fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
+                    self.inner().$verb($($argument,)* within).await
+                }
+            )*
+
+            /// As [`AsyncBackend::flush`].
+            ///
+            /// # Cancel safety
+            /// Changes nothing.
+            async fn flush(&self, within: Duration) {
+                self.inner().flush(within).await;
+            }
+        }
+
+        #[async_trait]
+        impl<L: AsyncLayer> AsyncBackend for L {
+            fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+                self.over(Arc::clone(self.inner()).for_keeper())
+            }
+
+            $(async fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
+                AsyncLayer::$verb(self, $($argument,)* within).await
+            })*
+
+            async fn flush(&self, within: Duration) {
+                AsyncLayer::flush(self, within).await;
+            }
+        }
+
+        /// The calls from plain threads that pass through a [`Layer`].
+        pub trait BlockingLayer: Layer<Inner: BlockingBackend> {
+            /// The same layer over another backend: over the inner one's connection for the keeper, through which the
+            /// client renews.
+            fn over(&self, inner: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend>;
+
+            $(
+                #[doc = concat!("As [`BlockingBackend::", stringify!($verb), "`].")]
+                ///
+                /// # Errors
+                /// Those of the inner backend.
+                fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
+                    self.inner().$verb($($argument,)* within)
+                }
+            )*
+
+            /// As [`BlockingBackend::flush`].
+            fn flush(&self, within: Duration) {
+                self.inner().flush(within);
+            }
+        }
+
+        impl<L: BlockingLayer> BlockingBackend for L {
+            fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
+                self.over(Arc::clone(self.inner()).for_keeper())
+            }
+
+            $(fn $verb(&self, $($argument: $type,)* within: Duration) -> Result<$answer, BackendError> {
+                BlockingLayer::$verb(self, $($argument,)* within)
+            })*
+
+            fn flush(&self, within: Duration) {
+                BlockingLayer::flush(self, within);
+            }
+        }
+    };
+}
+
+layers! {
+    acquire(claim: &Claim) -> Answer;
+    renew(leases: &[Lease]) -> Vec<Renewed>;
+    release(request: &ReleaseRequest) -> Released;
+    fence(lease: &Lease) -> Fenced;
+    latch(request: &latch::Request) -> Seen;
+    limit(request: &limit::Request) -> Usage;
+    holder(name: &LockName) -> Option<Entry>;
+    list(query: &Query) -> Page;
+    revoke(name: &LockName, token: FencingToken, by: &Note) -> Revoked;
+    revoked_by(name: &LockName, highest: FencingToken) -> Option<Note>;
+}

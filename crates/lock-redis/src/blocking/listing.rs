@@ -1,0 +1,33 @@
+//! Listing locks.
+
+use lock_core::inspect::{Page, Query};
+
+use super::Redis;
+use crate::failure::Failure;
+use crate::look::{SCANS_PER_PAGE, Scan, entries, next_looks};
+use crate::span::Span;
+
+impl Redis {
+    /// Some of the held locks that match.
+    pub(super) fn page(&self, query: &Query, span: Span) -> Result<Page, Failure> {
+        let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };
+        for _ in 0..SCANS_PER_PAGE {
+            let scan = Scan { query, cursor: page.next.as_ref() };
+            let (names, next) = self.answer(&scan, span)?;
+            let mut rest = names.as_slice();
+            while !rest.is_empty() {
+                let looks: Vec<_> = next_looks(&self.wire, rest).collect();
+                for (look, seen) in looks.iter().zip(self.answer_each(&looks, span)) {
+                    let seen = seen?;
+                    rest = rest.get(seen.len()..).unwrap_or_default();
+                    page.entries.extend(entries(look.0, seen));
+                }
+            }
+            page.next = next;
+            if page.next.is_none() || !page.entries.is_empty() {
+                break;
+            }
+        }
+        Ok(page)
+    }
+}
