@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use lock_core::{AsyncBackend, BackendError, Batch, Effect, ErrorKind, Operation, Renewed, Via};
+use lock_core::{AsyncBackend, BackendError, Batch, Effect, ErrorKind, Lease, Operation, Renewed, Via};
 use lock_host::{Keeping, Net, Next, Stations};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -79,6 +79,7 @@ impl Keeper {
         loop {
             match queue.next(&mut book) {
                 Next::Send(batch) => under_way.push(Box::pin(self.renew(batch))),
+                Next::Lasts(lease) => self.in_use.lasts(lease),
                 Next::Sleep(nap) => return Some(nap),
                 Next::End => return None,
             }
@@ -95,6 +96,13 @@ impl Keeper {
 }
 
 impl InUse {
+    /// Has the client told of revocations. If it or its runtime has ended, nobody is told.
+    fn lasts(&self, lease: Arc<Lease>) {
+        if let Some(backend) = self.backend.upgrade() {
+            self.runtime.spawn(async move { backend.holds(&lease) });
+        }
+    }
+
     /// Renews on the client's runtime. Whatever keeps that busy, there is an outcome in time.
     async fn renew(&self, Batch { leases, within, .. }: Batch) -> Result<Vec<Renewed>, BackendError> {
         let backend = self.backend.upgrade().ok_or_else(not_run)?;

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use lock_core::{Batch, BlockingBackend, Operation, Via};
+use lock_core::{Batch, BlockingBackend, Lease, Operation, Via};
 use lock_host::{Keeping, NAP_MAX, Net, Next, Stations, caught};
 
 use crate::driver::Driver;
@@ -58,6 +58,11 @@ impl Keeper {
                     self.send(batch);
                     book = queue.lock();
                 }
+                Next::Lasts(lease) => {
+                    drop(book);
+                    self.renewing.lasts(&lease);
+                    book = queue.lock();
+                }
                 Next::Sleep(nap) => {
                     book = self.changed.wait_timeout(book, nap).unwrap_or_else(PoisonError::into_inner).0;
                 }
@@ -79,6 +84,17 @@ impl Keeper {
 }
 
 impl Renewing {
+    /// Has the client told of revocations. If it has ended, nobody is told.
+    fn lasts(&self, lease: &Lease) {
+        if let Some(in_use) = self.in_use.upgrade() {
+            // Without it, the next renewal tells.
+            _ = caught(Operation::Renew, || {
+                in_use.holds(lease);
+                Ok(())
+            });
+        }
+    }
+
     fn renew(&self, batch: &Batch) {
         let _under_way = UnderWay(self);
         let in_use = match batch.via {

@@ -35,6 +35,11 @@ impl Backend for OnRuntime {
         self.backend.locate(name)
     }
 
+    fn holds(&self, lease: &Lease) {
+        let _runtime = self.runtime.enter();
+        self.backend.holds(lease);
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.backend.warnings()
     }

@@ -52,6 +52,12 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// A client has held a lease for half a second, and goes on. A store that can tell it of a revocation begins to listen now, if it does
+    /// not yet; short holds should not pay for that. Called once for each such lease, and returns without waiting for the store.
+    ///
+    /// A store that has begun to listen delivers [`Event::RecheckHolds`](crate::Event::RecheckHolds).
+    fn holds(&self, _lease: &Lease) {}
+
     /// Warnings for operators about the store as it was found on connecting. Each is a sentence without secrets.
     fn warnings(&self) -> Vec<String> {
         Vec::new()

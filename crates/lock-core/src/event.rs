@@ -42,6 +42,8 @@ pub enum Event {
     },
     /// Hints may have been missed: all waiters should ask again.
     RecheckAll,
+    /// Revocations may have been missed: each holder asks at once whether its lease is still the stored one.
+    RecheckHolds,
 }
 
 /// A listener's reply to an event.
@@ -187,7 +189,8 @@ mod tests {
                 | Event::Wanted { .. }
                 | Event::Revoked { .. }
                 | Event::LatchChanged { .. }
-                | Event::RecheckAll => Heard::Taken,
+                | Event::RecheckAll
+                | Event::RecheckHolds => Heard::Taken,
             }
         }
 

@@ -21,6 +21,10 @@ pub const BATCH_MAX: usize = 100;
 /// Renewals that are due within this time of each other are sent together.
 const TOGETHER: Duration = Duration::from_millis(50);
 
+/// A lease that is kept for so long is likely to be kept for longer: it is worth a subscription. Chosen: most holds are shorter, and with
+/// the keeper's sleep of at most a second, the subscription is made within a second of the grant.
+const LASTING: Duration = Duration::from_millis(500);
+
 /// The leases that have to be renewed.
 #[derive(Debug)]
 pub struct Keeper {
@@ -29,6 +33,8 @@ pub struct Keeper {
     kept: BTreeMap<ByOwner, Kept>,
     /// The leases whose renewal is not under way.
     due: BTreeSet<(Moment, ByOwner)>,
+    /// The leases that were admitted a moment ago, and when they count as lasting.
+    fresh: BTreeSet<(Moment, ByOwner)>,
     lateness: Lateness,
 }
 
@@ -55,6 +61,8 @@ struct Kept {
     due: Moment,
     valid_for: Duration,
     via: Via,
+    /// When it counts as lasting.
+    lasts: Moment,
 }
 
 /// The connection that a renewal is sent over.
@@ -95,18 +103,20 @@ pub struct Renewal {
 impl Keeper {
     /// An empty keeper; `seed` is any random number, for jitter.
     pub fn new(policy: Policy, seed: u64) -> Self {
-        let lateness = Lateness::default();
-        Self { policy, dice: Dice::new(seed), kept: BTreeMap::new(), due: BTreeSet::new(), lateness }
+        let (kept, due, fresh) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { policy, dice: Dice::new(seed), kept, due, fresh, lateness: Lateness::default() }
     }
 
     /// Takes a lease in that was just admitted. One that was granted for less than its ttl is renewed
     /// after 100 ms, over the connection in use.
     pub fn keep(&mut self, lease: Arc<Lease>, admission: Admission) {
         self.forget(lease.owner);
-        let Admission { asked_at, valid_for, .. } = admission;
+        let Admission { at, asked_at, valid_for } = admission;
+        let lasts = at + LASTING;
         let usual = asked_at + self.period(valid_for);
         let (due, via) = admission.soon(&lease).map_or((usual, Via::Own), |soon| (usual.min(soon), Via::InUse));
-        self.schedule(ByOwner(lease), Kept { due, valid_for, via });
+        self.fresh.insert((lasts, ByOwner(Arc::clone(&lease))));
+        self.schedule(ByOwner(lease), Kept { due, valid_for, via, lasts });
     }
 
     /// Has a lease renewed now. A renewal of it that is under way was sent earlier, and does not count.
@@ -125,8 +135,9 @@ impl Keeper {
 
     /// Stops renewing a lease.
     pub fn forget(&mut self, owner: Owner) {
-        if let Some((lease, Kept { due, .. })) = self.kept.remove_entry(&owner) {
-            self.due.remove(&(due, lease));
+        if let Some((lease, Kept { due, lasts, .. })) = self.kept.remove_entry(&owner) {
+            self.due.remove(&(due, lease.clone()));
+            self.fresh.remove(&(lasts, lease));
         }
     }
 
@@ -143,6 +154,18 @@ impl Keeper {
     /// When the next renewal is due.
     pub fn next_due(&self) -> Option<Moment> {
         self.due.first().map(|(due, _)| *due)
+    }
+
+    /// When the next lease counts as lasting.
+    pub fn next_lasting(&self) -> Option<Moment> {
+        self.fresh.first().map(|(lasts, _)| *lasts)
+    }
+
+    /// A lease that has lasted for half a second: its holder should be told at once if it is revoked. Each is returned once. Call again
+    /// until it is `None`.
+    pub fn take_lasting(&mut self, now: Moment) -> Option<Arc<Lease>> {
+        self.next_lasting().filter(|lasts| *lasts <= now)?;
+        self.fresh.pop_first().map(|(_, ByOwner(lease))| lease)
     }
 
     /// How late renewals are sent.
@@ -201,7 +224,7 @@ impl Keeper {
         answer: Option<&Result<Renewed, BackendError>>,
     ) {
         let Some((lease, kept)) = self.kept.get_key_value(&owner) else { return };
-        let (one, valid_for) = ((kept.due, lease.clone()), kept.valid_for);
+        let (one, kept) = ((kept.due, lease.clone()), *kept);
         // A lease that was added again meanwhile already has its next renewal.
         if self.due.contains(&one) {
             return;
@@ -210,13 +233,13 @@ impl Keeper {
         match answer {
             Some(Ok(Renewed::Renewed { valid_for, .. })) => {
                 let (due, valid_for) = (asked_at + self.period(*valid_for), *valid_for);
-                self.schedule(lease, Kept { due, valid_for, via: Via::Own });
+                self.schedule(lease, Kept { due, valid_for, via: Via::Own, ..kept });
             }
             Some(Ok(Renewed::NotHeld | Renewed::Revoked { .. })) => self.forget(owner),
             Some(Ok(Renewed::Unsure(_)) | Err(_)) | None => {
-                let pause = self.dice.jittered(valid_for / RETRY_PART);
+                let pause = self.dice.jittered(kept.valid_for / RETRY_PART);
                 let due = now + pause.clamp(PAUSE_MIN, RETRY_MAX);
-                self.schedule(lease, Kept { due, valid_for, via: Via::Own });
+                self.schedule(lease, Kept { due, via: Via::Own, ..kept });
             }
         }
     }

@@ -43,6 +43,11 @@ pub trait Layer: fmt::Debug + Send + Sync + 'static {
         self.inner().locate(name)
     }
 
+    /// As [`Backend::holds`].
+    fn holds(&self, lease: &Lease) {
+        self.inner().holds(lease);
+    }
+
     /// As [`Backend::warnings`].
     fn warnings(&self) -> Vec<String> {
         self.inner().warnings()
@@ -60,6 +65,10 @@ impl<L: Layer + ?Sized> Backend for L {
 
     fn locate(&self, name: &LockName) -> Option<Location> {
         Layer::locate(self, name)
+    }
+
+    fn holds(&self, lease: &Lease) {
+        Layer::holds(self, lease);
     }
 
     fn warnings(&self) -> Vec<String> {

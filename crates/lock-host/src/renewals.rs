@@ -46,6 +46,8 @@ enum Phase {
 pub enum Next {
     /// Renew these leases.
     Send(Batch),
+    /// Tell the backend that this lease lasts.
+    Lasts(Arc<Lease>),
     /// Sleep for this long, or until woken.
     Sleep(Duration),
     /// The client is gone.
@@ -134,7 +136,10 @@ impl RenewalQueue {
         // Read afterwards: a renewal counts for a station only if it was sent after the station had asked for it.
         let now = self.clock.now();
         hastened.into_iter().for_each(|owner| book.keeper.hasten(now, owner));
-        book.keeper.take_due(now).map_or_else(|| Next::Sleep(self.sleep(&book.keeper, now)), Next::Send)
+        let keeper = &mut book.keeper;
+        let lasting = |keeper: &mut Keeper| keeper.take_lasting(now).map(Next::Lasts);
+        let next = keeper.take_due(now).map(Next::Send).or_else(|| lasting(keeper));
+        next.unwrap_or_else(|| Next::Sleep(self.sleep(keeper, now)))
     }
 
     /// Processes the answer to a batch, and returns what each station has to know.
@@ -158,7 +163,8 @@ impl RenewalQueue {
 
     /// How long the keeper sleeps unless it is woken.
     fn sleep(&self, keeper: &Keeper, now: Moment) -> Duration {
-        let nap = keeper.next_due().map_or(NAP_MAX, |due| due.since(now).min(NAP_MAX));
+        let next = keeper.next_due().into_iter().chain(keeper.next_lasting()).min();
+        let nap = next.map_or(NAP_MAX, |next| next.since(now).min(NAP_MAX));
         self.asleep_until.store((now + nap).as_nanos(), Ordering::SeqCst);
         nap
     }
@@ -241,6 +247,9 @@ mod tests {
         bench.clock.advance(TTL);
         let Next::Send(batch) = bench.next() else { panic!("nothing was due") };
         assert_eq!(batch.leases.len(), 39);
+        for _ in 0..39 {
+            assert!(matches!(bench.next(), Next::Lasts(_)));
+        }
         assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
         bench.queue.end();
         assert!(matches!(bench.next(), Next::End));
@@ -276,10 +285,25 @@ mod tests {
     }
 
     #[test]
+    fn a_lease_that_lasts_is_reported_once_and_a_brief_one_never() {
+        let bench = Bench::new();
+        (1..=2).for_each(|n| bench.keep(lease(n), TTL));
+        assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(500)));
+        bench.clock.advance(Duration::from_millis(400));
+        assert!(matches!(bench.next(), Next::Sleep(_)));
+        bench.queue.forget(lease(1).owner);
+        bench.clock.advance(Duration::from_millis(100));
+        let Next::Lasts(lasting) = bench.next() else { panic!("it is not reported") };
+        assert_eq!(lasting, lease(2));
+        bench.clock.advance(Duration::from_secs(1));
+        assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
+    }
+
+    #[test]
     fn only_what_may_be_due_before_it_looks_again_wakes_the_keeper() {
         let bench = Bench::new();
         assert!(bench.wakes_for(1, TTL), "it may be looking, and past this one");
-        assert!(matches!(bench.next(), Next::Sleep(NAP_MAX)));
+        assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(500)));
         assert!(!bench.wakes_for(2, TTL));
         assert!(bench.wakes_for(3, Duration::from_secs(10)), "handed over, and due in 100 ms");
         assert!(matches!(bench.next(), Next::Sleep(nap) if nap == Duration::from_millis(100)));

@@ -121,6 +121,7 @@ impl<D: Driver> Listener for Stations<D> {
                 self.sleepers.wake(name);
                 return Heard::Taken;
             }
+            Event::RecheckHolds => self.all(),
             Event::RecheckAll | _ => {
                 self.sleepers.wake_all();
                 self.all()

@@ -124,7 +124,7 @@ impl Redis {
         Ok(warnings)
     }
 
-    /// Somebody waits, and wants to be notified when to ask again.
+    /// Somebody waits or holds, and wants to be notified when to ask again.
     pub(crate) fn listen_in_time(&self) {
         if let Some(stack) = self.source.stack() {
             stack.listen_in_time();
@@ -224,12 +224,11 @@ impl Redis {
 
     /// Sends a question, and sends it again while its script ends before it is done.
     fn evaluate<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
-        loop {
-            let heard = self.evaluate_once(question, span, first)?;
-            if !heard.reply.as_ref().is_err_and(was_cut_short) {
-                return Ok(heard);
-            }
+        let mut heard = self.evaluate_once(question, span, first)?;
+        while heard.reply.as_ref().is_err_and(was_cut_short) {
+            heard = self.evaluate_once(question, span, first).map_err(Failure::after_a_part)?;
         }
+        Ok(heard)
     }
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again in full.

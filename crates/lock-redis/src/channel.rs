@@ -61,10 +61,11 @@ impl Channel {
         Subscription(self.subscriptions.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The subscription was confirmed. Waiters must ask once more, because earlier messages were not received.
+    /// The subscription was confirmed. Waiters and holders must ask once more, because earlier messages were not received.
     pub(crate) fn opened(&self, subscription: Subscription) {
         self.open.store(subscription.0, Ordering::Release);
         self.recheck();
+        self.listeners.deliver(&Event::RecheckHolds);
     }
 
     /// The subscription ended.
@@ -253,18 +254,19 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_asks_again_when_the_subscription_changes() {
+    fn whoever_waits_asks_again_when_the_subscription_changes_and_who_holds_when_it_begins() {
         let (channel, told) = (Channel::new().unwrap(), Arc::new(Mutex::new(Vec::new())));
         let heard = Arc::clone(&told);
         channel.listen(EventSink::new(move |event| heard.lock().unwrap().push(event)));
         let subscription = channel.subscribing();
         let asks = |change: &dyn Fn()| {
             change();
-            std::mem::take(&mut *told.lock().unwrap()) == [Event::RecheckAll]
+            std::mem::take(&mut *told.lock().unwrap())
         };
-        assert!(!asks(&|| channel.unheard()), "nothing was open");
-        assert!(asks(&|| channel.opened(subscription)) && asks(&|| channel.unheard()));
-        assert!(!asks(&|| channel.closed(subscription)), "it has ended already");
+        assert_eq!(asks(&|| channel.unheard()), [], "nothing was open");
+        assert_eq!(asks(&|| channel.opened(subscription)), [Event::RecheckAll, Event::RecheckHolds]);
+        assert_eq!(asks(&|| channel.unheard()), [Event::RecheckAll]);
+        assert_eq!(asks(&|| channel.closed(subscription)), [], "it has ended already");
         channel.set_prefix(&"shop".parse().unwrap());
         channel.receive(b"freed a");
         channel.receive(b"freed shop:a");

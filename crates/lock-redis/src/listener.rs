@@ -1,6 +1,7 @@
 //! The thread that receives the server's messages, over its own connection.
 //!
-//! It starts when a waiter first has to wait: a program that never waits pays for no thread and no connection.
+//! It starts when a waiter first has to wait, or a lease has lasted for half a second: a program that never waits and holds its locks
+//! only briefly pays for no thread and no connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -50,7 +51,7 @@ impl Listener {
         self.spawn(Some(open(&self.target, &self.channel, within)));
     }
 
-    /// A claim wants to be notified, but does not wait for the subscription.
+    /// A claim or a holder wants to be notified, but does not wait for the subscription.
     pub(crate) fn wished_for(&self) {
         if !self.started.swap(true, Ordering::Relaxed) {
             self.spawn(None);

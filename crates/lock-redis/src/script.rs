@@ -5,8 +5,9 @@
 //! pass them, and keeps them in the same hash slot of a cluster; the type of the lock's key is checked before anything is written; the
 //! token is drawn before the lock is set, since nothing is rolled back; expiries are set by the same `SET`; numbers are
 //! written with `%.0f`, which is exact below 2^53; the first write of a release is one that runs in a full server too
-//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run. A script that would pass over too many dead waiters answers the error
-//! `PASSING` instead, and is sent again.
+//! (`LPOP`, `HDEL`, `ZREM`, `DEL`) and lets what follows run; how much one script does has a bound, however many hold or wait, because
+//! other clients wait for it. A script that would pass over too many dead waiters, or notify too many, answers the error `PASSING`
+//! instead, and is sent again.
 
 use std::sync::OnceLock;
 

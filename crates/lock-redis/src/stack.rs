@@ -99,7 +99,7 @@ impl Stack {
         }
     }
 
-    /// Somebody waits, and polls meanwhile.
+    /// Somebody waits, and polls meanwhile; or a lease lasts, and its holder should be told of a revocation.
     pub(crate) fn listen_in_time(&self) {
         if let Some(listener) = &self.listener {
             listener.wished_for();

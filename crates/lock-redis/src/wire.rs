@@ -18,8 +18,8 @@ use crate::script::Script;
 use crate::server_info::ServerInfo;
 use crate::target::Target;
 
-/// How many leases one script renews, or locks it looks at, at most, so that other clients wait for it no longer than a fraction of a
-/// millisecond. A script that looks ends sooner where many wait.
+/// How many leases one script renews, or locks it looks at, at most, so that other clients wait for it no longer than about a
+/// millisecond. A script that looks ends sooner where many wait or share a lock.
 pub(crate) const LEASES_PER_SCRIPT: usize = 100;
 
 /// How many scripts look at one lock each before others of this connection have their turn. Chosen: enough that a listing over a

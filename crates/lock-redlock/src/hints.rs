@@ -39,6 +39,10 @@ struct Part {
 
 impl Listener for Part {
     fn hear(&self, event: Event) -> Heard {
+        // The lease of a quorum is never revoked.
+        if event == Event::RecheckHolds {
+            return Heard::Taken;
+        }
         if let Event::Freed { name } = &event {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             if !counts.freed(name, self.node, self.majority) {

@@ -1,9 +1,16 @@
 //! `leasehold break`.
 
-use crate::support::leasehold::{Leasehold, code, text};
-use crate::support::session::Session;
+use std::time::{Duration, Instant};
+
 use lock_core::LockName;
 use test_support::{Finish, RedisServer};
+
+use crate::support::leasehold::{Leasehold, Running, code, text};
+use crate::support::session::Session;
+use crate::support::wait_for;
+
+/// A lease of the default ttl is renewed no sooner than this.
+const RENEWED_AFTER: Duration = Duration::from_secs(9);
 
 /// Holds a lock until it is ended.
 fn hold(me: &str) -> String {
@@ -46,6 +53,29 @@ fn only_the_token_of_the_holder_breaks_a_lock_and_the_holder_hears_of_the_operat
         assert!(said.contains("a is not held"), "{said}");
         assert_eq!(leasehold.json(&format!("ls {url}")), serde_json::json!([]), "nothing is left that is listed");
     }
+}
+
+/// The lock was free, so nobody has waited, and the next renewal is ten seconds away.
+#[test]
+fn a_command_under_a_lock_of_the_default_ttl_hears_of_the_operator_soon() {
+    let (server, leasehold, began) = (RedisServer::start(), Leasehold::new(), Instant::now());
+    let url = format!("--url {}", server.url());
+    let holder = leasehold.start(&format!("{url} a"), &hold("held"), "held");
+    let mut leader = leasehold.command(&format!("elect {url} b -- sh -c"));
+    leader.arg("echo term >> terms; exec sleep 60");
+    let _leader = Running::spawn(leader);
+    let terms = || std::fs::read_to_string(leasehold.scratch.file("terms")).unwrap_or_default().lines().count();
+    wait_for("the first term", || terms() == 1);
+    for name in ["a", "b"] {
+        let token = leasehold.json(&format!("show {url} {name}"))["token"].as_u64().unwrap();
+        break_it(&leasehold, &format!("{url} {name} --yes --why stuck --token {token}"), 0);
+    }
+    let output = holder.end();
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), 76, "{said}");
+    assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
+    wait_for("the second term", || terms() == 2);
+    assert!(began.elapsed() < RENEWED_AFTER, "they were told by renewals");
 }
 
 #[test]

@@ -270,7 +270,7 @@ impl Station {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
             Event::Wanted { .. } => self.on_wanted(now),
-            Event::Revoked { .. } => self.on_revoked(),
+            Event::Revoked { .. } | Event::RecheckHolds => self.on_revoked(),
             Event::LatchChanged { .. } => {}
             Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_core::inspect::{Query, Revoked};
 use lock_core::{
-    AsyncBackend, AsyncLayer, Backend, BlockingBackend, BlockingLayer, Claim, Fenced, Layer, Limit, Mode, Note, Terms,
-    Ttl, latch, limit,
+    AsyncBackend, AsyncLayer, Backend, BlockingBackend, BlockingLayer, Claim, Fenced, Layer, Lease, Limit, Mode, Note,
+    Terms, Ttl, latch, limit,
 };
 use lock_memory::MemoryStore;
 
@@ -38,10 +38,10 @@ impl<B: BlockingBackend + ?Sized> BlockingLayer for Bare<B> {
     }
 }
 
-/// Warns, and counts how often it was flushed.
+/// Warns, and counts the calls that have no answer: flushes, and leases that last.
 #[derive(Debug)]
 struct Counted<B: ?Sized> {
-    flushed: Arc<AtomicU32>,
+    calls: Arc<AtomicU32>,
     store: Arc<B>,
 }
 
@@ -52,6 +52,10 @@ impl<B: Backend + ?Sized> Layer for Counted<B> {
         &self.store
     }
 
+    fn holds(&self, _lease: &Lease) {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+    }
+
     fn warnings(&self) -> Vec<String> {
         vec!["it counts".to_owned()]
     }
@@ -60,28 +64,28 @@ impl<B: Backend + ?Sized> Layer for Counted<B> {
 #[async_trait]
 impl<B: AsyncBackend + ?Sized> AsyncLayer for Counted<B> {
     fn over(&self, store: Arc<dyn AsyncBackend>) -> Arc<dyn AsyncBackend> {
-        Arc::new(Counted { flushed: Arc::clone(&self.flushed), store })
+        Arc::new(Counted { calls: Arc::clone(&self.calls), store })
     }
 
     async fn flush(&self, _within: Duration) {
-        self.flushed.fetch_add(1, Ordering::SeqCst);
+        self.calls.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 impl<B: BlockingBackend + ?Sized> BlockingLayer for Counted<B> {
     fn over(&self, store: Arc<dyn BlockingBackend>) -> Arc<dyn BlockingBackend> {
-        Arc::new(Counted { flushed: Arc::clone(&self.flushed), store })
+        Arc::new(Counted { calls: Arc::clone(&self.calls), store })
     }
 
     fn flush(&self, _within: Duration) {
-        self.flushed.fetch_add(1, Ordering::SeqCst);
+        self.calls.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 fn layered<B: Backend>(store: B) -> (Arc<Bare<Counted<B>>>, Arc<AtomicU32>) {
-    let flushed = Arc::new(AtomicU32::new(0));
-    let counted = Counted { flushed: Arc::clone(&flushed), store: Arc::new(store) };
-    (Arc::new(Bare(Arc::new(counted))), flushed)
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Counted { calls: Arc::clone(&calls), store: Arc::new(store) };
+    (Arc::new(Bare(Arc::new(counted))), calls)
 }
 
 fn permits() -> Claim {
@@ -111,6 +115,7 @@ macro_rules! finds_all {
     ($layered:ident $($await:tt)*) => {
         let (lease, _) = granted($layered.acquire(&claim(1), TTL)$($await)*.unwrap());
         assert_eq!($layered.renew(std::slice::from_ref(&lease), TTL)$($await)*.unwrap().len(), 1);
+        $layered.holds(&lease);
         assert_eq!($layered.fence(&lease, TTL)$($await)*.unwrap(), Fenced::Acknowledged);
         assert_eq!($layered.latch(&arrival(), TTL)$($await)*.unwrap().state.unwrap().arrived, 1);
         granted($layered.acquire(&permits(), TTL)$($await)*.unwrap());
@@ -129,19 +134,19 @@ macro_rules! finds_all {
 #[tokio::test]
 async fn an_async_layer_loses_nothing() {
     let store = MemoryStore::default();
-    let (layered, flushed) = layered(store.nonblocking());
+    let (layered, calls) = layered(store.nonblocking());
     says_the_same(&*layered, &store.nonblocking());
     let layered: Arc<dyn AsyncBackend> = layered;
     finds_all!(layered.await);
-    assert_eq!(flushed.load(Ordering::SeqCst), 1);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
 }
 
 #[test]
 fn a_blocking_layer_loses_nothing() {
     let store = MemoryStore::default();
-    let (layered, flushed) = layered(store.blocking());
+    let (layered, calls) = layered(store.blocking());
     says_the_same(&*layered, &store.blocking());
     let layered: Arc<dyn BlockingBackend> = layered;
     finds_all!(layered);
-    assert_eq!(flushed.load(Ordering::SeqCst), 1);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
 }

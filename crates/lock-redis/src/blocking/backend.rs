@@ -41,6 +41,10 @@ impl Backend for Redis {
         self.wire.locate(name)
     }
 
+    fn holds(&self, _lease: &Lease) {
+        self.listen_in_time();
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }

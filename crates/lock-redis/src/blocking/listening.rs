@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::span::Span;
 use crate::stack::Stack;
 
-/// Opens the subscription of a client when somebody first has to wait.
+/// Opens the subscription of a client when somebody first has to wait, unless a lease that lasts has had it opened.
 pub(crate) struct Listening<'a> {
     pub(super) stack: Option<&'a Stack>,
     pub(super) span: Span,

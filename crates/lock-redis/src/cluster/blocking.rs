@@ -24,7 +24,8 @@ use crate::wire::Question;
 type Primary = (Arc<Redis>, Vec<HashSlot>);
 
 /// A Redis Cluster, used from threads over a few connections to each primary, and others for renewals. Once somebody has to wait at
-/// a primary, a thread with a connection of its own learns when locks there are handed over.
+/// a primary, or has held a lock there for half a second, a thread with a connection of its own learns when locks there are handed over or
+/// revoked.
 pub struct Cluster {
     client: Client<Redis>,
     warnings: Vec<String>,

@@ -45,6 +45,10 @@ impl Backend for Redis {
         self.wire.locate(name)
     }
 
+    fn holds(&self, _lease: &Lease) {
+        self.source.listen();
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }

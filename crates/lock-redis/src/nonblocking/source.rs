@@ -82,7 +82,7 @@ impl Source {
         }
     }
 
-    /// A claim is about to wait, and should be notified of its turn.
+    /// A claim is about to wait, or a lease to last: the client should be notified.
     pub(super) fn listen(&self) {
         match self {
             #[cfg(feature = "deadpool")]

@@ -15,7 +15,10 @@ local function acquire_shared(lock, queue, floor, mine, terms, limit, drawn, bar
   limit, is_served = share.under(name, limit)
   if lease and lease.lives then return share.again(name, lease, limit, width, ttl) end
   if not is_served then return {'otherkind', limit} end
-  if kind_of(limit) ~= 0 and width > limit then return {'above', limit} end
+  if kind_of(limit) ~= 0 and width > limit then
+    leave(queue, waiters, owner)
+    return {'above', limit}
+  end
   local used_as = share.used_as(name, owner)
   if stopped then return PASSING end
   if used_as and kind_of(used_as) ~= kind_of(limit) then return {'otherkind', used_as} end

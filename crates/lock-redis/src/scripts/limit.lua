@@ -4,6 +4,8 @@ local _, _, lock, queue, waiters, limits = unpack(KEYS)
 local act, known, wished, life = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 -- How many earlier limits are remembered.
 local EARLIER_MAX = 8
+-- How many places are looked at when the limit changes. Other clients wait meanwhile.
+local CHANGED_MAX = 100
 
 local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
@@ -41,18 +43,20 @@ local function replaced()
   return table.concat(earlier, ' ')
 end
 
--- Waiters go on under the limit, without those that could never be served under it, which are told to ask again.
-local function change_waiters()
-  local entries = redis.call('HGETALL', waiters)
-  for i = 1, #entries, 2 do
-    local waiter = read(entries[i + 1])
+-- The first waiters go on under the limit, without those that could never be served under it, which are told to ask again. The others
+-- find out when they ask again, or when their turn comes.
+local function change_first_waiters()
+  local owners = redis.call('LRANGE', queue, 0, CHANGED_MAX - 1)
+  local entries = owners[1] and redis.call('HMGET', waiters, unpack(owners)) or {}
+  for i, entry in ipairs(entries) do
+    local waiter = entry and read(entry)
     local limit = waiter and waiter.x or 0
     if kind_of(limit) ~= 0 and waiter.width > wished then
-      leave(queue, waiters, entries[i])
+      leave(queue, waiters, owners[i])
       if waiter.inbox ~= '-' then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
     elseif kind_of(limit) ~= 0 and limit ~= wished then
-      local entry = string.gsub(entries[i + 1], '^(%d+ %d+ %d+ %d+ %S+ n%d+) x%d+ ', '%1 x' .. decimal(wished) .. ' ')
-      redis.call('HSET', waiters, entries[i], entry)
+      entry = string.gsub(entry, '^(%d+ %d+ %d+ %d+ %S+ n%d+) x%d+ ', '%1 x' .. decimal(wished) .. ' ')
+      redis.call('HSET', waiters, owners[i], entry)
     end
   end
 end
@@ -60,7 +64,6 @@ end
 -- Whoever lacks a right for what may follow fails here, where none of these changes anything, and not after half of it.
 local function check_rights()
   local nothing = string.sub(queue, 1, -2) .. '-'
-  redis.call('HGETALL', nothing)
   redis.call('ZADD', nothing, 'XX', 0, '')
   redis.call('ZRANGE', nothing, 0, 0)
   redis.call('ZCARD', nothing)
@@ -72,7 +75,7 @@ end
 check_rights()
 redis.call('SET', limits, replaced(), 'PX', life)
 share.set_limit(name, wished)
-change_waiters()
+change_first_waiters()
 if name.used == 0 or name.limit > 0 then
   share.hand_over(name)
   share.settle(name)

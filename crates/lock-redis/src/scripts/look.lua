@@ -1,7 +1,7 @@
 local seen, locks, heard = {}, math.ceil(#KEYS / 2), {}
 local now = milliseconds()
--- How many leases and waiters of a lock are listed, and how many members of leases are looked at.
-local LISTED, MEMBERS = 100, 6400
+-- How many leases and waiters of a lock are listed, and how many permits are looked at for that.
+local LISTED, MEMBERS = 100, 500
 -- Once it has looked at so many waiters and leases, a script leaves the other locks to the next one: other clients wait meanwhile.
 local ENOUGH, looked_at = 100, 0
 -- In a long queue, the waiters are searched among so many times LISTED places, some of which may have been left.
@@ -54,11 +54,12 @@ local function waiting(waiters)
   return count, wants
 end
 
--- How many leases share a lock, and value, time and slots of each, those that end last first.
+-- How many leases share a lock, and value, time and slots of each, those that end last first. Of more permits than are looked at,
+-- those leases count as well that have ended and were not dropped yet.
 local function sharing_leases(waiters, limit)
-  local beside = string.sub(waiters, 1, -2)
+  local beside, most = string.sub(waiters, 1, -2), limit == READERS and LISTED or MEMBERS
   local after, listed, owners, known = '(' .. string.format('%.0f', now), {}, {}, {}
-  local members = redis.call('ZRANGE', beside .. 'h', '+inf', after, 'BYSCORE', 'REV', 'LIMIT', 0, MEMBERS, 'WITHSCORES')
+  local members = redis.call('ZRANGE', beside .. 'h', '+inf', after, 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES')
   for i = 1, #members, 2 do
     local owner = string.sub(members[i], 1, 32)
     if not known[owner] then
@@ -66,8 +67,13 @@ local function sharing_leases(waiters, limit)
       owners[#owners + 1] = owner
     end
   end
-  local shown = math.min(#owners, LISTED)
+  local shown, count = math.min(#owners, LISTED), #owners
   looked_at = looked_at + shown + math.floor(#members / LISTED)
+  if limit == READERS then
+    count = redis.call('ZCOUNT', beside .. 'h', after, '+inf')
+  elseif #members == 2 * MEMBERS then
+    count = math.max(count, redis.call('HLEN', beside .. 's'))
+  end
   for i = 1, shown do
     local stored = redis.call('HGET', beside .. 's', owners[i]) or ''
     local low, high, slots, note = string.match(stored, '^(%d+):(%d+):([%d,]*):(.*)$')
@@ -77,7 +83,7 @@ local function sharing_leases(waiters, limit)
       listed[#listed + 1] = slots
     end
   end
-  return limit == READERS and redis.call('ZCOUNT', beside .. 'h', after, '+inf') or #owners, listed
+  return count, listed
 end
 
 for i = 1, locks do

@@ -34,6 +34,13 @@ local function draw(width, floor, drawn)
   return nil, redis.error_reply('SPENT the fencing tokens are used up')
 end
 
+-- The limit under which a waiter is served: the one in force, if one was set after it had come.
+local function limit_of_waiter(queue, waiter)
+  local limit = waiter.x or 0
+  local record = kind_of(limit) ~= 0 and redis.call('GET', beside(queue, 'l'))
+  return record and tonumber(string.match(record, '^%d+')) or limit
+end
+
 -- Takes so many owners from the head of the queue, with their entries.
 local function drop(queue, waiters, owners, count)
   if count == 0 then return end

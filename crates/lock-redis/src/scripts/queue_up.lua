@@ -8,7 +8,7 @@ local function queue_up(queue, waiters, numbers, claim, seen, left)
   local place, now, owner = place_of(claim.ttl), milliseconds(), claim.owner
   local head, ahead = first(queue, waiters, owner, function(waiter) return not is_over(waiter, now) end)
   if stopped then return PASSING end
-  local used_as = head and head ~= owner and ahead.x or claim.limit
+  local used_as = head and head ~= owner and limit_of_waiter(queue, ahead) or claim.limit
   if kind_of(used_as) ~= kind_of(claim.limit) and listens(ahead.inbox) then return {'otherkind', used_as} end
   local own = redis.call('HGET', waiters, owner)
   local number, last = own and tonumber(string.match(own, '^%d+ %d+ %d+ %d+ %S+ n(%d+) ')), ahead and ahead.n or 0

@@ -198,10 +198,17 @@ function sharing()
     return string.sub(seen, 1, 600), left
   end
 
-  -- The first waiter that lives, or `me` if that comes first, and its entry.
+  -- The first waiter that lives, or `me` if that comes first, and its entry, with the limit in force. One that was to have more permits
+  -- than there are now loses its place, and asks again.
   local function next_waiter(name, me)
-    local function lives(waiter) return not is_over(waiter, name.now) and listens(waiter.inbox) end
-    return first(name.queue, name.waiters, me, lives)
+    local function can_be_served(waiter)
+      if is_over(waiter, name.now) or not listens(waiter.inbox) then return false end
+      waiter.x = limit_of_waiter(name.queue, waiter)
+      local is_too_wide = kind_of(waiter.x) ~= 0 and waiter.width > waiter.x
+      if is_too_wide and waiter.inbox ~= '-' then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. name.lock) end
+      return not is_too_wide
+    end
+    return first(name.queue, name.waiters, me, can_be_served)
   end
 
   -- What a name is used as: by those that hold it if they are ours, or else by the first that waits and is not `me`.

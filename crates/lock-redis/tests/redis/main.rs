@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod alike;
+mod bounded;
 mod breaks;
 mod cluster_faults;
 mod cluster_keys;

@@ -1,7 +1,8 @@
 //! Holders are told at once that their lease was revoked, where the server can push.
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use lock_core::inspect::Revoked;
 use lock_core::{Claim, Event, EventSink, FencingToken, LockName, LossReason, Mode, Terms, Ttl, Waiting};
@@ -20,21 +21,18 @@ fn revoke(url: &str, name: &str, token: FencingToken) {
     assert_eq!(inspect.revoke(&name, token, &operator(), SOON), Ok(Revoked::Revoked));
 }
 
-/// A client that listens only once it has waited waits for another lock first.
+/// Nobody waits for a lock. The first lease is revoked at once, before any client that is not connected for that can listen.
 fn holders_are_told(url: &str, facades: &[(&str, Connect)]) {
-    let another = on_threads(url);
-    let taken = another.acquire("taken", TTL);
     for (facade, connect) in facades {
         let client = connect(url);
-        if *facade != "async" {
-            assert!(client.acquire_within("taken", TTL, Duration::from_secs(1)).is_err(), "{facade}");
+        for time in ["at once", "later"] {
+            let name = format!("{facade} {time}");
+            let held = client.acquire(&name, TTL);
+            revoke(url, &name, held.token());
+            let lost = eventually(&format!("{name}: it is told"), || held.loss());
+            assert_eq!(lost.reason, LossReason::Revoked { by: operator() }, "{name}");
         }
-        let held = client.acquire(facade, TTL);
-        revoke(url, facade, held.token());
-        let lost = eventually(&format!("{facade} is told"), || held.loss());
-        assert_eq!(lost.reason, LossReason::Revoked { by: operator() }, "{facade}");
     }
-    taken.release();
 }
 
 #[test]
@@ -52,6 +50,23 @@ fn a_holder_behind_sentinels_is_told_that_its_lease_was_revoked() {
 #[test]
 fn a_holder_in_a_cluster_is_told_that_its_lease_was_revoked() {
     holders_are_told(&Cluster::start().url(), &FACADES[..2]);
+}
+
+/// A program that holds its locks briefly pays for no subscription, and one that holds on does.
+#[test]
+fn a_client_that_holds_briefly_is_not_subscribed() {
+    let server = RedisServer::start();
+    let client = on_threads(&server.url());
+    let subscribers = || server.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count();
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
+        let held = client.acquire("brief", TTL);
+        thread::sleep(Duration::from_millis(20));
+        held.release();
+    }
+    assert_eq!(subscribers(), 0);
+    let _held = client.acquire("lasting", TTL);
+    eventually("it is subscribed", || subscribers() == 1);
 }
 
 #[test]

@@ -309,6 +309,7 @@ fn a_revocation_has_the_lease_of_its_lock_renewed_at_once() {
     let told = |name: &str| Input::Event(Event::Revoked { name: name.parse().unwrap() });
     assert_eq!(rig.feed(told("b")), [""; 0], "that is another lock");
     assert_eq!(rig.feed(told("a")), ["renew o1"]);
+    assert_eq!(rig.feed(Input::Event(Event::RecheckHolds)), ["renew o1"], "a message may have been missed");
     rig.leave(1);
     assert_eq!(rig.feed(told("a")), [""; 0], "nothing is held");
 }

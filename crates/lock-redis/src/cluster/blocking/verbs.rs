@@ -83,6 +83,11 @@ impl Backend for Cluster {
         self.client.locate(name)
     }
 
+    fn holds(&self, lease: &Lease) {
+        let primary = self.client.primary_of(&lease.name).and_then(|address| self.node(&address).ok());
+        primary.iter().for_each(|primary| primary.listen_in_time());
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }

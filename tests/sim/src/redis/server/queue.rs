@@ -35,7 +35,7 @@ impl Waiter {
     }
 }
 
-/// The list and the hash. An owner that left or was swept stays in the list until it is at the head, or the list is compacted.
+/// The list and the hash. An owner that left or was swept stays in the list until it is at the head, or the list is shortened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     list: VecDeque<Owner>,
@@ -117,7 +117,7 @@ impl Queue {
         self.last
     }
 
-    /// Drops expired places in one window, and compacts the list if most of its owners have no entry.
+    /// Drops expired places in one window. If most owners in the list have no entry, those in the window leave the list.
     fn sweep(&mut self, now: Millis) {
         let length = self.list.len();
         if !length.is_multiple_of(EVERY) {
@@ -129,9 +129,13 @@ impl Queue {
                 self.entries.remove(owner);
             }
         }
-        if self.list.len() > 2 * self.entries.len() + SLACK {
-            let mut seen = BTreeSet::new();
-            self.list.retain(|owner| self.entries.contains_key(owner) && seen.insert(*owner));
+        if length > 2 * self.entries.len() + SLACK {
+            let (mut seen, mut places) = (BTreeSet::new(), 0..);
+            let window = from..from + WINDOW;
+            self.list.retain(|owner| {
+                let is_outside = places.next().is_none_or(|place| !window.contains(&place));
+                is_outside || self.entries.contains_key(owner) && seen.insert(*owner)
+            });
         }
     }
 }
