@@ -1,7 +1,13 @@
 //! What users see of the umbrella crate. Metrics, alerts and tracing are programs of their own, because each sets something for the
 //! whole process.
 #![cfg(feature = "full")]
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and a process tells its parent by printing"
+)]
 
 mod away;
 mod backups;
