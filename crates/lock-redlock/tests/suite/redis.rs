@@ -1,6 +1,9 @@
-//! Three real servers, which the cases share, each under a prefix of its own and over proxies of its own. Those that restart a server have
-//! three of their own. Faults strike all of them, but for restarts: of a majority that restarted, nobody votes for a while, as the
-//! tests of recovery show.
+//! Three real servers, which the cases share. Each case has a deployment of its own in one of their databases, over proxies of its own;
+//! those that restart a server have servers of their own. Faults strike all of them, but for restarts: of a majority that restarted,
+//! nobody votes for a while, as the tests of recovery show.
+//!
+//! A prefix would not do: a node counts tokens for all locks of a database. While others draw, its nodes draw different tokens, and an
+//! owner that asks again and is answered by another majority may be told another token.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,26 +50,26 @@ const EXEMPT: [Exemption; 3] = [
     Exemption::new(Need::Latch, "each node would count the arrivals on its own"),
 ];
 
+/// Servers with more databases than there are cases.
+fn start(options: RedisOptions) -> Vec<RedisServer> {
+    let options = options.arguments(&["--databases", "2000"]);
+    (0..3).map(|_| RedisServer::start_with(options.clone())).collect()
+}
+
 fn ports(servers: &[RedisServer]) -> Vec<u16> {
     servers.iter().map(RedisServer::port).collect()
 }
 
 impl RedisHarness {
-    /// The nodes of a new deployment.
-    fn initialized(options: &RedisOptions) -> Vec<RedisServer> {
-        let servers: Vec<_> = (0..3).map(|_| RedisServer::start_with(options.clone())).collect();
-        let urls: Vec<_> = servers.iter().map(RedisServer::url).collect();
-        Self::quorum(&urls, Purpose::Init);
-        servers
-    }
-
+    /// A new deployment.
     fn of(ports: &[u16], servers: Servers) -> Self {
         static CASES: AtomicU64 = AtomicU64::new(0);
-        let case = CASES.fetch_add(1, Ordering::SeqCst);
-        let url = |port: u16| format!("redis://127.0.0.1:{port}?prefix=case-{case}");
+        let database = CASES.fetch_add(1, Ordering::SeqCst);
+        let url = |port: u16| format!("redis://127.0.0.1:{port}/{database}");
         let proxies: Vec<_> = ports.iter().map(|port| Proxy::start(*port)).collect();
         let through_proxies = proxies.iter().map(|proxy| url(proxy.port())).collect();
-        let direct = ports.iter().map(|port| url(*port)).collect();
+        let direct: Vec<_> = ports.iter().map(|port| url(*port)).collect();
+        Self::quorum(&direct, Purpose::Init);
         Self { through_proxies, direct, services: Some(Services { servers, proxies, struck: 0.into() }) }
     }
 
@@ -83,12 +86,12 @@ impl RedisHarness {
 impl Harness for RedisHarness {
     fn new() -> Self {
         static SHARED: Shared<Vec<RedisServer>> = Shared::new();
-        let servers = SHARED.get(|| Self::initialized(&RedisOptions::default()));
+        let servers = SHARED.get(|| start(RedisOptions::default()));
         Self::of(&ports(&servers), Servers::Shared { _until_the_end: servers })
     }
 
     fn alone() -> Self {
-        let servers = Self::initialized(&RedisOptions::default().append_only());
+        let servers = start(RedisOptions::default().append_only());
         Self::of(&ports(&servers), Servers::Own(Mutex::new(servers)))
     }
 
