@@ -21,8 +21,8 @@
 //! - A node that lost its memory has no epoch. It is **marked** with a fresh one and abstains until that is
 //!   **installed**; both compare before they set, so that any number of clients may do it together. A mark says which
 //!   deployment it is for; the node belongs to it once it was installed. A **move** does nothing if the node already
-//!   has its epoch, or is of another deployment than the one that was seen; otherwise it belongs to the new deployment at once,
-//!   and remembers the one before it.
+//!   has its epoch, is of another deployment than the one that was seen, or knows of a later move; otherwise it belongs to the
+//!   new deployment at once, and remembers the one before it and the number of the move.
 //! - A **record** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
@@ -110,6 +110,8 @@ pub struct View {
     pub predecessor: Option<Membership>,
     /// Whether it has voted since it belongs to [`membership`](Self::membership).
     pub has_voted: bool,
+    /// The number of the move that led to [`membership`](Self::membership): how many moves there were since the first deployment.
+    pub moves: u64,
     /// Its clock.
     pub clock: NodeTime,
     /// Its `maxmemory-policy`, if that may drop locks when its memory is full.
@@ -161,6 +163,8 @@ pub enum Ask {
         counter: u64,
         /// The longest ttl in use.
         longest: Duration,
+        /// The number of the move that led to the deployment; a higher one stays.
+        moves: u64,
         /// The deployment.
         membership: Arc<Membership>,
     },
@@ -175,6 +179,8 @@ pub enum Ask {
         membership: Arc<Membership>,
         /// The deployment before it.
         predecessor: Arc<Membership>,
+        /// The number of the move. A node that knows of a later one stays as it is.
+        moves: u64,
     },
 }
 

@@ -62,6 +62,9 @@ struct Guarded {
     /// Nodes that restart with their data
     #[arg(long)]
     restarts: Option<u8>,
+    /// Nodes that restart with the data that they had at the beginning
+    #[arg(long)]
+    rollbacks: Option<u8>,
     /// Nodes whose clock steps forward
     #[arg(long)]
     steps: Option<u8>,
@@ -120,6 +123,7 @@ impl Guarded {
             ticks: self.ticks.unwrap_or(usual.ticks),
             losses: self.losses.unwrap_or(usual.losses),
             restarts: self.restarts.unwrap_or(usual.restarts),
+            rollbacks: self.rollbacks.unwrap_or(usual.rollbacks),
             steps: (self.steps.unwrap_or(usual.steps.0), self.step.unwrap_or(usual.steps.1)),
             moves: usual.moves,
             silent: self.silent.unwrap_or(usual.silent),

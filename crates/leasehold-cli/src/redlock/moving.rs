@@ -24,10 +24,12 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
             "both URLs name the same deployment; give the old one, then the new one",
         ));
     }
-    check_newcomers(&from, &new, &to)?;
-    let moved = Quorum::open(&old)?.pass(Purpose::Move(Arc::clone(&to)));
-    check_rivals(&old, &from, &to)?;
-    check_moved(&moved?, &from, &to)?;
+    let standing = check_newcomers(&from, &new, &to)?;
+    let moved = move_old(&old, &from, &to);
+    // Otherwise the new nodes decide whether to go on, whatever the old ones have lost since.
+    if standing == Standing::Begins {
+        moved?;
+    }
     let quorum = Quorum::open(&new)?;
     let report = quorum.pass(Purpose::TakeOver(Arc::new(from)))?;
     for warning in report.warnings() {
@@ -35,10 +37,29 @@ pub(super) fn run(args: &MoveArgs) -> Result<Exit, Failure> {
     }
     report.check_reached()?;
     if report.unfinished_move.is_some() {
-        let message = "no deployment can grant locks until more of the nodes that both URLs name are moved; run this command again when they can be reached";
+        let message = format!(
+            "no deployment can grant locks until more of the nodes that both URLs name are moved; run this command again when \
+             they can be reached; if they have lost their data: {}",
+            Report::LAST_RESORT
+        );
         return Err(Failure::new(Exit::Unavailable, message));
     }
     print(&told(&new, Health::of(&report)))
+}
+
+/// Moves the nodes of the old deployment.
+fn move_old(old: &RedlockConfig, from: &Membership, to: &Arc<Membership>) -> Result<(), Failure> {
+    let moved = Quorum::open(old)?.pass(Purpose::Move(Arc::clone(to)));
+    check_rivals(old, from, to)?;
+    check_moved(&moved?, from, to)
+}
+
+/// How far the move has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Begins,
+    /// A new node has followed it, which is the last step.
+    Repeated,
 }
 
 fn membership(config: &RedlockConfig) -> Membership {
@@ -47,7 +68,8 @@ fn membership(config: &RedlockConfig) -> Membership {
 }
 
 /// A new node must be reachable and belong to no other deployment: a move cannot be undone.
-fn check_newcomers(from: &Membership, new: &RedlockConfig, to: &Membership) -> Result<(), Failure> {
+fn check_newcomers(from: &Membership, new: &RedlockConfig, to: &Membership) -> Result<Standing, Failure> {
+    let mut standing = Standing::Begins;
     let is_new = |address: &str| !from.members.iter().any(|member| member == address);
     for node in nodes(new).map_err(failure)?.iter().filter(|node| is_new(node.address())) {
         let Told::View(view) = node.ask(&Ask::Look, PASS_WITHIN)? else { continue };
@@ -57,8 +79,11 @@ fn check_newcomers(from: &Membership, new: &RedlockConfig, to: &Membership) -> R
                 format!("{} belongs to another deployment; nothing was changed; use a separate server", node.address());
             return Err(Failure::new(Exit::Config, message));
         }
+        if known == Some(to) && view.predecessor.as_ref() == Some(from) {
+            standing = Standing::Repeated;
+        }
     }
-    Ok(())
+    Ok(standing)
 }
 
 /// Another move may have been under way from the same deployment. The one that has a majority of the old nodes gets the others,
@@ -66,29 +91,40 @@ fn check_newcomers(from: &Membership, new: &RedlockConfig, to: &Membership) -> R
 fn check_rivals(old: &RedlockConfig, from: &Membership, to: &Membership) -> Result<(), Failure> {
     let looked = nodes(old).map_err(failure)?;
     let looks = looked.iter().filter_map(|node| Some((node.address(), node.ask(&Ask::Look, PASS_WITHIN).ok()?)));
-    let mut rivals: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    let mut ours = BTreeSet::new();
+    let mut rivals: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    let (mut ours, mut forgot) = (BTreeSet::new(), BTreeSet::new());
     for (address, told) in looks {
         let Told::View(view) = told else { continue };
         match &view.membership {
-            Some(theirs) if theirs == to => {
-                ours.insert(address);
-            }
+            Some(theirs) if theirs == to => _ = ours.insert(address),
             Some(theirs) if theirs != from && view.predecessor.as_ref() == Some(from) => {
-                rivals.entry(described(theirs)).or_default().push(address);
+                _ = rivals.entry(described(theirs)).or_default().insert(address);
             }
+            // With a rival, nobody can tell whether it was moved before it forgot.
+            Some(_) | None if !view.votes() => _ = forgot.insert(address),
             Some(_) | None => {}
         }
     }
-    let lost: BTreeSet<_> = rivals.values().flatten().copied().collect();
-    let is_won = from.is_left_by(|member| ours.contains(member));
-    let may_win = from.is_left_by(|member| !lost.contains(member));
-    match rivals.into_iter().max_by_key(|(_, addresses)| addresses.len()) {
-        Some((theirs, addresses)) if !is_won => {
-            Err(outrun(&addresses.join(", "), &theirs, if may_win { Chance::Left } else { Chance::Gone }))
-        }
-        Some(_) | None => Ok(()),
+    if from.is_left_by(|member| ours.contains(member)) {
+        return Ok(());
     }
+    let all: Vec<_> = rivals.values().chain([&ours]).collect();
+    // Whether the list that these nodes follow may still get enough.
+    let may_win = |list: &BTreeSet<&str>| {
+        let others: BTreeSet<_> =
+            all.iter().filter(|other| **other != list).copied().flatten().chain(&forgot).collect();
+        from.is_left_by(|member| list.contains(member) || !others.contains(&member))
+    };
+    let Some((theirs, addresses)) = rivals.iter().max_by_key(|(_, addresses)| addresses.len()) else { return Ok(()) };
+    let chance = if may_win(&ours) {
+        Chance::Left
+    } else if rivals.values().any(may_win) {
+        Chance::Gone
+    } else {
+        Chance::Nobodys
+    };
+    let addresses: Vec<_> = addresses.iter().copied().collect();
+    Err(outrun(&addresses.join(", "), theirs, chance))
 }
 
 /// Whether a move may still get enough of the old nodes.
@@ -96,6 +132,8 @@ fn check_rivals(old: &RedlockConfig, from: &Membership, to: &Membership) -> Resu
 enum Chance {
     Left,
     Gone,
+    /// No move can, because too many have lost their data, or followed a third one.
+    Nobodys,
 }
 
 fn outrun(addresses: &str, theirs: &str, chance: Chance) -> Failure {
@@ -111,6 +149,13 @@ fn outrun(addresses: &str, theirs: &str, chance: Chance) -> Failure {
                 "{came_first}; give clients the URL of that deployment; to have the nodes of this command instead, wait until \
                  it grants locks, and run: \
                  leasehold redlock move URL_OF_THAT_DEPLOYMENT NEW_URL"
+            ),
+        ),
+        Chance::Nobodys => Failure::new(
+            Exit::Config,
+            format!(
+                "{came_first}; no list can get enough of the old nodes any more; if that deployment does not grant locks, {}",
+                Report::LAST_RESORT
             ),
         ),
     }
@@ -132,7 +177,8 @@ fn check_moved(report: &Report, from: &Membership, to: &Membership) -> Result<()
     };
     for node in left {
         let how = if to.members.contains(&node.address) && is_decided(&to.members) {
-            "the next client with the new URL that reaches it moves it"
+            "the next client with the new URL that reaches it moves it; if it missed an earlier move, too, run `leasehold redlock \
+             move ITS_URL NEW_URL` then, with the URL of the list that it is still in"
         } else {
             "run this command again when it is reachable, or shut it down for good"
         };

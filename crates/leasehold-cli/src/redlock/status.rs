@@ -193,7 +193,19 @@ mod tests {
     fn view(state: NodeState, counter: u64) -> View {
         let (run, longest, clock) = (RunId("0123456789".into()), Duration::from_secs(30), NodeTime(CLOCK));
         let (membership, marked_for, predecessor, evicts) = (None, None, None, None);
-        View { run, state, counter, longest, membership, marked_for, predecessor, has_voted: false, clock, evicts }
+        View {
+            run,
+            state,
+            counter,
+            longest,
+            membership,
+            marked_for,
+            predecessor,
+            has_voted: false,
+            moves: 0,
+            clock,
+            evicts,
+        }
     }
 
     fn shown(view: View) -> Vec<String> {

@@ -204,3 +204,93 @@ fn a_move_that_can_still_get_a_majority_of_the_old_nodes_says_that_it_is_to_be_r
     let output = nodes.leasehold.run(&format!("-w 25s {RUN} {one} a"), "true");
     assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
 }
+
+/// A kept node hangs: the move leaves the old list without a majority, and the new one without enough of its nodes.
+#[test]
+fn a_move_that_reaches_too_few_kept_nodes_says_that_nothing_grants_and_ends_when_it_is_repeated() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    nodes.servers.push(RedisServer::start());
+    let new = nodes.url_of([0, 1, 3]);
+    nodes.servers[1].stop();
+    let output = nodes.redlock("move", &[old.clone(), new.clone()]);
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), 69, "{said}");
+    let warning = format!("{} was not moved; run this command again when it is reachable", nodes.address(1));
+    for words in [&warning, "no deployment can grant locks until more", "redis-cli DEL leasehold:node"] {
+        assert!(said.contains(words), "no {words}: {said}");
+    }
+    let status = text(&nodes.redlock("status", std::slice::from_ref(&new)).stderr);
+    assert!(status.contains("the move was interrupted or nodes have lost their data since"), "{status}");
+    nodes.servers[1].resume();
+    let output = nodes.redlock("move", &[old, new.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {new} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+}
+
+/// A dead node is replaced, and a kept one restarts empty before the new list votes.
+#[test]
+fn a_move_that_succeeded_survives_the_loss_of_a_kept_node() {
+    let mut nodes = Nodes::founded(3);
+    let old = nodes.url();
+    nodes.servers.push(RedisServer::start());
+    let new = nodes.url_of([0, 1, 3]);
+    nodes.servers[2].kill();
+    assert_eq!(code(nodes.redlock("move", &[old.clone(), new.clone()]).status), 0);
+    nodes.servers[1].restart_empty();
+    let output = nodes.redlock("move", &[old, new.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    let output = nodes.leasehold.run(&format!("-w 25s {RUN} {new} a"), "true");
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+}
+
+/// Two moves crossed, and the node that would decide has lost its data.
+#[test]
+fn where_no_list_can_win_the_last_resort_is_named_and_helps() {
+    let (mut nodes, [old, one, other]) = moved_at_once(&[0]);
+    nodes.servers[2].restart_empty();
+    for to in [&one, &other] {
+        let output = nodes.redlock("move", &[old.clone(), to.clone()]);
+        let said = text(&output.stderr);
+        assert_eq!(code(output.status), 78, "{said}");
+        for words in ["no list can get enough", "at least 5 minutes", "redis-cli DEL leasehold:node"] {
+            assert!(said.contains(words), "no {words}: {said}");
+        }
+        assert_eq!(code(nodes.redlock("init", std::slice::from_ref(to)).status), 78, "a node knows a deployment");
+        nodes.refused(&format!("-n {RUN} {to} a"), 78);
+    }
+    // Nobody has a lock, so there is nothing to wait for.
+    nodes.servers.iter().for_each(|server| server.command::<()>(&["DEL", "leasehold:node"]));
+    let output = nodes.redlock("init", std::slice::from_ref(&one));
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    nodes.token(&one);
+}
+
+#[test]
+fn a_node_that_missed_two_moves_is_fetched_by_a_move_from_its_list() {
+    let (mut nodes, first, second) = moved_without_the_third();
+    let run = |nodes: &Nodes, url: &str| {
+        let output = nodes.leasehold.run(&format!("-w 25s {RUN} {url} a"), "true");
+        assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    };
+    run(&nodes, &second);
+    nodes.servers.push(RedisServer::start());
+    let third = nodes.url();
+    let output = nodes.redlock("move", &[second, third.clone()]);
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), 0, "{said}");
+    assert!(said.contains("if it missed an earlier move, too, run `leasehold redlock move ITS_URL NEW_URL`"), "{said}");
+    run(&nodes, &third);
+    nodes.servers[2].resume();
+    wait_for("the node to answer", || (nodes.states()[2] == "refused").then_some(()));
+    nodes.token(&third);
+    assert_eq!(nodes.states()[2], "refused", "nobody knows where it belongs");
+    let output = nodes.redlock("move", &[first.clone(), third.clone()]);
+    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
+    wait_for("all to vote", || {
+        nodes.token(&third);
+        nodes.states().iter().all(|state| state == "votes").then_some(())
+    });
+    nodes.refused(&format!("-n {RUN} {first} a"), 78);
+}

@@ -37,6 +37,7 @@ pub struct NodeStore {
     marked_for: Option<Membership>,
     predecessor: Option<Membership>,
     has_voted: bool,
+    moves: u64,
     seal: Option<Seal>,
     records: BTreeMap<String, KnownEpoch>,
     locks: BTreeMap<LockName, NodeLock>,
@@ -97,23 +98,25 @@ impl NodeStore {
                     self.marked_for = Some(membership.as_ref().clone());
                 }
             }
-            Ask::Install { epoch, counter, longest, membership } => {
+            Ask::Install { epoch, counter, longest, moves, membership } => {
                 if self.install(clock, run, *epoch) {
                     self.counter = self.counter.max(*counter).max(height(clock));
                     self.longest = self.longest.max(*longest);
                     self.membership = Some(membership.as_ref().clone());
                     self.marked_for = None;
+                    self.moves = self.moves.max(*moves);
                     self.has_voted = true;
                 }
             }
-            Ask::Move { epoch, seen, membership, predecessor } => {
+            Ask::Move { epoch, seen, membership, predecessor, moves } => {
                 let is_as_seen = self.view(clock, run).deployment() == seen.as_deref();
-                if is_as_seen && !self.has(run, *epoch) {
+                if is_as_seen && self.moves <= *moves && !self.has(run, *epoch) {
                     self.mark_moved(clock, run, membership);
                     self.abstain(clock, run, *epoch);
                     self.membership = Some(membership.as_ref().clone());
                     self.predecessor = Some(predecessor.as_ref().clone());
                     self.has_voted = false;
+                    self.moves = *moves;
                 }
             }
         }
@@ -255,6 +258,7 @@ impl NodeStore {
             marked_for: self.marked_for.clone().filter(|_| abstains),
             predecessor: self.predecessor.clone(),
             has_voted: self.has_voted,
+            moves: self.moves,
             clock: node_time(clock),
             evicts: None,
         }

@@ -58,7 +58,7 @@ pub(crate) fn record(member: &str, epoch: Epoch, keep: Duration) -> Ask {
 }
 
 pub(crate) fn install(epoch: Epoch, counter: u64) -> Ask {
-    Ask::Install { epoch, counter, longest: Duration::ZERO, membership: Arc::new(membership()) }
+    Ask::Install { moves: 0, epoch, counter, longest: Duration::ZERO, membership: Arc::new(membership()) }
 }
 
 /// A node as requests see it: its data, and the run that is asked. Its clock begins at 0, and so does its counter.

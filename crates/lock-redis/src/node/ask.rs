@@ -40,13 +40,13 @@ impl Question for Ask {
                 of_membership(call.arg(epoch.to_string()), membership)
             }
             Self::Record { seen, keep } => record(seen, *keep),
-            Self::Install { epoch, counter, longest, membership } => {
+            Self::Install { epoch, counter, longest, moves, membership } => {
                 let call = Call::script(&script::INSTALL, &[Key::Node]).arg(seal(server_info, *epoch));
-                of_membership(call.arg(*counter).arg(lasting(*longest)), membership)
+                of_membership(call.arg(*counter).arg(lasting(*longest)).arg(*moves), membership)
             }
-            Self::Move { epoch, seen, membership, predecessor } => {
+            Self::Move { epoch, seen, membership, predecessor, moves } => {
                 let call = Call::script(&script::MOVE, &[Key::Node]).arg(seal(server_info, *epoch));
-                let call = of_membership(of_membership(call, membership), predecessor);
+                let call = of_membership(of_membership(call.arg(*moves), membership), predecessor);
                 match seen {
                     Some(seen) => of_membership(call, seen),
                     None => call.arg("").arg(""),

@@ -75,13 +75,13 @@ fn recorded(asked: usize, answers: &[(String, u64)]) -> Result<Told, Failure> {
 type Text = Option<String>;
 type Number = Option<u64>;
 /// The contents of a node's hash: seal, pending, since, fence, longest, then members and `max_ttl` of the deployment, of the
-/// one that marked it and of the predecessor.
-type Fields = (Text, Text, Number, Number, Number, Text, Number, Text, Number, Text, Number);
+/// one that marked it and of the predecessor, and the number of the move to it.
+type Fields = (Text, Text, Number, Number, Number, Text, Number, Text, Number, Text, Number, Number);
 /// The same, whether it has voted in its deployment, and its clock.
 type Known = (Fields, Number, u64);
 
 fn view(server_info: &ServerInfo, (fields, voted, clock): Known) -> View {
-    let (seal, pending, since, fence, longest, members, max_ttl, marked, marked_max_ttl, before, before_max_ttl) =
+    let (seal, pending, since, fence, longest, members, max_ttl, marked, marked_max_ttl, before, before_max_ttl, moves) =
         fields;
     let of_this_run = |seal: Option<String>| epoch_of(&seal?, &server_info.run_id);
     let since = Duration::from_micros(clock.saturating_sub(since.unwrap_or(clock)));
@@ -101,6 +101,7 @@ fn view(server_info: &ServerInfo, (fields, voted, clock): Known) -> View {
         predecessor: membership(before, before_max_ttl),
         // Earlier versions do not store it.
         has_voted: voted.is_some() || matches!(state, NodeState::Voting(_)),
+        moves: moves.unwrap_or(0),
         clock: NodeTime(clock),
         evicts: server_info.evicts.clone(),
     }

@@ -35,19 +35,19 @@ pub(crate) static RELEASE: Script = also_for_many!(
 
 /// What the node knows about itself. Keys: node. Arguments: `RUN_ID:`. Answers seal and pending if they count,
 /// since (us), fence, longest (ms), members and `max_ttl` (ms) of its deployment, of the one that marked it, and of
-/// the predecessor; whether it has voted in its deployment; clock (us).
+/// the predecessor, and the number of the move; whether it has voted in its deployment; clock (us).
 pub(crate) static LOOK: Script = Script::new(text!("clock", "node/history", "node/view"));
 
 /// Makes it abstain, unless it already votes or abstains. Keys: node. Arguments: `RUN_ID:`, epoch, members,
 /// `max_ttl` (ms). Answers as a look.
 pub(crate) static MARK: Script = Script::new(text!("clock", "node/history", "node/mark", "node/view"));
 
-/// Makes it vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), members,
-/// `max_ttl` (ms). Answers as a look.
+/// Makes it vote, if it abstains under this seal. Keys: node. Arguments: seal, counter, longest (ms), number of
+/// the last move, members, `max_ttl` (ms). Answers as a look.
 pub(crate) static INSTALL: Script = Script::new(text!("clock", "node/history", "node/install", "node/view"));
 
-/// Makes it abstain in another deployment. Keys: node. Arguments: seal, members and `max_ttl` (ms) of that one, and
-/// of the one before. Answers as a look.
+/// Makes it abstain in another deployment. Keys: node. Arguments: seal, number of the move, members and
+/// `max_ttl` (ms) of that one, of the one before, and of the one that was seen. Answers as a look.
 pub(crate) static MOVE: Script = Script::new(text!("clock", "node/history", "node/move", "node/view"));
 
 /// Records what was seen of members. Keys: those of the members. Arguments: how long to keep a record (ms), and for each

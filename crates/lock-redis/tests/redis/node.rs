@@ -118,7 +118,7 @@ fn record(recording: Recording, keep: Duration) -> Ask {
 }
 
 fn install(epoch: Epoch) -> Ask {
-    Ask::Install { epoch, counter: 5, longest: Duration::from_secs(7), membership: Arc::new(membership()) }
+    Ask::Install { moves: 0, epoch, counter: 5, longest: Duration::from_secs(7), membership: Arc::new(membership()) }
 }
 
 #[track_caller]

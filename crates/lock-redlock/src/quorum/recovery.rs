@@ -69,8 +69,8 @@ pub(super) struct Pass {
     views: Vec<Result<View, BackendError>>,
     /// The nodes whose view came so late that the others' may be out of date.
     late: BTreeSet<NodeId>,
-    /// The nodes that answered and belong to another deployment.
-    strangers: BTreeSet<NodeId>,
+    /// The nodes that answered and belong to another deployment, and the number of the move that led there.
+    strangers: BTreeMap<NodeId, u64>,
     /// The nodes that vote in an epoch that is not the last one of their address.
     suspects: BTreeMap<NodeId, Epoch>,
     /// What the nodes have recorded about each other.
@@ -121,7 +121,7 @@ impl Pass {
             open: 0,
             views: nodes.ids().map(|_| Err(refusal("it was not asked", "ask again"))).collect(),
             late: BTreeSet::new(),
-            strangers: BTreeSet::new(),
+            strangers: BTreeMap::new(),
             suspects: BTreeMap::new(),
             records: BTreeMap::new(),
             record_failure: None,
@@ -221,13 +221,13 @@ impl Pass {
         }
         self.measure_dwells(nodes);
         let counter = self.highest_counter();
-        let is_open = self.unfinished_move(nodes, |node| self.has_waited(nodes, now, node)).is_some();
+        let is_open = self.undecided_move(nodes, |node| self.has_waited(nodes, now, node)).is_some();
         let dwells = if is_open { BTreeMap::new() } else { self.dwells.clone() };
         for (node, dwell) in dwells {
             let ours = self.views[node.0].as_ref().is_ok_and(|view| self.may_be_ours(nodes, view));
             if ours && self.left(nodes, now, node, &dwell).is_zero() {
-                let membership = Arc::clone(&nodes.membership);
-                let ask = Ask::Install { epoch: dwell.epoch, counter, longest: dwell.longest, membership };
+                let (membership, moves) = (Arc::clone(&nodes.membership), self.moves(nodes));
+                let ask = Ask::Install { epoch: dwell.epoch, counter, longest: dwell.longest, moves, membership };
                 self.recoveries.insert(node, dwell.recovery);
                 self.send(nodes, node, ask);
             }

@@ -20,6 +20,8 @@ pub enum Rule {
     /// While nodes of another deployment answer, a blank node does not count towards a majority, and is not restored
     /// unless a majority votes in this deployment.
     BlankMayBeTheirs,
+    /// While a node of a later move answers, a node of this deployment that restarted counts as a blank one.
+    OutdatedIsBlank,
     /// A release waits for the outcome of its claim at each node.
     ReleaseAfterClaim,
 }

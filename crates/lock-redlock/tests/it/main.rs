@@ -9,6 +9,7 @@ mod dwells;
 mod held_back;
 mod minority;
 mod moving;
+mod moving_mishaps;
 mod nonblocking;
 mod passes;
 mod recovery;

@@ -192,7 +192,7 @@ fn grants_after(size: usize, moves: &[(&[usize], &[usize])], take_over: bool) ->
         for node in *reached {
             let epoch = Epoch::from_random(u64::try_from(10 * number + node).unwrap() + 300);
             let (membership, predecessor) = (list(to), Arc::clone(&seen));
-            let ask = Ask::Move { epoch, seen: Some(Arc::clone(&seen)), membership, predecessor };
+            let ask = Ask::Move { epoch, seen: Some(Arc::clone(&seen)), membership, predecessor, moves: 1 };
             new.nodes[*node].ask(&ask, WITHIN).unwrap();
         }
     }
@@ -254,7 +254,13 @@ fn a_deployment_that_never_voted_is_not_moved_on() {
     let list = Arc::new(Membership::new((0..3).map(|node| format!("node-{node}")).collect(), MAX_TTL));
     for node in 0..2 {
         let (seen, predecessor) = (Some(old.membership()), old.membership());
-        let ask = Ask::Move { epoch: Epoch::from_random(node + 300), seen, membership: Arc::clone(&list), predecessor };
+        let ask = Ask::Move {
+            epoch: Epoch::from_random(node + 300),
+            seen,
+            membership: Arc::clone(&list),
+            predecessor,
+            moves: 1,
+        };
         new.nodes[usize::try_from(node).unwrap()].ask(&ask, WITHIN).unwrap();
     }
     let error = next.pass(Purpose::Move(Arc::new(last)), WITHIN).unwrap_err();

@@ -277,7 +277,7 @@ fn a_counter_that_is_above_all_tokens_is_not_passed_on() {
 fn a_counter_that_is_above_all_tokens_stays_where_it_is() {
     let rig = Rig::founded(3);
     let (epoch, membership) = (Epoch::from_random(7), rig.membership());
-    let spent = Ask::Install { epoch, counter: FencingToken::MAX.get() + 1, longest: MAX_TTL, membership };
+    let spent = Ask::Install { epoch, counter: FencingToken::MAX.get() + 1, longest: MAX_TTL, moves: 0, membership };
     rig.nodes[0].restart();
     for ask in [&Ask::Mark { epoch, membership: rig.membership() }, &spent] {
         BlockingQuorumNode::ask(&rig.nodes[0], ask, WITHIN).unwrap();

@@ -41,6 +41,7 @@ impl Script {
             marked_for: None,
             predecessor: None,
             has_voted: true,
+            moves: 0,
             clock: NodeTime(CLOCK),
             evicts: None,
         };

@@ -1,6 +1,6 @@
 //! What may happen next.
 
-use super::node::{Node, Part, Standing};
+use super::node::{Belongs, Node, Part, Standing};
 use super::pass::{Decision, Pass};
 use super::setup::{Bounds, Form, Looks, Setup, Steps};
 use super::state::{Stage, State};
@@ -15,6 +15,8 @@ pub enum Action {
     Lose { node: u8 },
     /// A node restarts with its data.
     Restart { node: u8 },
+    /// A node restarts with the data that it had at the beginning.
+    RollBack { node: u8 },
     /// A node's clock steps forward: what it has recorded looks old.
     Step { node: u8 },
     /// An operator moves the nodes of the first deployment that answer, to the second or the third.
@@ -50,7 +52,7 @@ pub(crate) fn names(count: usize) -> impl Iterator<Item = u8> + Clone {
 
 impl Action {
     /// All that may happen next.
-    pub(crate) fn all<const N: usize>(setup: &Setup, state: &State<N>) -> Vec<Self> {
+    pub(crate) fn all<const N: usize>(form: Form, setup: &Setup, state: &State<N>) -> Vec<Self> {
         let mut all = Vec::new();
         if state.clients == [Stage::Over; 2] {
             return all; // Nothing that follows can break a claim.
@@ -60,9 +62,10 @@ impl Action {
             all.extend(mishaps(state, node));
         }
         for to in [1, 2].into_iter().filter(|to| setup.deployments[usize::from(*to)].members != 0) {
-            all.extend((state.left.moves > 0 && may_move(setup, state, to)).then_some(Self::Move { to }));
-            let comes_in = state.nodes.iter().any(|node| node.comes_in(to) && !node.moves[usize::from(to) - 1]);
-            all.extend((comes_in && may_take_over(setup, state, to)).then_some(Self::TakeOver { to }));
+            all.extend((state.left.moves > 0 && may_move(form, setup, state, to)).then_some(Self::Move { to }));
+            let comes_in =
+                state.nodes.iter().any(|node| node.comes_in(to) && node.moves[usize::from(to) - 1].is_none());
+            all.extend((comes_in && may_take_over(form, setup, state, to)).then_some(Self::TakeOver { to }));
         }
         for client in names(2) {
             all.extend(of_client(setup, state, client));
@@ -75,29 +78,40 @@ impl Action {
 }
 
 /// Whether a move reaches enough nodes that know the first deployment, or are there already.
-pub(crate) fn may_move<const N: usize>(setup: &Setup, state: &State<N>, to: u8) -> bool {
-    let knows = |node: &Node| node.member_of[0] && [Some(0), Some(to)].contains(&node.belongs.to());
-    state.count(knows) >= setup.deployments[0].overlap()
+pub(crate) fn may_move<const N: usize>(form: Form, setup: &Setup, state: &State<N>, to: u8) -> bool {
+    let is_there = |node: &Node| node.member_of[0] && node.belongs.to() == Some(to);
+    state.count(|node| is_there(node) || is_moved_by(form, state, node, to)) >= setup.deployments[0].overlap()
 }
 
-/// Whether enough of the old nodes were moved, and no others of another deployment are in the way.
-pub(crate) fn may_take_over<const N: usize>(setup: &Setup, state: &State<N>, to: u8) -> bool {
+/// Whether a move finds the node in the first deployment. Of one that restarted that is sure only while no node answers that
+/// followed another move.
+pub(crate) fn is_moved_by<const N: usize>(form: Form, state: &State<N>, node: &Node, to: u8) -> bool {
+    let is_ahead = |node: &Node| node.member_of[0] && node.is_ahead_of(to);
+    let remembers = form == Form::Outdated || node.standing == Standing::Votes || state.count(is_ahead) == 0;
+    node.member_of[0] && node.belongs == Belongs::Written(0) && remembers
+}
+
+/// Whether enough of the old nodes were moved, or a new one shows that, and no others of another deployment are in the way.
+pub(crate) fn may_take_over<const N: usize>(form: Form, setup: &Setup, state: &State<N>, to: u8) -> bool {
     let is_stranger = |node: &Node| node.member_of[usize::from(to)] && node.is_stranger_to(to);
-    let is_moved = |node: &Node| node.member_of[0] && node.belongs.to() == Some(to);
+    let is_moved = |node: &Node| node.is_heir_in(to);
     let has_first = state.count(|node| node.is_first && is_moved(node)) > 0;
-    setup.deployments[0].is_left_by(Form::Complete, state.count(is_moved), has_first)
+    let is_proved = form != Form::NoProof && state.proves(to);
+    (is_proved || setup.deployments[0].is_left_by(Form::Complete, state.count(is_moved), has_first))
         && (state.count(is_stranger) == 0 || state.known_in(to) >= setup.deployments[usize::from(to)].majority())
 }
 
 fn mishaps<const N: usize>(state: &State<N>, name: u8) -> Vec<Action> {
-    let (node, Bounds { losses, restarts, steps: (steps, when), .. }) = (&state.nodes[usize::from(name)], state.left);
+    let (node, Bounds { losses, restarts, rollbacks, steps: (steps, when), .. }) =
+        (&state.nodes[usize::from(name)], state.left);
     let mut all = Vec::new();
     // What forgot already loses nothing that matters.
     all.extend((losses > 0 && node.keeps_anything()).then_some(Action::Lose { node: name }));
     all.extend((restarts > 0 && node.standing != Standing::Forgot).then_some(Action::Restart { node: name }));
+    all.extend((rollbacks > 0 && node.member_of[0]).then_some(Action::RollBack { node: name }));
     let may_step = steps > 0 && (when == Steps::AnyTime || node.key.is_none());
     all.extend(may_step.then_some(Action::Step { node: name }));
-    let under_way = [1, 2].into_iter().filter(|to| node.moves[usize::from(*to) - 1]);
+    let under_way = [1, 2].into_iter().filter(|to| node.moves[usize::from(*to) - 1].is_some());
     all.extend(under_way.map(|to| Action::Moved { node: name, to }));
     all
 }
@@ -156,7 +170,7 @@ fn others<const N: usize>(state: &State<N>, deployment: u8, pass: usize) -> impl
 /// A pass may begin if something is wrong, or may be wrong before the pass is over.
 fn beginnings<const N: usize>(setup: &Setup, state: &State<N>, pass: u8) -> Vec<Action> {
     let at_once = state.left.looks == Looks::AtOnce;
-    let may_forget = !at_once && state.left.losses + state.left.restarts > 0;
+    let may_forget = !at_once && state.left.losses + state.left.restarts + state.left.rollbacks > 0;
     let mut all = Vec::new();
     for deployment in names(3).filter(|name| setup.clients.iter().any(|client| client.deployment == *name)) {
         let is_member = |node: &Node| node.member_of[usize::from(deployment)];

@@ -23,12 +23,21 @@ pub enum Claim {
     IsMoved,
     /// However moves crossed, one of the commands ends when it is run again: a majority knows its deployment.
     Settles,
+    /// Once a new node was moved, the command of its move ends when it is run again, whatever was lost.
+    Finishes,
 }
 
 impl Claim {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::OneHolder, Self::FirstHolds, Self::SecondHolds, Self::VotesAgain, Self::IsMoved, Self::Settles];
+    pub const ALL: [Self; 7] = [
+        Self::OneHolder,
+        Self::FirstHolds,
+        Self::SecondHolds,
+        Self::VotesAgain,
+        Self::IsMoved,
+        Self::Settles,
+        Self::Finishes,
+    ];
 
     /// Whether it is claimed where so much may happen.
     pub fn concerns(self, bounds: Bounds) -> bool {
@@ -36,7 +45,8 @@ impl Claim {
             Self::OneHolder | Self::FirstHolds | Self::SecondHolds => true,
             Self::VotesAgain => bounds.losses > 0,
             Self::IsMoved => bounds.moves > 0,
-            Self::Settles => bounds.moves > 1,
+            Self::Settles => bounds.moves > 1 && bounds.losses + bounds.rollbacks == 0,
+            Self::Finishes => bounds.moves == 1,
         }
     }
 
@@ -51,6 +61,7 @@ impl Claim {
                 state.count(|node| node.member_of[1] && (node.standing, node.belongs) != is_there) == 0
             },
             Self::Settles => |model, state| [1, 2].into_iter().any(|to| state.settles(model.form, &model.setup, to)),
+            Self::Finishes => |model, state| !state.proves(1) || state.settles(model.form, &model.setup, 1),
         };
         if self.is_proved_by_path() {
             Property::sometimes(self.text(), holds)
@@ -69,10 +80,11 @@ impl Claimed for Claim {
             Self::VotesAgain => "a node that lost everything can vote again",
             Self::IsMoved => "all nodes of the second deployment can vote in it",
             Self::Settles => "one of the moves ends when it is run again",
+            Self::Finishes => "once a new node was moved, the move ends when it is run again",
         }
     }
 
     fn is_proved_by_path(self) -> bool {
-        !matches!(self, Self::OneHolder | Self::Settles)
+        !matches!(self, Self::OneHolder | Self::Settles | Self::Finishes)
     }
 }

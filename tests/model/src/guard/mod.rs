@@ -44,7 +44,7 @@ mod step;
 
 pub use action::Action;
 pub use claim::Claim;
-pub use node::{Belongs, Exchange, Key, Node, Part, Standing};
+pub use node::{Belongs, Exchange, Key, Node, Part, Seen, Standing};
 pub use pass::{Decision, Look, Pass};
 pub use scene::Scene;
 pub use setup::{Asker, Bounds, Deployment, Form, Looks, Setup, Steps};

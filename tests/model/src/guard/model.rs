@@ -16,7 +16,7 @@ impl<const N: usize> Model for Guarded<N> {
     }
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Action>) {
-        actions.extend(Action::all(&self.setup, state));
+        actions.extend(Action::all(self.form, &self.setup, state));
     }
 
     fn next_state(&self, state: &Self::State, action: Action) -> Option<Self::State> {

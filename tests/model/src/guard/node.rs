@@ -62,6 +62,15 @@ pub enum Part {
     Target,
 }
 
+/// What the sender of a move saw of the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Seen {
+    /// It was in the first deployment.
+    First,
+    /// It was blank, or only marked.
+    Blank,
+}
+
 /// A node, and what others know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
@@ -86,7 +95,7 @@ pub struct Node {
     /// How many nodes have a record of its epoch that looks old, since their clocks stepped.
     pub old_records: u8,
     /// Whether a move to the second deployment is under way to it, and one to the third.
-    pub moves: [bool; 2],
+    pub moves: [Option<Seen>; 2],
     /// What has passed between it and each client.
     pub exchanges: [Exchange; 2],
     /// What each pass has to do with it.
@@ -105,7 +114,7 @@ impl Node {
         longest: 0,
         key: None,
         old_records: 0,
-        moves: [false; 2],
+        moves: [None; 2],
         exchanges: [Exchange { epoch: None, answered: false }; 2],
         parts: [Part::None; 2],
     };
@@ -114,6 +123,14 @@ impl Node {
     pub(crate) fn found(&mut self, longest: u8) {
         (self.standing, self.epoch) = (Standing::Votes, 1);
         (self.belongs, self.longest, self.has_voted) = (Belongs::Written(0), longest, true);
+    }
+
+    /// It restarts with what it had at the beginning. Its connections end, with what is under way.
+    pub(crate) fn roll_back(&mut self, longest: u8) {
+        let epoch = self.epoch;
+        self.found(longest);
+        (self.standing, self.epoch) = (Standing::Forgot, epoch);
+        (self.follows, self.key, self.moves) = (false, None, [None; 2]);
     }
 
     /// Whether it can lose anything that matters.
@@ -144,26 +161,41 @@ impl Node {
     /// It belongs to this deployment from now on, and names the one before it.
     pub(crate) fn follow(&mut self, to: u8) {
         self.abstain();
-        let before = self.belongs.to().unwrap_or_default();
-        (self.belongs, self.follows, self.has_voted) = (Belongs::Written(to), before == 0 || self.follows, false);
+        // A blank one is told what the others say.
+        self.follows |= !matches!(self.belongs, Belongs::Written(1..));
+        (self.belongs, self.has_voted) = (Belongs::Written(to), false);
     }
 
-    /// A move that found it in the first deployment, or blank if it was not part of that, reaches it.
+    /// A move that is under way to it arrives.
     pub(crate) fn hear_move(&mut self, to: u8) {
-        let is_as_seen = self.belongs.to() == self.member_of[0].then_some(0);
-        if is_as_seen {
+        let found = match self.moves[usize::from(to) - 1].take() {
+            Some(Seen::First) => Some(0),
+            Some(Seen::Blank) => None,
+            None => return,
+        };
+        if self.belongs.to() == found {
             self.follow(to);
         }
     }
 
-    /// Whether it is blank, and listed by this deployment and not by the first.
+    /// Whether it is blank, and listed by this deployment.
     pub(crate) fn comes_in(&self, to: u8) -> bool {
-        !self.member_of[0] && self.member_of[usize::from(to)] && self.belongs.to().is_none()
+        self.member_of[usize::from(to)] && self.belongs.to().is_none()
     }
 
-    /// Whether it was moved from the first deployment to this one.
+    /// Whether it was in the first deployment and is in this one now.
     pub(crate) fn is_heir_in(&self, deployment: u8) -> bool {
-        self.member_of[0] && self.follows && self.belongs.to() == Some(deployment)
+        self.member_of[0] && self.belongs == Belongs::Written(deployment)
+    }
+
+    /// Whether it shows that the move from the first deployment to this one was decided.
+    pub(crate) fn proves(&self, deployment: u8) -> bool {
+        !self.member_of[0] && self.follows && self.belongs == Belongs::Written(deployment)
+    }
+
+    /// Whether it followed a move from the first deployment to another one than this, or was marked for one, which may have.
+    pub(crate) fn is_ahead_of(&self, deployment: u8) -> bool {
+        (self.follows || matches!(self.belongs, Belongs::Marked(_))) && self.is_stranger_to(deployment)
     }
 
     /// Whether it abstains since a move from the first deployment.

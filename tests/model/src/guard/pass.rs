@@ -48,6 +48,12 @@ pub struct Look {
     pub waited: u8,
     /// Whether the first has.
     pub has_first_waited: bool,
+    /// Whether a new node shows that the move was decided.
+    pub proof: bool,
+    /// Whether one that has waited does.
+    pub proof_waited: bool,
+    /// Whether one followed a move of which this deployment knows nothing.
+    pub is_behind: bool,
 }
 
 /// What comes of a look.
@@ -80,11 +86,14 @@ impl Look {
             is_fresh: false,
             waited: 0,
             has_first_waited: false,
+            proof: false,
+            proof_waited: false,
+            is_behind: false,
         }
     }
 
     /// Looks at a node that is not its own.
-    pub(crate) fn see(&mut self, setup: &Setup, node: &Node) {
+    pub(crate) fn see(&mut self, form: Form, setup: &Setup, node: &Node) {
         if node.votes_in(self.deployment) {
             (self.voters, self.longest) = (self.voters + 1, self.longest.max(node.longest));
         } else {
@@ -95,29 +104,44 @@ impl Look {
         self.known |= node.belongs.to() == Some(self.deployment);
         self.fitting += u8::from(!is_stranger);
         self.follows |= node.follows && !is_stranger;
-        self.count_heir(setup, node);
+        self.is_behind |= self.deployment == 0 && node.is_ahead_of(0);
+        self.count_heir(form, setup, node);
     }
 
     /// Counts a node that was moved from the first deployment.
-    pub(crate) fn count_heir(&mut self, setup: &Setup, node: &Node) {
+    pub(crate) fn count_heir(&mut self, form: Form, setup: &Setup, node: &Node) {
         self.is_fresh |= node.is_fresh_in(self.deployment);
+        let max_ttl = setup.deployments[usize::from(self.deployment)].max_ttl;
+        let has_waited = node.waited(self.since) >= if form == Form::LeftVoters { LEAST } else { max_ttl };
         let is_heir = node.is_heir_in(self.deployment);
-        let has_waited = is_heir && node.waited(self.since) >= setup.deployments[usize::from(self.deployment)].max_ttl;
         self.heirs += u8::from(is_heir);
         self.has_first |= is_heir && node.is_first;
-        self.waited += u8::from(has_waited);
-        self.has_first_waited |= has_waited && node.is_first;
+        self.waited += u8::from(is_heir && has_waited);
+        self.has_first_waited |= is_heir && has_waited && node.is_first;
+        let proves = form != Form::NoProof && node.proves(self.deployment);
+        self.proof |= proves;
+        self.proof_waited |= proves && has_waited;
+    }
+
+    /// Whether nodes were moved here and have not voted since, and no majority shows that they may.
+    pub(crate) fn waits(&self, setup: &Setup) -> bool {
+        self.is_fresh && usize::from(self.voters) < setup.deployments[usize::from(self.deployment)].majority()
+    }
+
+    /// Whether enough nodes were moved, or a new one shows that they were.
+    pub(crate) fn is_decided(&self, form: Form, setup: &Setup) -> bool {
+        self.proof || setup.deployments[0].is_left_by(form, self.heirs.into(), self.has_first)
+    }
+
+    /// The same of those that have waited.
+    pub(crate) fn is_decided_for_long(&self, form: Form, setup: &Setup) -> bool {
+        self.proof_waited || setup.deployments[0].is_left_by(form, self.waited.into(), self.has_first_waited)
     }
 
     /// Whether its node may be installed, or marked if it is blank: no majority may be left in the deployment before this one, unless
     /// a majority votes here.
-    pub(crate) fn may_follow(&self, form: Form, setup: &Setup, decided: (u8, bool)) -> bool {
-        let (moved, has_first) = decided;
-        let deployment = setup.deployments[usize::from(self.deployment)];
-        form == Form::Hasty
-            || !self.is_fresh
-            || usize::from(self.voters) >= deployment.majority()
-            || setup.deployments[0].is_left_by(form, moved.into(), has_first)
+    pub(crate) fn may_follow(&self, form: Form, setup: &Setup, is_decided: bool) -> bool {
+        form == Form::Hasty || !self.waits(setup) || is_decided
     }
 
     /// Whether it moves this node along, which a move left behind, or which followed another move that can win no more.
@@ -128,22 +152,22 @@ impl Look {
         if node.belongs.to() == Some(0) {
             return self.follows;
         }
-        form != Form::NoSibling
-            && node.follows
-            && setup.deployments[0].is_left_by(Form::Complete, self.heirs.into(), self.has_first)
+        form != Form::NoSibling && node.follows && self.is_decided(Form::Complete, setup)
     }
 
     /// Whether its node may be marked or installed. A blank one may have been moved before it forgot, where nodes of
     /// another deployment answer; then it is ours only if no majority can have been moved.
     pub(crate) fn may_act(&self, form: Form, deployment: Deployment, target: &Node) -> bool {
         let is_ours = target.belongs.to() == Some(self.deployment);
-        if !self.strangers || (form != Form::Strangers && target.belongs == Belongs::Written(self.deployment)) {
+        let remembers =
+            target.belongs == Belongs::Written(self.deployment) && (form == Form::Outdated || !self.is_behind);
+        if !self.strangers || (form != Form::Strangers && remembers) {
             return true;
         }
         if form == Form::Strangers {
             return (self.known || is_ours) && usize::from(self.fitting) + 1 >= deployment.majority();
         }
-        usize::from(self.voters) >= deployment.overlap()
+        usize::from(self.voters) >= deployment.majority()
     }
 
     /// When its node is to be installed, now that it is known to be marked.
@@ -152,7 +176,8 @@ impl Look {
         let known = self.longest.max(target.longest);
         let all = usize::from(self.voters + self.others) + 1 == deployment.members.count_ones() as usize;
         let nobody_votes = all && self.voters == 0 && !self.strangers;
-        let (lasts, longest) = if usize::from(self.voters) >= deployment.overlap() {
+        let may_shorten = form == Form::LeftVoters || !self.waits(setup);
+        let (lasts, longest) = if usize::from(self.voters) >= deployment.overlap() && may_shorten {
             (known, known)
         } else if nobody_votes || form == Form::LowLongest {
             (most(form, setup, deployment, target), known)

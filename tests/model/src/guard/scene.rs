@@ -14,7 +14,7 @@ const NONE: Deployment = Deployment { members: 0, max_ttl: 0 };
 fn moved(old: Deployment, new: Deployment) -> Setup {
     let deployments = [old, new, NONE].map(|deployment| Deployment { max_ttl: SHORT, ..deployment });
     let clients = [0, 1].map(|deployment| Asker { deployment, ttl: SHORT });
-    Setup { deployments, clients, known: SHORT, default: SHORT }
+    Setup { deployments, clients, left: 0, known: SHORT, default: SHORT }
 }
 
 /// Who is there.
@@ -37,6 +37,9 @@ pub enum Scene {
     Widened,
     /// Four nodes are moved at once to a list of two of them and a fifth node, and to one of the other two and the fifth.
     Halved,
+    /// Three nodes are moved to a list of four, two of which vote there from an earlier time. The first client asks for the longest
+    /// ttl, which those two do not know.
+    Back,
     /// Three nodes become five by a move. This has many more states than the others, and was not explored to its end.
     Grown,
 }
@@ -48,7 +51,9 @@ impl Scene {
         match self {
             Self::Three | Self::Fresh | Self::ShortUrl => Guarded::<3> { form, setup, bounds }.explore(),
             Self::Replaced | Self::Rivals => Guarded::<4> { form, setup, bounds }.explore(),
-            Self::Five | Self::Widened | Self::Halved | Self::Grown => Guarded::<5> { form, setup, bounds }.explore(),
+            Self::Five | Self::Widened | Self::Halved | Self::Back | Self::Grown => {
+                Guarded::<5> { form, setup, bounds }.explore()
+            }
         }
     }
 
@@ -60,6 +65,7 @@ impl Scene {
         let setup = |[old, new]: [Deployment; 2], clients| Setup {
             deployments: [old, new, NONE],
             clients,
+            left: 0,
             known: SHORT,
             default: MAX,
         };
@@ -72,6 +78,7 @@ impl Scene {
                 setup([three, shorter], [long, short(1)])
             }
             Self::Replaced => moved(list(0b111), list(0b1011)),
+            Self::Back => Setup { left: 0b1_1000, ..setup([three, list(0b1_1011)], [long, short(1)]) },
             Self::Grown => moved(list(0b111), list(0b1_1111)),
             Self::Widened => moved(list(0b111), list(0b1_1011)),
             Self::Halved => {
@@ -83,7 +90,7 @@ impl Scene {
             Self::Rivals => {
                 let brief = Deployment { max_ttl: SHORT, ..three };
                 let clients = [Asker { deployment: 1, ttl: MAX }, short(2)];
-                Setup { deployments: [brief, list(0b1111), brief], clients, known: SHORT, default: SHORT }
+                Setup { deployments: [brief, list(0b1111), brief], clients, left: 0, known: SHORT, default: SHORT }
             }
         }
     }
@@ -94,6 +101,7 @@ impl Scene {
             ticks: MAX,
             losses: 1,
             restarts: 0,
+            rollbacks: 0,
             steps: (0, Steps::WhileFree),
             moves: 0,
             silent: 4,
@@ -105,6 +113,7 @@ impl Scene {
             Self::Five => calm,
             Self::ShortUrl => Bounds { losses: 3, ..calm },
             Self::Replaced | Self::Grown => Bounds { ticks: SHORT, moves: 1, silent: 0, ..calm },
+            Self::Back => Bounds { ticks: MAX, moves: 1, silent: 0, ..calm },
             Self::Widened => Bounds { ticks: SHORT, moves: 1, losses: 0, ..calm },
             Self::Halved => Bounds { ticks: SHORT, moves: 2, losses: 0, silent: 0, ..calm },
             Self::Rivals => Bounds { ticks: MAX, moves: 2, silent: 0, losses: 0, ..calm },

@@ -36,6 +36,13 @@ pub enum Form {
     Halves,
     /// A node that followed another move stays there. The rule: it follows the one that has a majority of the old nodes.
     NoSibling,
+    /// A node that restarted with data from before a move counts for the list that it names. The rule: it counts as a blank one
+    /// while a node that was moved answers.
+    Outdated,
+    /// After a move, voters that are left from an earlier time shorten dwells. The rule: only a majority of voters does.
+    LeftVoters,
+    /// A new node that was moved shows nothing. The rule: it shows that the move was decided, whatever the others have lost.
+    NoProof,
 }
 
 /// Some nodes that belong together, as a client's URL says it.
@@ -89,6 +96,8 @@ pub struct Setup {
     pub deployments: [Deployment; 3],
     /// The clients. Each wants the same lock, once.
     pub clients: [Asker; 2],
+    /// The nodes that vote in the second deployment at the beginning: from an earlier time, a bit for each.
+    pub left: u8,
     /// The longest ttl that all nodes know at the beginning.
     pub known: u8,
     /// The `max_ttl` that counts for blank nodes where nothing is said.
@@ -122,6 +131,8 @@ pub struct Bounds {
     pub losses: u8,
     /// Nodes that restart with their data.
     pub restarts: u8,
+    /// Nodes that restart with the data that they had at the beginning.
+    pub rollbacks: u8,
     /// Nodes whose clock steps forward, and when.
     pub steps: (u8, Steps),
     /// Moves to the second deployment, or the third.

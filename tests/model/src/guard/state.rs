@@ -40,8 +40,11 @@ impl<const N: usize> State<N> {
         for (index, node) in nodes.iter_mut().enumerate() {
             node.member_of = setup.deployments.map(|deployment| deployment.has(index));
             node.is_first = index == 0;
-            if node.member_of[0] {
+            if node.member_of[0] || setup.left >> index & 1 == 1 {
                 node.found(setup.known);
+            }
+            if !node.member_of[0] && setup.left >> index & 1 == 1 {
+                node.belongs = Belongs::Written(1);
             }
         }
         Self { nodes, clients: [Stage::Idle; 2], passes: [Pass::None; 2], left }
@@ -68,6 +71,11 @@ impl<const N: usize> State<N> {
     /// How many nodes know that they belong to this deployment.
     pub(crate) fn known_in(&self, deployment: u8) -> usize {
         self.count(|node| node.belongs == Belongs::Written(deployment))
+    }
+
+    /// Whether a node shows that the move to this deployment was decided.
+    pub(crate) fn proves(&self, deployment: u8) -> bool {
+        self.nodes.iter().any(|node| node.proves(deployment))
     }
 
     pub(crate) fn end_pass(&mut self, pass: usize) {

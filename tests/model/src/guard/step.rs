@@ -1,7 +1,7 @@
 //! What each thing that happens does.
 
-use super::action::{Action, may_move, may_take_over, names};
-use super::node::{Belongs, Exchange, Key, Node, Part, Standing};
+use super::action::{Action, is_moved_by, may_move, may_take_over, names};
+use super::node::{Belongs, Exchange, Key, Node, Part, Seen, Standing};
 use super::pass::{Decision, Look, Pass};
 use super::setup::{Form, Setup};
 use super::state::{Stage, State};
@@ -19,17 +19,17 @@ impl<const N: usize> State<N> {
                 self.left.restarts -= 1;
                 self.node_mut(node).standing = Standing::Forgot;
             }
+            Action::RollBack { node } => {
+                self.left.rollbacks -= 1;
+                self.node_mut(node).roll_back(setup.known);
+            }
             Action::Step { node } => self.step(node),
             Action::Move { to } => {
                 self.left.moves -= 1;
-                self.move_all(to);
+                self.move_all(form, to);
             }
             Action::TakeOver { to } => self.take_over(to),
-            Action::Moved { node, to } => {
-                let node = self.node_mut(node);
-                node.moves[usize::from(to) - 1] = false;
-                node.hear_move(to);
-            }
+            Action::Moved { node, to } => self.node_mut(node).hear_move(to),
             Action::Begin { client } => self.begin(form, setup, client),
             Action::Announce { client, node } => self.announce(setup, client, node),
             Action::Ask { client } => self.ask(client),
@@ -41,11 +41,11 @@ impl<const N: usize> State<N> {
                 node.exchanges[usize::from(client)].answered = true;
             }
             Action::Pass { pass, deployment, node } => self.begin_pass(pass, deployment, node),
-            Action::Look { pass, node } => self.look(setup, pass, node),
+            Action::Look { pass, node } => self.look(form, setup, pass, node),
             Action::Mark { pass } => self.mark(form, setup, pass),
             Action::PassAtOnce { pass, deployment, node, seen } => {
                 self.begin_pass(pass, deployment, node);
-                names(N).filter(|node| seen >> node & 1 == 1).for_each(|node| self.look(setup, pass, node));
+                names(N).filter(|node| seen >> node & 1 == 1).for_each(|node| self.look(form, setup, pass, node));
                 self.mark(form, setup, pass);
             }
             Action::Install { pass } => self.install(pass),
@@ -104,9 +104,10 @@ impl<const N: usize> State<N> {
         }
     }
 
-    pub(crate) fn move_all(&mut self, to: u8) {
-        for node in self.nodes.iter_mut().filter(|node| node.member_of[0] && node.belongs.to() == Some(0)) {
-            node.moves[usize::from(to) - 1] = true;
+    pub(crate) fn move_all(&mut self, form: Form, to: u8) {
+        let before = *self;
+        for node in self.nodes.iter_mut().filter(|node| is_moved_by(form, &before, node, to)) {
+            node.moves[usize::from(to) - 1] = Some(Seen::First);
         }
     }
 
@@ -114,13 +115,13 @@ impl<const N: usize> State<N> {
     pub(crate) fn settles(&self, form: Form, setup: &Setup, to: u8) -> bool {
         let mut after = *self;
         let deliver = |after: &mut Self| {
-            let under_way = |node: &u8| after.nodes[usize::from(*node)].moves[usize::from(to) - 1];
+            let under_way = |node: &u8| after.nodes[usize::from(*node)].moves[usize::from(to) - 1].is_some();
             for node in names(N).filter(under_way).collect::<Vec<_>>() {
                 after.apply(form, setup, Action::Moved { node, to });
             }
         };
-        if may_move(setup, &after, to) {
-            after.move_all(to);
+        if may_move(form, setup, &after, to) || (form != Form::NoProof && self.proves(to)) {
+            after.move_all(form, to);
             deliver(&mut after);
             for node in names(N).filter(|node| self.nodes[usize::from(*node)].member_of[usize::from(to)]) {
                 let seen = names(N)
@@ -128,7 +129,7 @@ impl<const N: usize> State<N> {
                 let seen = seen.map(|other| 1 << other).sum();
                 after.apply(form, setup, Action::PassAtOnce { pass: 0, deployment: to, node, seen });
             }
-            if may_take_over(setup, &after, to) {
+            if may_take_over(form, setup, &after, to) {
                 after.take_over(to);
                 deliver(&mut after);
             }
@@ -138,7 +139,7 @@ impl<const N: usize> State<N> {
 
     pub(crate) fn take_over(&mut self, to: u8) {
         for node in self.nodes.iter_mut().filter(|node| node.comes_in(to)) {
-            node.moves[usize::from(to) - 1] = true;
+            node.moves[usize::from(to) - 1] = Some(Seen::Blank);
         }
     }
 
@@ -170,12 +171,12 @@ impl<const N: usize> State<N> {
         self.passes[index] = Pass::Looks(Look::begin(deployment));
     }
 
-    fn look(&mut self, setup: &Setup, pass: u8, name: u8) {
+    fn look(&mut self, form: Form, setup: &Setup, pass: u8, name: u8) {
         let pass = usize::from(pass);
         let node = &mut self.nodes[usize::from(name)];
         if let Pass::Looks(look) = &mut self.passes[pass] {
             node.parts[pass] = Part::Seen;
-            look.see(setup, node);
+            look.see(form, setup, node);
         }
     }
 
@@ -183,7 +184,7 @@ impl<const N: usize> State<N> {
     fn mark(&mut self, form: Form, setup: &Setup, pass: u8) {
         let index = usize::from(pass);
         let (Pass::Looks(mut look), Some(target)) = (self.passes[index], self.target(index)) else { return };
-        look.count_heir(setup, &self.nodes[target]);
+        look.count_heir(form, setup, &self.nodes[target]);
         let seen = |node: &&mut Node| node.parts[index] == Part::Seen && look.moves(form, setup, node);
         self.nodes.iter_mut().filter(seen).for_each(|node| node.follow(look.deployment));
         let is_stranger = |node: &Node| node.parts[index] == Part::Seen && node.is_stranger_to(look.deployment);
@@ -201,8 +202,11 @@ impl<const N: usize> State<N> {
             return;
         }
         let is_blank = !matches!(node.belongs, Belongs::Written(_));
-        if is_blank && !look.may_follow(form, setup, (look.heirs, look.has_first)) {
+        if is_blank && !look.may_follow(form, setup, look.is_decided(form, setup)) {
             return;
+        }
+        if is_blank && look.waits(setup) {
+            node.follow(look.deployment);
         }
         if node.standing == Standing::Forgot {
             node.abstain();
@@ -214,7 +218,7 @@ impl<const N: usize> State<N> {
             node.standing = Standing::Abstains(Some(0));
         }
         let decision = look.decide(form, setup, node);
-        let may_vote = look.may_follow(form, setup, (look.waited, look.has_first_waited));
+        let may_vote = look.may_follow(form, setup, look.is_decided_for_long(form, setup));
         if may_vote && decision.wait < u8::MAX {
             node.parts[index] = Part::Target;
             self.passes[index] = Pass::Installs(decision);

@@ -80,6 +80,35 @@ fn a_move_that_left_a_node_behind_and_a_loss_make_no_two_deployments() {
     assert_eq!(refuted_within(Scene::Replaced, Form::Strangers, bounds), [OneHolder]);
 }
 
+/// The node that the move did not reach still votes in the old list.
+#[test]
+fn a_node_with_data_from_before_a_move_does_not_undo_it() {
+    let bounds = Bounds { ticks: 2, losses: 0, rollbacks: 1, ..Scene::Replaced.bounds() };
+    assert_eq!(refuted_within(Scene::Replaced, Form::Complete, bounds), []);
+    assert_eq!(refuted_within(Scene::Replaced, Form::Outdated, bounds), [OneHolder]);
+}
+
+#[test]
+fn voters_from_an_earlier_time_do_not_shorten_the_wait_after_a_move() {
+    assert_eq!(refuted(Scene::Back, Form::Complete), []);
+    assert_eq!(refuted(Scene::Back, Form::LeftVoters), [OneHolder]);
+}
+
+/// Two of the three old nodes lose their data after the move.
+#[test]
+fn a_move_that_was_decided_ends_whatever_is_lost_then() {
+    let bounds = Bounds { losses: 2, ..Scene::Replaced.bounds() };
+    assert_eq!(refuted_within(Scene::Replaced, Form::Complete, bounds), []);
+    assert_eq!(refuted_within(Scene::Replaced, Form::NoProof, bounds), [Claim::Finishes]);
+}
+
+/// Which list is to grant may then be unknown to all that is left: none does.
+#[test]
+fn two_moves_at_once_and_a_loss_make_no_two_holders() {
+    let bounds = Bounds { ticks: 1, losses: 1, ..Scene::Rivals.bounds() };
+    assert!(!refuted_within(Scene::Rivals, Form::Complete, bounds).contains(&OneHolder));
+}
+
 /// Of a lease that a bare majority keeps, each of these nodes is needed: this is assumed away.
 #[test]
 fn a_clock_that_steps_under_a_lease_makes_two_holders() {

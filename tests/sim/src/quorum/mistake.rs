@@ -29,13 +29,15 @@ pub enum Mistake {
     PastLook,
     /// A blank node counts, and is restored, while nodes of another deployment answer.
     BlankIsOurs,
+    /// A node that restarts with data from before a move counts, and is restored, while nodes that were moved answer.
+    OutdatedIsOurs,
     /// A release is sent while its claim is under way, and leaves no tombstone.
     ReleaseAtOnce,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::NoGrantTest,
         Self::NoSecondRound,
         Self::NoMarker,
@@ -48,6 +50,7 @@ impl Mistake {
         Self::LowLongest,
         Self::PastLook,
         Self::BlankIsOurs,
+        Self::OutdatedIsOurs,
         Self::ReleaseAtOnce,
     ];
 
@@ -59,6 +62,7 @@ impl Mistake {
             Self::LowLongest => Some(Rule::LongestByClock),
             Self::PastLook => Some(Rule::OverBeforeLook),
             Self::BlankIsOurs => Some(Rule::BlankMayBeTheirs),
+            Self::OutdatedIsOurs => Some(Rule::OutdatedIsBlank),
             Self::ReleaseAtOnce => Some(Rule::ReleaseAfterClaim),
             Self::NoGrantTest
             | Self::NoSecondRound

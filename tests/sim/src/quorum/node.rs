@@ -144,7 +144,7 @@ impl Node {
             let membership = Arc::new(membership.clone());
             let clock = self.clock.read(at);
             let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };
-            let install = Ask::Install { epoch, counter: 0, longest: Duration::ZERO, membership };
+            let install = Ask::Install { moves: 0, epoch, counter: 0, longest: Duration::ZERO, membership };
             // Neither is ever refused.
             _ = self.store.ask(clock, None, &self.run, &mark);
             _ = self.store.ask(clock, None, &self.run, &install);

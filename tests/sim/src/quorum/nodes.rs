@@ -89,7 +89,7 @@ impl Nodes {
             let epoch = Epoch::from_random(env.number());
             let membership = Arc::clone(&membership);
             let mark = Ask::Mark { epoch, membership: Arc::clone(&membership) };
-            let install = Ask::Install { epoch, counter: 0, longest: Duration::ZERO, membership };
+            let install = Ask::Install { moves: 0, epoch, counter: 0, longest: Duration::ZERO, membership };
             // Nothing can go wrong with an empty node.
             _ = node.ask(env.now, &mark);
             _ = node.ask(env.now, &install);
@@ -164,7 +164,7 @@ impl Nodes {
     fn install_at_once(&mut self, env: &Env<Words>, node: usize, epoch: Epoch) {
         let counter = self.nodes.iter().map(|node| node.store.counter()).max().unwrap_or_default();
         let membership = Arc::new(self.membership());
-        let install = Ask::Install { epoch, counter, longest: self.terms.max_ttl.get(), membership };
+        let install = Ask::Install { moves: 0, epoch, counter, longest: self.terms.max_ttl.get(), membership };
         // A node that was just marked accepts it.
         _ = self.nodes[node].ask(env.now, &install);
     }

@@ -108,3 +108,8 @@ fn a_dwell_that_counts_past_the_look_is_found() {
 fn a_blank_node_that_another_deployment_may_have_is_found() {
     finds_in_a_plot(Mistake::BlankIsOurs, 600);
 }
+
+#[test]
+fn a_node_with_data_from_before_a_move_is_found() {
+    finds_in_a_plot(Mistake::OutdatedIsOurs, 600);
+}

@@ -25,6 +25,7 @@ fn a_node_that_was_never_installed_counts_as_forgetful() {
         marked_for: None,
         predecessor: None,
         has_voted: false,
+        moves: 0,
         clock: NodeTime(7_000_000),
         evicts: None,
     };
@@ -89,7 +90,7 @@ fn an_install_raises_the_longest_ttl_to_the_given_one() {
         node.restart();
         node.view(at(0), &mark(LATER_EPOCH));
         let membership = Arc::new(membership());
-        let ask = Ask::Install { epoch: LATER_EPOCH, counter: 0, longest: seconds(given), membership };
+        let ask = Ask::Install { moves: 0, epoch: LATER_EPOCH, counter: 0, longest: seconds(given), membership };
         assert_eq!(node.view(at(0), &ask).longest, seconds(expected));
     }
 }
@@ -158,7 +159,7 @@ fn a_move_makes_a_voting_node_abstain_in_another_deployment() {
     let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
     let (membership, predecessor) = (Arc::new(other.clone()), Arc::new(membership()));
     let seen = Some(Arc::clone(&predecessor));
-    let moving = Ask::Move { epoch: LATER_EPOCH, seen, membership, predecessor: Arc::clone(&predecessor) };
+    let moving = Ask::Move { epoch: LATER_EPOCH, seen, membership, predecessor: Arc::clone(&predecessor), moves: 1 };
     let view = node.view(at(2), &moving);
     assert_eq!(view.state, NodeState::Abstaining { epoch: LATER_EPOCH, since: Duration::ZERO });
     assert_eq!((view.membership, view.counter, view.longest), (Some(other), 10, TTL));
@@ -186,7 +187,7 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
     let other = Membership { members: vec!["one".into()], max_ttl: seconds(60) };
     let moving_on = |epoch, from: &Membership, to: &Membership| {
         let (seen, membership) = (Some(Arc::new(from.clone())), Arc::new(to.clone()));
-        Ask::Move { epoch, seen, membership, predecessor: Arc::new(from.clone()) }
+        Ask::Move { epoch, seen, membership, predecessor: Arc::new(from.clone()), moves: 1 }
     };
     let moving = |epoch, to: &Membership| moving_on(epoch, &membership(), to);
     let mut node = Node::empty();
@@ -217,6 +218,7 @@ fn a_repeated_move_changes_nothing() {
             seen: Some(self::membership().into()),
             membership: Arc::clone(&membership),
             predecessor: membership,
+            moves: 1,
         }
     };
     let before = node.view(at(1), &Ask::Look);
@@ -239,7 +241,7 @@ fn a_move_that_finds_another_deployment_changes_nothing() {
     let (ours, longer) = (membership(), Membership { max_ttl: seconds(600), ..membership() });
     let to = |seen: Option<&Membership>| {
         let (membership, predecessor) = (named("two", seconds(60)).into(), membership().into());
-        Ask::Move { epoch: LATER_EPOCH, seen: seen.cloned().map(Arc::new), membership, predecessor }
+        Ask::Move { epoch: LATER_EPOCH, seen: seen.cloned().map(Arc::new), membership, predecessor, moves: 1 }
     };
     type Make = fn() -> Node;
     let marked: Make = || {
@@ -317,4 +319,26 @@ fn old_data_that_is_put_back_under_the_same_run_is_not_noticed() {
     node.grant(at(1), claim(1), 10);
     node.store = before;
     assert_eq!(node.grant(at(1), claim(2), 1), 1, "which is why servers have to start as another run");
+}
+
+/// The deployment is the one that was seen, because it was moved away and back meanwhile.
+#[test]
+fn a_move_that_a_later_one_overtook_changes_nothing() {
+    let to = |moves| {
+        let (membership, predecessor) = (Arc::new(membership()), Arc::new(membership()));
+        Ask::Move { epoch: LATER_EPOCH, seen: Some(Arc::clone(&membership)), membership, predecessor, moves }
+    };
+    let install = |epoch, moves| {
+        let membership = Arc::new(membership());
+        Ask::Install { epoch, counter: 0, longest: Duration::ZERO, moves, membership }
+    };
+    for (installed, moved, expected) in [(0, 1, 1), (2, 2, 2), (2, 3, 3), (2, 1, 2)] {
+        let mut node = Node::empty();
+        node.view(at(1), &mark(EPOCH));
+        assert_eq!(node.view(at(1), &install(EPOCH, installed)).moves, installed);
+        let after = node.view(at(2), &to(moved));
+        assert_eq!((after.moves, after.votes()), (expected, moved < installed), "{moved} after {installed}");
+        node.view(at(3), &install(LATER_EPOCH, 0));
+        assert_eq!(node.view(at(3), &Ask::Look).moves, expected, "an installation lowers nothing");
+    }
 }

@@ -1,4 +1,4 @@
-local node, seal, counter, longest, members, max_ttl = KEYS[1], unpack(ARGV)
+local node, seal, counter, longest, moves, members, max_ttl = KEYS[1], unpack(ARGV)
 local known = redis.call('HMGET', node, 'pending', 'incarnation')
 
 local function highest(field, ...)
@@ -11,5 +11,6 @@ if known[1] == seal and counts(known[2]) then
   if height > 9007199254740991 then height = 0 end
   redis.call('HDEL', node, 'pending', 'since', 'marked_members', 'marked_max_ttl')
   redis.call('HSET', node, 'seal', seal, 'incarnation', incarnation, 'fence', highest('fence', counter, height),
-    'longest', highest('longest', longest), 'members', members, 'max_ttl', max_ttl, 'voted', 1)
+    'longest', highest('longest', longest), 'members', members, 'max_ttl', max_ttl,
+    'moves', highest('moves', moves), 'voted', 1)
 end

@@ -207,6 +207,6 @@ fn the_rights_that_are_listed_are_enough() {
         ask(&acquire(&Claim { queueing: Queueing::Wanted, ..claim("job") }, 1, EPOCH));
         assert_eq!(ask(&release(&job, Certainty::Unknown)), Told::Released(Released::Released));
         let [seen, to, predecessor] = [(); 3].map(|()| Arc::new(membership()));
-        ask(&Ask::Move { epoch: OTHER_EPOCH, seen: Some(seen), membership: to, predecessor });
+        ask(&Ask::Move { epoch: OTHER_EPOCH, seen: Some(seen), membership: to, predecessor, moves: 1 });
     }
 }

@@ -84,7 +84,8 @@ fn a_mark_from_before_a_fail_back_does_not_count_after_it() {
         assert!(matches!(marked, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}: {marked:?}");
         voter.fail_back(&server(), || ());
         let [to, predecessor] = [membership(), membership()].map(Arc::new);
-        let moved = view(voter.ask(&Ask::Move { epoch: OTHER_EPOCH, seen: None, membership: to, predecessor })).state;
+        let moved =
+            view(voter.ask(&Ask::Move { epoch: OTHER_EPOCH, seen: None, membership: to, predecessor, moves: 1 })).state;
         assert!(matches!(moved, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}, not moved: {moved:?}");
     }
 }

@@ -70,6 +70,7 @@ fn late_requests_do_not_change_who_votes() {
         voter.take("job");
         let before = voter.view();
         let late_install = Ask::Install {
+            moves: 0,
             epoch: EPOCH,
             counter: FencingToken::MAX.get(),
             longest: Duration::from_secs(900),
@@ -160,7 +161,7 @@ fn a_node_that_moves_abstains_and_still_releases() {
         elsewhere.members.pop();
         let (to, predecessor) = (elsewhere.clone().into(), membership().into());
         let seen = Some(membership().into());
-        let moving = Ask::Move { epoch: OTHER_EPOCH, seen, membership: to, predecessor };
+        let moving = Ask::Move { epoch: OTHER_EPOCH, seen, membership: to, predecessor, moves: 1 };
         let moved = view(voter.ask(&moving));
         assert_eq!(moved.predecessor, Some(membership()), "{facade}");
         assert!(matches!(moved.state, NodeState::Abstaining { epoch: OTHER_EPOCH, .. }), "{facade}: {moved:?}");
@@ -185,7 +186,7 @@ fn a_move_marks_a_node_that_knew_a_deployment_and_forgot() {
         elsewhere.members.pop();
         let moving = |epoch| {
             let (seen, predecessor) = (Some(membership().into()), membership().into());
-            Ask::Move { epoch, seen, membership: elsewhere.clone().into(), predecessor }
+            Ask::Move { epoch, seen, membership: elsewhere.clone().into(), predecessor, moves: 1 }
         };
         let marked_for = |voter: &Voter, ask: &Ask| view(voter.ask(ask)).marked_for;
         let forget = |voter: &Voter| {
@@ -216,7 +217,7 @@ fn a_move_that_finds_another_deployment_changes_nothing() {
     let longer = Membership { max_ttl: membership().max_ttl * 2, ..membership() };
     let moving = |epoch, seen: Option<&Membership>, to: &Membership| {
         let (seen, membership) = (seen.cloned().map(Arc::new), Arc::new(to.clone()));
-        Ask::Move { epoch, seen, membership, predecessor: self::membership().into() }
+        Ask::Move { epoch, seen, membership, predecessor: self::membership().into(), moves: 1 }
     };
     for (facade, connect) in BOTH {
         let voter = Voter::start(connect);
@@ -266,5 +267,25 @@ fn a_node_that_may_drop_locks_reports_its_policy() {
             let view = view(connect(&server.url()).ask(&Ask::Look, SOON));
             assert_eq!(view.evicts.as_deref(), evicts, "{facade}: {arguments:?}");
         }
+    }
+}
+
+/// The deployment is the one that was seen, because it was moved away and back meanwhile.
+#[test]
+fn a_move_that_a_later_one_overtook_changes_nothing() {
+    let moving = |epoch, moves| {
+        let (membership, predecessor) = (Arc::new(membership()), Arc::new(membership()));
+        Ask::Move { epoch, seen: Some(Arc::clone(&membership)), membership, predecessor, moves }
+    };
+    for (facade, connect) in BOTH {
+        let voter = Voter::start(connect);
+        assert_eq!(view(voter.ask(&moving(OTHER_EPOCH, 10))).moves, 10, "{facade}");
+        let install = view(voter.ask(&install(OTHER_EPOCH)));
+        assert_eq!((install.moves, install.votes()), (10, true), "{facade}: an installation lowers nothing");
+        // As numbers, not as text.
+        let late = view(voter.ask(&moving(EPOCH, 9)));
+        assert_eq!((late.moves, late.votes()), (10, true), "{facade}");
+        let again = view(voter.ask(&moving(EPOCH, 10)));
+        assert_eq!((again.moves, again.votes()), (10, false), "{facade}");
     }
 }

@@ -35,7 +35,8 @@ impl Pass {
     }
 
     /// A lease that this node granted and forgot is known to a majority without it. So if enough of the others answer,
-    /// one of them knows its ttl, and one knows its token.
+    /// one of them knows its ttl, and one knows its token. After a move it was granted in another deployment, of which they know
+    /// nothing, until a majority votes here.
     fn dwell(&self, nodes: &Nodes, node: NodeId, epoch: Epoch) -> Dwell {
         let others = self.views.iter().enumerate().filter(|(index, _)| *index != node.0);
         let others: Vec<_> = others.filter_map(|(_, view)| view.as_ref().ok()).filter(|view| view.votes()).collect();
@@ -44,7 +45,7 @@ impl Pass {
         let most = self.most(nodes, node);
         let (lasts, longest, recovery) = if self.purpose == Purpose::Init {
             (Duration::ZERO, longest, Recovery::FromOthers)
-        } else if others.len() >= nodes.overlap() {
+        } else if others.len() >= nodes.overlap() && !self.is_fresh(nodes) {
             (longest + drift(longest), longest, Recovery::FromOthers)
         } else if self.views.iter().all(|view| view.as_ref().is_ok_and(|view| !view.votes())) {
             // Every client has to look and to announce again.

@@ -31,19 +31,30 @@ impl Pass {
                 continue;
             }
             if let Err(error) = self.check_membership(nodes, node, view) {
-                self.strangers.insert(node);
+                // A mark does not say which move led to its list: it may be a later one.
+                self.strangers.insert(node, if view.membership.is_some() { view.moves } else { u64::MAX });
                 self.views[node.0] = Err(error);
             }
         }
     }
 
-    /// While strangers answer, a node that knows no deployment may be theirs. If a majority votes here it is ours: then this
+    /// While strangers answer, a node that remembers no deployment may be theirs. If a majority votes here it is ours: then this
     /// deployment was not moved.
     pub(super) fn may_be_ours(&self, nodes: &Nodes, view: &View) -> bool {
         self.strangers.is_empty()
-            || view.membership.is_some()
+            || self.remembers(nodes, view)
             || self.voters(nodes) >= nodes.majority()
             || !nodes.rules.keep(Rule::BlankMayBeTheirs)
+    }
+
+    /// Whether the node knows to which deployment it belongs. What one that restarted has may be older than a move of which a
+    /// stranger knows: then it is as good as blank.
+    pub(super) fn remembers(&self, nodes: &Nodes, view: &View) -> bool {
+        let is_outdated = || {
+            let (ours, keep) = (self.moves(nodes), nodes.rules.keep(Rule::OutdatedIsBlank));
+            keep && self.strangers.values().any(|moves| *moves > ours)
+        };
+        view.membership.as_ref().is_some_and(|own| view.votes() || *own != *nodes.membership || !is_outdated())
     }
 
     pub(super) fn voters(&self, nodes: &Nodes) -> usize {
@@ -108,10 +119,10 @@ impl Pass {
         own.len() < nodes.majority() && later.is_some_and(|later| began.is_none_or(|began| later <= began))
     }
 
-    /// While strangers answer, nodes that know no deployment do not count towards the majority that is needed to continue.
+    /// While strangers answer, nodes that remember no deployment do not count towards the majority that is needed to continue.
     pub(super) fn check_majority_is_left(&self, nodes: &Nodes) -> Result<(), BackendError> {
-        let knows = |view: &&View| view.membership.is_some() || !nodes.rules.keep(Rule::BlankMayBeTheirs);
-        if let Some(stranger) = self.strangers.first()
+        let knows = |view: &&View| self.remembers(nodes, view) || !nodes.rules.keep(Rule::BlankMayBeTheirs);
+        if let Some((stranger, _)) = self.strangers.first_key_value()
             && let Err(error) = &self.views[stranger.0]
             && self.views.iter().flatten().filter(knows).count() < nodes.majority()
         {

@@ -58,7 +58,7 @@ impl Pass {
     }
 
     fn report(&self, nodes: &Nodes, now: Moment) -> Report {
-        let unfinished_move = self.unfinished_move(nodes, |_| true).cloned();
+        let unfinished_move = self.undecided_move(nodes, |_| true).cloned();
         let reports = nodes.all.iter().zip(&self.views).enumerate().map(|(index, (state, view))| {
             let node = NodeId(index);
             let dwell = self.dwells.get(&node);

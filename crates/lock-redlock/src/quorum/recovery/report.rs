@@ -17,12 +17,16 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// How many nodes are a majority.
     pub majority: usize,
-    /// The deployment from which nodes were moved here, if it may still grant locks because they were too few. Until the
-    /// move is repeated and reaches enough of them, no node votes here.
+    /// The deployment from which nodes were moved here, if it may still grant locks because too few of them are known to be
+    /// here. Until the move is repeated and reaches enough of them, no node votes here.
     pub unfinished_move: Option<Membership>,
 }
 
 impl Report {
+    /// What helps where so many nodes have lost their data during a move that nothing shows which list follows.
+    pub const LAST_RESORT: &str = "stop all clients, wait for max_ttl and for at least 5 minutes, run `redis-cli DEL leasehold:node` at \
+                                   every node of every list, and then: leasehold redlock init URL";
+
     /// Checks that a majority of the nodes answered.
     ///
     /// # Errors
@@ -67,9 +71,11 @@ impl Report {
         let beyond = self.beyond_max_ttl();
         let unfinished = self.unfinished_move.as_ref().map(|before| {
             format!(
-                "too few nodes of the deployment before this one ({}) were moved, so it may still grant locks and this one must \
-                 not; to finish, run: leasehold redlock move OLD_URL NEW_URL",
-                before.members.join(", ")
+                "too few nodes of the deployment before this one ({}) are known to be here, because the move was interrupted or \
+                 nodes have lost their data since; it may still grant locks, so this one must not; to finish, run: leasehold \
+                 redlock move OLD_URL NEW_URL; if that does not help because data was lost: {}",
+                before.members.join(", "),
+                Self::LAST_RESORT
             )
         });
         even.into_iter()

@@ -3,7 +3,8 @@
 //!
 //! Each client's passes reach all its nodes. A blank node looks the same to both deployments, and a pass to which no
 //! node of the other deployment answers takes it: two holders follow, as the model shows. So no node is suspended here,
-//! and nothing is lost except what the first operator sends.
+//! and nothing is lost except what the first operator sends, and what clients of the second list send to a node with data from
+//! before the move: they would move it again.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use super::deed::{Actor, Deed, Script};
 use crate::dice::Dice;
 use crate::network::Fate;
 use crate::quorum::list::List;
+use crate::quorum::node::Return;
 use crate::wish::{Part, Wait, Wish};
 
 /// The clients of the first list. The next two actors have the second one.
@@ -26,14 +28,14 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// One of the two; `longest` is the longest ttl.
+/// One of the three; `longest` is the longest ttl.
 pub(super) fn draw(dice: &mut Dice, script: &mut Script, begins: Duration, longest: Duration) {
     let end = begins + longest * 2 + dice.millis(5000, 10_000);
-    if dice.chance(750) {
-        moved(dice, script, begins);
-    } else {
-        mistaken(dice, script, begins);
-    }
+    let plots = [moved, moved, outdated, mistaken];
+    let end = match dice.pick(&plots) {
+        Some(plot) => end.max(plot(dice, script, begins, longest)),
+        None => end,
+    };
     for actor in OLD.into_iter().chain(NEW) {
         ask(dice, script, actor, begins..end, longest);
     }
@@ -55,8 +57,8 @@ fn ask(dice: &mut Dice, script: &mut Script, actor: Actor, when: Range<Duration>
     }
 }
 
-/// A node forgets, and another one is not reached by the move.
-fn moved(dice: &mut Dice, script: &mut Script, begins: Duration) {
+/// A node forgets, and another one is not reached by the move. These return when it is over.
+fn moved(dice: &mut Dice, script: &mut Script, begins: Duration, _: Duration) -> Duration {
     let moves = begins + dice.millis(1000, 4000);
     if dice.chance(700) {
         let node = if dice.chance(500) { dice.from(0, 1) } else { dice.from(2, 3) };
@@ -74,14 +76,32 @@ fn moved(dice: &mut Dice, script: &mut Script, begins: Duration) {
         script.at(moves + dice.between(Duration::ZERO, millis(4)), gap);
     }
     script.at(moves + dice.millis(5, 2500), Deed::TakeOver(TAKER, NEW));
+    script.end()
+}
+
+/// The move does not reach the node that leaves the list. Once the second list grants locks, another node restarts with data from
+/// before the move.
+fn outdated(dice: &mut Dice, script: &mut Script, begins: Duration, longest: Duration) -> Duration {
+    let moves = begins + dice.millis(1000, 4000);
+    script.at(moves - millis(500), Deed::Copy(0));
+    script.at(moves, Deed::Move(MOVER));
+    script.at(moves, Deed::Gap { actor: MOVER, node: 2, fate: Fate::Lost, lasts: millis(3000) });
+    script.at(moves + dice.millis(100, 2500), Deed::TakeOver(TAKER, NEW));
+    let restarts = moves + longest + dice.millis(5000, 15_000);
+    for actor in NEW.into_iter().chain([TAKER]) {
+        script.at(restarts, Deed::Gap { actor, node: 0, fate: Fate::Lost, lasts: longest * 3 });
+    }
+    script.at(restarts, Deed::Restart(0, Return::FromCopy, dice.millis(10, 300)));
+    restarts + longest * 2
 }
 
 /// One node forgets, or two of them.
-fn mistaken(dice: &mut Dice, script: &mut Script, begins: Duration) {
+fn mistaken(dice: &mut Dice, script: &mut Script, begins: Duration, _: Duration) -> Duration {
     for actor in NEW {
         script.at(begins, Deed::Enter(actor, List::Second, None));
     }
     for _ in 0..dice.from(1, 2) {
         script.at(begins + dice.millis(100, 8000), Deed::Forget(dice.from(0, 3)));
     }
+    script.end()
 }

@@ -87,7 +87,7 @@ impl Author {
                 let (membership, predecessor) = (self.membership(), self.membership());
                 let as_seen = seen.deployment().cloned().map(Arc::new);
                 let seen = if self.one_in(4) { Some(self.membership()) } else { as_seen };
-                Ask::Move { epoch: self.epoch_or_any(2), seen, membership, predecessor }
+                Ask::Move { epoch: self.epoch_or_any(2), seen, membership, predecessor, moves: self.dice.u64(0..3) }
             }
         }
     }
@@ -212,7 +212,13 @@ impl Author {
     fn install(&mut self, seen: &View) -> Ask {
         let counter = if self.one_in(3) { seen.clock.0 + 500_000 } else { self.around(seen.counter) };
         let longest = self.ttl().get();
-        Ask::Install { epoch: self.epoch_or_any(4), counter, longest, membership: self.membership() }
+        Ask::Install {
+            moves: self.dice.u64(0..3),
+            epoch: self.epoch_or_any(4),
+            counter,
+            longest,
+            membership: self.membership(),
+        }
     }
 
     fn membership(&mut self) -> Arc<Membership> {
