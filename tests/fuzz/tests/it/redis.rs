@@ -79,6 +79,7 @@ fn forms() -> Vec<Value> {
                     vec![int(7); 3],
                     vec![of("h:1 h:2"), int(7)],
                     vec![Value::Nil; 4],
+                    vec![int(7)],
                 ]
                 .concat(),
             ),
