@@ -39,6 +39,9 @@ fn shown<G: std::ops::Deref<Target = Proof>>(guard: &Scoped<G>) -> String {
     }
 }
 
+/// A little longer than a client believes that its store is unreachable.
+const BELIEVED_FOR: Duration = Duration::from_millis(2_100);
+
 /// That process, as the test sees it.
 struct Other {
     process: Child,
@@ -95,6 +98,7 @@ async fn two_processes_work_at_once_while_redis_is_away_and_no_longer_once_both_
     assert!(guard.error().unwrap().kind().is_transient(), "{:?}", guard.error());
 
     server.restart_empty();
+    tokio::time::sleep(BELIEVED_FOR).await;
     assert_eq!(other.goes_on(), "released");
     let token: i64 = other.goes_on().parse().expect("the other process has the lock of the store");
     let token = FencingToken::try_from(token).unwrap();
@@ -128,6 +132,7 @@ async fn what_a_server_that_hung_grants_late_is_given_back() {
     assert_eq!((guard.scope(), guard.fencing_token()), (Scope::Process, None));
     theirs.release().await.unwrap();
     guard.release().await.unwrap();
+    tokio::time::sleep(BELIEVED_FOR).await;
     assert_eq!(lock.acquire().await.unwrap().scope(), Scope::Store);
 }
 
