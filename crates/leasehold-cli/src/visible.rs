@@ -5,7 +5,7 @@ use std::iter::repeat_n;
 
 use serde::Serialize;
 
-/// Whether a character is not drawn, or changes the direction or the order of those around it. The live page has the same in `dom.js`.
+/// Whether a character is invisible, or changes the direction or order of its neighbours. The live page has the same list in `dom.js`.
 ///
 /// # Source
 /// Unicode 15: the bidirectional controls, the characters that are ignored by default, the line separators, and those of the category
@@ -18,8 +18,8 @@ fn is_hidden(letter: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Text of others for display: what cannot be seen is `\u{202e}`. Backslashes before what looks like that are doubled, so that no two
-/// texts look the same.
+/// Text from others for display: an invisible character is written as `\u{202e}`, and a backslash before text of that form is doubled,
+/// so that no two texts look the same.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) && !text.contains("\\u{") {
         return text.into();
@@ -35,7 +35,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Lines that are about to be printed, in which nothing is hidden. What is [`visible`] stays as it is.
+/// Lines for printing, without invisible characters. [`visible`] text stays as it is.
 pub(crate) fn unhidden(lines: &str) -> Cow<'_, str> {
     if !lines.contains(is_hidden) {
         return lines.into();
@@ -49,7 +49,7 @@ fn push(letter: char, into: &mut String) {
     if is_hidden(letter) { into.extend(letter.escape_unicode()) } else { into.push(letter) }
 }
 
-/// The JSON of a value, in which no character is hidden: what cannot be seen is `\u202e`, which means the same.
+/// The JSON of a value, with invisible characters as escapes such as `\u202e`.
 pub(crate) fn line_of_json(value: &impl Serialize) -> serde_json::Result<String> {
     let mut line = String::new();
     for letter in serde_json::to_string(value)?.chars() {

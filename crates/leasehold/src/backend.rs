@@ -1,4 +1,4 @@
-//! What the author of a backend needs: the traits, the verbs with their answers, and what a store can say about itself.
+//! The API for authors of backends: the traits, the verbs with their answers, and the capabilities of a store.
 //!
 //! A backend implements [`Backend`], whose documentation is the contract, and [`AsyncBackend`] (with the `async-trait`
 //! crate), [`BlockingBackend`] or both. Pass it to a client: `Client::new(Arc::new(backend))`.

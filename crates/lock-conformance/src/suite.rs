@@ -129,7 +129,7 @@ pub fn account<H: Harness>(facade: Facade, absent: &Absent) {
     }
 }
 
-/// What cases need and a store lacks. It is found out once for all cases, so that no store is made for a case that does not apply.
+/// The needs of cases that a store does not meet. They are determined once, so that no store is made for a case that does not apply.
 #[derive(Debug, Default)]
 pub struct Absent(OnceLock<Vec<Need>>);
 

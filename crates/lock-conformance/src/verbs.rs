@@ -115,6 +115,11 @@ impl Verbs {
         self.backend.acquire(claim, self.within)
     }
 
+    /// Waits for what earlier requests left in the background, such as the release at the slowest node of a quorum.
+    pub(crate) fn flush(&self) {
+        self.backend.flush(self.within);
+    }
+
     pub(crate) fn try_renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
         self.backend.renew(leases, self.within)
     }

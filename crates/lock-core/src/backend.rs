@@ -1,4 +1,4 @@
-//! What a store has to offer: its verbs, async and blocking.
+//! The contract of a store: its verbs, async and blocking.
 
 use std::fmt;
 use std::sync::Arc;
@@ -122,8 +122,8 @@ pub trait AsyncBackend: Backend {
     /// repeated; it takes effect once. The ability is [`Ability::Latch`].
     ///
     /// # Errors
-    /// `Unsupported` without the ability; those of the store, such as `Timeout`, after which the request may have taken
-    /// effect.
+    /// `Unsupported` if the store has no such ability; the store's errors, such as `Timeout`, after which the request may have
+    /// taken effect.
     ///
     /// # Cancel safety
     /// Can be dropped at any point: the request may or may not have taken effect, and can be repeated.
@@ -136,7 +136,7 @@ pub trait AsyncBackend: Backend {
     /// [`limit`](crate::limit).
     ///
     /// # Errors
-    /// `Unsupported` without the ability. `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a
+    /// `Unsupported` if the store has no such ability. `OtherKind` if the name is in use as a lock; for a look, also if it is in use with a
     /// limit that the one in the request does not stand for. Those of the store. With effect `None`, nothing was changed.
     ///
     /// # Cancel safety
@@ -145,11 +145,11 @@ pub trait AsyncBackend: Backend {
         Err(self.capabilities().unable(Ability::SetLimit))
     }
 
-    /// Who holds a lock now; `None` if nobody does. The ability of this method and of the next three is
+    /// The holders and waiters of a lock; `None` if nobody holds it. This method and the next three need
     /// [`Ability::Inspect`].
     ///
     /// # Errors
-    /// `Unsupported` without the ability; those of the store.
+    /// `Unsupported` if the store has no such ability; the store's errors.
     ///
     /// # Cancel safety
     /// Changes nothing.
@@ -243,8 +243,8 @@ pub trait BlockingBackend: Backend {
     /// repeated; it takes effect once. The ability is [`Ability::Latch`].
     ///
     /// # Errors
-    /// `Unsupported` without the ability; those of the store, such as `Timeout`, after which the request may have taken
-    /// effect.
+    /// `Unsupported` if the store has no such ability; the store's errors, such as `Timeout`, after which the request may have
+    /// taken effect.
     fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         Err(self.capabilities().unable(Ability::Latch))
     }
@@ -257,11 +257,11 @@ pub trait BlockingBackend: Backend {
         Err(self.capabilities().unable(Ability::SetLimit))
     }
 
-    /// Who holds a lock now; `None` if nobody does. The ability of this method and of the next three is
+    /// The holders and waiters of a lock; `None` if nobody holds it. This method and the next three need
     /// [`Ability::Inspect`].
     ///
     /// # Errors
-    /// `Unsupported` without the ability; those of the store.
+    /// `Unsupported` if the store has no such ability; the store's errors.
     fn holder(&self, _name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
         Err(self.capabilities().unable(Ability::Inspect))
     }

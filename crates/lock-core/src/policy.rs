@@ -33,7 +33,7 @@ pub(crate) const WORD_FOR: Duration = Duration::from_millis(20);
 /// trip between one and the next, and so few that a client with a long line hardly burdens the store's queue.
 pub(crate) const QUESTS_MAX: usize = 16;
 
-/// How long after it was handed out the answer to a claim that nobody wants any more is waited for, before its owner is released.
+/// How long after it was handed out a claim that nobody wants any more may stay unanswered before its owner is released.
 /// Chosen: longer than most stores take to answer, because a release that may overtake a claim costs the store more; and short
 /// beside a lease.
 pub(crate) const ABANDONED_CLAIM_FOR: Duration = Duration::from_millis(100);

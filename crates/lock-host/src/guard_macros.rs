@@ -139,8 +139,8 @@ macro_rules! guards {
 
             /// From now on, nobody else may have the lock for at least this time, however this guard is released: by a call, dropped,
             /// also by a panic, or with its client. The last call counts, so no time takes that back. A lease that expires or is broken
-            /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl is over,
-            /// so for a time that counts then as well, acquire it with a `ttl` that is as long.
+            /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl
+            /// ends. To cover that as well, acquire it with a `ttl` that is as long.
             ///
             /// # Errors
             /// `Unsupported` if the store cannot keep a released lock.

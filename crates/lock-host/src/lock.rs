@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_mistake_in_a_limit_is_told_before_anything_is_sent() {
-        let capabilities = Capabilities::new("test", Waiting::Poll, Durability::Process)
-            .with_abilities(&[lock_core::Ability::SetLimit]);
+        let capabilities =
+            Capabilities::new("test", Waiting::Poll, Durability::Process).with_abilities(&[Ability::SetLimit]);
         let stations = stations(capabilities, Arc::new(HostClock));
         let semaphore = |name, limit| Lock::permits(&stations, name, limit);
         let call = semaphore("a", 4).with_count(3);

@@ -23,9 +23,9 @@ pub struct Member {
     pub clock: SharedClock,
     /// The end of the client.
     pub closing: Closing,
-    /// What callers of the client found of its store that asked once.
+    /// The outage that a single failed request shows.
     pub outage: Outage,
-    /// What callers found that asked for as long as an operation may take.
+    /// The outage that an operation timeout without an answer shows.
     pub lasting: Outage,
 }
 

@@ -7,8 +7,8 @@ use lock_core::{BackendError, Moment};
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When a caller of a client found its store unreachable, and by which error. Shared by all its callers that can do without the store:
-/// one finds out, and the others need not wait for that.
+/// When a caller of a client found its store unreachable, and with which error. All callers that can go on without the store share it, so
+/// only one of them has to wait for the failure.
 #[derive(Clone, Default)]
 pub struct Outage(Arc<Mutex<Option<(Moment, BackendError)>>>);
 

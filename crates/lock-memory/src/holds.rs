@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use lock_core::{FencingToken, Limit, Moment, Owner};
-use lock_rules::{Hold, Standing};
+use lock_rules::{Hold, Standing, ends_of};
 
 /// The leases of one lock, found by owner and by end, so that neither a claim nor a renewal looks at all of them.
 #[derive(Clone, Debug, Default)]
@@ -81,15 +81,8 @@ impl Holds {
 
     /// The leases that end first and have so many permits together: their ends and permits.
     pub(crate) fn first_ends(&self, permits: u32) -> Vec<(Moment, u32)> {
-        let mut missing = permits;
         let permits_of = |owner| self.get(owner).map_or(0, |hold| hold.mode.count());
-        let ends = self.by_end.iter().map(|(until, owner)| (*until, permits_of(*owner)));
-        let is_needed = |(_, permits): &(Moment, u32)| {
-            let is_needed = missing > 0;
-            missing = missing.saturating_sub(*permits);
-            is_needed
-        };
-        ends.take_while(is_needed).collect()
+        ends_of(permits, self.by_end.iter().map(|(until, owner)| (*until, permits_of(*owner))))
     }
 
     /// The lowest free slots.

@@ -111,21 +111,26 @@ impl Store {
 
     /// The held locks that match, in the order of their names.
     pub fn list(&mut self, now: Moment, query: &Query) -> Page {
-        let begin = query.cursor.as_ref().map_or(Bound::Unbounded, |cursor| Bound::Excluded(cursor.0.as_str()));
-        let later = self.locks.range::<str, _>((begin, Bound::Unbounded)).map(|(name, _)| name);
-        let matching: Vec<_> = later.filter(|name| glob_matches(&query.pattern, name.as_str())).cloned().collect();
         // At least one, or the listing would never end.
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX).max(1);
-        let mut entries = Vec::new();
-        for name in matching {
-            let Some(entry) = self.holder(now, &name) else { continue };
-            if entries.len() == limit {
-                let next = entries.last().map(|last: &Entry| Cursor(last.name.as_str().to_owned()));
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut after = query.cursor.as_ref().map(|cursor| cursor.0.clone());
+        while let Some(name) = self.next_match(&query.pattern, after.as_deref()) {
+            let entry = self.holder(now, &name);
+            if entry.is_some() && entries.len() == limit {
+                let next = entries.last().map(|last| Cursor(last.name.as_str().to_owned()));
                 return Page { entries, next };
             }
-            entries.push(entry);
+            entries.extend(entry);
+            after = Some(name.as_str().to_owned());
         }
         Page { entries, next: None }
+    }
+
+    fn next_match(&self, pattern: &str, after: Option<&str>) -> Option<LockName> {
+        let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut later = self.locks.range::<str, _>((begin, Bound::Unbounded)).map(|(name, _)| name);
+        later.find(|name| glob_matches(pattern, name.as_str())).cloned()
     }
 
     /// Ends the lease that spans `token`, for any owner, passes on what it held, and remembers who ended it.

@@ -38,4 +38,4 @@ pub use position::position;
 pub use refusal::{Undone, given_up, used_up};
 pub use release::{release, revoke};
 pub use renew::{fence, renew};
-pub use rows::{Changes, Hold, Notice, Place, Rows, Standing, Write};
+pub use rows::{Changes, Hold, Notice, Place, Rows, Standing, Write, ends_of};

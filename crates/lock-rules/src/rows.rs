@@ -140,6 +140,18 @@ pub struct Standing {
     pub permits: u32,
 }
 
+/// The first of these ends, each with its number of permits, that have this many permits together: what [`Rows::first_ends`] returns.
+/// `ends` come in their order.
+pub fn ends_of(permits: u32, ends: impl Iterator<Item = (Moment, u32)>) -> Vec<(Moment, u32)> {
+    let mut missing = permits;
+    let is_needed = |(_, permits): &(Moment, u32)| {
+        let is_needed = missing > 0;
+        missing = missing.saturating_sub(*permits);
+        is_needed
+    };
+    ends.take_while(is_needed).collect()
+}
+
 /// A lease as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {

@@ -5,7 +5,7 @@
 
 use lock_core::limit::Record;
 use lock_core::{FencingToken, LockName, Mode, Moment, Note, Owner};
-use lock_rules::{Changes, Hold, Rows, Standing};
+use lock_rules::{Changes, Hold, Rows, Standing, ends_of};
 use rusqlite::named_params;
 
 use crate::error::{BACKEND, Fault};
@@ -103,14 +103,7 @@ impl Rows for SqliteRows<'_> {
     }
 
     fn first_ends(&mut self, permits: u32) -> Result<Vec<(Moment, u32)>, Fault> {
-        let mut missing = permits;
-        let ends = self.all()?.into_iter().rev().map(|hold| (hold.until, hold.mode.count()));
-        let is_needed = |(_, permits): &(Moment, u32)| {
-            let is_needed = missing > 0;
-            missing = missing.saturating_sub(*permits);
-            is_needed
-        };
-        Ok(ends.take_while(is_needed).collect())
+        Ok(ends_of(permits, self.all()?.into_iter().rev().map(|hold| (hold.until, hold.mode.count()))))
     }
 
     fn free_slots(&mut self, count: u32) -> Result<Vec<u32>, Fault> {

@@ -44,8 +44,8 @@ pub(crate) struct JobArgs {
     previous: Vec<Slot>,
     /// Let nobody have the lock for this time after the command has begun, even if it ends sooner.
     ///
-    /// If leasehold is killed, or the machine crashes, the lock is free when its ttl is over: give a --ttl that is as long, if the time
-    /// has to count then as well.
+    /// If leasehold is killed, or the machine crashes, the lock is free when its ttl ends. To cover that as well, set a --ttl that is
+    /// as long.
     #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = at_least)]
     at_least: Option<Duration>,
     /// End the command if it runs for so long; this includes the time for ending it.

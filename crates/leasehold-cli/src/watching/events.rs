@@ -1,4 +1,4 @@
-//! What happened to locks, as the command tells it.
+//! Events of locks, as the command prints them.
 
 use std::time::SystemTime;
 
@@ -20,7 +20,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// What two listings show. How a lease ended is decided by `way`, which gets what they show of that.
+    /// The event for a change between two listings. `way` decides how a lease ended.
     pub(super) fn of(seen: watch::Change, way: impl FnOnce(&LockName, &Held, Way) -> Way) -> Self {
         let watch::Change { name, happened, waiters } = seen;
         let over = |held, seen| {

@@ -60,7 +60,7 @@ impl Following {
         let began = HostClock.now();
         let Some(next) = self.looks.again()? else { return Ok(Vec::new()) };
         self.took = Some(HostClock.now().since(began));
-        // What remained may have been read when the store was asked, and that it is over when it had answered.
+        // The remaining time may have been read when the request was sent, and the end when the answer came.
         let between = next.at.since(self.last.asked);
         let mut answers = true;
         let mut way = |name: &LockName, held: &Held, seen| self.way(name, held, seen, &mut answers);
@@ -97,7 +97,7 @@ impl Following {
         }
     }
 
-    /// Whether the lock was kept for a time that was set: then it has done what it was for.
+    /// Whether the lock was kept for a set time, so that its end is no loss.
     fn was_mark(&self, name: &LockName) -> bool {
         let entries = &self.last.entries;
         entries.binary_search_by(|entry| entry.name.cmp(name)).is_ok_and(|at| Mark::shown(&entries[at]).is_some())

@@ -1,4 +1,4 @@
-//! What users see of the umbrella crate. Metrics, alerts and tracing are programs of their own, because each sets something for the
+//! The umbrella crate as users see it. Metrics, alerts and tracing are programs of their own, because each sets something for the
 //! whole process.
 #![cfg(feature = "full")]
 #![allow(

@@ -114,21 +114,27 @@ fn a_second_move_does_not_take_a_node_with_data_from_before_the_first() {
     assert!(!grants(&third, 3) && grants(&client, 2), "one list grants");
 }
 
-/// The stranger does not name the old list as the one before its own, which is a later one all the same.
-#[test]
-fn a_node_with_data_from_before_two_moves_does_not_undo_them() {
-    let old = Rig::founded(3);
-    let before = old.nodes[0].store();
+/// Moves a deployment of three to five nodes and then to six, while its last node is away.
+fn moved_twice_without_the_last(old: &Rig) -> Rig {
     let five = old.with_more(2);
     let six = five.with_more(1);
     old.faults[2].fail_everything(AWAY);
-    for (from, to) in [(&old, &five), (&five, &six)] {
+    for (from, to) in [(old, &five), (&five, &six)] {
         move_to(&from.client(), &to.membership()).unwrap();
         take_over(&to.client(), &from.membership());
         old.clock.advance(MAX_TTL * 2);
         watch(&to.client());
     }
     old.faults[2].heal_everything();
+    six
+}
+
+/// The stranger does not name the old list as the one before its own, which is a later one all the same.
+#[test]
+fn a_node_with_data_from_before_two_moves_does_not_undo_them() {
+    let old = Rig::founded(3);
+    let before = old.nodes[0].store();
+    let six = moved_twice_without_the_last(&old);
     put_back_older(&old.nodes[0], before);
     let (stale, client) = (old.client(), six.client_of(&[1, 3, 4, 5, 0, 2]));
     for _ in 0..5 {
@@ -321,16 +327,7 @@ fn where_nothing_shows_which_list_follows_none_grants() {
 #[test]
 fn a_node_that_missed_two_moves_is_fetched_by_a_move_from_its_list() {
     let old = Rig::founded(3);
-    let five = old.with_more(2);
-    let six = five.with_more(1);
-    old.faults[2].fail_everything(AWAY);
-    for (from, to) in [(&old, &five), (&five, &six)] {
-        move_to(&from.client(), &to.membership()).unwrap();
-        take_over(&to.client(), &from.membership());
-        old.clock.advance(MAX_TTL * 2);
-        watch(&to.client());
-    }
-    old.faults[2].heal_everything();
+    let six = moved_twice_without_the_last(&old);
     let client = six.client();
     assert_eq!(votes(&watch(&client)), [true, true, false, true, true, true]);
     assert!(is_in(&view(&old.nodes[2]), &old.membership()), "nobody knows where it belongs");
