@@ -23,7 +23,7 @@ pub(crate) const CHECK_CLUSTER: &str = "check the cluster with: redis-cli --clus
 const RIGHTS: &str = "give the user the rights that the book lists under Operations: keys of its locks and ~leasehold:*, channels \
                       &leasehold:inbox:*, and the commands +@scripting +@pubsub +info +time +get +mget +set +del +exists \
                       +incrby +pexpire +pttl +lpop +rpush +llen +lrange +lset +lrem +hget +hmget +hset +hdel +hlen +hvals +scan, \
-                      +hgetall +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
+                      +hscan +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore for locks that are shared, \
                       +select for a database other than 0, +wait with replicas=N, +waitaof with fsync=wait, \
                       +cluster|slots +asking for a cluster, and +lpos for a node of a quorum";
 

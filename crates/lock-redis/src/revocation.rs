@@ -1,5 +1,7 @@
 //! The end of a lease by an operator, and who did it. No I/O.
 
+use std::ops::ControlFlow;
+
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
 use lock_core::{FencingToken, LockName, Note, Operation};
 use redis::Value;
@@ -8,15 +10,19 @@ use crate::failure::Failure;
 use crate::script;
 use crate::wire::{Call, Line, Question, read, to_millis};
 
-/// Ends the lease that spans a token.
+/// Ends the lease that spans a token. Among many leases it is searched in steps, so that no step keeps other clients waiting.
+#[derive(Clone, Copy)]
 pub(crate) struct Revocation<'a> {
     pub(crate) name: &'a LockName,
     pub(crate) token: FencingToken,
     pub(crate) by: &'a Note,
+    /// Where this step of the search begins.
+    pub(crate) cursor: u64,
 }
 
 impl Question for Revocation<'_> {
-    type Answer = Revoked;
+    /// The answer, or where the next step begins.
+    type Answer = ControlFlow<Revoked, u64>;
 
     fn operation(&self) -> Operation {
         Operation::Inspect
@@ -27,13 +33,14 @@ impl Question for Revocation<'_> {
         let scope = keys.scope();
         let keys = [keys.counter(), server_info.failover.key(scope), keys.lock(), keys.queue(), keys.waiters()];
         let call = Call::counting(script::REVOKE.counting(server_info.counting), scope, &keys);
-        Ok(call.arg(self.token.get()).arg(self.by.to_wire()).arg(to_millis(REMEMBERED_MIN)))
+        Ok(call.arg(self.token.get()).arg(self.by.to_wire()).arg(to_millis(REMEMBERED_MIN)).arg(self.cursor))
     }
 
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Revoked, Failure> {
-        match read::<i64>(reply)? {
-            0 => Ok(Revoked::NotHeld),
-            _ => Ok(Revoked::Revoked),
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure> {
+        match reply {
+            Value::Int(0) => Ok(ControlFlow::Break(Revoked::NotHeld)),
+            Value::Int(_) => Ok(ControlFlow::Break(Revoked::Revoked)),
+            cursor => Ok(ControlFlow::Continue(read(cursor)?)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the machine asks of every backend, on threads.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,7 +108,13 @@ impl BlockingBackend for Redis {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.ask(Revocation { name, token, by }, within)
+        let (span, mut step) = (Span::from_now(within), Revocation { name, token, by, cursor: 0 });
+        loop {
+            match self.ask(step, span.left())? {
+                ControlFlow::Continue(cursor) => step.cursor = cursor,
+                ControlFlow::Break(revoked) => return Ok(revoked),
+            }
+        }
     }
 
     fn revoked_by(

@@ -1,5 +1,6 @@
 //! What the machine asks of every backend, on tokio.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,7 +117,13 @@ impl AsyncBackend for Redis {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.ask(Revocation { name, token, by }, within).await
+        let (span, mut step) = (Span::from_now(within), Revocation { name, token, by, cursor: 0 });
+        loop {
+            match self.ask(step, span.left()).await? {
+                ControlFlow::Continue(cursor) => step.cursor = cursor,
+                ControlFlow::Break(revoked) => return Ok(revoked),
+            }
+        }
     }
 
     async fn revoked_by(

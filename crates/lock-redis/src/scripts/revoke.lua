@@ -1,4 +1,6 @@
 
+-- How many leases one script searches. The next one begins at the cursor that it returns.
+local SEARCHED = 200
 local lock, queue, token = KEYS[3], KEYS[4], tonumber(ARGV[1])
 local held = redis.pcall('GET', lock)
 if type(held) == 'table' then return held end
@@ -16,10 +18,12 @@ if name.limit == 0 then
   highest, left = high, redis.call('PTTL', lock)
   name.used, name.changed = 0, true
 else
-  local stored, lease = redis.call('HGETALL', name.leases)
+  local step, lease = redis.call('HSCAN', name.leases, ARGV[4], 'COUNT', SEARCHED)
+  local stored = step[2]
   for i = 1, #stored, 2 do
     if spans(string.match(stored[i + 1], '^(%d+):(%d+):')) then lease = share.lease_of(name, stored[i]) end
   end
+  if not lease and step[1] ~= '0' then return step[1] end
   if not lease or not lease.lives then return 0 end
   highest, left = lease.high, lease.over - name.now
   share.end_lease(name, lease)

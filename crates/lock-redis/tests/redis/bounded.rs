@@ -3,16 +3,19 @@
 
 use std::time::Duration;
 
+use lock_core::inspect::Revoked;
 use lock_core::latch::{self, Count, Watching};
 use lock_core::limit::{Act, Request};
-use lock_core::{Answer, BackendError, BlockingBackend, Claim, ErrorKind, Lease, Limit, Mode, Queueing, Ttl, Width};
+use lock_core::{
+    Answer, BackendError, BlockingBackend, Claim, ErrorKind, FencingToken, Lease, Limit, Mode, Queueing, Ttl, Width,
+};
 use lock_redis::RedisConfig;
 use lock_redis::blocking::Redis;
 use test_support::RedisServer;
 
 use crate::queue::{listed, queue, release, waiting};
 use crate::queue_cost::{Ran, ran};
-use crate::support::{Client, SOON, both, claim, granted, take};
+use crate::support::{Client, SOON, both, claim, granted, operator, take};
 
 /// An inbox with a subscriber.
 const HEARD: &str = "leasehold:inbox:heard";
@@ -71,6 +74,26 @@ fn a_listing_looks_at_few_of_many_leases() {
             let entry = client.holder(&name.parse().unwrap(), SOON).unwrap().unwrap();
             assert_eq!((entry.leases, entry.holders.len()), (count, shown), "{facade}: {name}");
         }
+    }
+}
+
+/// The lease that has a token is searched among all of them.
+#[test]
+fn a_revocation_searches_many_leases_in_steps() {
+    const LEASES: u64 = 5000;
+    let server = RedisServer::start();
+    for (facade, client) in both(&server.url()) {
+        server.command::<()>(&["EVAL", SHARE, "1", facade, "2147483647", &LEASES.to_string(), "0"]);
+        let (name, mut stored) = (facade.parse().unwrap(), LEASES);
+        let mut revoke = |token| client.revoke(&name, FencingToken::new(token).unwrap(), &operator(), SOON).unwrap();
+        for (tokens, revoked) in [(1, Revoked::NotHeld), (250_000, Revoked::Revoked), (500_000, Revoked::Revoked)] {
+            let ran = ran(&server, || assert_eq!(revoke(tokens), revoked, "{facade}: {tokens}"));
+            assert_eq!(times(&ran, "hgetall") + times(&ran, "hvals"), 0, "{facade}: {ran:?}");
+            assert!(times(&ran, "hscan") <= LEASES / 200 + 1, "{facade}: {ran:?}");
+            stored -= u64::from(revoked == Revoked::Revoked);
+        }
+        let left = server.command::<u64>(&["HLEN", &format!("leasehold:{{{facade}}}:s")]);
+        assert_eq!(left, stored, "{facade}");
     }
 }
 

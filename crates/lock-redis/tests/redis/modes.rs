@@ -427,7 +427,7 @@ fn a_full_server_grants_nothing_but_renews_and_releases() {
 fn the_listed_rights_suffice() {
     let server = RedisServer::start();
     let rights = "on >pw ~* &leasehold:inbox:* -@all +@scripting +@pubsub +info +time +get +mget +set +del +exists +incrby \
-                  +pexpire +pttl +lpop +rpush +llen +lrange +lset +lrem +hget +hmget +hset +hdel +hlen +hvals +scan +hgetall \
+                  +pexpire +pttl +lpop +rpush +llen +lrange +lset +lrem +hget +hmget +hset +hdel +hlen +hvals +scan +hscan \
                   +pexpireat +unlink +zadd +zcard +zcount +zrange +zrem +zscore";
     server.command::<()>(&[&["ACL", "SETUSER", "minimal"], &rights.split(' ').collect::<Vec<_>>()[..]].concat());
     let url = format!("redis://minimal:pw@127.0.0.1:{}", server.port());

@@ -1,6 +1,7 @@
 //! What the machine and operators ask of every backend, on threads.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -176,7 +177,13 @@ impl BlockingBackend for Cluster {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.ask(name, Revocation { name, token, by }, within)
+        let (span, mut step) = (Span::from_now(within), Revocation { name, token, by, cursor: 0 });
+        loop {
+            match self.ask(name, step, span.left())? {
+                ControlFlow::Continue(cursor) => step.cursor = cursor,
+                ControlFlow::Break(revoked) => return Ok(revoked),
+            }
+        }
     }
 
     fn revoked_by(

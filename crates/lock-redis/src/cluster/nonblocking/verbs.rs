@@ -1,5 +1,6 @@
 //! What the machine and operators ask of every backend, on tokio.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,7 +122,13 @@ impl AsyncBackend for Cluster {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.ask(name, Revocation { name, token, by }, within).await
+        let (span, mut step) = (Span::from_now(within), Revocation { name, token, by, cursor: 0 });
+        loop {
+            match self.ask(name, step, span.left()).await? {
+                ControlFlow::Continue(cursor) => step.cursor = cursor,
+                ControlFlow::Break(revoked) => return Ok(revoked),
+            }
+        }
     }
 
     async fn revoked_by(
