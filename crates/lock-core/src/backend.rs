@@ -20,9 +20,9 @@ use crate::{
 ///
 /// - Each call returns within `within`, give or take scheduling; a call that runs out of time fails with an error of
 ///   kind `Timeout`, whose effect is unknown.
-/// - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. If the store has a
-///   queue, the machine asks again in this way after an unknown outcome. A backend never resends an unanswered acquire
-///   by itself.
+/// - An acquire is idempotent for its owner: asking again gives the same tokens and re-arms the ttl. At a quorum, the
+///   tokens may be higher if other nodes answer, and the latest ones count. If the store has a queue, the machine asks
+///   again in this way after an unknown outcome. A backend never resends an unanswered acquire by itself.
 /// - A renewal never creates anything. A release touches only the owner's own hold or place.
 /// - A backend may send a renewal or a release once more if its connection broke, within the same `within`. A release
 ///   that then finds nothing at the same server is answered `Released`, since the first attempt may have done it. The

@@ -33,8 +33,8 @@ pub enum Fairness {
 
 /// A request for a lease.
 ///
-/// Asking again with the same owner gives the same tokens **and re-arms the ttl**; asking again from the queue
-/// refreshes the place. The same request serves as refresh, as poll and as check after a reconnect.
+/// Asking again with the same owner gives the same tokens **and re-arms the ttl** (at a quorum, the tokens may be higher);
+/// asking again from the queue refreshes the place. The same request serves as refresh, as poll and as check after a reconnect.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The lock.
