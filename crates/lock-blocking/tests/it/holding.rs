@@ -255,7 +255,8 @@ fn many_losses_at_once_start_few_threads() {
     for guard in &guards {
         guard.lost_within(PATIENCE).unwrap();
     }
-    assert!(threads() < before + 20, "{} threads, {before} before", threads());
+    // Other tests of this program start threads meanwhile.
+    assert!(threads() < before + guards.len() / 2, "{} threads, {before} before", threads());
     bench.faults.let_go(Operation::Release);
     drop(guards);
     bench.becomes_free("lock 199");
