@@ -37,11 +37,8 @@ impl Question for Revocation<'_> {
     }
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure> {
-        match reply {
-            Value::Int(0) => Ok(ControlFlow::Break(Revoked::NotHeld)),
-            Value::Int(_) => Ok(ControlFlow::Break(Revoked::Revoked)),
-            cursor => Ok(ControlFlow::Continue(read(cursor)?)),
-        }
+        let Value::Int(ended) = reply else { return Ok(ControlFlow::Continue(read(reply)?)) };
+        Ok(ControlFlow::Break(if ended == 0 { Revoked::NotHeld } else { Revoked::Revoked }))
     }
 }
 

@@ -85,7 +85,7 @@ fn a_revocation_searches_many_leases_in_steps() {
     for (facade, client) in both(&server.url()) {
         server.command::<()>(&["EVAL", SHARE, "1", facade, "2147483647", &LEASES.to_string(), "0"]);
         let (name, mut stored) = (facade.parse().unwrap(), LEASES);
-        let mut revoke = |token| client.revoke(&name, FencingToken::new(token).unwrap(), &operator(), SOON).unwrap();
+        let revoke = |token| client.revoke(&name, FencingToken::new(token).unwrap(), &operator(), SOON).unwrap();
         for (tokens, revoked) in [(1, Revoked::NotHeld), (250_000, Revoked::Revoked), (500_000, Revoked::Revoked)] {
             let ran = ran(&server, || assert_eq!(revoke(tokens), revoked, "{facade}: {tokens}"));
             assert_eq!(times(&ran, "hgetall") + times(&ran, "hvals"), 0, "{facade}: {ran:?}");
