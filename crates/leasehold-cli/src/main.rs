@@ -24,7 +24,6 @@ mod looks;
 mod man;
 mod missed;
 mod nodes;
-mod past;
 mod place;
 mod quorum;
 mod redis;

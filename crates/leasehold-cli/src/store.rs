@@ -155,13 +155,13 @@ fn state_file() -> Result<Store, Failure> {
 }
 
 /// A file of the user's state directory, if there is such a directory.
-pub(crate) fn state_path(file: &str) -> Option<PathBuf> {
+fn state_path(file: &str) -> Option<PathBuf> {
     let directory = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))?;
     Some(directory.join(file))
 }
 
 /// Creates the state directory, for the user alone.
-pub(crate) fn create_directory_of(path: &Path) -> io::Result<()> {
+fn create_directory_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |directory| DirBuilder::new().recursive(true).mode(0o700).create(directory))
 }
 

@@ -15,12 +15,10 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Watch the lock for this long, instead of using past runs on this machine.
-    ///
-    /// If there was no such run, it is watched for a minute.
+    /// Watch the lock for this long; a minute if not given.
     #[arg(long = "for", value_name = "DURATION", requires = "name", value_parser = watched)]
     pub(crate) watched: Option<Duration>,
-    /// A lock to suggest a ttl for, from how long your past runs on this machine held it, or how long it is held now.
+    /// A lock to suggest a ttl for: it is watched for a minute, or for as long as --for says.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<LockName>,
 }

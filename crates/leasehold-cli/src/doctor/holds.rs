@@ -11,15 +11,16 @@ use super::check::Check;
 use crate::durations::{human, rough};
 use crate::exit::Failure;
 use crate::locks::Locks;
+use crate::store::Store;
 
 /// How often to look. Chosen: a hold that is shorter needs no ttl but the default.
 const EVERY: Duration = Duration::from_millis(100);
 /// How many holds are remembered at most: the last ones.
 const HOLDS_MAX: usize = 10_000;
 
-/// From holds that begin and end while this watches the lock.
-pub(super) fn watched(locks: &Locks, name: &LockName, time: Duration) -> Result<Check, Failure> {
-    let began = HostClock.now();
+/// Suggests a ttl from holds that begin and end in this time.
+pub(super) fn ttl(name: &LockName, store: &Store, time: Duration) -> Result<Check, Failure> {
+    let (locks, began) = (Locks::connect(store)?, HostClock.now());
     let mut holds = Holds::default();
     while HostClock.now().since(began) < time {
         let entry = locks.holder(name)?;
@@ -35,7 +36,7 @@ pub(super) fn watched(locks: &Locks, name: &LockName, time: Duration) -> Result<
         let remedy = "watch longer, with --for 10m; without a reason, keep the default of 30s";
         return Ok(Check::remark("ttl", problem).with_remedy(remedy));
     }
-    Ok(suggested(name, holds.over, &format!("in {}", human(time))))
+    Ok(suggested(name, holds.over, time))
 }
 
 /// Holds of one lock, by the lowest token of the lease.
@@ -60,25 +61,21 @@ impl Holds {
     }
 }
 
-/// From holds of past runs.
-pub(super) fn past(name: &LockName, holds: Vec<Duration>) -> Check {
-    suggested(name, holds, "by past runs on this machine")
-}
-
 /// Three to five times the 99th percentile.
-fn suggested(name: &LockName, mut holds: Vec<Duration>, source: &str) -> Check {
+fn suggested(name: &LockName, mut holds: Vec<Duration>, time: Duration) -> Check {
     holds.sort_unstable();
     let longest = holds.get((holds.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default();
-    let (least, most) = (ttl(longest.saturating_mul(3)), ttl(longest.saturating_mul(5)));
+    let (least, most) = (whole_seconds(longest.saturating_mul(3)), whole_seconds(longest.saturating_mul(5)));
     let suggestion = if least == most {
         format!("the shortest ttl suits, {}", human(least))
     } else {
         format!("a ttl of {} to {} suits (three to five times that)", human(least), human(most))
     };
     let text = format!(
-        "{} {} of {name} {source}, 99 % of them shorter than {}: {suggestion}",
+        "{} {} of {name} in {}, 99 % of them shorter than {}: {suggestion}",
         holds.len(),
         if holds.len() == 1 { "hold" } else { "holds" },
+        human(time),
         rough(longest)
     );
     let remark = "a holder that renews its lease, as leasehold run does, may have a shorter ttl: it is how long the lock stays \
@@ -87,7 +84,7 @@ fn suggested(name: &LockName, mut holds: Vec<Duration>, source: &str) -> Check {
 }
 
 /// In whole seconds, and no shorter than what `leasehold run` takes.
-fn ttl(time: Duration) -> Duration {
+fn whole_seconds(time: Duration) -> Duration {
     let least = Duration::from_secs(2);
     Duration::from_secs(time.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)).max(least).min(Ttl::MAX.get())
 }
@@ -107,7 +104,7 @@ mod tests {
         assert_eq!(holds.over, [Duration::from_secs(4)], "nobody knows how long the first one was held");
         holds.over.extend(vec![Duration::from_millis(500); 100]);
         holds.over.push(Duration::from_secs(90));
-        let said = suggested(&name, holds.over, "in 1m").message;
+        let said = suggested(&name, holds.over, Duration::from_secs(60)).message;
         assert!(said.contains("102 holds of a") && said.contains("a ttl of 12s to 20s"), "{said}");
     }
 }

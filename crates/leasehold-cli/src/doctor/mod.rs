@@ -11,18 +11,17 @@ mod trial;
 
 use std::time::Duration;
 
-use leasehold::{BackendConfig, LockName};
+use leasehold::BackendConfig;
 
 use self::check::{Check, Checks};
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::past;
 use crate::report::{json, print};
 use crate::secret::Exposed;
 use crate::store::{Store, shown};
 
-/// How long a lock is watched whose past is unknown.
+/// How long a lock is watched unless the user says. Chosen: most jobs that run every minute are seen once.
 const WATCHED: Duration = Duration::from_secs(60);
 
 /// Checks the store in force, and says what was found.
@@ -35,22 +34,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     }
     examine(&store, &config, &mut checks);
     if let (Some(name), true) = (&args.name, checks.reached()) {
-        checks.add(ttl(name, &store, args.watched)?);
+        checks.add(holds::ttl(name, &store, args.watched.unwrap_or(WATCHED))?);
     }
     let exit = checks.exit();
     let done = if args.json { print(&json(&checks.report())?)? } else { shown::show(&checks)? };
     Ok(if exit == Exit::Done { done } else { exit })
-}
-
-/// Suggests a ttl: from past holds, or from those that begin and end in this time.
-fn ttl(name: &LockName, store: &Store, watched: Option<Duration>) -> Result<Check, Failure> {
-    let past = if watched.is_some() { Ok(Vec::new()) } else { past::holds(store, name) };
-    Ok(match past {
-        Err(problem) => Check::remark("ttl", problem)
-            .with_remedy("watch the lock, with --for 1m; if the file is damaged, delete it"),
-        Ok(past) if past.is_empty() => holds::watched(&Locks::connect(store)?, name, watched.unwrap_or(WATCHED))?,
-        Ok(past) => holds::past(name, past),
-    })
 }
 
 /// One check after the other. Without a connection, there is nothing more to find.

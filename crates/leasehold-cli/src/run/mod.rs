@@ -26,7 +26,6 @@ mod watch;
 mod wire;
 
 use std::ffi::{OsStr, OsString};
-use std::time::Duration;
 
 use leasehold::BackendConfig;
 use lock_core::Budget;
@@ -49,7 +48,6 @@ use crate::held::{HELD, Held};
 use crate::hold::{Hold, Parted};
 use crate::locks::Locks;
 use crate::missed::missed;
-use crate::past;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
 use crate::store::{Store, shown};
@@ -181,7 +179,7 @@ impl<'a> Session<'a> {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
         let released = self.release(&locks, hold);
-        self.remember(verdict.as_ref().ok(), HostClock.now().since(got));
+        self.report.held_ms = Some(millis(HostClock.now().since(got)));
         let exit = self.judge(verdict.map_err(Stop::before_start)?)?;
         Ok(released.and(marked).map(|()| exit)?)
     }
@@ -245,16 +243,6 @@ impl<'a> Session<'a> {
                 ));
                 Ok(())
             }
-        }
-    }
-
-    /// Keeps how long the lock was held, in the report and for the next `leasehold doctor`.
-    fn remember(&mut self, verdict: Option<&Verdict>, held: Duration) {
-        self.report.held_ms = Some(millis(held));
-        if let (Task::Run(_), Some(Verdict::Ended(_))) = (&self.task, verdict)
-            && let Err(problem) = past::add(&self.store, &self.args.name, held)
-        {
-            self.voice.note(&problem);
         }
     }
 

@@ -158,28 +158,3 @@ fn each_primary_of_a_cluster_is_looked_at() {
     let output = leasehold.command("doctor").env("LEASEHOLD_URL", cluster.url()).finish();
     assert_eq!(code(output.status), 78, "{}", text(&output.stdout));
 }
-
-#[test]
-fn a_ttl_is_suggested_from_past_runs_on_this_machine() {
-    let leasehold = Leasehold::new();
-    let ttl = |line: &str| {
-        let (found, exit) = report(&leasehold, line);
-        let check = found["checks"].as_array().unwrap().iter().find(|found| found["check"] == "ttl").unwrap().clone();
-        (check["verdict"].as_str().unwrap().to_owned(), check["message"].as_str().unwrap().to_owned(), exit)
-    };
-    assert!(ttl("nightly --for 1s").1.contains("while it was watched"));
-    for command in ["true", "false"] {
-        leasehold.script("nightly", command).finish();
-    }
-    leasehold.script("hourly", "true").finish();
-    let (verdict, message, exit) = ttl("nightly");
-    assert!(message.starts_with("2 holds of nightly by past runs on this machine"), "{message}");
-    assert_eq!((verdict.as_str(), exit), ("ok", 0));
-    assert!(ttl("nightly --for 1s").1.contains("while it was watched"), "it was asked to watch");
-
-    std::fs::write(leasehold.scratch.file("leasehold/holds.db"), "not a database").unwrap();
-    let (verdict, message, exit) = ttl("nightly");
-    assert!(message.contains("holds.db") && verdict == "remark" && exit == 0, "{message}");
-    let output = leasehold.command("run -v nightly -- true").finish();
-    assert!(text(&output.stderr).contains("holds.db") && output.status.success(), "{}", text(&output.stderr));
-}
