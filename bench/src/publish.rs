@@ -1,4 +1,4 @@
-//! What a run writes into the folder of the documentation: the page about performance, all tables, figures, and history.
+//! What a run writes into the folder of the documentation: the page about performance, figures, and history.
 
 use std::path::Path;
 
@@ -26,11 +26,8 @@ fn usual(docs: &Path, results: &Results, version: &str) -> Result<()> {
     for (name, drawing) in chart::all(results) {
         write(&book.join("figures").join(name), &format!("{drawing}\n"))?;
     }
-    fill_in(&book.join("performance/tables.md"), &[("tables", table::markdown(results))])?;
     fill_in(&book.join("performance.md"), &summary::parts(results))?;
-    let history = docs.join("perf-history");
-    History::of(results, version).keep(&history)?;
-    fill_in(&history.join("README.md"), &[("versions", History::table(&history)?)])
+    History::of(results, version).keep(&docs.join("perf-history"))
 }
 
 #[cfg(test)]
@@ -48,9 +45,7 @@ mod tests {
     #[test]
     fn the_pages_of_this_project_can_be_filled_in() {
         let (docs, copy) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs"), tempfile::tempdir().unwrap());
-        let book =
-            ["performance.md", "performance/tables.md", "performance/replicas.md"].map(|page| format!("{BOOK}/{page}"));
-        let pages = book.into_iter().chain(["perf-history/README.md".to_owned()]).collect::<Vec<_>>();
+        let pages = ["performance.md", "performance/replicas.md"].map(|page| format!("{BOOK}/{page}"));
         for page in &pages {
             write(&copy.path().join(page), &fs::read_to_string(docs.join(page)).unwrap()).unwrap();
         }
