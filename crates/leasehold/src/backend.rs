@@ -10,7 +10,10 @@
 //! - Latches, limits and inspection are optional methods of the same traits. A store that has them says so by an [`Ability`].
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
 //!
-//! The crate `lock-conformance` has a suite of tests for every backend, and `lock-memory` is the backend to read first.
+//! - [`Immediate`] is the async form of a store that never waits.
+//!
+//! The crate `lock-rules` decides for a store that keeps leases and places as rows, and `lock-conformance` has a suite of tests for
+//! every backend. `examples/backend` in the repository is a whole store over both, and the page *Write a backend* of the book explains it.
 //!
 //! # A backend around another one
 //!
@@ -81,7 +84,7 @@
 pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncLayer, Backend, BackendError, BlockingBackend, BlockingLayer, Capabilities,
     Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder,
-    Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment, NameKind, Note,
-    Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Slots, Stamped, Terms,
-    TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
+    Immediate, Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
+    NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Slots,
+    Stamped, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
 };

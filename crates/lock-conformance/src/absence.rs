@@ -20,6 +20,7 @@ impl Need {
             Self::Latch => has(bench, Ability::Latch),
             Self::Processes => bench.has_address(),
             Self::Ability(ability) => has(bench, ability),
+            Self::AbilityAndInspect(ability) => has(bench, ability) && has(bench, Ability::Inspect),
             Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
         }
     }
@@ -32,7 +33,12 @@ impl Need {
             Self::Processes | Self::Fault(Fault::RestartWithData) => ends_with_its_process(bench),
             Self::Ability(Ability::Replace) => a_lock_is_not_detached(bench),
             // Its absence was observed, or the harness cannot do it, as its list says.
-            Self::Nothing | Self::Inspect | Self::Ability(_) | Self::Mode(_) | Self::Fault(_) => {}
+            Self::Nothing
+            | Self::Inspect
+            | Self::Ability(_)
+            | Self::AbilityAndInspect(_)
+            | Self::Mode(_)
+            | Self::Fault(_) => {}
         }
     }
 }

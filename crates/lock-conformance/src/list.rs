@@ -237,7 +237,7 @@ macro_rules! __cases {
             }
             store ages {
                 a_lease_is_as_old_as_its_grant: Inspect;
-                a_replacement_is_as_old_as_the_lease_before_it: Ability(Replace);
+                a_replacement_is_as_old_as_the_lease_before_it: AbilityAndInspect(Replace);
             }
             store truth {
                 capabilities_do_not_change: Nothing;
@@ -259,7 +259,7 @@ macro_rules! table {
     ([] $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
-            use Need::{Ability, Inspect, Latch, Mode, Nothing, Processes, Queue};
+            use Need::{Ability, AbilityAndInspect, Inspect, Latch, Mode, Nothing, Processes, Queue};
             use lock_core::Ability::{Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {

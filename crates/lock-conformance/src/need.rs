@@ -23,6 +23,8 @@ pub enum Need {
     Processes,
     /// That the store's capabilities include this. A harness need not list what they do not include.
     Ability(Ability),
+    /// That the store's capabilities include this, and the view for operators. A harness need not list what they do not include.
+    AbilityAndInspect(Ability),
     /// That the store's capabilities include this mode. A harness need not list those that they do not include. A store that
     /// grants anything but exclusive leases keeps a queue.
     Mode(ModeKind),
@@ -69,6 +71,7 @@ impl fmt::Display for Need {
             Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),
             Self::Ability(ability) => write!(f, "the ability {ability:?}"),
+            Self::AbilityAndInspect(ability) => write!(f, "the ability {ability:?} and a view for operators"),
             Self::Mode(mode) => write!(f, "the mode {mode}"),
         }
     }

@@ -10,7 +10,7 @@
 //! `lock-blocking`) carries out its decisions, and a backend translates them for its store. This crate reads no clock,
 //! starts no thread, awaits nothing and knows no client library.
 //!
-//! Then: `verbs`, `backend` and `layer` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
+//! Then: `verbs`, `backend`, `layer` and `immediate` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
 //! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the
 //! numbers, with their reasons) · `budget` (of a lease: time to work, and to stop) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values).
 
@@ -20,6 +20,7 @@ mod capabilities;
 mod error;
 mod event;
 mod hold;
+mod immediate;
 pub mod inspect;
 mod invalid;
 mod keeper;
@@ -53,6 +54,7 @@ pub use capabilities::{Ability, Capabilities, Copies, Counter, Durability, Isola
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{Event, EventSink, Heard, Listener, Listeners};
 pub use hold::{Hold, LossReason, Lost};
+pub use immediate::Immediate;
 pub use invalid::Invalid;
 pub use keeper::{Admission, BATCH_MAX, Batch, ByOwner, Keeper, Lateness, Renewal, Via};
 pub use layer::{AsyncLayer, BlockingLayer, Layer};

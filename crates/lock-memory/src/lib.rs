@@ -38,6 +38,8 @@
 pub mod blocking;
 mod client;
 mod config;
+#[cfg(test)]
+mod failing;
 pub mod faults;
 mod holds;
 mod latches;

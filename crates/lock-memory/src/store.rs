@@ -54,7 +54,12 @@ impl Store {
     }
 
     /// Runs a request on the rows of a lock.
-    fn visit<T>(&mut self, now: Moment, name: &LockName, request: impl FnOnce(&mut MemoryRows<'_>) -> T) -> T {
+    pub(crate) fn visit<T>(
+        &mut self,
+        now: Moment,
+        name: &LockName,
+        request: impl FnOnce(&mut MemoryRows<'_>) -> T,
+    ) -> T {
         let Self { last_token, locks, revocations, notices, .. } = self;
         let lock = locks.entry(name.clone()).or_default();
         lock.forget_expired(now);

@@ -88,7 +88,7 @@ fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
         Need::Nothing | Need::Queue | Need::Inspect | Need::Latch | Need::Processes => true,
-        Need::Ability(_) | Need::Mode(_) => true,
+        Need::Ability(_) | Need::AbilityAndInspect(_) | Need::Mode(_) => true,
     }
 }
 
