@@ -13,7 +13,8 @@
 //! - [`Immediate`] is the async form of a store that never waits.
 //!
 //! The crate `lock-rules` decides for a store that keeps leases and places as rows, and `lock-conformance` has a suite of tests for
-//! every backend. `examples/backend` in the repository is a whole store over both, and the page *Write a backend* of the book explains it.
+//! every backend. `examples/backend` in the repository is a store that uses the first and passes the second, and the page *Write a
+//! backend* of the book explains it.
 //!
 //! # A backend around another one
 //!

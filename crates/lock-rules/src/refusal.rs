@@ -2,12 +2,12 @@
 
 use lock_core::{BackendError, Effect, ErrorKind, Invalid, LockName, Operation};
 
-/// Why a request was not carried out. Nothing was changed.
+/// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone<E> {
-    /// The rules refuse it.
+    /// The rules refuse it. Nothing was changed.
     Refused(BackendError),
-    /// The rows could not be read or written.
+    /// The rows could not be read, so nothing was changed, or they could not be written: the error says whether they may have been.
     Failed(E),
 }
 

@@ -7,10 +7,13 @@ use lock_core::{Claim, Event, FencingToken, Holder, Mode, Moment, Note, Owner, S
 /// The rows of one lock at one moment, for one request.
 ///
 /// A row that has expired at [`Rows::now`] is not there: no method returns it. Reads change nothing. A request calls
-/// [`Rows::write`] at most once, as its last step, so a request that fails before has written nothing.
+/// [`Rows::write`] at most once, as its last step, so a request that fails before it has written nothing.
 ///
-/// A request costs the same however many leases hold the lock and however many clients wait: every method but
-/// [`Rows::queued_above`], [`Rows::holds`] and [`Rows::waiting`] reads a bounded number of rows.
+/// Between the first read and the write, no other request may change rows of the same lock or draw a token from the same counter. In a
+/// database, a request first locks a row that each lock has, and reads the clock after that.
+///
+/// A request should cost the same however many leases hold the lock and however many clients wait: every method but
+/// [`Rows::hold_with`], [`Rows::queued_above`], [`Rows::holds`] and [`Rows::waiting`] can do with a bounded number of rows.
 pub trait Rows {
     /// The store's name in errors.
     const BACKEND: &'static str;
@@ -46,13 +49,13 @@ pub trait Rows {
     /// The store's.
     fn last_hold(&mut self, except: Option<Owner>) -> Result<Option<Hold>, Self::Error>;
 
-    /// The ends of the leases that end first, each with its number of permits: as many leases as have this many permits together.
+    /// The ends of the leases that end first, each with its number of permits: just enough of them to free this many permits.
     ///
     /// # Errors
     /// The store's.
     fn first_ends(&mut self, permits: u32) -> Result<Vec<(Moment, u32)>, Self::Error>;
 
-    /// The lowest free slots, as many as `count`.
+    /// The lowest free slots, as many as `count`. Slots begin at 0.
     ///
     /// # Errors
     /// The store's.
@@ -127,7 +130,7 @@ pub trait Rows {
     /// Makes all changes, or none.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's. If it is unknown whether the changes were made, as after a commit without an answer, the error has to say so.
     fn write(&mut self, changes: Changes<Self::Client>) -> Result<(), Self::Error>;
 }
 
@@ -140,8 +143,8 @@ pub struct Standing {
     pub permits: u32,
 }
 
-/// The first of these ends, each with its number of permits, that have this many permits together: what [`Rows::first_ends`] returns.
-/// `ends` come in their order.
+/// Just enough of these ends, each with its number of permits, to free this many permits: what [`Rows::first_ends`] returns. `ends`
+/// are in ascending order.
 pub fn ends_of(permits: u32, ends: impl Iterator<Item = (Moment, u32)>) -> Vec<(Moment, u32)> {
     let mut missing = permits;
     let is_needed = |(_, permits): &(Moment, u32)| {
@@ -215,7 +218,7 @@ pub struct Place<C> {
 pub struct Changes<C> {
     /// The rows, in this order.
     pub writes: Vec<Write<C>>,
-    /// How the lock is held afterwards.
+    /// How the lock is held afterwards, for a store that keeps this with the lock. Leases that expire later are counted.
     pub standing: Option<Standing>,
     /// Whom to notify once the rows are written.
     pub notices: Vec<Notice<C>>,

@@ -1,36 +1,46 @@
-//! One latch, as the rules see it.
+//! The latches of the store, and one of them as the rules see it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use lock_core::Moment;
 use lock_core::latch::{ArrivalId, Generation, LatchState, Request, Seen};
+use lock_core::{LockName, Moment};
 use lock_rules::{LatchRows, LatchUpdate, ask_latch};
 
-/// What is stored of a latch.
+/// All latches. Their generations have one counter, so a latch that is used again has a new one.
 #[derive(Default)]
-pub(crate) struct Latch {
-    /// And until when it lasts.
-    state: Option<(LatchState, Moment)>,
+pub(crate) struct Latches {
+    by_name: HashMap<LockName, Latch>,
     last_generation: u64,
+}
+
+/// What is stored of a latch.
+struct Latch {
+    state: LatchState,
+    until: Moment,
     /// Which call counted an id, in this generation and in the one before.
     arrived: HashMap<ArrivalId, u64>,
     arrived_before: HashMap<ArrivalId, u64>,
 }
 
-impl Latch {
+impl Latches {
     pub(crate) fn ask(&mut self, now: Moment, request: &Request) -> Seen {
-        if self.state.is_some_and(|(_, until)| until <= now) {
-            *self = Self { last_generation: self.last_generation, ..Self::default() };
-        }
-        let Ok((state, _)) = ask_latch(&mut OneLatch { now, latch: self }, request);
+        self.by_name.retain(|_, latch| now < latch.until);
+        let Ok((state, _)) = ask_latch(&mut OneLatch { now, name: &request.name, latches: self }, request);
         Seen { state, told: false }
     }
 }
 
 struct OneLatch<'a> {
     now: Moment,
-    latch: &'a mut Latch,
+    name: &'a LockName,
+    latches: &'a mut Latches,
+}
+
+impl OneLatch<'_> {
+    fn latch(&self) -> Option<&Latch> {
+        self.latches.by_name.get(self.name)
+    }
 }
 
 impl LatchRows for OneLatch<'_> {
@@ -41,30 +51,31 @@ impl LatchRows for OneLatch<'_> {
     }
 
     fn state(&mut self) -> Result<Option<LatchState>, Infallible> {
-        Ok(self.latch.state.map(|(state, _)| state))
+        Ok(self.latch().map(|latch| latch.state))
     }
 
     fn has_arrived(&mut self, _: Generation, id: &ArrivalId) -> Result<bool, Infallible> {
-        Ok(self.latch.arrived.contains_key(id))
+        Ok(self.latch().is_some_and(|latch| latch.arrived.contains_key(id)))
     }
 
     fn has_arrived_before(&mut self, _: Generation, id: &ArrivalId, call: u64) -> Result<bool, Infallible> {
-        Ok(self.latch.arrived_before.get(id) == Some(&call))
+        Ok(self.latch().is_some_and(|latch| latch.arrived_before.get(id) == Some(&call)))
     }
 
     fn next_generation(&mut self, _: Option<Generation>) -> Result<Generation, Infallible> {
-        Ok(Generation::new(self.latch.last_generation + 1))
+        Ok(Generation::new(self.latches.last_generation + 1))
     }
 
     fn write(&mut self, LatchUpdate { state, until, arrival }: LatchUpdate<'_>) -> Result<(), Infallible> {
-        let latch = &mut *self.latch;
-        if latch.state.is_some_and(|(present, _)| present.generation != state.generation) {
+        let Latches { by_name, last_generation } = &mut *self.latches;
+        *last_generation = state.generation.get().max(*last_generation);
+        let new = || Latch { state, until, arrived: HashMap::new(), arrived_before: HashMap::new() };
+        let latch = by_name.entry(self.name.clone()).or_insert_with(new);
+        if latch.state.generation != state.generation {
             latch.arrived_before = std::mem::take(&mut latch.arrived);
         }
         latch.arrived.extend(arrival.map(|(id, call)| (id.clone(), call)));
-        latch.last_generation = latch.last_generation.max(state.generation.get());
-        let present = latch.state.map_or(until, |(_, until)| until);
-        latch.state = Some((state, present.max(until)));
+        (latch.state, latch.until) = (state, until.max(latch.until));
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! A lock store in vectors. `lock-rules` decides; this shows it the rows of one lock, and writes its changes.
+//! A lock store in vectors. `lock-rules` decides; this shows it the rows of one lock, and writes its changes. It has all kinds of locks,
+//! and neither pushes nor shows operators its locks.
 //!
 //! `rows` (a lock) · `latches` (a latch, which is no lock) · this file (the requests).
 
@@ -20,7 +21,7 @@ use lock_core::{
 use lock_host::SharedClock;
 use lock_rules::Undone;
 
-use crate::latches::Latch;
+use crate::latches::Latches;
 use crate::rows::{BACKEND, Lock, LockRows};
 
 /// A store in this process. Clones are clients of the same store. A waiter learns that it is served when it asks again.
@@ -34,7 +35,7 @@ pub struct Vectors {
 struct State {
     last_token: u64,
     locks: HashMap<LockName, Lock>,
-    latches: HashMap<LockName, Latch>,
+    latches: Latches,
 }
 
 impl Vectors {
@@ -50,7 +51,11 @@ impl Vectors {
         let State { last_token, locks, .. } = &mut *state;
         let lock = locks.entry(name.clone()).or_default();
         lock.forget_expired(now);
-        request(&mut LockRows { now, lock, last_token })
+        let answer = request(&mut LockRows { now, lock, last_token });
+        if lock.is_empty() {
+            locks.remove(name);
+        }
+        answer
     }
 }
 
@@ -96,8 +101,7 @@ impl BlockingBackend for Vectors {
 
     fn latch(&self, request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let latch = state.latches.entry(request.name.clone()).or_default();
-        Ok(latch.ask(self.clock.now(), request))
+        Ok(state.latches.ask(self.clock.now(), request))
     }
 }
 

@@ -28,6 +28,10 @@ impl Lock {
         self.limit.take_if(|(_, until)| *until <= now);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.holds.is_empty() && self.places.is_empty() && self.given_up.is_empty() && self.limit.is_none()
+    }
+
     fn set_limit(&mut self, record: Record, until: Moment) {
         let limit = record.limit();
         self.holds.iter_mut().for_each(|hold| hold.mode = hold.mode.under(limit));
@@ -112,6 +116,7 @@ impl Rows for LockRows<'_> {
         Ok(*self.last_token)
     }
 
+    /// Without [`Ability::Inspect`](lock_core::Ability::Inspect), nothing is revoked.
     fn revoked_by(&mut self, _highest: FencingToken) -> Result<Option<Note>, Infallible> {
         Ok(None)
     }
