@@ -62,7 +62,7 @@ pub fn reply(reply: &Value) -> Result<String, Invalid> {
     said.ask(WhoHolds(&name), reply);
     said.ask(Scan { query: &Query::all(), cursor: None }, reply);
     let (token, by) = (FencingToken::new(7)?, &Note::from_wire("1@h"));
-    said.ask(Revocation { name: &name, token, by, cursor: 0 }, reply);
+    said.ask(Revocation::new(&name, token, by), reply);
     said.ask(RevokedBy(&name, token), reply);
     said.ask(LongestTtl(Scope::Database), reply);
     said.ask(EndDwell { scope: Scope::Database, mark: "m", incarnation: "i" }, reply);

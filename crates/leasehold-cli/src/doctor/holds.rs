@@ -1,6 +1,7 @@
 //! A ttl for a lock, from how long it is held.
 
 use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write, stderr};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::durations::{human, rough};
 use crate::exit::Failure;
 use crate::locks::Locks;
 use crate::store::Store;
+use crate::visible::visible;
 
 /// How often to look. Chosen: a hold that is shorter needs no ttl but the default.
 const EVERY: Duration = Duration::from_millis(100);
@@ -21,6 +23,9 @@ const HOLDS_MAX: usize = 10_000;
 /// Suggests a ttl from holds that begin and end in this time.
 pub(super) fn ttl(name: &LockName, store: &Store, time: Duration) -> Result<Check, Failure> {
     let (locks, began) = (Locks::connect(store)?, HostClock.now());
+    if stderr().is_terminal() {
+        writeln!(stderr(), "leasehold: watching {} for {}", visible(name.as_str()), human(time)).ok();
+    }
     let mut holds = Holds::default();
     while HostClock.now().since(began) < time {
         let entry = locks.holder(name)?;

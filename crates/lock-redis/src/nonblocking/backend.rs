@@ -1,6 +1,5 @@
 //! What the machine asks of every backend, on tokio.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,11 +116,13 @@ impl AsyncBackend for Redis {
         by: &Note,
         within: Duration,
     ) -> Result<Revoked, BackendError> {
-        let (span, mut step) = (Span::from_now(within), Revocation { name, token, by, cursor: 0 });
+        let (span, mut search) = (Span::from_now(within), Revocation::new(name, token, by));
         loop {
-            match self.ask(step, span.left()).await? {
-                ControlFlow::Continue(cursor) => step.cursor = cursor,
-                ControlFlow::Break(revoked) => return Ok(revoked),
+            let step = self.answer(&search, span).await;
+            match step.and_then(|step| search.after(step, span)) {
+                Ok(None) => {}
+                Ok(Some(revoked)) => return Ok(revoked),
+                Err(failure) => return Err(failure.into_error(Operation::Inspect)),
             }
         }
     }
