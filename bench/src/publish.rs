@@ -1,4 +1,4 @@
-//! What a run writes into the folder of the documentation: the page about performance, figures, and history.
+//! The files that a run writes into the documentation: pages about performance, figures, and the history of versions.
 
 use std::path::Path;
 

@@ -9,7 +9,6 @@
 //!   on.
 //! - Latches, limits and inspection are optional methods of the same traits. A store that has them says so by an [`Ability`].
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
-//!
 //! - [`Immediate`] is the async form of a store that never waits.
 //!
 //! The crate `lock-rules` decides for a store that keeps leases and places as rows, and `lock-conformance` has a suite of tests for

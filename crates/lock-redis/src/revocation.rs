@@ -105,24 +105,14 @@ pub(crate) fn note_of(stored: &[u8]) -> Note {
 mod tests {
     use std::time::Duration;
 
-    use lock_core::Prefix;
-
     use super::*;
-    use crate::keys::Layout;
     use crate::server_info::ServerInfo;
     use crate::wire::Wire;
 
     /// Two incarnations keep their leases in different orders: after the cursor of another one, a lease may be missed.
     #[test]
     fn a_search_begins_again_at_another_incarnation_and_ends_in_time() {
-        let wire = Wire {
-            prefix: Prefix::default(),
-            layout: Layout::OneServer,
-            server: "redis://h".into(),
-            store: None,
-            channel: None,
-            copies: None,
-        };
+        let wire = Wire::handed_in();
         let [here, elsewhere] =
             ["1", "2"].map(|run_id| ServerInfo { run_id: run_id.to_owned(), ..ServerInfo::UNKNOWN.clone() });
         let at = |server_info| Line { wire: &wire, server_info, first: None };

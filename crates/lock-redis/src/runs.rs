@@ -130,13 +130,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use lock_core::{
-        Certainty, Claim, Evidence, Fairness, FencingToken, Note, Owner, Prefix, Queueing, ReleaseRequest, Terms, Ttl,
-        Width,
+        Certainty, Claim, Evidence, Fairness, FencingToken, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width,
     };
 
     use super::*;
     use crate::failover::Failover;
-    use crate::keys::Layout;
     use crate::script::Counting;
     use crate::server_info::{Longest, Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
@@ -155,14 +153,7 @@ mod tests {
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {
-        let wire = Wire {
-            prefix: Prefix::default(),
-            layout: Layout::OneServer,
-            server: "redis://h".into(),
-            store: None,
-            channel: None,
-            copies: None,
-        };
+        let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         question.call(Line { wire: &wire, server_info, first: None }).ok().unwrap()
     }
 

@@ -263,24 +263,16 @@ fn replaced_for(terms: Terms) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Fairness, Note, Owner, Prefix, Slots, Terms, Ttl, Width};
+    use lock_core::{Fairness, Note, Owner, Slots, Terms, Ttl, Width};
 
     use super::*;
     use crate::failover::Failover;
-    use crate::keys::Layout;
     use crate::script::Counting;
     use crate::server_info::{Membership, ServerInfo};
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
-        let wire = Wire {
-            prefix: Prefix::default(),
-            layout: Layout::OneServer,
-            server: "redis://h".into(),
-            store: None,
-            channel: None,
-            copies: None,
-        };
+        let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         let (run_id, replid) = (String::new(), String::new());
         let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
         let server_info = ServerInfo { run_id, replid, membership, counting, ..ServerInfo::UNKNOWN.clone() };
@@ -292,14 +284,7 @@ mod tests {
     fn a_release_that_is_sent_again_proves_nothing() {
         let failover = Failover::by_default(OnFailover::Dwell);
         let server_info = ServerInfo { failover, ..ServerInfo::UNKNOWN.clone() };
-        let wire = Wire {
-            prefix: Prefix::default(),
-            layout: Layout::OneServer,
-            server: "redis://h".into(),
-            store: None,
-            channel: None,
-            copies: None,
-        };
+        let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         let broke = Failure::no_answer("redis://h", Duration::ZERO);
         let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
         let (certainty, evidence) = (Certainty::Answered, Evidence::ValidHold);

@@ -55,7 +55,7 @@ impl Wire {
     }
 
     /// To a server that is known only to the connections that were passed in.
-    #[cfg(any(feature = "async", feature = "r2d2"))]
+    #[cfg(any(feature = "async", feature = "r2d2", test))]
     pub(crate) fn handed_in() -> Self {
         let (prefix, layout, server) = (Prefix::default(), Layout::OneServer, "the server".to_owned());
         Self { prefix, layout, server, store: None, channel: None, copies: None }

@@ -14,7 +14,7 @@ pub(crate) struct Latches {
     last_generation: u64,
 }
 
-/// What is stored of a latch.
+/// A latch and its arrivals.
 struct Latch {
     state: LatchState,
     until: Moment,

@@ -9,7 +9,7 @@ use lock_rules::{Changes, Hold, Place, Rows, Standing, Write, ends_of};
 /// The name of the store in errors.
 pub(crate) const BACKEND: &str = "vectors";
 
-/// What is stored of a lock.
+/// A lock: its leases, its queue, and its limit.
 #[derive(Default)]
 pub(crate) struct Lock {
     /// By their ends.
