@@ -12,8 +12,8 @@ use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, BackendError, BlockingBackend, BlockingLayer, Capabilities, Claim, EventSink, Fenced,
-    FencingToken, Layer, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, AsyncBackend, AsyncLayer, BackendError, BlockingBackend, BlockingLayer, Capabilities, Claim, EventSink,
+    Fenced, FencingToken, Immediate, Layer, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
 };
 use lock_host::SharedClock;
 use tokio::runtime::Handle;
@@ -142,8 +142,8 @@ impl Faults for Stores {
 pub(crate) struct Broken<B, const PATIENCE: u64>(Stores, PhantomData<B>);
 
 impl<B: Breakage, const PATIENCE: u64> Broken<B, PATIENCE> {
-    fn twin(&self, facade: Facade) -> Arc<Twin<B>> {
-        Arc::new(Twin { store: B::reach(&self.0, facade), breakage: Arc::new(B::at(&self.0)) })
+    fn twin(&self, facade: Facade) -> Twin<B> {
+        Twin { store: B::reach(&self.0, facade), breakage: Arc::new(B::at(&self.0)) }
     }
 }
 
@@ -154,11 +154,11 @@ impl<B: Breakage, const PATIENCE: u64> Harness for Broken<B, PATIENCE> {
     }
 
     fn async_backend(&self, _runtime: &Handle) -> Arc<dyn AsyncBackend> {
-        self.twin(Facade::Nonblocking)
+        AsyncTwin::of(self.twin(Facade::Nonblocking))
     }
 
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
-        self.twin(Facade::Blocking)
+        Arc::new(self.twin(Facade::Blocking))
     }
 
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
@@ -197,17 +197,14 @@ pub(crate) fn regrant(answer: Answer, change: impl FnOnce(Lease, Duration) -> (L
     }
 }
 
-/// A client of the twin. Its store never waits, so that one facade of it is enough.
+/// A client of the twin. Its store never waits.
 struct Twin<B> {
     store: Arc<dyn BlockingBackend>,
     breakage: Arc<B>,
 }
 
-/// A client of a store that is broken in this way.
-pub(crate) fn covered<B: Breakage>(
-    store: Arc<dyn BlockingBackend>,
-    breakage: B,
-) -> Arc<impl AsyncBackend + BlockingBackend> {
+/// A blocking client of a store that is broken in this way.
+pub(crate) fn covered<B: Breakage>(store: Arc<dyn BlockingBackend>, breakage: B) -> Arc<dyn BlockingBackend> {
     Arc::new(Twin { store, breakage: Arc::new(breakage) })
 }
 
@@ -275,67 +272,51 @@ impl<B: Breakage> BlockingLayer for Twin<B> {
     }
 }
 
+/// The async form of a twin, in which requests may be overtaken.
+struct AsyncTwin<B: Breakage> {
+    twin: Arc<Immediate<Twin<B>>>,
+    are_overtaken: [bool; 2],
+}
+
+impl<B: Breakage> AsyncTwin<B> {
+    fn of(twin: Twin<B>) -> Arc<Self> {
+        let are_overtaken = twin.breakage.are_overtaken();
+        Arc::new(Self { twin: Arc::new(Immediate::new(Arc::new(twin))), are_overtaken })
+    }
+}
+
+impl<B: Breakage> Layer for AsyncTwin<B> {
+    type Inner = Immediate<Twin<B>>;
+
+    fn inner(&self) -> &Arc<Self::Inner> {
+        &self.twin
+    }
+}
+
 #[async_trait]
-impl<B: Breakage> AsyncBackend for Twin<B> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        self
+impl<B: Breakage> AsyncLayer for AsyncTwin<B> {
+    fn over(&self, inner: Arc<dyn AsyncBackend>) -> Arc<dyn AsyncBackend> {
+        inner
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        if let [true, _] = self.breakage.are_overtaken() {
+        if let [true, _] = self.are_overtaken {
             yield_now().await;
         }
-        BlockingBackend::acquire(self, claim, within)
-    }
-
-    async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        BlockingBackend::renew(self, leases, within)
+        self.twin.acquire(claim, within).await
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        if let [_, true] = self.breakage.are_overtaken() {
+        if let [_, true] = self.are_overtaken {
             yield_now().await;
         }
-        BlockingBackend::release(self, request, within)
+        self.twin.release(request, within).await
     }
+}
 
-    async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        BlockingBackend::fence(self, lease, within)
-    }
-
-    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
-        BlockingBackend::latch(self, request, within)
-    }
-
-    async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        BlockingBackend::limit(self, request, within)
-    }
-
-    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        BlockingBackend::holder(self, name, within)
-    }
-
-    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        BlockingBackend::list(self, query, within)
-    }
-
-    async fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError> {
-        BlockingBackend::revoke(self, name, token, by, within)
-    }
-
-    async fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        BlockingBackend::revoked_by(self, name, highest, within)
+impl<B: Breakage> fmt::Debug for AsyncTwin<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.twin.fmt(f)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use std::{fs, process};
 
 use lock_conformance::{Exemption, Facade, Harness};
-use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Claim, Owner};
+use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Claim, Immediate, Owner};
 use lock_host::{HostClock, SharedClock};
 use lock_memory::MemoryStore;
 use tokio::runtime::Handle;
@@ -53,7 +53,7 @@ impl Breakage for Queue {
 }
 
 impl WaitsForTheDead {
-    fn backend(&self) -> Arc<impl AsyncBackend + BlockingBackend> {
+    fn backend(&self) -> Arc<dyn BlockingBackend> {
         let queue = Queue { asked: self.asked.clone(), store: self.store.clone(), ..Queue::default() };
         covered(Arc::new(self.store.blocking()), queue)
     }
@@ -68,7 +68,7 @@ impl Harness for WaitsForTheDead {
     }
 
     fn async_backend(&self, _runtime: &Handle) -> Arc<dyn AsyncBackend> {
-        self.backend()
+        Arc::new(Immediate::new(self.backend()))
     }
 
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
