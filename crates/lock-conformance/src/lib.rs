@@ -23,12 +23,15 @@ mod child;
 mod facade;
 mod fault;
 mod harness;
+mod history;
 mod list;
 mod locks;
 mod need;
 mod on_command;
 mod on_runtime;
 mod play;
+mod player;
+mod reference;
 mod suite;
 mod verbs;
 

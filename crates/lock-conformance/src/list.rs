@@ -31,6 +31,10 @@ macro_rules! __cases {
                 names_are_compared_byte_by_byte: Nothing;
                 names_that_look_like_keys_of_others_are_independent: Nothing;
             }
+            store rules {
+                requests_are_answered_as_the_rules_say: Mode(Permits);
+                overlapping_requests_are_answered_as_a_sequence_of_them: Mode(Permits);
+            }
             store ownership {
                 a_stranger_cannot_release: Nothing;
                 a_stranger_cannot_renew: Nothing;

@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 
 use crate::asks::{Ask, Said, said};
 use crate::on_runtime::{OnRuntime, all};
+use crate::reference;
 
 /// A ttl that no case outlasts.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -109,6 +110,10 @@ impl Verbs {
 
     pub(crate) fn can_inspect(&self) -> bool {
         self.capabilities().check_ability(Ability::Inspect).is_ok()
+    }
+
+    pub(crate) fn ask(&self, ask: &reference::Ask) -> Result<reference::Reply, BackendError> {
+        ask.send(&*self.backend, self.within)
     }
 
     pub(crate) fn try_acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {

@@ -67,8 +67,6 @@ impl Rows for Failing<'_, '_> {
         limit() -> Option<Record>;
         last_token() -> u64;
         revoked_by(highest: FencingToken) -> Option<Note>;
-        holds(most: usize) -> (Vec<Hold>, u32);
-        waiting(most: usize) -> (Vec<Mode>, u32);
         write(changes: Changes<ClientId>) -> ();
     }
 }

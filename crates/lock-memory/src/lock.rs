@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use lock_core::inspect::Entry;
 use lock_core::limit::Record;
-use lock_core::{Moment, Owner};
+use lock_core::{LockName, Moment, Owner};
 
 use crate::holds::Holds;
 use crate::queue::Queue;
@@ -30,9 +31,21 @@ impl Lock {
         self.holds.owners().chain(self.queue.after(0).map(|place| place.owner))
     }
 
+    /// The lock as operators see it.
+    pub(crate) fn entry(&self, now: Moment, name: &LockName) -> Option<Entry> {
+        let (holds, places) = (self.holds.living(now), || self.queue.after(0));
+        let holds = (holds.take(Entry::SHOWN_MAX).cloned().collect(), number(self.holds.count()));
+        let modes = places().take(Entry::SHOWN_MAX).map(|place| place.terms.mode);
+        lock_rules::entry(now, name, holds, (modes.collect(), number(places().count())))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.holds.is_empty() && self.queue.is_empty() && self.tombstones.is_empty() && self.limit.is_none()
     }
+}
+
+fn number(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
 }
 
 /// The owners that were given up while a claim of theirs was under way, and until when that claim is refused.

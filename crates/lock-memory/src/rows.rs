@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use lock_core::limit::Record;
-use lock_core::{FencingToken, LockName, Mode, Moment, Note, Owner};
+use lock_core::{FencingToken, LockName, Moment, Note, Owner};
 use lock_rules::{Changes, Hold, Notice, Rows, Standing, Write};
 
 use crate::BACKEND;
@@ -90,16 +90,6 @@ impl Rows for MemoryRows<'_> {
         Ok(self.revocations.by(self.now, self.name, highest))
     }
 
-    fn holds(&mut self, most: usize) -> Result<(Vec<Hold>, u32), Infallible> {
-        let holds = &self.lock.holds;
-        Ok((holds.living(self.now).take(most).cloned().collect(), number(holds.count())))
-    }
-
-    fn waiting(&mut self, most: usize) -> Result<(Vec<Mode>, u32), Infallible> {
-        let places = || self.lock.queue.after(0);
-        Ok((places().take(most).map(|place| place.terms.mode).collect(), number(places().count())))
-    }
-
     fn write(&mut self, changes: Changes<ClientId>) -> Result<(), Infallible> {
         changes.writes.into_iter().for_each(|write| self.write_one(write));
         self.notices.extend(changes.notices);
@@ -126,8 +116,4 @@ impl MemoryRows<'_> {
             Write::LastToken(last) => *self.last_token = last,
         }
     }
-}
-
-fn number(of: usize) -> u32 {
-    u32::try_from(of).unwrap_or(u32::MAX)
 }

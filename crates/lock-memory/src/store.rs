@@ -110,8 +110,7 @@ impl Store {
 
     /// Who holds the lock now.
     pub fn holder(&mut self, now: Moment, name: &LockName) -> Option<Entry> {
-        let Ok(entry) = self.visit(now, name, |rows| lock_rules::entry(rows, name));
-        entry
+        self.visit(now, name, |rows| rows.lock.entry(now, name))
     }
 
     /// The held locks that match, in the order of their names.

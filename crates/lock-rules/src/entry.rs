@@ -6,17 +6,18 @@ use lock_core::{LockName, Mode, Moment};
 use crate::plan::Plan;
 use crate::rows::{Hold, Rows};
 
-/// Who holds the lock and who waits; `None` if it is free.
-///
-/// # Errors
-/// Those of the rows.
-pub fn entry<R: Rows>(rows: &mut R, name: &LockName) -> Result<Option<Entry>, R::Error> {
-    let (now, (holds, leases)) = (rows.now(), rows.holds(Entry::SHOWN_MAX)?);
-    let Some(last) = holds.first() else { return Ok(None) };
+/// Who holds the lock and who waits; `None` if it is free. Takes the first leases, those that end last first, and what the first waiters
+/// ask for, in their order: at most [`Entry::SHOWN_MAX`] of each, with the number of all.
+pub fn entry(
+    now: Moment,
+    name: &LockName,
+    (holds, leases): (Vec<Hold>, u32),
+    (queue, waiters): (Vec<Mode>, u32),
+) -> Option<Entry> {
+    let last = holds.first()?;
     let (holder, remaining) = (last.holder(), Some(last.until.since(now)));
-    let holders = holds.iter().map(|hold: &Hold| hold.shown(now)).collect();
-    let (queue, waiters) = rows.waiting(Entry::SHOWN_MAX)?;
-    Ok(Some(Entry { name: name.clone(), holder, remaining, leases, holders, waiters, queue }))
+    let holders = holds.iter().map(|hold| hold.shown(now)).collect();
+    Some(Entry { name: name.clone(), holder, remaining, leases, holders, waiters, queue })
 }
 
 /// When a lease of this mode fits beside the present ones at the earliest, unless they are renewed; `None` if it fits now. For

@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Reading order: `rows` (what a store keeps of a lock) · `plan` (one request: what it has read and decided) · `acquire`,
-//! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants).
+//! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants) · `window`
+//! (the same requests for stores behind a network).
 
 mod acquire;
 mod entry;
@@ -28,6 +29,7 @@ mod refusal;
 mod release;
 mod renew;
 mod rows;
+pub mod window;
 
 pub use acquire::acquire;
 pub use entry::{entry, fits_at};

@@ -9,7 +9,7 @@ use crate::rows::{Changes, Hold, Notice, Place, Rows, Standing, Write};
 
 /// How many waiters one request serves at most; the next one is told to ask. Chosen: far more than usually fit, and little
 /// work for a store that serves one request at a time.
-const SERVED_MAX: usize = 32;
+pub(crate) const SERVED_MAX: u32 = 32;
 
 /// The rows of a lock with the changes that are decided. They are written by [`Plan::end`].
 pub(crate) struct Plan<'a, R: Rows> {
@@ -136,8 +136,11 @@ impl<'a, R: Rows> Plan<'a, R> {
             self.head = Some(Some(place.clone()));
         }
         self.write(Write::Place(place));
-        let served = u32::try_from(self.served.len()).unwrap_or(u32::MAX);
-        Ok(position(self.rows, number)?.saturating_sub(served))
+        Ok(position(self.rows, number)?.saturating_sub(self.served_count()))
+    }
+
+    fn served_count(&self) -> u32 {
+        u32::try_from(self.served.len()).unwrap_or(u32::MAX)
     }
 
     /// The lease that ends last.
@@ -238,7 +241,7 @@ impl<'a, R: Rows> Plan<'a, R> {
     /// Each lease lasts as long as its place: if the waiter has stopped meanwhile, the next one does not wait for a whole ttl.
     /// When the tokens are used up, a waiter learns of it by asking.
     pub(crate) fn serve(&mut self, before: Option<Owner>) -> Result<(), R::Error> {
-        while self.served.len() < SERVED_MAX {
+        while self.served_count() < SERVED_MAX {
             let Some(next) = self.head_that_fits()?.filter(|next| Some(next.owner) != before).cloned() else { break };
             let Ok(tokens) = self.next_tokens(next.width)? else { break };
             self.hand_over(next, tokens)?;
@@ -281,7 +284,7 @@ impl<'a, R: Rows> Plan<'a, R> {
     /// Serves the waiters that fit, and writes what was decided.
     pub(crate) fn end(mut self) -> Result<(), R::Error> {
         self.serve(None)?;
-        if self.served.len() == SERVED_MAX && self.head_that_fits()?.is_some() {
+        if self.served_count() == SERVED_MAX && self.head_that_fits()?.is_some() {
             self.tell_head_to_ask()?;
         }
         if !self.served.is_empty() && self.has_waiters()? {

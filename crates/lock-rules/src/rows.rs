@@ -13,7 +13,7 @@ use lock_core::{Claim, Event, FencingToken, Holder, Mode, Moment, Note, Owner, S
 /// database, a request first locks a row that each lock has, and reads the clock after that.
 ///
 /// A request should cost the same however many leases hold the lock and however many clients wait: every method but
-/// [`Rows::hold_with`], [`Rows::queued_above`], [`Rows::holds`] and [`Rows::waiting`] can do with a bounded number of rows.
+/// [`Rows::hold_with`] and [`Rows::queued_above`] can do with a bounded number of rows.
 pub trait Rows {
     /// The store's name in errors.
     const BACKEND: &'static str;
@@ -114,18 +114,6 @@ pub trait Rows {
     /// # Errors
     /// The store's.
     fn revoked_by(&mut self, highest: FencingToken) -> Result<Option<Note>, Self::Error>;
-
-    /// The first `most` leases, those that end last first, and the number of all. For display.
-    ///
-    /// # Errors
-    /// The store's.
-    fn holds(&mut self, most: usize) -> Result<(Vec<Hold>, u32), Self::Error>;
-
-    /// What the first `most` waiters ask for, and the number of all. For display.
-    ///
-    /// # Errors
-    /// The store's.
-    fn waiting(&mut self, most: usize) -> Result<(Vec<Mode>, u32), Self::Error>;
 
     /// Makes all changes, or none.
     ///

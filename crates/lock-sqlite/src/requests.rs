@@ -95,7 +95,9 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
-        lock_rules::entry(&mut self.rows(name), name)
+        let mut rows = self.rows(name);
+        let (holds, waiting) = (rows.holds(Entry::SHOWN_MAX)?, rows.waiting(Entry::SHOWN_MAX)?);
+        Ok(lock_rules::entry(self.now, name, holds, waiting))
     }
 
     pub(crate) fn list(&self, query: &Query) -> Result<Page, Fault> {

@@ -52,6 +52,25 @@ impl<'a> SqliteRows<'a> {
         Ok(self.lock()?.filter(|row| row.mode == Mode::Exclusive).map(|row| &row.last))
     }
 
+    /// The first leases, for display, and the number of all.
+    pub(crate) fn holds(&mut self, most: usize) -> Result<(Vec<Hold>, u32), Fault> {
+        let mut holds = self.all()?;
+        let count = u32::try_from(holds.len()).unwrap_or(u32::MAX);
+        holds.truncate(most);
+        Ok((holds, count))
+    }
+
+    /// What the first waiters ask for, for display, and the number of all.
+    pub(crate) fn waiting(&self, most: usize) -> Result<(Vec<Mode>, u32), Fault> {
+        let count = self.transaction.live(wire::WAITERS, &self.key, |row| row.get(0))?.map_or(0, wire::count);
+        if count == 0 {
+            return Ok((Vec::new(), 0));
+        }
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let first = named_params! { ":name": self.key, ":now": nanos(self.transaction.now), ":most": most };
+        Ok((self.transaction.all(wire::PLACES, first, |row| Ok(wire::place(row)?.terms.mode))?, count))
+    }
+
     /// All of several leases, the one that ends last first.
     fn all(&mut self) -> Result<Vec<Hold>, Fault> {
         match self.several()? {
@@ -159,23 +178,6 @@ impl Rows for SqliteRows<'_> {
 
     fn revoked_by(&mut self, highest: FencingToken) -> Result<Option<Note>, Fault> {
         self.transaction.revoked_by(&self.key, highest)
-    }
-
-    fn holds(&mut self, most: usize) -> Result<(Vec<Hold>, u32), Fault> {
-        let mut holds = self.all()?;
-        let count = u32::try_from(holds.len()).unwrap_or(u32::MAX);
-        holds.truncate(most);
-        Ok((holds, count))
-    }
-
-    fn waiting(&mut self, most: usize) -> Result<(Vec<Mode>, u32), Fault> {
-        let count = self.transaction.live(wire::WAITERS, &self.key, |row| row.get(0))?.map_or(0, wire::count);
-        if count == 0 {
-            return Ok((Vec::new(), 0));
-        }
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let first = named_params! { ":name": self.key, ":now": nanos(self.transaction.now), ":most": most };
-        Ok((self.transaction.all(wire::PLACES, first, |row| Ok(wire::place(row)?.terms.mode))?, count))
     }
 
     fn write(&mut self, changes: Changes<()>) -> Result<(), Fault> {

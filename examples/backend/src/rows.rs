@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use lock_core::limit::Record;
-use lock_core::{FencingToken, Mode, Moment, Note, Owner};
+use lock_core::{FencingToken, Moment, Note, Owner};
 use lock_rules::{Changes, Hold, Place, Rows, Standing, Write, ends_of};
 
 /// The name of the store in errors.
@@ -119,15 +119,6 @@ impl Rows for LockRows<'_> {
     /// Without [`Ability::Inspect`](lock_core::Ability::Inspect), nothing is revoked.
     fn revoked_by(&mut self, _highest: FencingToken) -> Result<Option<Note>, Infallible> {
         Ok(None)
-    }
-
-    fn holds(&mut self, most: usize) -> Result<(Vec<Hold>, u32), Infallible> {
-        Ok((self.lock.holds.iter().rev().take(most).cloned().collect(), count(self.lock.holds.len())))
-    }
-
-    fn waiting(&mut self, most: usize) -> Result<(Vec<Mode>, u32), Infallible> {
-        let modes = self.lock.places.iter().map(|place| place.terms.mode).take(most);
-        Ok((modes.collect(), count(self.lock.places.len())))
     }
 
     fn write(&mut self, changes: Changes<()>) -> Result<(), Infallible> {

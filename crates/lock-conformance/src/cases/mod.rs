@@ -18,6 +18,7 @@ pub mod ownership;
 pub mod permits;
 pub mod reading;
 pub mod replacing;
+pub mod rules;
 pub mod semaphores;
 pub mod sharing;
 pub mod tickets;

@@ -17,6 +17,7 @@ mod modes;
 mod ordering;
 mod processes;
 mod replacing;
+mod rules;
 mod telling;
 mod tickets;
 
@@ -109,6 +110,7 @@ fn every_case_catches_a_twin() {
         modes::CAUGHT,
         replacing::CAUGHT,
         limits::CAUGHT,
+        rules::CAUGHT,
         tickets::CAUGHT,
     ]
     .concat();

@@ -1,0 +1,99 @@
+//! Every store answers as the rules do: to requests one after the other, and to requests that overlap as to some sequence of them.
+//!
+//! A failure names its seed; `LEASEHOLD_SEED` plays it again.
+
+use std::env;
+use std::time::Duration;
+
+use crate::history::History;
+use crate::player::{Player, Use};
+use crate::reference::{Ask, Reference, SHORT, Timing};
+use crate::{Bench, Verbs};
+
+/// How many requests follow each other.
+const STEPS: usize = 120;
+/// How many clients ask at the same time, and how many times they do.
+const CLIENTS: usize = 8;
+const HISTORIES: usize = 12;
+/// A longer history tells nothing, because places may have expired in it.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Random requests in any mode, with leases and places that expire now and then.
+pub fn requests_are_answered_as_the_rules_say(bench: &Bench) {
+    for (seed, lock) in seeds().zip([Use::Lock, Use::Semaphore]) {
+        let (verbs, name) = (bench.verbs(), format!("a {lock:?}"));
+        let player = Player::new(seed, &name, lock, verbs.capabilities());
+        let mut trace =
+            Trace { bench, verbs, player, reference: Reference::new(Timing::Sequential), at: String::new() };
+        for step in 0..STEPS {
+            trace.at = format!("LEASEHOLD_SEED={seed}, {lock:?}, step {step}");
+            trace.step();
+        }
+    }
+}
+
+/// Random requests of eight clients at the same time.
+///
+/// # Source
+/// Herlihy and Wing, "Linearizability: a correctness condition for concurrent objects".
+pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
+    let clients: Vec<Verbs> = (0..CLIENTS).map(|_| bench.verbs()).collect();
+    let mut checked = 0;
+    for (seed, lock) in seeds().zip([Use::Lock, Use::Semaphore].into_iter().cycle()).take(HISTORIES) {
+        let began = bench.now();
+        let history = History::play(&clients, seed, lock, began);
+        if bench.now().since(began) < LONGEST {
+            assert!(
+                history.has_sequence(),
+                "LEASEHOLD_SEED={seed}, {lock:?}: no sequence has these answers:\n{history}"
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 0, "each history took longer than {LONGEST:?}");
+}
+
+fn seeds() -> impl Iterator<Item = u64> {
+    let given = env::var("LEASEHOLD_SEED").ok().map(|text| text.parse().unwrap());
+    let first = given.unwrap_or_else(|| fastrand::u64(..1_000_000));
+    (0..).map(move |number| if given.is_some() { first } else { first + number })
+}
+
+/// A store and the rules, which are asked the same.
+struct Trace<'a> {
+    bench: &'a Bench,
+    verbs: Verbs,
+    player: Player,
+    reference: Reference,
+    at: String,
+}
+
+impl Trace<'_> {
+    fn step(&mut self) {
+        match self.player.dice.u8(..60) {
+            0 => {
+                let claims = self.player.dice.u8(1..4);
+                (0..claims).for_each(|_| self.play(|player| player.new_claim(SHORT)));
+                self.expire();
+            }
+            1 => {
+                self.play(Player::keep_shortly);
+                self.expire();
+            }
+            _ => self.play(Player::ask),
+        }
+    }
+
+    fn play(&mut self, ask: impl FnOnce(&mut Player) -> Ask) {
+        let ask = ask(&mut self.player);
+        let said = self.verbs.ask(&ask);
+        self.player.hear(&said);
+        let agreed = self.reference.agrees(self.bench.now(), &ask, &said);
+        agreed.unwrap_or_else(|difference| panic!("{}: {difference}", self.at));
+    }
+
+    fn expire(&mut self) {
+        self.bench.elapse(SHORT + SHORT / 2);
+        self.player.forget_expired();
+    }
+}

@@ -1,0 +1,169 @@
+//! Random requests about one lock.
+
+use std::time::Duration;
+
+use lock_core::limit::{Act, Request};
+use lock_core::{
+    Ability, Answer, BackendError, Capabilities, Certainty, Claim, Fairness, Lease, Limit, Mode, ModeKind, Queueing,
+    ReleaseRequest,
+};
+
+use crate::reference::{Ask, Reply, SHORT};
+use crate::verbs::{LONG, claim, in_mode, lasting, lock_name};
+
+/// How many claims a player has at a time.
+const CLAIMS: usize = 14;
+
+/// Who asks at random: new claims, and all that can follow from an earlier one.
+pub(crate) struct Player {
+    pub(crate) dice: fastrand::Rng,
+    name: String,
+    use_of_lock: Use,
+    can: Capabilities,
+    claims: Vec<Claim>,
+    leases: Vec<Lease>,
+    next: Vec<Ask>,
+}
+
+/// What the lock is mostly used as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Lock,
+    Semaphore,
+}
+
+impl Player {
+    pub(crate) fn new(seed: u64, name: &str, use_of_lock: Use, can: Capabilities) -> Self {
+        let (dice, name) = (fastrand::Rng::with_seed(seed), name.to_owned());
+        Self { dice, name, use_of_lock, can, claims: Vec::new(), leases: Vec::new(), next: Vec::new() }
+    }
+
+    /// Anything but a new claim needs an earlier one.
+    pub(crate) fn ask(&mut self) -> Ask {
+        if let Some(next) = self.next.pop() {
+            return next;
+        }
+        if self.claims.len() > CLAIMS {
+            return self.give_up(0);
+        }
+        match self.pick_claim() {
+            Some(claim) => self.ask_about(claim),
+            None => self.new_claim(LONG),
+        }
+    }
+
+    fn ask_about(&mut self, index: usize) -> Ask {
+        let claim = self.claims[index].clone();
+        let lease = self.dice.choice(&self.leases).cloned();
+        match (self.dice.u8(..40), lease) {
+            (0..12, _) => self.new_claim(LONG),
+            (12..18, _) => Ask::Acquire(claim),
+            // An owner that left the queue may get its old place back from some stores. So none comes back.
+            (18..20, _) => Ask::Acquire(Claim { queueing: Queueing::Unwanted, ..self.claims.remove(index) }),
+            (20 | 21, _) if self.can(Ability::Keep) => self.keep(&claim),
+            (22..26, _) => self.give_up(index),
+            // Some stores remember the owners of short leases for longer.
+            (26..30, _) if claim.terms.ttl.get() == LONG => Ask::Release(claim.release(Certainty::Unknown)),
+            (30..33, Some(lease)) if self.can(Ability::Replace) => self.replace(&lease),
+            (33, Some(lease)) if self.can(Ability::Inspect) => Ask::Revoke(lease),
+            (34..36, Some(lease)) => Ask::Fence(lease),
+            (36..38, Some(lease)) => Ask::Renew(lease),
+            (38.., _) if self.can(Ability::SetLimit) => self.set_limit(),
+            (_, _) => Ask::Acquire(claim),
+        }
+    }
+
+    fn can(&self, ability: Ability) -> bool {
+        self.can.check_ability(ability).is_ok()
+    }
+
+    /// Remembers what was granted.
+    pub(crate) fn hear(&mut self, said: &Result<Reply, BackendError>) {
+        if let Ok(Reply::Acquired(Answer::Granted { lease, .. })) = said {
+            self.leases.retain(|other| other.owner != lease.owner);
+            self.leases.push(lease.clone());
+        }
+    }
+
+    /// A claim of a new owner.
+    pub(crate) fn new_claim(&mut self, ttl: Duration) -> Ask {
+        let claim = self.fresh(ttl);
+        self.claims.push(claim.clone());
+        Ask::Acquire(claim)
+    }
+
+    /// A claim that keeps the lock for a short time.
+    pub(crate) fn keep_shortly(&mut self) -> Ask {
+        match self.pick_claim() {
+            Some(index) if self.can(Ability::Keep) => {
+                let release = self.claims[index].release(Certainty::Answered);
+                Ask::Release(ReleaseRequest { keep: Some(SHORT), ..release })
+            }
+            Some(_) | None => self.new_claim(SHORT),
+        }
+    }
+
+    /// Forgets the claims whose places have expired.
+    pub(crate) fn forget_expired(&mut self) {
+        self.claims.retain(|claim| claim.queueing == Queueing::Unwanted || claim.terms.ttl.get() != SHORT);
+    }
+
+    fn fresh(&mut self, ttl: Duration) -> Claim {
+        let mode = self.mode();
+        let queueing = if self.dice.bool() { Queueing::Wanted } else { Queueing::Unwanted };
+        let fairness = if self.dice.u8(..4) == 0 { Fairness::Barging } else { Fairness::Fair };
+        Claim { queueing, fairness, ..in_mode(mode, lasting(ttl, claim(&self.name))) }
+    }
+
+    fn mode(&mut self) -> Mode {
+        let permits = |count, limit| Mode::permits(count, limit).unwrap();
+        let count = self.dice.u32(1..=3);
+        let can_share = self.can.modes.contains(&ModeKind::Shared);
+        match (self.dice.u8(..20), self.use_of_lock) {
+            (0, _) => permits(1, 4),
+            (_, Use::Semaphore) | (1, Use::Lock) => permits(count, 3),
+            (2..8, Use::Lock) => Mode::Exclusive,
+            (_, Use::Lock) => {
+                if can_share {
+                    Mode::Shared
+                } else {
+                    Mode::Exclusive
+                }
+            }
+        }
+    }
+
+    fn pick_claim(&mut self) -> Option<usize> {
+        (!self.claims.is_empty()).then(|| self.dice.usize(..self.claims.len()))
+    }
+
+    fn give_up(&mut self, index: usize) -> Ask {
+        Ask::Release(self.claims.remove(index).release(Certainty::Answered))
+    }
+
+    /// Keeps the lock, and then for another time.
+    fn keep(&mut self, claim: &Claim) -> Ask {
+        let release = claim.release(Certainty::Answered);
+        let keep = |time| Ask::Release(ReleaseRequest { keep: Some(time), ..release.clone() });
+        self.next.push(keep(LONG / self.dice.u32(1..4)));
+        keep(LONG)
+    }
+
+    /// Replaces a lease, and asks again.
+    fn replace(&mut self, lease: &Lease) -> Ask {
+        let new = self.fresh(LONG);
+        let claim = Claim { replaces: Some(lease.owner), queueing: Queueing::Unwanted, ..new };
+        self.claims.push(claim.clone());
+        self.next.push(Ask::Acquire(claim.clone()));
+        Ask::Acquire(claim)
+    }
+
+    /// Sets a limit, and looks.
+    fn set_limit(&mut self) -> Ask {
+        let (known, new) = (self.dice.u32(3..=4), self.dice.u32(1..=5));
+        let [known, new] = [known, new].map(|limit| Limit::new(limit).unwrap());
+        let request = |act| Ask::Limit(Request { name: lock_name(&self.name), known, act });
+        self.next.push(request(Act::Look));
+        request(Act::Set(new))
+    }
+}

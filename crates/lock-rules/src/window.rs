@@ -1,0 +1,222 @@
+//! Rows of a store behind a network: what one request needs of a lock is loaded in one round trip, and what it decides is committed in
+//! another one.
+//!
+//! No lock is held in between, so a client that stalls delays nobody. Instead, a commit compares what its decision depends on, and writes
+//! nothing if that has changed; then its request loads the lock again:
+//!
+//! - the `version` of the lock, which rises with every change except renewals and arrivals;
+//! - its `tail`, the number of the last waiter that has arrived. Most decisions about a busy lock do not depend on it;
+//! - the ends of leases, because a renewal changes nothing else.
+
+mod decision;
+mod latches;
+mod requests;
+
+use std::future::Future;
+
+use lock_core::latch::ArrivalId;
+use lock_core::limit::Record;
+use lock_core::{Claim, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest};
+
+pub use self::latches::{LatchCommit, LatchWindow};
+pub use self::requests::{acquire, ask_latch, fence, limit, release, renew, revoke};
+use crate::position::COUNTED_MAX;
+use crate::rows::{Changes, Hold, Place};
+
+/// How many expired leases a window holds at most. Chosen: more than usually expire between two requests to a lock, and little to load.
+pub const EXPIRED_MAX: usize = 64;
+
+/// A store behind a network.
+///
+/// A fast path, which answers a request by a statement of its own, may only answer what these rules would have answered.
+pub trait WindowStore: Sync {
+    /// The store's name in errors.
+    const BACKEND: &'static str;
+    /// Where a waiter is notified.
+    type Client: Clone + Send + Sync;
+    /// What a call fails with.
+    type Error: Send;
+
+    /// Loads what a request needs, all as it was at one moment. The clock is read at that moment or later.
+    ///
+    /// # Errors
+    /// The store's.
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    fn load(
+        &self,
+        name: &LockName,
+        needs: Needs,
+    ) -> impl Future<Output = Result<Window<Self::Client>, Self::Error>> + Send;
+
+    /// Writes what was decided, or nothing: see [`Commit`].
+    ///
+    /// # Errors
+    /// The store's. If it is unknown whether the changes were made, the error has to say so.
+    ///
+    /// # Cancel safety
+    /// The commit may or may not have been made.
+    fn commit(
+        &self,
+        name: &LockName,
+        commit: Commit<Self::Client>,
+    ) -> impl Future<Output = Result<Committed, Self::Error>> + Send;
+
+    /// Loads what a request about a latch needs, as [`WindowStore::load`] does.
+    ///
+    /// # Errors
+    /// The store's.
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    fn load_latch(
+        &self,
+        name: &LockName,
+        arrival: Option<&ArrivalId>,
+    ) -> impl Future<Output = Result<LatchWindow, Self::Error>> + Send;
+
+    /// Writes what was decided about a latch if its version is as it was loaded. Every commit raises the version.
+    ///
+    /// # Errors
+    /// As [`WindowStore::commit`].
+    ///
+    /// # Cancel safety
+    /// As [`WindowStore::commit`].
+    fn commit_latch(
+        &self,
+        name: &LockName,
+        commit: LatchCommit,
+    ) -> impl Future<Output = Result<Committed, Self::Error>> + Send;
+}
+
+/// What became of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// All changes are written.
+    Written,
+    /// The lock had changed, and nothing is written.
+    Conflict,
+}
+
+/// What a request reads of a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The owners whose leases, places and tombstones it reads.
+    pub owners: Vec<Owner>,
+    /// The token whose lease or revocation it reads.
+    pub token: Option<FencingToken>,
+    /// For how many permits it reads free slots, and the leases that end first.
+    pub permits: u32,
+    /// How many of the first places it reads.
+    pub places: u32,
+    /// It reads the places that ask for more permits than this.
+    pub above: Option<u32>,
+}
+
+impl Needs {
+    pub(crate) fn of_claim(claim: &Claim) -> Self {
+        let owners = [claim.owner].into_iter().chain(claim.replaces).collect();
+        let places = match claim.queueing {
+            Queueing::Wanted => COUNTED_MAX + 1,
+            Queueing::Unwanted => 2,
+        };
+        Self { owners, permits: claim.terms.mode.count(), places, ..Self::default() }
+    }
+
+    pub(crate) fn of_release(request: &ReleaseRequest) -> Self {
+        let owners = vec![request.owner, request.owner.kept()];
+        Self { owners, permits: request.terms.mode.count(), places: 2, ..Self::default() }
+    }
+
+    pub(crate) fn of_lease(lease: &Lease) -> Self {
+        Self { owners: vec![lease.owner], places: 1, ..Self::default() }
+    }
+}
+
+/// What was loaded of a lock.
+///
+/// A row that has expired at `now` is in none of these fields but `expired`. The modes of leases and places are under the limit in force.
+#[derive(Clone, Debug)]
+pub struct Window<C> {
+    /// What was asked for.
+    pub needs: Needs,
+    /// The store's clock.
+    pub now: Moment,
+    /// Rises with every change except renewals and arrivals. A lock whose rows were removed begins again above all its earlier versions,
+    /// for example at the clock's microseconds.
+    pub version: u64,
+    /// The number of the last place that was taken.
+    pub tail: u64,
+    /// The number above which the next token is drawn.
+    pub last_token: u64,
+    /// The limit that was set.
+    pub limit: Option<Record>,
+    /// How many permits are taken, those of expired leases included.
+    pub permits: u32,
+    /// Leases that have expired and are still stored: the first [`EXPIRED_MAX`].
+    pub expired: Vec<Hold>,
+    /// The two leases that end last, the last one first.
+    pub last: Vec<Hold>,
+    /// The ends of the leases that end first, each with its number of permits: just enough for `needs.permits`.
+    pub first_ends: Vec<(Moment, u32)>,
+    /// The lowest slots that no stored lease has, as many as `needs.permits`.
+    pub free_slots: Vec<u32>,
+    /// What is stored for each of `needs.owners`.
+    pub owners: Vec<OfOwner<C>>,
+    /// The lease whose tokens include `needs.token`.
+    pub with_token: Option<Hold>,
+    /// The operator who revoked the lease whose highest token is `needs.token`.
+    pub revoked_by: Option<Note>,
+    /// The first `needs.places` places, in their order.
+    pub places: Vec<Place<C>>,
+    /// The places that ask for more permits than `needs.above`.
+    pub above: Vec<Place<C>>,
+}
+
+/// What is stored for one owner.
+#[derive(Clone, Debug)]
+pub struct OfOwner<C> {
+    /// The owner.
+    pub owner: Owner,
+    /// Its lease.
+    pub hold: Option<Hold>,
+    /// Its place.
+    pub place: Option<Place<C>>,
+    /// Whether its late claims are refused.
+    pub is_given_up: bool,
+}
+
+/// What a request has decided, and what that depends on.
+///
+/// In one step, a store
+/// 1. locks the row of the lock and those of the leases in `ends`, and reads them as they are now;
+/// 2. answers [`Committed::Conflict`] unless the version and the tail, if they are here, and all ends are still the same;
+/// 3. makes the changes in their order, and raises the counter.
+///
+/// It may compare only what it has read under those locks: in many databases, a statement that has waited for a lock still reads other
+/// rows as they were before.
+#[derive(Clone, Debug)]
+pub struct Commit<C> {
+    /// The version that was loaded. A renewal does not depend on it.
+    pub version: Option<u64>,
+    /// The tail that was loaded, if the decision depends on the end of the queue.
+    pub tail: Option<u64>,
+    /// The leases that were loaded, and their ends: those of this request's owners, and those that had expired.
+    pub ends: Vec<(Owner, Moment)>,
+    /// The changes.
+    pub changes: Changes<C>,
+    /// The counter that rises.
+    pub raises: Raises,
+}
+
+/// The counter that a commit raises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raises {
+    /// The version.
+    Version,
+    /// The tail, to this number: this commit only adds a place at the end of the queue, so it does not conflict with hand-overs.
+    Tail(u64),
+    /// None: this commit only renews a lease.
+    Nothing,
+}

@@ -1,0 +1,74 @@
+//! Latches of a store behind a network.
+
+use std::convert::Infallible;
+
+use lock_core::Moment;
+use lock_core::latch::{ArrivalId, Generation, LatchState};
+
+use crate::latch::{LatchRows, LatchUpdate};
+
+/// What was loaded of a latch.
+#[derive(Clone, Debug)]
+pub struct LatchWindow {
+    /// The store's clock.
+    pub now: Moment,
+    /// Never the same again after a change, as [`Window::version`](super::Window::version).
+    pub version: u64,
+    /// The latch; `None` if there is none, or if it has expired.
+    pub state: Option<LatchState>,
+    /// Whether the id that was asked for was counted in the present generation.
+    pub has_arrived: bool,
+    /// The call that counted it in the generation before.
+    pub arrived_before: Option<u64>,
+    /// The number of a new generation, above all earlier ones of this latch.
+    pub next_generation: Generation,
+}
+
+/// What a request has decided about a latch.
+#[derive(Clone, Debug)]
+pub struct LatchCommit {
+    /// The version that was loaded.
+    pub version: u64,
+    /// The latch from now on. If its generation is new, it has no arrivals.
+    pub state: LatchState,
+    /// It lasts until then at least.
+    pub until: Moment,
+    /// An id to count, and the call that did.
+    pub arrival: Option<(ArrivalId, u64)>,
+}
+
+/// A window, and what the request has decided.
+pub(super) struct LatchDecision {
+    pub(super) window: LatchWindow,
+    pub(super) commit: Option<LatchCommit>,
+}
+
+impl LatchRows for LatchDecision {
+    type Error = Infallible;
+
+    fn now(&self) -> Moment {
+        self.window.now
+    }
+
+    fn state(&mut self) -> Result<Option<LatchState>, Infallible> {
+        Ok(self.window.state)
+    }
+
+    fn has_arrived(&mut self, _: Generation, _: &ArrivalId) -> Result<bool, Infallible> {
+        Ok(self.window.has_arrived)
+    }
+
+    fn has_arrived_before(&mut self, _: Generation, _: &ArrivalId, call: u64) -> Result<bool, Infallible> {
+        Ok(self.window.arrived_before == Some(call))
+    }
+
+    fn next_generation(&mut self, _: Option<Generation>) -> Result<Generation, Infallible> {
+        Ok(self.window.next_generation)
+    }
+
+    fn write(&mut self, LatchUpdate { state, until, arrival }: LatchUpdate<'_>) -> Result<(), Infallible> {
+        let arrival = arrival.map(|(id, call)| (id.clone(), call));
+        self.commit = Some(LatchCommit { version: self.window.version, state, until, arrival });
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! The server: the rows of all locks, read by one load and written by one commit. In a database, each of these is one statement.
+
+#[cfg(test)]
+mod pairs;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lock_core::latch::ArrivalId;
+use lock_core::limit::Record;
+use lock_core::{Event, FencingToken, Listeners, LockName, Moment, Note, Owner};
+use lock_host::SharedClock;
+use lock_rules::window::{Commit, Committed, EXPIRED_MAX, LatchCommit, LatchWindow, Needs, OfOwner, Raises, Window};
+use lock_rules::{Changes, Hold, Notice, Place, Write, ends_of};
+
+use crate::latches::Latches;
+
+/// A client of the server, to whom it pushes events.
+pub(crate) type ClientId = u64;
+
+/// All rows, and the clients that listen.
+pub(crate) struct Server {
+    clock: SharedClock,
+    tables: Mutex<Tables>,
+}
+
+#[derive(Default)]
+struct Tables {
+    locks: HashMap<LockName, Lock>,
+    latches: Latches,
+    listeners: HashMap<ClientId, Arc<Listeners>>,
+    clients: ClientId,
+}
+
+/// The rows of one lock. They stay when the lock is free, so its counters never fall.
+#[derive(Default)]
+struct Lock {
+    version: u64,
+    tail: u64,
+    last_token: u64,
+    permits: u32,
+    limit: Option<(Record, Moment)>,
+    holds: HashMap<Owner, Hold>,
+    places: BTreeMap<u64, Place<ClientId>>,
+    given_up: HashMap<Owner, Moment>,
+    revoked: HashMap<FencingToken, (Note, Moment)>,
+}
+
+impl Server {
+    pub(crate) fn new(clock: SharedClock) -> Self {
+        Self { clock, tables: Mutex::default() }
+    }
+
+    /// A new client, and its way to receive events.
+    pub(crate) fn connect(&self) -> (ClientId, Arc<Listeners>) {
+        let mut tables = self.tables();
+        tables.clients += 1;
+        let (client, listeners) = (tables.clients, Arc::new(Listeners::default()));
+        tables.listeners.insert(client, Arc::clone(&listeners));
+        (client, listeners)
+    }
+
+    pub(crate) fn disconnect(&self, client: ClientId) {
+        let listeners = self.tables().listeners.remove(&client);
+        // Outside of the mutex: what a listener owns may be a client of this server.
+        drop(listeners);
+    }
+
+    pub(crate) fn load(&self, name: &LockName, needs: Needs) -> Window<ClientId> {
+        let mut tables = self.tables();
+        let now = self.clock.now();
+        tables.locks.entry(name.clone()).or_default().load(now, needs)
+    }
+
+    pub(crate) fn commit(&self, name: &LockName, commit: Commit<ClientId>) -> Committed {
+        let mut tables = self.tables();
+        let lock = tables.locks.entry(name.clone()).or_default();
+        if !lock.is_as_loaded(&commit) {
+            return Committed::Conflict;
+        }
+        let Commit { changes: Changes { writes, standing, notices }, raises, .. } = commit;
+        writes.into_iter().for_each(|write| lock.write(write));
+        match raises {
+            Raises::Version => {
+                lock.version += 1;
+                lock.permits = standing.map_or(0, |standing| standing.permits);
+            }
+            Raises::Tail(number) => lock.tail = number,
+            Raises::Nothing => {}
+        }
+        let deliveries = tables.deliveries(notices);
+        drop(tables);
+        deliveries.into_iter().for_each(|(listeners, event)| listeners.deliver(&event));
+        Committed::Written
+    }
+
+    pub(crate) fn load_latch(&self, name: &LockName, arrival: Option<&ArrivalId>) -> LatchWindow {
+        let tables = self.tables();
+        tables.latches.load(self.clock.now(), name, arrival)
+    }
+
+    pub(crate) fn commit_latch(&self, name: &LockName, commit: LatchCommit) -> Committed {
+        self.tables().latches.commit(name, commit)
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tables {
+    fn deliveries(&self, notices: Vec<Notice<ClientId>>) -> Vec<(Arc<Listeners>, Event)> {
+        let notices = notices.into_iter();
+        notices.filter_map(|Notice { client, event }| Some((Arc::clone(self.listeners.get(&client)?), event))).collect()
+    }
+}
+
+impl Lock {
+    fn load(&self, now: Moment, needs: Needs) -> Window<ClientId> {
+        let (mut living, mut expired): (Vec<&Hold>, Vec<&Hold>) =
+            self.holds.values().partition(|hold| now < hold.until);
+        living.sort_unstable_by_key(|hold| (hold.until, hold.owner));
+        expired.sort_unstable_by_key(|hold| (hold.until, hold.owner));
+        expired.truncate(EXPIRED_MAX);
+        let places = || self.places.values().filter(|place| now < place.until);
+        let above = needs.above.map(|permits| places().filter(move |place| place.terms.mode.count() > permits));
+        let first_ends = living.iter().map(|hold| (hold.until, hold.mode.count()));
+        Window {
+            now,
+            version: self.version,
+            tail: self.tail,
+            last_token: self.last_token,
+            limit: self.limit.as_ref().filter(|(_, until)| now < *until).map(|(record, _)| record.clone()),
+            permits: self.permits,
+            expired: expired.into_iter().cloned().collect(),
+            last: living.iter().rev().take(2).copied().cloned().collect(),
+            first_ends: ends_of(needs.permits, first_ends),
+            free_slots: self.free_slots(needs.permits),
+            owners: needs.owners.iter().map(|owner| self.of(now, *owner)).collect(),
+            with_token: needs.token.and_then(|token| living.into_iter().find(|hold| spans(hold, token)).cloned()),
+            revoked_by: needs.token.and_then(|token| self.revoked_by(now, token)),
+            above: above.into_iter().flatten().cloned().collect(),
+            places: places().zip(0..needs.places).map(|(place, _)| place.clone()).collect(),
+            needs,
+        }
+    }
+
+    fn of(&self, now: Moment, owner: Owner) -> OfOwner<ClientId> {
+        let hold = self.holds.get(&owner).filter(|hold| now < hold.until).cloned();
+        let place = self.places.values().find(|place| place.owner == owner && now < place.until).cloned();
+        let is_given_up = self.given_up.get(&owner).is_some_and(|until| now < *until);
+        OfOwner { owner, hold, place, is_given_up }
+    }
+
+    fn free_slots(&self, count: u32) -> Vec<u32> {
+        let is_free = |slot: &u32| self.holds.values().all(|hold| !hold.slots.get().contains(slot));
+        (0..).filter(is_free).zip(0..count).map(|(slot, _)| slot).collect()
+    }
+
+    fn revoked_by(&self, now: Moment, highest: FencingToken) -> Option<Note> {
+        self.revoked.get(&highest).filter(|(_, until)| now < *until).map(|(by, _)| by.clone())
+    }
+
+    /// Whether what the commit depends on is as it was loaded.
+    fn is_as_loaded(&self, commit: &Commit<ClientId>) -> bool {
+        let end = |owner| self.holds.get(owner).map(|hold| hold.until);
+        commit.version.is_none_or(|version| version == self.version)
+            && commit.tail.is_none_or(|tail| tail == self.tail)
+            && commit.ends.iter().all(|(owner, until)| end(owner) == Some(*until))
+    }
+
+    fn write(&mut self, write: Write<ClientId>) {
+        match write {
+            Write::Hold(hold) => _ = self.holds.insert(hold.owner, hold),
+            Write::Extend(owner, until) => {
+                self.holds.entry(owner).and_modify(|hold| hold.until = until);
+            }
+            Write::End(owner) => _ = self.holds.remove(&owner),
+            Write::Place(place) => {
+                self.leave(place.owner);
+                self.places.insert(place.number, place);
+            }
+            Write::Leave(owner) => self.leave(owner),
+            Write::Tombstone(owner, until) => {
+                let present = self.given_up.entry(owner).or_insert(until);
+                *present = until.max(*present);
+            }
+            Write::Limit(record, until) => self.set_limit(record, until),
+            Write::Revocation(highest, by, until) => _ = self.revoked.insert(highest, (by, until)),
+            Write::LastToken(last) => self.last_token = last,
+        }
+    }
+
+    fn leave(&mut self, owner: Owner) {
+        self.places.retain(|_, place| place.owner != owner);
+    }
+
+    fn set_limit(&mut self, record: Record, until: Moment) {
+        let limit = record.limit();
+        self.holds.values_mut().for_each(|hold| hold.mode = hold.mode.under(limit));
+        self.places.values_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
+        self.limit = Some((record, until));
+    }
+}
+
+fn spans(hold: &Hold, token: FencingToken) -> bool {
+    (hold.tokens.low()..=hold.tokens.high()).contains(&token)
+}
