@@ -41,7 +41,7 @@ impl History {
             let call = |_| {
                 let (ask, asked) = (player.ask(), step());
                 let said = client.ask(&ask);
-                player.hear(&said);
+                player.hear(&ask, &said);
                 Call { ask, said, asked, answered: step() }
             };
             (0..ASKS).map(call).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::limit::{Act, Request};
 use lock_core::{
     Ability, Answer, BackendError, Capabilities, Certainty, Claim, Fairness, Lease, Limit, Mode, ModeKind, Queueing,
-    ReleaseRequest,
+    ReleaseRequest, Released,
 };
 
 use crate::reference::{Ask, Reply, SHORT};
@@ -58,7 +58,7 @@ impl Player {
         match (self.dice.u8(..40), lease) {
             (0..12, _) => self.new_claim(LONG),
             (12..18, _) => Ask::Acquire(claim),
-            // An owner that left the queue may get its old place back from some stores. So none comes back.
+            // It may leave the queue.
             (18..20, _) => Ask::Acquire(Claim { queueing: Queueing::Unwanted, ..self.claims.remove(index) }),
             (20 | 21, _) if self.can(Ability::Keep) => self.keep(&claim),
             (22..26, _) => self.give_up(index),
@@ -77,11 +77,17 @@ impl Player {
         self.can.check_ability(ability).is_ok()
     }
 
-    /// Remembers what was granted.
-    pub(crate) fn hear(&mut self, said: &Result<Reply, BackendError>) {
-        if let Ok(Reply::Acquired(Answer::Granted { lease, .. })) = said {
-            self.leases.retain(|other| other.owner != lease.owner);
-            self.leases.push(lease.clone());
+    /// Remembers what was granted. An owner that left the queue does not come back: some stores give it its old place again.
+    pub(crate) fn hear(&mut self, ask: &Ask, said: &Result<Reply, BackendError>) {
+        match (ask, said) {
+            (_, Ok(Reply::Acquired(Answer::Granted { lease, .. }))) => {
+                self.leases.retain(|other| other.owner != lease.owner);
+                self.leases.push(lease.clone());
+            }
+            (Ask::Release(request), Ok(Reply::Released(Released::Left))) => {
+                self.claims.retain(|claim| claim.owner != request.owner);
+            }
+            (_, _) => {}
         }
     }
 

@@ -197,8 +197,9 @@ impl Reference {
     fn is_about_remaining(&self, said: Option<Duration>, expected: Option<Duration>) -> bool {
         match (said, expected) {
             (Some(said), Some(expected)) => self.is_about(said, expected),
-            (None, None) => true,
-            (_, _) => self.timing == Timing::Concurrent,
+            // A store may be unable to tell.
+            (None, _) => true,
+            (Some(_), None) => self.timing == Timing::Concurrent,
         }
     }
 

@@ -54,7 +54,7 @@ impl<R: Rows> Plan<'_, R> {
         }
         let mode = self.under_limit(claim, own)?;
         if let Some(used) = self.mode()?.filter(|used| !used.suits(mode)) {
-            return Err(Undone::Refused(BackendError::in_other_use(R::BACKEND, used, mode)));
+            return Err(Undone::Refused(BackendError::in_other_use(R::BACKEND, used, claim.terms.mode)));
         }
         match own {
             Some(hold) if hold.mode != mode => Err(Undone::Refused(held_in_another_mode(R::BACKEND))),

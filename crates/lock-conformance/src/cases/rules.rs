@@ -12,6 +12,8 @@ use crate::{Bench, Verbs};
 
 /// How many requests follow each other.
 const STEPS: usize = 120;
+/// How many of the requests before a difference are shown.
+const SHOWN: usize = 8;
 /// How many clients ask at the same time, and how many times they do.
 const CLIENTS: usize = 8;
 const HISTORIES: usize = 12;
@@ -23,8 +25,14 @@ pub fn requests_are_answered_as_the_rules_say(bench: &Bench) {
     for (seed, lock) in seeds().zip([Use::Lock, Use::Semaphore]) {
         let (verbs, name) = (bench.verbs(), format!("a {lock:?}"));
         let player = Player::new(seed, &name, lock, verbs.capabilities());
-        let mut trace =
-            Trace { bench, verbs, player, reference: Reference::new(Timing::Sequential), at: String::new() };
+        let mut trace = Trace {
+            bench,
+            verbs,
+            player,
+            reference: Reference::new(Timing::Sequential),
+            at: String::new(),
+            log: Vec::new(),
+        };
         for step in 0..STEPS {
             trace.at = format!("LEASEHOLD_SEED={seed}, {lock:?}, step {step}");
             trace.step();
@@ -66,6 +74,8 @@ struct Trace<'a> {
     player: Player,
     reference: Reference,
     at: String,
+    /// The requests so far, and their answers.
+    log: Vec<String>,
 }
 
 impl Trace<'_> {
@@ -87,9 +97,11 @@ impl Trace<'_> {
     fn play(&mut self, ask: impl FnOnce(&mut Player) -> Ask) {
         let ask = ask(&mut self.player);
         let said = self.verbs.ask(&ask);
-        self.player.hear(&said);
+        self.player.hear(&ask, &said);
         let agreed = self.reference.agrees(self.bench.now(), &ask, &said);
-        agreed.unwrap_or_else(|difference| panic!("{}: {difference}", self.at));
+        let last = self.log.len().saturating_sub(SHOWN);
+        agreed.unwrap_or_else(|difference| panic!("{}: {difference}\nafter\n{}", self.at, self.log[last..].join("\n")));
+        self.log.push(format!("{ask:?}\n    {said:?}"));
     }
 
     fn expire(&mut self) {

@@ -30,7 +30,6 @@ mod long_queues;
 mod losses;
 mod many;
 mod modes;
-mod modes_trace;
 mod node;
 mod pools;
 mod promotions;
