@@ -7,19 +7,46 @@
 //! - the `version` of the lock, which rises with every change except renewals and arrivals;
 //! - its `tail`, the number of the last waiter that has arrived. Most decisions about a busy lock do not depend on it;
 //! - the ends of leases, because a renewal changes nothing else.
+//!
+//! A [`Request`] does no I/O. Its store asks it for the next [`Step`], takes that, and tells it the outcome:
+//!
+//! ```
+//! # use lock_core::*;
+//! # use lock_rules::window::*;
+//! # struct Server;
+//! # impl WindowStore for Server { const BACKEND: &'static str = "server"; type Client = (); }
+//! # impl Server {
+//! # async fn load(&self, _: &LockName, _: Needs) -> Result<Window<()>, BackendError> { todo!() }
+//! # async fn commit(&self, _: &LockName, _: Commit<()>) -> Result<Committed, BackendError> { todo!() }
+//! async fn run<T>(&self, name: &LockName, mut request: Request<'_, Self, T>) -> Result<T, BackendError> {
+//!     let mut step = request.begin();
+//!     loop {
+//!         step = match step {
+//!             Step::Load(needs) => request.loaded(self.load(name, needs).await?),
+//!             Step::Commit(commit) => request.committed(self.commit(name, commit).await?),
+//!             Step::Done(answer) => return answer,
+//!         };
+//!     }
+//! }
+//!
+//! async fn acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {
+//!     self.run(&claim.name, acquire((), claim)).await
+//! }
+//! # }
+//! ```
+//!
+//! The store sets the time limit: when it is over, it drops the request, and no commit is sent later. A store may answer common requests by
+//! one statement, which may only answer what these rules would have answered.
 
 mod decision;
 mod latches;
-mod requests;
+mod request;
 
-use std::future::Future;
-
-use lock_core::latch::ArrivalId;
 use lock_core::limit::Record;
-use lock_core::{Claim, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest};
+use lock_core::{BackendError, Claim, FencingToken, Lease, Moment, Note, Owner, Queueing, ReleaseRequest};
 
-pub use self::latches::{LatchCommit, LatchWindow};
-pub use self::requests::{acquire, ask_latch, fence, limit, release, renew, revoke};
+pub use self::latches::{LatchCommit, LatchWindow, ask_latch};
+pub use self::request::{Request, acquire, fence, limit, release, renew, revoke};
 use crate::position::COUNTED_MAX;
 use crate::rows::{Changes, Hold, Place};
 
@@ -27,67 +54,22 @@ use crate::rows::{Changes, Hold, Place};
 pub const EXPIRED_MAX: usize = 64;
 
 /// A store behind a network.
-///
-/// A fast path, which answers a request by a statement of its own, may only answer what these rules would have answered.
-pub trait WindowStore: Sync {
+pub trait WindowStore {
     /// The store's name in errors.
     const BACKEND: &'static str;
     /// Where a waiter is notified.
-    type Client: Clone + Send + Sync;
-    /// What a call fails with.
-    type Error: Send;
+    type Client: Clone;
+}
 
-    /// Loads what a request needs, all as it was at one moment. The clock is read at that moment or later.
-    ///
-    /// # Errors
-    /// The store's.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    fn load(
-        &self,
-        name: &LockName,
-        needs: Needs,
-    ) -> impl Future<Output = Result<Window<Self::Client>, Self::Error>> + Send;
-
-    /// Writes what was decided, or nothing: see [`Commit`].
-    ///
-    /// # Errors
-    /// The store's. If it is unknown whether the changes were made, the error has to say so.
-    ///
-    /// # Cancel safety
-    /// The commit may or may not have been made.
-    fn commit(
-        &self,
-        name: &LockName,
-        commit: Commit<Self::Client>,
-    ) -> impl Future<Output = Result<Committed, Self::Error>> + Send;
-
-    /// Loads what a request about a latch needs, as [`WindowStore::load`] does.
-    ///
-    /// # Errors
-    /// The store's.
-    ///
-    /// # Cancel safety
-    /// Changes nothing.
-    fn load_latch(
-        &self,
-        name: &LockName,
-        arrival: Option<&ArrivalId>,
-    ) -> impl Future<Output = Result<LatchWindow, Self::Error>> + Send;
-
-    /// Writes what was decided about a latch if its version is as it was loaded. Every commit raises the version.
-    ///
-    /// # Errors
-    /// As [`WindowStore::commit`].
-    ///
-    /// # Cancel safety
-    /// As [`WindowStore::commit`].
-    fn commit_latch(
-        &self,
-        name: &LockName,
-        commit: LatchCommit,
-    ) -> impl Future<Output = Result<Committed, Self::Error>> + Send;
+/// What the store has to do next for a [`Request`].
+#[derive(Debug)]
+pub enum Step<C, T> {
+    /// Load what the request needs, all as it was at one moment, and read the clock at that moment or later.
+    Load(Needs),
+    /// Write this, or nothing.
+    Commit(Commit<C>),
+    /// Answer the request.
+    Done(Result<T, BackendError>),
 }
 
 /// What became of a commit.

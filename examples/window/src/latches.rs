@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lock_core::latch::{ArrivalId, Generation, LatchState};
+use lock_core::latch::{Act, ArrivalId, Generation, LatchState, Request};
 use lock_core::{LockName, Moment};
 use lock_rules::window::{Committed, LatchCommit, LatchWindow};
 
@@ -24,8 +24,12 @@ struct Latch {
 }
 
 impl Latches {
-    pub(crate) fn load(&self, now: Moment, name: &LockName, arrival: Option<&ArrivalId>) -> LatchWindow {
-        let stored = self.by_name.get(name);
+    pub(crate) fn load(&self, now: Moment, request: &Request) -> LatchWindow {
+        let arrival = match &request.act {
+            Act::Arrive { id, .. } => Some(id),
+            Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } | Act::Look { .. } => None,
+        };
+        let stored = self.by_name.get(&request.name);
         let living = stored.filter(|latch| now < latch.until);
         LatchWindow {
             now,

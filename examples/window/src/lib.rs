@@ -20,7 +20,7 @@ use lock_core::{
     EventSink, Fenced, Lease, Listeners, ModeKind, Operation, ReleaseRequest, Released, Renewed, Waiting, latch, limit,
 };
 use lock_host::SharedClock;
-use lock_rules::{Undone, window};
+use lock_rules::window;
 use tokio::time::timeout;
 
 use crate::network::Remote;
@@ -73,14 +73,15 @@ impl AsyncBackend for Windows {
     }
 
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        limited(Operation::Acquire, within, window::acquire(&self.store, self.id, claim)).await
+        let request = window::acquire(self.id, claim);
+        limited(Operation::Acquire, within, self.store.run(&claim.name, request)).await
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
         let all = async {
             let mut renewed = Vec::new();
             for lease in leases {
-                renewed.push(window::renew(&self.store, lease).await?);
+                renewed.push(self.store.run(&lease.name, window::renew(lease)).await?);
             }
             Ok(renewed)
         };
@@ -88,20 +89,19 @@ impl AsyncBackend for Windows {
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        limited(Operation::Release, within, window::release(&self.store, request)).await
+        limited(Operation::Release, within, self.store.run(&request.name, window::release(request))).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        limited(Operation::Fence, within, window::fence(&self.store, lease)).await
+        limited(Operation::Fence, within, self.store.run(&lease.name, window::fence(lease))).await
     }
 
     async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        limited(Operation::Limit, within, window::limit(&self.store, request)).await
+        limited(Operation::Limit, within, self.store.run(&request.name, window::limit(request))).await
     }
 
     async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
-        let ask = async { Ok(window::ask_latch(&self.store, request).await?) };
-        let (state, _) = limited(Operation::Latch, within, ask).await?;
+        let state = limited(Operation::Latch, within, self.store.ask_latch(request)).await?;
         Ok(Seen { state, told: false })
     }
 }
@@ -110,17 +110,13 @@ impl AsyncBackend for Windows {
 async fn limited<T>(
     operation: Operation,
     within: Duration,
-    request: impl Future<Output = Result<T, Undone<BackendError>>> + Send,
+    request: impl Future<Output = Result<T, BackendError>> + Send,
 ) -> Result<T, BackendError> {
-    match timeout(within, request).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(Undone::Refused(refusal))) => Err(refusal),
-        Ok(Err(Undone::Failed(error))) => Err(error.of_operation(operation)),
-        Err(_) => {
-            let message = "the server did not answer in time";
-            Err(BackendError::new(BACKEND, operation, ErrorKind::Timeout, Effect::Unknown, message))
-        }
-    }
+    let answer = timeout(within, request).await.unwrap_or_else(|_| {
+        let message = "the server did not answer in time";
+        Err(BackendError::new(BACKEND, operation, ErrorKind::Timeout, Effect::Unknown, message))
+    });
+    answer.map_err(|error| error.of_operation(operation))
 }
 
 impl Drop for Windows {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lock_core::latch::ArrivalId;
+use lock_core::latch::{self, LatchState};
 use lock_core::{BackendError, Effect, ErrorKind, LockName, Operation};
-use lock_rules::window::{Commit, Committed, LatchCommit, LatchWindow, Needs, Window, WindowStore};
+use lock_rules::window::{Committed, Request, Step, WindowStore, ask_latch};
 
 use crate::BACKEND;
 use crate::server::{ClientId, Server};
@@ -94,23 +94,35 @@ pub(crate) struct Remote {
 impl WindowStore for Remote {
     const BACKEND: &'static str = BACKEND;
     type Client = ClientId;
-    type Error = BackendError;
+}
 
-    async fn load(&self, name: &LockName, needs: Needs) -> Result<Window<ClientId>, BackendError> {
-        self.network.carry(|| self.server.load(name, needs)).await
+impl Remote {
+    /// Runs a request until it is answered.
+    pub(crate) async fn run<T>(&self, name: &LockName, mut request: Request<'_, Self, T>) -> Result<T, BackendError> {
+        let mut step = request.begin();
+        loop {
+            step = match step {
+                Step::Load(needs) => request.loaded(self.network.carry(|| self.server.load(name, needs)).await?),
+                Step::Commit(commit) => request.committed(self.commit(|| self.server.commit(name, commit)).await?),
+                Step::Done(answer) => return answer,
+            };
+        }
     }
 
-    async fn commit(&self, name: &LockName, commit: Commit<ClientId>) -> Result<Committed, BackendError> {
+    pub(crate) async fn ask_latch(&self, request: &latch::Request) -> Result<Option<LatchState>, BackendError> {
+        let name = &request.name;
+        loop {
+            let window = self.network.carry(|| self.server.load_latch(request)).await?;
+            let ((state, _), commit) = ask_latch(window, request);
+            let Some(commit) = commit else { return Ok(state) };
+            if self.commit(|| self.server.commit_latch(name, commit)).await? == Committed::Written {
+                return Ok(state);
+            }
+        }
+    }
+
+    async fn commit(&self, message: impl FnOnce() -> Committed + Send) -> Result<Committed, BackendError> {
         let conflicts = fastrand::u32(..CONFLICTS) == 0;
-        let message = || if conflicts { Committed::Conflict } else { self.server.commit(name, commit) };
-        self.network.carry(message).await
-    }
-
-    async fn load_latch(&self, name: &LockName, arrival: Option<&ArrivalId>) -> Result<LatchWindow, BackendError> {
-        self.network.carry(|| self.server.load_latch(name, arrival)).await
-    }
-
-    async fn commit_latch(&self, name: &LockName, commit: LatchCommit) -> Result<Committed, BackendError> {
-        self.network.carry(|| self.server.commit_latch(name, commit)).await
+        self.network.carry(|| if conflicts { Committed::Conflict } else { message() }).await
     }
 }

@@ -6,9 +6,8 @@ mod pairs;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lock_core::latch::ArrivalId;
 use lock_core::limit::Record;
-use lock_core::{Event, FencingToken, Listeners, LockName, Moment, Note, Owner};
+use lock_core::{Event, FencingToken, Listeners, LockName, Moment, Note, Owner, latch};
 use lock_host::SharedClock;
 use lock_rules::window::{Commit, Committed, EXPIRED_MAX, LatchCommit, LatchWindow, Needs, OfOwner, Raises, Window};
 use lock_rules::{Changes, Hold, Notice, Place, Write, ends_of};
@@ -94,9 +93,9 @@ impl Server {
         Committed::Written
     }
 
-    pub(crate) fn load_latch(&self, name: &LockName, arrival: Option<&ArrivalId>) -> LatchWindow {
+    pub(crate) fn load_latch(&self, request: &latch::Request) -> LatchWindow {
         let tables = self.tables();
-        tables.latches.load(self.clock.now(), name, arrival)
+        tables.latches.load(self.clock.now(), request)
     }
 
     pub(crate) fn commit_latch(&self, name: &LockName, commit: LatchCommit) -> Committed {

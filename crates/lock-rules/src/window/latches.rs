@@ -3,9 +3,9 @@
 use std::convert::Infallible;
 
 use lock_core::Moment;
-use lock_core::latch::{ArrivalId, Generation, LatchState};
+use lock_core::latch::{ArrivalId, Generation, LatchState, Request};
 
-use crate::latch::{LatchRows, LatchUpdate};
+use crate::latch::{Change, LatchRows, LatchUpdate};
 
 /// What was loaded of a latch.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct LatchWindow {
     pub version: u64,
     /// The latch; `None` if there is none, or if it has expired.
     pub state: Option<LatchState>,
-    /// Whether the id that was asked for was counted in the present generation.
+    /// Whether the id that is to arrive was counted in the present generation.
     pub has_arrived: bool,
     /// The call that counted it in the generation before.
     pub arrived_before: Option<u64>,
@@ -24,7 +24,7 @@ pub struct LatchWindow {
     pub next_generation: Generation,
 }
 
-/// What a request has decided about a latch.
+/// What a request has decided about a latch. Each commit raises the version.
 #[derive(Clone, Debug)]
 pub struct LatchCommit {
     /// The version that was loaded.
@@ -37,10 +37,18 @@ pub struct LatchCommit {
     pub arrival: Option<(ArrivalId, u64)>,
 }
 
+/// Decides a request about a latch. Returns its answer, as [`ask_latch`](crate::ask_latch) has it, and what to commit first. If another
+/// version is found then, the latch is loaded and decided again.
+pub fn ask_latch(window: LatchWindow, request: &Request) -> ((Option<LatchState>, Change), Option<LatchCommit>) {
+    let mut decision = LatchDecision { window, commit: None };
+    let Ok(answer) = crate::ask_latch(&mut decision, request);
+    (answer, decision.commit)
+}
+
 /// A window, and what the request has decided.
-pub(super) struct LatchDecision {
-    pub(super) window: LatchWindow,
-    pub(super) commit: Option<LatchCommit>,
+struct LatchDecision {
+    window: LatchWindow,
+    commit: Option<LatchCommit>,
 }
 
 impl LatchRows for LatchDecision {

@@ -1,24 +1,20 @@
 //! Every pair of requests, interleaved in every way: both are answered, and leave the rows, as if one had come after the other.
 
-use std::future::Future;
-use std::pin::{Pin, pin};
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use lock_core::latch::ArrivalId;
-use lock_core::limit::{Act, Request};
+use lock_core::limit::{self, Act};
 use lock_core::{
     Answer, BackendError, Certainty, Claim, Fairness, Lease, Limit, LockName, Mode, Moment, Note, Owner, Queueing,
     ReleaseRequest, Renewed, Terms, Ttl, Width,
 };
 use lock_host::{Clock, SharedClock};
-use lock_rules::Undone;
-use lock_rules::window::{self, Commit, Committed, LatchCommit, LatchWindow, Needs, Window, WindowStore};
+use lock_rules::window::{self, Commit, Request, Step};
 
 use super::{ClientId, Server};
-use crate::BACKEND;
+use crate::network::Remote;
 
 /// What a store does not compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,85 +25,80 @@ enum Flaw {
     Ends,
 }
 
-/// The server, whose calls each wait for one more poll.
-struct Stepped<'a> {
-    server: &'a Server,
-    flaw: Flaw,
-}
-
-/// Waits for one more poll.
-async fn step() {
-    let mut was_polled = false;
-    std::future::poll_fn(|_| if std::mem::replace(&mut was_polled, true) { Poll::Ready(()) } else { Poll::Pending })
-        .await;
-}
-
-impl WindowStore for Stepped<'_> {
-    const BACKEND: &'static str = BACKEND;
-    type Client = ClientId;
-    type Error = BackendError;
-
-    async fn load(&self, name: &LockName, needs: Needs) -> Result<Window<ClientId>, BackendError> {
-        step().await;
-        Ok(self.server.load(name, needs))
-    }
-
-    async fn commit(&self, name: &LockName, mut commit: Commit<ClientId>) -> Result<Committed, BackendError> {
-        step().await;
-        match self.flaw {
-            Flaw::Nothing => {}
-            Flaw::Version => commit.version = None,
-            Flaw::Tail => commit.tail = None,
-            Flaw::Ends => commit.ends.clear(),
+impl Flaw {
+    fn spoil(self, mut commit: Commit<ClientId>) -> Commit<ClientId> {
+        match self {
+            Self::Nothing => {}
+            Self::Version => commit.version = None,
+            Self::Tail => commit.tail = None,
+            Self::Ends => commit.ends.clear(),
         }
-        Ok(self.server.commit(name, commit))
-    }
-
-    async fn load_latch(&self, name: &LockName, arrival: Option<&ArrivalId>) -> Result<LatchWindow, BackendError> {
-        Ok(self.server.load_latch(name, arrival))
-    }
-
-    async fn commit_latch(&self, name: &LockName, commit: LatchCommit) -> Result<Committed, BackendError> {
-        Ok(self.server.commit_latch(name, commit))
+        commit
     }
 }
 
-/// A request about the lock, and its answer without times.
+/// A request about the lock.
 #[derive(Clone, Debug)]
 enum Ask {
     Acquire(Claim),
     Release(ReleaseRequest),
     Renew(Lease),
-    Revoke(Lease),
-    Limit(Request),
+    Revoke(Lease, Note),
+    Limit(limit::Request),
 }
 
+/// An answer, without times.
 type Said = String;
 
-impl Ask {
-    async fn send(&self, store: &Stepped<'_>) -> Said {
-        match self {
-            Self::Acquire(claim) => acquired(window::acquire(store, 1, claim).await),
-            Self::Release(request) => format!("{:?}", window::release(store, request).await),
-            Self::Renew(lease) => match window::renew(store, lease).await {
-                Ok(Renewed::Renewed { .. }) => "renewed".to_owned(),
-                other => format!("{other:?}"),
-            },
-            Self::Revoke(lease) => {
-                let by = Note::from_wire("1@ops");
-                format!("{:?}", window::revoke(store, &lease.name, lease.tokens.high(), &by).await)
-            }
-            Self::Limit(request) => format!("{:?}", window::limit(store, request).await),
-        }
+/// A request under way: takes one step, and returns the answer after the last one.
+type Running<'a> = Box<dyn FnMut() -> Option<Said> + 'a>;
+
+fn begin<'a>(ask: &'a Ask, server: &'a Server, flaw: Flaw) -> Running<'a> {
+    match ask {
+        Ask::Acquire(claim) => running(server, flaw, window::acquire(1, claim), acquired),
+        Ask::Release(request) => running(server, flaw, window::release(request), debug),
+        Ask::Renew(lease) => running(server, flaw, window::renew(lease), |answer| match answer {
+            Ok(Renewed::Renewed { .. }) => "renewed".to_owned(),
+            other => debug(other),
+        }),
+        Ask::Revoke(lease, by) => running(server, flaw, window::revoke(&lease.name, lease.tokens.high(), by), debug),
+        Ask::Limit(request) => running(server, flaw, window::limit(request), debug),
     }
 }
 
-fn acquired(answer: Result<Answer, Undone<BackendError>>) -> Said {
+fn running<'a, T: 'a>(
+    server: &'a Server,
+    flaw: Flaw,
+    mut request: Request<'a, Remote, T>,
+    show: fn(Result<T, BackendError>) -> Said,
+) -> Running<'a> {
+    let mut next = Some(request.begin());
+    Box::new(move || {
+        let step = match next.take()? {
+            Step::Load(needs) => request.loaded(server.load(&name(), needs)),
+            Step::Commit(commit) => request.committed(server.commit(&name(), flaw.spoil(commit))),
+            done @ Step::Done(_) => done,
+        };
+        match step {
+            Step::Done(answer) => Some(show(answer)),
+            step @ (Step::Load(_) | Step::Commit(_)) => {
+                next = Some(step);
+                None
+            }
+        }
+    })
+}
+
+fn debug<T: Debug>(answer: Result<T, BackendError>) -> Said {
+    format!("{answer:?}")
+}
+
+fn acquired(answer: Result<Answer, BackendError>) -> Said {
     match answer {
         Ok(Answer::Granted { lease, wanted, .. }) => format!("granted {:?} {:?} {wanted}", lease.tokens, lease.slots),
         Ok(Answer::Queued { position, .. }) => format!("queued {position}"),
         Ok(Answer::Busy { .. }) => "busy".to_owned(),
-        Err(error) => format!("{error:?}"),
+        Err(error) => debug::<()>(Err(error)),
     }
 }
 
@@ -186,10 +177,15 @@ fn asks(before: &[Claim], leases: &[Lease]) -> Vec<Ask> {
         }
         asks.push(Ask::Release(release));
     }
-    asks.extend(leases.iter().cloned().flat_map(|lease| [Ask::Renew(lease.clone()), Ask::Revoke(lease)]));
+    asks.extend(
+        leases
+            .iter()
+            .cloned()
+            .flat_map(|lease| [Ask::Renew(lease.clone()), Ask::Revoke(lease, Note::from_wire("1@ops"))]),
+    );
     if is_semaphore {
         let [known, set] = [3, 2].map(|limit| Limit::new(limit).unwrap());
-        asks.push(Ask::Limit(Request { name: name(), known, act: Act::Set(set) }));
+        asks.push(Ask::Limit(limit::Request { name: name(), known, act: Act::Set(set) }));
     }
     asks
 }
@@ -220,20 +216,23 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(before: &[Claim]) -> (Self, Vec<Lease>) {
+    fn new(before: &[Claim]) -> Self {
         let clock = Arc::new(Hand::default());
         let stage = Self { server: Server::new(Arc::clone(&clock) as SharedClock), clock };
-        let claims = before.iter().map(|claim| run(window::acquire(&stage.store(Flaw::Nothing), 1, claim)).unwrap());
-        let leases = claims.filter_map(|answer| match answer {
-            Answer::Granted { lease, .. } => Some(lease),
-            Answer::Queued { .. } | Answer::Busy { .. } => None,
-        });
-        let leases = leases.collect();
-        (stage, leases)
+        before.iter().for_each(|claim| stage.finish(&Ask::Acquire(claim.clone())));
+        stage
     }
 
-    const fn store(&self, flaw: Flaw) -> Stepped<'_> {
-        Stepped { server: &self.server, flaw }
+    fn finish(&self, ask: &Ask) {
+        let mut running = begin(ask, &self.server, Flaw::Nothing);
+        while running().is_none() {}
+    }
+
+    fn leases(&self, before: &[Claim]) -> Vec<Lease> {
+        let tables = self.server.tables();
+        let Some(lock) = tables.locks.get(&name()) else { return Vec::new() };
+        let held = before.iter().filter_map(|claim| Some((claim, lock.holds.get(&claim.owner)?)));
+        held.map(|(claim, hold)| claim.lease_of(hold.tokens, hold.slots.clone())).collect()
     }
 
     /// The rows at the end, without times and counters.
@@ -252,19 +251,6 @@ impl Stage {
     }
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(answer) = poll(future.as_mut()) {
-            return answer;
-        }
-    }
-}
-
-fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
 /// Who goes on, one step after the other; afterwards, the first one does to its end, and then the second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
@@ -281,13 +267,12 @@ enum Next {
 type Outcome = ([Option<Said>; 2], String);
 
 fn play(before: &[Claim], pair: [&Ask; 2], schedule: &[Next], flaw: Flaw) -> Outcome {
-    let (stage, _) = Stage::new(before);
-    let store = stage.store(flaw);
-    let mut running = pair.map(|ask| Some(begin(ask, &store)));
+    let stage = Stage::new(before);
+    let mut running = pair.map(|ask| Some(begin(ask, &stage.server, flaw)));
     let mut said = [None, None];
     let mut step = |index: usize, running: &mut [Option<Running<'_>>; 2]| {
         let Some(request) = &mut running[index] else { return false };
-        if let Poll::Ready(answer) = poll(request.as_mut()) {
+        if let Some(answer) = request() {
             (said[index], running[index]) = (Some(answer), None);
         }
         true
@@ -306,15 +291,6 @@ fn play(before: &[Claim], pair: [&Ask; 2], schedule: &[Next], flaw: Flaw) -> Out
     }
     drop(running);
     (said, stage.rows())
-}
-
-type Running<'a> = Pin<Box<dyn Future<Output = Said> + 'a>>;
-
-/// A request that is about to load the lock.
-fn begin<'a>(ask: &'a Ask, store: &'a Stepped<'_>) -> Running<'a> {
-    let mut request: Running<'a> = Box::pin(ask.send(store));
-    assert!(poll(request.as_mut()).is_pending());
-    request
 }
 
 /// Two steps of each, which is load and commit, in any order. Somewhere between them the clock moves, or the first request is interrupted.
@@ -362,8 +338,7 @@ fn serial(before: &[Claim], pair: [&Ask; 2], between: Option<Next>) -> Vec<Outco
 /// The first pair that ends as no order of its requests does.
 fn find_wrong(flaw: Flaw) -> Option<String> {
     for (scene, before) in scenes() {
-        let (_, leases) = Stage::new(&before);
-        let asks = asks(&before, &leases);
+        let asks = asks(&before, &Stage::new(&before).leases(&before));
         let pairs = asks.iter().flat_map(|first| asks.iter().map(move |second| [first, second]));
         for pair in pairs {
             for between in [None, Some(Next::Late), Some(Next::Crash)] {

@@ -18,7 +18,7 @@ twins! {
         spared by ["rules::requests_are_answered_as_the_rules_say"];
 }
 
-/// Looks whether the lock is free, and then takes it, whoever has taken it meanwhile.
+/// Looks whether the lock is free, and then takes it, even if another client has taken it meanwhile.
 #[derive(Default)]
 struct LooksBeforeItTakes;
 
