@@ -37,7 +37,7 @@ const CHOSEN: [Sets; 7] = [
         ],
     ),
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
-    ("lock-host", &["", "tracing", "metrics", "schema"]),
+    ("lock-host", &["", "bridge", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),
     ("lock-redis", &["", "async", "tls", "r2d2", "fuzz"]),
     ("lock-redlock", &["", "async", "twins"]),

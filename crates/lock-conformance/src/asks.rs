@@ -1,6 +1,8 @@
 //! Requests of one task that does not wait for the answers in between.
 
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::{Answer, AsyncBackend, Certainty, Claim, Released};
@@ -38,4 +40,19 @@ pub(crate) fn said<'a>(
             }
         }
     })
+}
+
+/// Polls all of these in their order until each has its answer.
+pub(crate) async fn all<T: Send>(mut asked: Vec<Pin<Box<dyn Future<Output = T> + Send + '_>>>) -> Vec<T> {
+    let mut answers: Vec<Option<T>> = asked.iter().map(|_| None).collect();
+    poll_fn(|cx| {
+        for (asked, answer) in asked.iter_mut().zip(&mut answers).filter(|(_, answer)| answer.is_none()) {
+            if let Poll::Ready(said) = asked.as_mut().poll(cx) {
+                *answer = Some(said);
+            }
+        }
+        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
 }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Moment, drift};
+use lock_host::{Bridge, Bridged};
 use lock_memory::faults::Faulty;
 use tokio::runtime::Runtime;
 
@@ -56,8 +57,8 @@ impl Bench {
     pub(crate) fn verbs(&self) -> Verbs {
         match self.facade {
             Facade::Nonblocking => {
-                let runtime = self.runtime.handle();
-                Verbs::of_nonblocking(self.harness.async_backend(runtime), runtime.clone())
+                let bridge = Bridge::start().unwrap();
+                Verbs::of_nonblocking(Bridged::new(self.harness.async_backend(bridge.handle()), bridge))
             }
             Facade::Blocking => Verbs::of_blocking(self.harness.blocking_backend()),
         }

@@ -9,7 +9,7 @@
 //! with the store, show what it says to what it cannot do, and print it.
 //!
 //! Reading order: `harness` (what a backend gives) · `list` (the cases) · `suite` (the macro that makes tests of them) ·
-//! `bench` (what a case gets) · `verbs` (over `on_runtime`), `facade` with `locks` (the two layers, each for async and blocking) · `cases` (what must be
+//! `bench` (what a case gets) · `verbs` with `asks` (several at once), `facade` with `locks` (the two layers, each for async and blocking) · `cases` (what must be
 //! true) · `child` (other processes) · `on_command` (faults for stores that have none of their own).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
@@ -28,7 +28,6 @@ mod list;
 mod locks;
 mod need;
 mod on_command;
-mod on_runtime;
 mod play;
 mod player;
 mod reference;

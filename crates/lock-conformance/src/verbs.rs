@@ -11,10 +11,9 @@ use lock_core::{
     Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, Note, Queueing, ReleaseRequest, Released,
     Renewed, Terms, Ttl, Width,
 };
-use tokio::runtime::Handle;
+use lock_host::Bridged;
 
-use crate::asks::{Ask, Said, said};
-use crate::on_runtime::{OnRuntime, all};
+use crate::asks::{Ask, Said, all, said};
 use crate::reference;
 
 /// A ttl that no case outlasts.
@@ -75,7 +74,7 @@ pub(crate) fn replacing(old: &Claim) -> Claim {
 pub struct Verbs {
     backend: Arc<dyn BlockingBackend>,
     /// The same backend, if it takes several requests of one task at the same time.
-    at_once: Option<Arc<OnRuntime>>,
+    at_once: Option<Arc<Bridged<dyn AsyncBackend>>>,
     within: Duration,
 }
 
@@ -91,8 +90,8 @@ impl Verbs {
         Self { backend, at_once: None, within: WITHIN }
     }
 
-    pub(crate) fn of_nonblocking(backend: Arc<dyn AsyncBackend>, runtime: Handle) -> Self {
-        let both = Arc::new(OnRuntime { backend, runtime });
+    pub(crate) fn of_nonblocking(backend: Bridged<dyn AsyncBackend>) -> Self {
+        let both = Arc::new(backend);
         Self { at_once: Some(Arc::clone(&both)), ..Self::of_blocking(both) }
     }
 
@@ -202,9 +201,9 @@ impl Verbs {
     /// Makes all requests in this order before it waits for the first answer. `None` if the backend is a blocking one,
     /// whose requests come from different threads if they are under way together.
     pub(crate) fn at_once(&self, asks: &[Ask<'_>]) -> Option<Vec<Said>> {
-        let OnRuntime { backend, runtime } = &**self.at_once.as_ref()?;
-        let said = asks.iter().map(|ask| said(&**backend, *ask, self.within));
-        Some(runtime.block_on(all(said.collect())))
+        let bridged = self.at_once.as_ref()?;
+        let said = asks.iter().map(|ask| said(&**bridged.inner(), *ask, self.within));
+        Some(bridged.bridge().block_on(all(said.collect())))
     }
 
     /// Releases a lock that is to become free only after this time.

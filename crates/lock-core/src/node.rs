@@ -36,7 +36,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Location, LockName, ReleaseRequest, Released,
+    BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Location, LockName, Operation, ReleaseRequest,
+    Released,
 };
 
 pub use epoch::Epoch;
@@ -182,6 +183,20 @@ pub enum Ask {
         /// The number of the move. A node that knows of a later one stays as it is.
         moves: u64,
     },
+}
+
+impl Ask {
+    /// The operation that errors name.
+    pub const fn operation(&self) -> Operation {
+        match self {
+            Self::Acquire { .. } => Operation::Acquire,
+            Self::Fence { .. } => Operation::Fence,
+            Self::Release(_) => Operation::Release,
+            Self::Look | Self::Mark { .. } | Self::Record { .. } | Self::Install { .. } | Self::Move { .. } => {
+                Operation::Inspect
+            }
+        }
+    }
 }
 
 /// What a client saw of a member of its deployment.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use lock_core::{FencingToken, WriteToken};
+use pollster::block_on;
 
 use crate::Refused;
-use crate::block_on::block_on;
 
 /// Remembers the highest token that each resource has seen, and refuses lower ones. For resources that one process owns.
 ///

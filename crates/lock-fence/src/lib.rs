@@ -28,7 +28,6 @@
 //!
 //! If a resource can compare a value, but not which of two is higher, see [`LeaseId`](lock_core::LeaseId).
 
-mod block_on;
 mod gate;
 #[cfg(feature = "tower")]
 pub mod http;

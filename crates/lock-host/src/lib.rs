@@ -1,7 +1,7 @@
 //! What the core must not know: a clock that counts suspend, alarms on that clock, randomness, and this host. It also
 //! holds the half of a client that is the same in both facades.
 //!
-//! Nothing here is async or waits for a store, and nothing here decides anything about leases.
+//! Nothing here decides anything about leases. Except the bridge, nothing is async or waits for a store.
 //!
 //! - This host: `clock`, `alarms`, `host`.
 //! - A client: `builder`; `stations` by name, and what they share (`ports`); `errors`; `outage` (what callers found of the store).
@@ -15,6 +15,7 @@
 //!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
 //! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
 //! - Requests that a task runs itself: `own`. Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
+//! - Async stores for threads, with the feature `bridge`: `bridge` (a runtime), `bridged` and `bridged_node` (what uses it).
 
 #[cfg(not(unix))]
 compile_error!(
@@ -24,6 +25,12 @@ compile_error!(
 mod acquire_macros;
 mod alarms;
 mod asking;
+#[cfg(feature = "bridge")]
+mod bridge;
+#[cfg(feature = "bridge")]
+mod bridged;
+#[cfg(feature = "bridge")]
+mod bridged_node;
 mod builder;
 mod cancel;
 mod clock;
@@ -76,6 +83,10 @@ mod weak;
 
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
 pub use asking::Asking;
+#[cfg(feature = "bridge")]
+pub use bridge::Bridge;
+#[cfg(feature = "bridge")]
+pub use bridged::Bridged;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};

@@ -16,21 +16,21 @@
 //! # struct Server;
 //! # impl WindowStore for Server { const BACKEND: &'static str = "server"; type Client = (); }
 //! # impl Server {
-//! # async fn load(&self, _: &LockName, _: Needs) -> Result<Window<()>, BackendError> { todo!() }
-//! # async fn commit(&self, _: &LockName, _: Commit<()>) -> Result<Committed, BackendError> { todo!() }
-//! async fn run<T>(&self, name: &LockName, mut request: Request<'_, Self, T>) -> Result<T, BackendError> {
+//! # fn load(&self, _: &LockName, _: Needs) -> Result<Window<()>, BackendError> { todo!() }
+//! # fn commit(&self, _: &LockName, _: Commit<()>) -> Result<Committed, BackendError> { todo!() }
+//! fn run<T>(&self, name: &LockName, mut request: Request<'_, Self, T>) -> Result<T, BackendError> {
 //!     let mut step = request.begin();
 //!     loop {
 //!         step = match step {
-//!             Step::Load(needs) => request.loaded(self.load(name, needs).await?),
-//!             Step::Commit(commit) => request.committed(self.commit(name, commit).await?),
+//!             Step::Load(needs) => request.loaded(self.load(name, needs)?),
+//!             Step::Commit(commit) => request.committed(self.commit(name, commit)?),
 //!             Step::Done(answer) => return answer,
 //!         };
 //!     }
 //! }
 //!
-//! async fn acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {
-//!     self.run(&claim.name, acquire((), claim)).await
+//! fn acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {
+//!     self.run(&claim.name, acquire((), claim))
 //! }
 //! # }
 //! ```

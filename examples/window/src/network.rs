@@ -22,7 +22,7 @@ const CONFLICTS: u32 = 6;
 pub enum Failure {
     /// Messages do not leave.
     Cut,
-    /// Messages arrive, and their answers are lost.
+    /// The last answer of each request is lost, after which its client knows nothing.
     LostReplies,
     /// Messages do not arrive, and nobody is told.
     Silent,
@@ -49,31 +49,32 @@ impl Network {
         self.0.failed.load(Ordering::SeqCst)
     }
 
-    fn failure(&self) -> Option<Failure> {
-        let failure = *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.failed.fetch_add(failure.is_some().into(), Ordering::SeqCst);
-        failure
+    /// Carries a message to the server, and its answer back.
+    async fn carry<T: Send>(&self, message: impl FnOnce() -> T + Send) -> Result<T, BackendError> {
+        if self.fails_by(Failure::Cut) {
+            return Err(failed(ErrorKind::Unreachable, Effect::None, "the network is cut"));
+        }
+        if self.fails_by(Failure::Silent) {
+            pending::<()>().await;
+        }
+        travel().await;
+        let answer = message();
+        travel().await;
+        Ok(answer)
     }
 
-    /// Carries a message to the server, and its answer back.
-    async fn carry<T>(&self, message: impl FnOnce() -> T + Send) -> Result<T, BackendError>
-    where
-        T: Send,
-    {
-        let failure = self.failure();
-        match failure {
-            Some(Failure::Cut) => return Err(failed(ErrorKind::Unreachable, Effect::None, "the network is cut")),
-            Some(Failure::Silent) => pending().await,
-            Some(Failure::LostReplies) | None => travel().await,
+    /// The answer to a request that was carried out.
+    fn deliver<T>(&self, answer: T) -> Result<T, BackendError> {
+        match self.fails_by(Failure::LostReplies) {
+            true => Err(failed(ErrorKind::Timeout, Effect::Unknown, "the answer was lost")),
+            false => Ok(answer),
         }
-        let answer = message();
-        match failure {
-            Some(_) => Err(failed(ErrorKind::Timeout, Effect::Unknown, "the answer was lost")),
-            None => {
-                travel().await;
-                Ok(answer)
-            }
-        }
+    }
+
+    fn fails_by(&self, failure: Failure) -> bool {
+        let fails = *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) == Some(failure);
+        self.0.failed.fetch_add(fails.into(), Ordering::SeqCst);
+        fails
     }
 }
 
@@ -104,7 +105,7 @@ impl Remote {
             step = match step {
                 Step::Load(needs) => request.loaded(self.network.carry(|| self.server.load(name, needs)).await?),
                 Step::Commit(commit) => request.committed(self.commit(|| self.server.commit(name, commit)).await?),
-                Step::Done(answer) => return answer,
+                Step::Done(answer) => return self.network.deliver(answer)?,
             };
         }
     }
@@ -114,9 +115,9 @@ impl Remote {
         loop {
             let window = self.network.carry(|| self.server.load_latch(request)).await?;
             let ((state, _), commit) = ask_latch(window, request);
-            let Some(commit) = commit else { return Ok(state) };
+            let Some(commit) = commit else { return self.network.deliver(state) };
             if self.commit(|| self.server.commit_latch(name, commit)).await? == Committed::Written {
-                return Ok(state);
+                return self.network.deliver(state);
             }
         }
     }

@@ -18,14 +18,7 @@ impl Question for Ask {
     type Answer = Told;
 
     fn operation(&self) -> Operation {
-        match self {
-            Self::Acquire { .. } => Operation::Acquire,
-            Self::Fence { .. } => Operation::Fence,
-            Self::Release(_) => Operation::Release,
-            Self::Look | Self::Mark { .. } | Self::Record { .. } | Self::Install { .. } | Self::Move { .. } => {
-                Operation::Inspect
-            }
-        }
+        self.operation()
     }
 
     fn call(&self, line: Line<'_>) -> Result<Call, Failure> {

@@ -12,7 +12,6 @@ use crate::RedisConfig;
 use crate::blocking::Redis;
 use crate::failure::Failure;
 use crate::span::Span;
-use crate::wire::Question;
 
 /// A node with up to eight connections, which the threads that send requests share. Once somebody has to wait, a separate thread with a
 /// connection of its own learns when locks are freed.

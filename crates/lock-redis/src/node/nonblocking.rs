@@ -13,7 +13,6 @@ use crate::RedisConfig;
 use crate::failure::Failure;
 use crate::nonblocking::Redis;
 use crate::span::Span;
-use crate::wire::Question;
 
 /// A node with one connection, which keeps requests in order and, in RESP3, also carries hints about freed locks.
 pub struct RedisNode {

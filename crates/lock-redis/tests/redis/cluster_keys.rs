@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::inspect::Query;
 use lock_core::latch::{self, Watching};
 use lock_core::{
-    Answer, AsyncBackend, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fenced, Lease, Limit, Mode, Queueing,
+    Answer, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fenced, Lease, Limit, Mode, Queueing,
     ReleaseRequest, Released, Renewed, limit,
 };
 use lock_redis::{RedisConfig, cluster, declare_new};
@@ -15,7 +15,7 @@ use test_support::{Cluster, RedisServer};
 
 use crate::dwell::{asks, dwells, tells_dwell, valid};
 use crate::replicas::calls;
-use crate::support::{Client, OnTokio, SOON, claim, eventually, granted, hand_over, release_of, take};
+use crate::support::{Client, SOON, bridged, claim, eventually, granted, hand_over, release_of, take};
 
 /// Names with a hash tag, without one, and with braces that are none.
 const NAMES: [&str; 7] = ["plain", "a{tag}b", "{tag}", "a}b{", "{}{tag}", "a{b", "{b}:latch"];
@@ -26,7 +26,7 @@ fn on_threads(url: &str) -> Arc<cluster::blocking::Cluster> {
 
 fn both(url: &str) -> [(&'static str, Client); 2] {
     let config = RedisConfig::from_url(url).unwrap();
-    let on_tokio = OnTokio::new(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
+    let on_tokio = bridged(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
     [("async", Arc::new(on_tokio)), ("blocking", on_threads(url))]
 }
 
@@ -147,11 +147,10 @@ fn listed(client: &cluster::blocking::Cluster) -> Vec<(String, u32)> {
 
 fn listed_on_tokio(url: &str) -> Vec<(String, u32)> {
     let config = RedisConfig::from_url(url).unwrap();
-    let OnTokio { runtime, inner } =
-        OnTokio::new(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
+    let client = bridged(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
     let (mut query, mut all) = (Query::all(), Vec::new());
     loop {
-        let page = runtime.block_on(inner.list(&query, SOON)).unwrap();
+        let page = client.list(&query, SOON).unwrap();
         all.extend(page.entries.iter().map(|entry| (entry.name.to_string(), entry.waiters)));
         let Some(next) = page.next else { return all };
         query.cursor = Some(next);

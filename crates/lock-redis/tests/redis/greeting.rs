@@ -4,13 +4,13 @@ use lock_core::{Backend, Effect, ErrorKind};
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::{RedisOptions, RedisServer};
 
-use crate::support::{OnTokio, both, draw, eventually, refusals};
+use crate::support::{both, bridged, draw, eventually, refusals};
 
 /// What is worth a warning, in each facade.
 fn warnings(url: &str) -> [Vec<String>; 2] {
     let config = RedisConfig::from_url(url).unwrap();
-    let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
-    [on_tokio.inner.warnings(), blocking::Redis::connect(&config).unwrap().warnings()]
+    let on_tokio = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
+    [on_tokio.warnings(), blocking::Redis::connect(&config).unwrap().warnings()]
 }
 
 #[test]

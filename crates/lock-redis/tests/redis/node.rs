@@ -16,17 +16,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use lock_core::node::{
-    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, QuorumNode, Recording, Sighting, Told, View,
+    Ask, AsyncQuorumNode, BlockingQuorumNode, Epoch, Membership, NodeState, Recording, Sighting, Told, View,
 };
-use lock_core::{
-    BackendError, Certainty, Claim, Effect, ErrorKind, EventSink, Fenced, FencingToken, Lease, Operation, Released,
-    TokenRange, Width,
-};
+use lock_core::{BackendError, Certainty, Claim, Fenced, FencingToken, Lease, Released, TokenRange, Width};
+use lock_host::{Bridge, Bridged};
 use lock_redis::RedisConfig;
 use lock_redis::node::{blocking, nonblocking};
 use test_support::{RedisOptions, RedisServer};
-use tokio::runtime::Runtime;
-use tokio::time::timeout;
 
 use crate::support::{SOON, claim, release_of};
 
@@ -51,50 +47,12 @@ async fn ask_together(node: &nonblocking::RedisNode, asks: &[Ask]) -> Vec<Result
     told.split_off(AT_ONCE)
 }
 
-/// A node for tokio, driven from a plain thread.
-#[derive(Debug)]
-struct OnTokio {
-    runtime: Runtime,
-    inner: nonblocking::RedisNode,
+fn bridged(node: nonblocking::RedisNode) -> Bridged<nonblocking::RedisNode> {
+    Bridged::new(Arc::new(node), Bridge::start().unwrap())
 }
-
-impl OnTokio {
-    fn new(inner: nonblocking::RedisNode) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Self { runtime, inner }
-    }
-}
-
-impl QuorumNode for OnTokio {
-    fn address(&self) -> &str {
-        self.inner.address()
-    }
-
-    fn listen(&self, sink: EventSink) {
-        self.inner.listen(sink);
-    }
-}
-
-impl BlockingQuorumNode for OnTokio {
-    fn for_keeper(&self) -> Self {
-        Self::new(self.inner.for_keeper())
-    }
-
-    /// Drops the request when its time is over, as a quorum does.
-    fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
-        let answer = self.runtime.block_on(async { timeout(within + GRACE, self.inner.ask(ask, within)).await });
-        answer.unwrap_or_else(|_| {
-            let told = "no answer in time";
-            Err(BackendError::new("redis", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, told))
-        })
-    }
-}
-
-/// A node that watches the time itself answers first.
-const GRACE: Duration = Duration::from_millis(20);
 
 fn on_tokio(url: &str) -> Node {
-    Arc::new(OnTokio::new(nonblocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), ADDRESS).unwrap()))
+    Arc::new(bridged(nonblocking::RedisNode::new(&RedisConfig::from_url(url).unwrap(), ADDRESS).unwrap()))
 }
 
 fn on_threads(url: &str) -> Node {

@@ -10,7 +10,7 @@ use lock_redis::RedisConfig;
 use lock_redis::{blocking, nonblocking};
 use test_support::RedisServer;
 
-use crate::support::{Client, OnTokio, draw, take};
+use crate::support::{Client, bridged, draw, take};
 
 /// Excludes, and is excluded; draws tokens that rise after the server lost everything.
 #[cfg(any(feature = "connection-manager", feature = "deadpool", feature = "r2d2"))]
@@ -32,7 +32,7 @@ fn works(server: &RedisServer, handed_in: &Client) {
 fn a_client_is_an_address_and_the_keeper_gets_its_own_connection() {
     let server = RedisServer::start();
     let client = redis::Client::open(server.url()).unwrap();
-    let on_tokio: Client = Arc::new(OnTokio::new(async || nonblocking::Redis::from(client.clone())));
+    let on_tokio: Client = Arc::new(bridged(async || nonblocking::Redis::from(client.clone())));
     let plain: Client = Arc::new(blocking::Redis::from(client.clone()));
     for redis in [on_tokio, plain] {
         assert_eq!(redis.capabilities().isolation, Isolation::Isolated);
@@ -51,10 +51,10 @@ fn a_client_is_an_address_and_the_keeper_gets_its_own_connection() {
 fn a_shared_connection_stays_shared() {
     let server = RedisServer::start();
     let client = redis::Client::open(server.url()).unwrap();
-    let redis = OnTokio::new(async || {
+    let redis = bridged(async || {
         nonblocking::Redis::from(client.get_multiplexed_async_connection().await.unwrap()).with_prefix("shop").unwrap()
     });
-    let keeper = Arc::clone(&redis.inner).for_keeper();
+    let keeper = Arc::clone(redis.inner()).for_keeper();
     assert_eq!(keeper.capabilities().isolation, Isolation::Shared);
     take(&(Arc::new(redis) as Client), "job");
     assert!(server.command::<bool>(&["EXISTS", "shop:job"]));
@@ -65,7 +65,7 @@ fn a_shared_connection_stays_shared() {
 fn a_connection_manager_works() {
     let server = RedisServer::start();
     let client = redis::Client::open(server.url()).unwrap();
-    let manager = OnTokio::new(async || nonblocking::Redis::from(client.get_connection_manager().await.unwrap()));
+    let manager = bridged(async || nonblocking::Redis::from(client.get_connection_manager().await.unwrap()));
     works(&server, &(Arc::new(manager) as Client));
 }
 
@@ -74,7 +74,7 @@ fn a_connection_manager_works() {
 fn a_deadpool_pool_works_and_its_absence_is_unreachable() {
     let mut server = RedisServer::start();
     let pool = crate::facades::deadpool(&server.url());
-    let pool: Client = Arc::new(OnTokio::new(async || nonblocking::Redis::from(pool)));
+    let pool: Client = Arc::new(bridged(async || nonblocking::Redis::from(pool)));
     works(&server, &pool);
     server.kill();
     let claim = crate::support::claim("job");
@@ -140,9 +140,7 @@ fn pools_with_a_url(pooled: impl Fn(&str, &str) -> Result<Client, BackendError>)
 fn a_deadpool_pool_with_a_url_is_notified() {
     pools_with_a_url(|pool, url| {
         let (pool, config) = (crate::facades::deadpool(pool), RedisConfig::from_url(url).unwrap());
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let inner = runtime.block_on(nonblocking::Redis::pooled(pool, &config))?;
-        Ok(Arc::new(OnTokio { runtime, inner: Arc::new(inner) }))
+        Ok(Arc::new(crate::support::try_bridged(async || nonblocking::Redis::pooled(pool, &config).await)?))
     });
 }
 
@@ -155,7 +153,7 @@ fn a_waiter_over_a_pool_reopens_the_connection_for_notifications() {
 
     let server = RedisServer::start();
     let (pool, config) = (crate::facades::deadpool(&server.url()), RedisConfig::from_url(&server.url()).unwrap());
-    let pooled = OnTokio::new(async || nonblocking::Redis::pooled(pool, &config).await.unwrap());
+    let pooled = bridged(async || nonblocking::Redis::pooled(pool, &config).await.unwrap());
     let client: Client = Arc::new(pooled);
     take(&client, "job");
     let channels = || server.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "leasehold:inbox:*"]).len();

@@ -11,7 +11,7 @@ use test_support::bounds::{wait_for, within};
 
 use crate::facades::{FACADES, Facade, Held};
 use crate::promotions::{info, promote, replicate, server};
-use crate::support::{BOTH, OnTokio, SOON, both, claim, eventually, granted, is_busy, release_of, take};
+use crate::support::{BOTH, SOON, both, bridged, claim, eventually, granted, is_busy, release_of, take};
 
 /// How long a request may take that waits for a replica in vain.
 pub(crate) const IN_VAIN: Duration = Duration::from_millis(800);
@@ -94,12 +94,12 @@ fn without_the_option_nothing_waits_and_with_it_each_write_waits_once() {
 fn the_first_requests_keep_their_order() {
     let (_primary, [_replica], url) = replicated::<1>();
     let config = RedisConfig::from_url(&url).unwrap();
-    let client = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
+    let client = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
     let (first, second) = (claim("a"), claim("a"));
     let release = release_of(&first, Certainty::Answered);
-    let (released, next) = client.runtime.block_on(async {
-        granted(client.inner.acquire(&first, SOON).await);
-        tokio::join!(client.inner.release(&release, SOON), client.inner.acquire(&second, SOON))
+    let (released, next) = client.bridge().block_on(async {
+        granted(client.inner().acquire(&first, SOON).await);
+        tokio::join!(client.inner().release(&release, SOON), client.inner().acquire(&second, SOON))
     });
     assert_eq!(released.unwrap(), Released::Released);
     granted(next);
@@ -110,15 +110,18 @@ fn many_claims_wait_together() {
     const MANY: usize = 64;
     let (primary, [replica], url) = replicated::<1>();
     let config = RedisConfig::from_url(&url).unwrap();
-    let client = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
+    let client = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
     let outcomes = || {
         let tasks: Vec<_> = (0..MANY)
             .map(|number| {
-                let inner = Arc::clone(&client.inner);
-                client.runtime.spawn(async move { inner.acquire(&claim(&number.to_string()), SOON / 5).await })
+                let inner = Arc::clone(client.inner());
+                client
+                    .bridge()
+                    .handle()
+                    .spawn(async move { inner.acquire(&claim(&number.to_string()), SOON / 5).await })
             })
             .collect();
-        tasks.into_iter().map(|task| client.runtime.block_on(task).unwrap()).collect::<Vec<_>>()
+        tasks.into_iter().map(|task| client.bridge().block_on(task).unwrap()).collect::<Vec<_>>()
     };
     primary.command::<()>(&["CONFIG", "RESETSTAT"]);
     outcomes().into_iter().for_each(|outcome| _ = granted(outcome));
@@ -134,7 +137,7 @@ fn many_claims_wait_together() {
 fn a_claim_with_little_time_takes_none_from_those_that_are_sent_with_it() {
     let (_primary, [replica], url) = replicated::<1>();
     let config = RedisConfig::from_url(&url).unwrap();
-    let client = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
+    let client = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
     replica.stop();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -142,13 +145,13 @@ fn a_claim_with_little_time_takes_none_from_those_that_are_sent_with_it() {
             replica.resume();
         });
         let [first, patient, hasty] = ["first", "patient", "hasty"].map(claim);
-        let (patient, hasty) = client.runtime.block_on(async {
+        let (patient, hasty) = client.bridge().block_on(async {
             // While the server waits for the replica, the other two are collected.
             let others = async {
                 tokio::time::sleep(IN_VAIN / 8).await;
-                tokio::join!(client.inner.acquire(&patient, SOON), client.inner.acquire(&hasty, IN_VAIN))
+                tokio::join!(client.inner().acquire(&patient, SOON), client.inner().acquire(&hasty, IN_VAIN))
             };
-            tokio::join!(client.inner.acquire(&first, IN_VAIN / 2), others).1
+            tokio::join!(client.inner().acquire(&first, IN_VAIN / 2), others).1
         });
         assert_eq!(hasty.unwrap_err().effect(), Effect::Unknown);
         granted(patient);
@@ -290,8 +293,8 @@ fn too_few_replicas_are_warned_of_on_connecting() {
     for (wanted, count) in [(1, 1), (2, 1)] {
         let url = format!("{}?replicas={wanted}", primary.url());
         let config = RedisConfig::from_url(&url).unwrap();
-        let client = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
-        let told = client.inner.warnings();
+        let client = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
+        let told = client.warnings();
         assert!(
             told.len() == count && told[0].contains(&format!("only 0 of the {wanted} connected replicas")),
             "{told:?}"

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use lock_core::limit::{Act, Request, Usage};
 use lock_core::{
-    Answer, AsyncBackend, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Limit, ReleaseRequest,
-    Released,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Limit, ReleaseRequest, Released,
 };
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::RedisServer;
@@ -13,7 +12,7 @@ use test_support::RedisServer;
 use crate::facades::{on_threads, on_tokio};
 use crate::promotions::{info, promote};
 use crate::replicas::{IN_VAIN, calls, replicated};
-use crate::support::{BOTH, OnTokio, SOON, both, claim, eventually, release_of, take};
+use crate::support::{BOTH, SOON, both, bridged, claim, eventually, release_of, take};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(600);
@@ -99,12 +98,9 @@ fn limit_of_two(name: &str, act: Act) -> Request {
 /// Asks over a client of each facade.
 fn limits(server: &str, request: &Request, within: Duration) -> [Result<Usage, BackendError>; 2] {
     let config = RedisConfig::from_url(server).unwrap();
-    let on_tokio = OnTokio::new(async || nonblocking::Redis::connect(&config).await.unwrap());
+    let on_tokio = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
     let on_threads = blocking::Redis::connect(&config).unwrap();
-    [
-        on_tokio.runtime.block_on(async { on_tokio.inner.limit(request, within).await }),
-        on_threads.limit(request, within),
-    ]
+    [on_tokio.limit(request, within), on_threads.limit(request, within)]
 }
 
 #[test]

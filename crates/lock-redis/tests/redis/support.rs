@@ -3,17 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::inspect::{Entry, Page, Query, Revoked};
-use lock_core::latch::{self, Seen};
-use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, ErrorKind, EventSink,
-    Fairness, Fenced, FencingToken, Lease, LockName, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, Terms,
-    Ttl, Width,
+    Answer, AsyncBackend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, FencingToken, Lease,
+    Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
+use lock_host::{Bridge, Bridged};
 use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
 use test_support::bounds::{Awaited, wait_at_most};
-use tokio::runtime::Runtime;
 
 /// How long a request may take that is expected to be answered.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
@@ -25,91 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Either facade.
 pub(crate) type Client = Arc<dyn BlockingBackend>;
 
-/// An asynchronous backend, driven from a plain thread.
-#[derive(Debug)]
-pub(crate) struct OnTokio<B: AsyncBackend> {
-    pub(crate) runtime: Runtime,
-    pub(crate) inner: Arc<B>,
+/// The blocking form of a backend that is made on its bridge.
+pub(crate) fn bridged<B: AsyncBackend>(make: impl AsyncFnOnce() -> B) -> Bridged<B> {
+    try_bridged(async || Ok(make().await)).unwrap()
 }
 
-impl<B: AsyncBackend> OnTokio<B> {
-    pub(crate) fn new(inner: impl AsyncFnOnce() -> B) -> Self {
-        Self::try_new(async || Ok(inner().await)).unwrap()
-    }
-
-    fn try_new(inner: impl AsyncFnOnce() -> Result<B, BackendError>) -> Result<Self, BackendError> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let inner = Arc::new(runtime.block_on(inner())?);
-        Ok(Self { runtime, inner })
-    }
-}
-
-impl<B: AsyncBackend> Backend for OnTokio<B> {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn listen(&self, sink: EventSink) {
-        self.inner.listen(sink);
-    }
-}
-
-impl<B: AsyncBackend> BlockingBackend for OnTokio<B> {
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend> {
-        self
-    }
-
-    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        self.runtime.block_on(self.inner.acquire(claim, within))
-    }
-
-    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.runtime.block_on(self.inner.renew(leases, within))
-    }
-
-    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        self.runtime.block_on(self.inner.release(request, within))
-    }
-
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
-        self.runtime.block_on(self.inner.fence(lease, within))
-    }
-
-    fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
-        self.runtime.block_on(self.inner.latch(request, within))
-    }
-
-    fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        self.runtime.block_on(self.inner.limit(request, within))
-    }
-
-    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
-        self.runtime.block_on(self.inner.holder(name, within))
-    }
-
-    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
-        self.runtime.block_on(self.inner.list(query, within))
-    }
-
-    fn revoke(
-        &self,
-        name: &LockName,
-        token: FencingToken,
-        by: &Note,
-        within: Duration,
-    ) -> Result<Revoked, BackendError> {
-        self.runtime.block_on(self.inner.revoke(name, token, by, within))
-    }
-
-    fn revoked_by(
-        &self,
-        name: &LockName,
-        highest: FencingToken,
-        within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        self.runtime.block_on(self.inner.revoked_by(name, highest, within))
-    }
+pub(crate) fn try_bridged<B: AsyncBackend>(
+    make: impl AsyncFnOnce() -> Result<B, BackendError>,
+) -> Result<Bridged<B>, BackendError> {
+    let bridge = Bridge::start().unwrap();
+    let backend = bridge.block_on(make())?;
+    Ok(Bridged::new(Arc::new(backend), bridge))
 }
 
 type Connect = fn(&str) -> Client;
@@ -129,9 +51,9 @@ type TryConnect = fn(&RedisConfig) -> Result<Client, BackendError>;
 
 fn try_on_tokio(config: &RedisConfig) -> Result<Client, BackendError> {
     if config.is_cluster() {
-        return Ok(Arc::new(OnTokio::try_new(async || cluster::nonblocking::Cluster::connect(config).await)?));
+        return Ok(Arc::new(try_bridged(async || cluster::nonblocking::Cluster::connect(config).await)?));
     }
-    Ok(Arc::new(OnTokio::try_new(async || nonblocking::Redis::connect(config).await)?))
+    Ok(Arc::new(try_bridged(async || nonblocking::Redis::connect(config).await)?))
 }
 
 fn try_on_threads(config: &RedisConfig) -> Result<Client, BackendError> {

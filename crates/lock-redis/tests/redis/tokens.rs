@@ -7,7 +7,7 @@ use lock_core::{Certainty, FencingToken, Width};
 use lock_redis::nonblocking;
 use test_support::{RedisOptions, RedisServer};
 
-use crate::support::{Client, OnTokio, SOON, both, claim, draw, eventually, granted, release_of};
+use crate::support::{Client, SOON, both, bridged, claim, draw, eventually, granted, release_of};
 
 fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros()).unwrap()
@@ -130,7 +130,7 @@ fn prefixes_share_the_counter() {
 fn a_connection_that_was_handed_in_counts_by_the_clock() {
     let server = RedisServer::start();
     let url = server.url();
-    let redis: Client = Arc::new(OnTokio::new(async || {
+    let redis: Client = Arc::new(bridged(async || {
         let client = redis::Client::open(url).unwrap();
         nonblocking::Redis::from(client.get_multiplexed_async_connection().await.unwrap())
     }));

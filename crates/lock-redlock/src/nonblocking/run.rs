@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, select};
-use lock_core::node::{Ask, AsyncQuorumNode};
-use lock_core::{BackendError, Effect, ErrorKind, Operation};
+use lock_core::node::AsyncQuorumNode;
+use lock_core::{BackendError, Effect, ErrorKind};
 use lock_host::SharedClock;
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -243,7 +243,7 @@ impl<N: AsyncQuorumNode> Run<N> {
     fn no_answer(&self, sent: Outgoing) -> (Outgoing, Outcome) {
         let (address, within) = (self.shared.nodes[sent.node.0].address(), humantime::format_duration(sent.within));
         let told = format!("{address} did not answer within {within}");
-        let error = BackendError::new(BACKEND, operation(&sent.ask), ErrorKind::Timeout, Effect::Unknown, told);
+        let error = BackendError::new(BACKEND, sent.ask.operation(), ErrorKind::Timeout, Effect::Unknown, told);
         (sent, Err(error))
     }
 }
@@ -269,17 +269,6 @@ impl<N> Drop for Run<N> {
         }
         if state.quorum.is_quiet() {
             common.quiet.notify_waiters();
-        }
-    }
-}
-
-fn operation(ask: &Ask) -> Operation {
-    match ask {
-        Ask::Acquire { .. } => Operation::Acquire,
-        Ask::Fence { .. } => Operation::Fence,
-        Ask::Release(_) => Operation::Release,
-        Ask::Look | Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => {
-            Operation::Inspect
         }
     }
 }

@@ -9,7 +9,7 @@ use lock_core::{Certainty, Claim, Event, EventSink, Queueing};
 use lock_redis::RedisConfig;
 use lock_redis::node::{blocking, nonblocking};
 
-use super::{ADDRESS, BOTH, EPOCH, OnTokio, Voter, acquire, on_threads, on_tokio};
+use super::{ADDRESS, BOTH, EPOCH, Voter, acquire, bridged, on_threads, on_tokio};
 use crate::support::{SOON, claim, eventually};
 
 /// How long a hint may take.
@@ -117,7 +117,7 @@ fn a_client_without_a_channel_or_a_wish_to_wait_leaves_no_inbox() {
     is_held(&*on_tokio(&voter.server.url()), &claim("job"));
     is_held(&*on_tokio(&format!("{}?protocol=resp2", voter.server.url())), &waiting("job"));
     let config = RedisConfig::from_url(&voter.server.url()).unwrap();
-    is_held(&OnTokio::new(nonblocking::RedisNode::new(&config, ADDRESS).unwrap()).for_keeper(), &waiting("job"));
+    is_held(&bridged(nonblocking::RedisNode::new(&config, ADDRESS).unwrap()).for_keeper(), &waiting("job"));
     is_held(&blocking::RedisNode::new(&config, ADDRESS).unwrap().for_keeper(), &waiting("job"));
     assert!(voter.inboxes().is_empty());
 }
