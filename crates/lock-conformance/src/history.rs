@@ -40,7 +40,7 @@ impl History {
             start.wait();
             let call = |_| {
                 let (ask, asked) = (player.ask(), step());
-                let said = client.ask(&ask);
+                let said = client.run(|store, within| ask.send(store, within));
                 player.hear(&ask, &said);
                 Call { ask, said, asked, answered: step() }
             };

@@ -14,7 +14,6 @@ use lock_core::{
 use lock_host::Bridged;
 
 use crate::asks::{Ask, Said, all, said};
-use crate::reference;
 
 /// A ttl that no case outlasts.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -111,8 +110,9 @@ impl Verbs {
         self.capabilities().check_ability(Ability::Inspect).is_ok()
     }
 
-    pub(crate) fn ask(&self, ask: &reference::Ask) -> Result<reference::Reply, BackendError> {
-        ask.send(&*self.backend, self.within)
+    /// Runs a request with its time limit.
+    pub(crate) fn run<T>(&self, request: impl FnOnce(&dyn BlockingBackend, Duration) -> T) -> T {
+        request(&*self.backend, self.within)
     }
 
     pub(crate) fn try_acquire(&self, claim: &Claim) -> Result<Answer, BackendError> {

@@ -105,7 +105,7 @@ impl<R: Rows> Plan<'_, R> {
     fn put_off(&mut self, client: R::Client, claim: &Claim) -> Result<Answer, Undone<R::Error>> {
         let Some(last) = self.last_hold()? else {
             // The tokens may be used up, so that nobody was served.
-            let is_free = self.standing().is_none();
+            let is_free = self.standing.is_none();
             return if is_free {
                 self.grant(claim)
             } else {

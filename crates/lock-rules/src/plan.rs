@@ -16,7 +16,7 @@ pub(crate) struct Plan<'a, R: Rows> {
     pub(crate) rows: &'a mut R,
     pub(crate) now: Moment,
     name: &'a LockName,
-    standing: Option<Standing>,
+    pub(crate) standing: Option<Standing>,
     /// The slots of leases that end, and those that are granted.
     returned: Vec<u32>,
     taken: Vec<u32>,
@@ -52,10 +52,6 @@ impl<'a, R: Rows> Plan<'a, R> {
             writes: Vec::new(),
             notices: Vec::new(),
         })
-    }
-
-    pub(crate) fn standing(&self) -> Option<Standing> {
-        self.standing
     }
 
     /// How many permits are taken.

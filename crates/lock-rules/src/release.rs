@@ -61,7 +61,7 @@ impl<R: Rows> Plan<'_, R> {
     fn held_or_kept(&mut self, owner: Owner) -> Result<Option<Hold>, R::Error> {
         let is_exclusive = |standing: Standing| standing.mode == Mode::Exclusive;
         match self.rows.hold(owner)? {
-            None if self.standing().is_some_and(is_exclusive) => self.rows.hold(owner.kept()),
+            None if self.standing.is_some_and(is_exclusive) => self.rows.hold(owner.kept()),
             held => Ok(held),
         }
     }

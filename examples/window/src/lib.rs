@@ -23,12 +23,9 @@ use lock_host::SharedClock;
 use lock_rules::window;
 use tokio::time::timeout;
 
-use crate::network::Remote;
+use crate::network::{BACKEND, Remote};
 pub use crate::network::{Failure, Network};
 use crate::server::{ClientId, Server};
-
-/// The name of the store in errors.
-const BACKEND: &str = "window";
 
 /// A server. Clones are handles to the same one.
 #[derive(Clone)]

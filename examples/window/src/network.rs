@@ -9,9 +9,10 @@ use lock_core::latch::{self, LatchState};
 use lock_core::{BackendError, Effect, ErrorKind, LockName, Operation};
 use lock_rules::window::{Committed, Request, Step, WindowStore, ask_latch};
 
-use crate::BACKEND;
 use crate::server::{ClientId, Server};
 
+/// The name of the store in errors.
+pub(crate) const BACKEND: &str = "window";
 /// The longest that a message takes.
 const SLOWEST: Duration = Duration::from_micros(500);
 /// One of so many commits finds a conflict although nothing has changed.

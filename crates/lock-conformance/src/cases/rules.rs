@@ -96,7 +96,7 @@ impl Trace<'_> {
 
     fn play(&mut self, ask: impl FnOnce(&mut Player) -> Ask) {
         let ask = ask(&mut self.player);
-        let said = self.verbs.ask(&ask);
+        let said = self.verbs.run(|store, within| ask.send(store, within));
         self.player.hear(&ask, &said);
         let agreed = self.reference.agrees(self.bench.now(), &ask, &said);
         let last = self.log.len().saturating_sub(SHOWN);
