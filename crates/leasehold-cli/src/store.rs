@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use leasehold::BackendConfig;
 use leasehold::redlock::RedlockConfig;
 use leasehold::sqlite::SqliteConfig;
-use lock_core::{Invalid, Ttl};
+use leasehold::{BackendConfig, Reach};
+use lock_core::Invalid;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Exit, Failure};
@@ -58,7 +58,7 @@ impl Store {
 
     /// Refuses a store that only one process can see.
     pub(crate) fn shared(self) -> Result<Self, Failure> {
-        if matches!(&self, Self::Url(url) if url.starts_with("memory:")) {
+        if self.config().is_ok_and(|config| config.reach() == Reach::Process) {
             return Err(Failure::new(
                 Exit::Config,
                 "a memory: store is visible to this process only and would exclude nobody; \
@@ -112,28 +112,6 @@ impl Store {
             }
             Ok(_) | Err(_) => vec![self.clone()],
         }
-    }
-}
-
-/// A store without user and password.
-pub(crate) fn shown(config: &BackendConfig) -> String {
-    match config {
-        BackendConfig::Redis(config) => config.shown_url().to_owned(),
-        BackendConfig::Sqlite(config) => format!("sqlite:{}", config.path.display()),
-        BackendConfig::Redlock(config) => {
-            let nodes: Vec<_> = config.nodes().iter().map(|node| node.address().to_string()).collect();
-            format!("redlock://{}", nodes.join(","))
-        }
-        BackendConfig::Memory(_) | _ => "a store of another kind".to_owned(),
-    }
-}
-
-/// The longest ttl that a deployment allows, if it has a limit.
-pub(crate) fn longest_ttl(config: &BackendConfig) -> Option<Ttl> {
-    match config {
-        BackendConfig::Redlock(config) => Some(config.max_ttl()),
-        BackendConfig::Redis(config) => Ttl::new(config.max_ttl()?).ok(),
-        BackendConfig::Memory(_) | BackendConfig::Sqlite(_) | _ => None,
     }
 }
 

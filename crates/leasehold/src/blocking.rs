@@ -3,10 +3,6 @@
 #[cfg(feature = "redis")]
 mod from_redis;
 
-use std::sync::Arc;
-
-use lock_core::BlockingBackend;
-
 use crate::{BackendConfig, ConnectError};
 
 #[cfg(feature = "redis")]
@@ -57,22 +53,5 @@ pub fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> {
 /// # Blocking
 /// As [`connect`].
 pub fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
-    Ok(Client::builder(open(config)?).op_timeout(config.op_timeout()))
-}
-
-fn open(config: &BackendConfig) -> Result<Arc<dyn BlockingBackend>, ConnectError> {
-    match *config {
-        #[cfg(feature = "memory")]
-        BackendConfig::Memory(ref config) => Ok(Arc::new(lock_memory::blocking::Memory::open(config))),
-        #[cfg(feature = "sqlite")]
-        BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::blocking::Sqlite::open(config)?)),
-        #[cfg(feature = "redis")]
-        BackendConfig::Redis(ref config) if config.is_cluster() => {
-            Ok(Arc::new(lock_redis::cluster::blocking::Cluster::connect(config)?))
-        }
-        #[cfg(feature = "redis")]
-        BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::blocking::Redis::connect(config)?)),
-        #[cfg(feature = "redlock")]
-        BackendConfig::Redlock(ref config) => Ok(Arc::new(crate::redlock::blocking::connect(config)?.0)),
-    }
+    Ok(Client::builder(config.open_blocking()?).op_timeout(config.op_timeout()))
 }

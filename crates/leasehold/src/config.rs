@@ -4,73 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use lock_core::Invalid;
+use lock_core::{Invalid, Reach, Ttl};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Which store to use, and how. Reading it from a configuration refuses unknown fields.
-///
-/// In a configuration file it is a URL, or a table with the name of the backend and the fields of that backend:
-///
-/// ```
-/// # #[cfg(feature = "sqlite")] {
-/// # use leasehold::BackendConfig;
-/// let config: BackendConfig = serde_json::from_str(r#" "sqlite:/var/lib/shop/locks.db" "#)?;
-/// let config: BackendConfig = serde_json::from_str(r#"{ "backend": "sqlite", "path": "/var/lib/shop/locks.db" }"#)?;
-/// # }
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-///
-/// Neither `Debug` nor an error of this crate shows a password. A parser may quote the line of the file in an error;
-/// the TOML parser does.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum BackendConfig {
-    /// An in-memory store in this process.
-    #[cfg(feature = "memory")]
-    Memory(lock_memory::MemoryConfig),
-    /// A file shared by the processes of one machine.
-    #[cfg(feature = "sqlite")]
-    Sqlite(lock_sqlite::SqliteConfig),
-    /// One Redis, the primary that sentinels name, or a cluster.
-    #[cfg(feature = "redis")]
-    Redis(Box<lock_redis::RedisConfig>),
-    /// A quorum of independent Redis servers.
-    #[cfg(feature = "redlock")]
-    Redlock(lock_redlock::RedlockConfig),
-}
-
-/// The form of a table.
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(
-    feature = "schema",
-    schemars(rename = "BackendTable", description = "The name of the backend, and its fields.")
-)]
-#[serde(tag = "backend", rename_all = "kebab-case")]
-pub(crate) enum Table {
-    #[cfg(feature = "memory")]
-    Memory(lock_memory::MemoryConfig),
-    #[cfg(feature = "sqlite")]
-    Sqlite(lock_sqlite::SqliteConfig),
-    #[cfg(feature = "redis")]
-    Redis(Box<lock_redis::RedisConfig>),
-    #[cfg(feature = "redlock")]
-    Redlock(lock_redlock::RedlockConfig),
-    /// Not kept, because it may be a URL with a password in the wrong field.
-    #[serde(other)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Unknown,
-}
-
-/// The backends, and whether this build includes them.
-const BACKENDS: [(&str, bool); 4] = [
-    ("memory", cfg!(feature = "memory")),
-    ("sqlite", cfg!(feature = "sqlite")),
-    ("redis", cfg!(feature = "redis")),
-    ("redlock", cfg!(feature = "redlock")),
-];
+use crate::stores::{BACKENDS, BackendConfig, SCHEMES, Table};
 
 impl<'de> Deserialize<'de> for BackendConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -92,17 +31,8 @@ impl<'de> Visitor<'de> for UrlOrTable {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BackendConfig, A::Error> {
-        match Table::deserialize(MapAccessDeserializer::new(map)).map_err(without_password)? {
-            #[cfg(feature = "memory")]
-            Table::Memory(config) => Ok(BackendConfig::Memory(config)),
-            #[cfg(feature = "sqlite")]
-            Table::Sqlite(config) => Ok(BackendConfig::Sqlite(config)),
-            #[cfg(feature = "redis")]
-            Table::Redis(config) => Ok(BackendConfig::Redis(config)),
-            #[cfg(feature = "redlock")]
-            Table::Redlock(config) => Ok(BackendConfig::Redlock(config)),
-            Table::Unknown => Err(A::Error::custom(unknown_backend())),
-        }
+        let table = Table::deserialize(MapAccessDeserializer::new(map)).map_err(without_password)?;
+        table.config().ok_or_else(|| A::Error::custom(unknown_backend()))
     }
 }
 
@@ -116,7 +46,8 @@ fn without_password<E: Error>(error: E) -> E {
 }
 
 fn unknown_backend() -> String {
-    let all = BACKENDS.map(|(name, _)| name).join(", ");
+    let all: Vec<_> = BACKENDS.iter().map(|(name, _)| *name).collect();
+    let all = all.join(", ");
     let left_out: Vec<_> = BACKENDS.iter().filter(|(_, included)| !included).map(|(name, _)| *name).collect();
     if left_out.is_empty() {
         return format!("field `backend`: expected one of {all}");
@@ -124,58 +55,6 @@ fn unknown_backend() -> String {
     let left_out = left_out.join(", ");
     format!("field `backend`: expected one of {all}; to use {left_out}, build with the feature of the same name")
 }
-
-pub(crate) type Parse = fn(&str) -> Result<BackendConfig, Invalid>;
-
-/// A known kind of URL, whether or not this build supports it.
-pub(crate) struct Scheme {
-    pub(crate) name: &'static str,
-    feature: &'static str,
-    /// The shortest way to write it.
-    form: &'static str,
-    pub(crate) parse: Option<Parse>,
-}
-
-#[cfg(feature = "memory")]
-const MEMORY: Option<Parse> = Some(|url| lock_memory::MemoryConfig::from_url(url).map(BackendConfig::Memory));
-#[cfg(not(feature = "memory"))]
-const MEMORY: Option<Parse> = None;
-
-#[cfg(feature = "sqlite")]
-const SQLITE: Option<Parse> = Some(|url| lock_sqlite::SqliteConfig::from_url(url).map(BackendConfig::Sqlite));
-#[cfg(not(feature = "sqlite"))]
-const SQLITE: Option<Parse> = None;
-
-#[cfg(feature = "redis")]
-const REDIS: Option<Parse> = Some(|url| lock_redis::RedisConfig::from_url(url).map(Box::new).map(BackendConfig::Redis));
-#[cfg(not(feature = "redis"))]
-const REDIS: Option<Parse> = None;
-
-#[cfg(feature = "redlock")]
-const REDLOCK: Option<Parse> = Some(|url| lock_redlock::RedlockConfig::from_url(url).map(BackendConfig::Redlock));
-#[cfg(not(feature = "redlock"))]
-const REDLOCK: Option<Parse> = None;
-
-pub(crate) const SCHEMES: [Scheme; 18] = [
-    Scheme { name: "sqlite", feature: "sqlite", form: "sqlite:PATH", parse: SQLITE },
-    Scheme { name: "redis", feature: "redis", form: "redis://HOST", parse: REDIS },
-    Scheme { name: "rediss", feature: "tls", form: "rediss://HOST", parse: REDIS },
-    Scheme { name: "redis+sentinel", feature: "redis", form: "redis+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
-    Scheme { name: "rediss+sentinel", feature: "tls", form: "rediss+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
-    Scheme { name: "redis+cluster", feature: "redis", form: "redis+cluster://HOST,HOST", parse: REDIS },
-    Scheme { name: "rediss+cluster", feature: "tls", form: "rediss+cluster://HOST,HOST", parse: REDIS },
-    Scheme { name: "redis+unix", feature: "redis", form: "redis+unix:///PATH", parse: REDIS },
-    Scheme { name: "unix", feature: "redis", form: "unix:///PATH", parse: REDIS },
-    Scheme { name: "valkey", feature: "redis", form: "valkey://HOST", parse: REDIS },
-    Scheme { name: "valkeys", feature: "tls", form: "valkeys://HOST", parse: REDIS },
-    Scheme { name: "valkey+sentinel", feature: "redis", form: "valkey+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
-    Scheme { name: "valkeys+sentinel", feature: "tls", form: "valkeys+sentinel://HOST,HOST,HOST/NAME", parse: REDIS },
-    Scheme { name: "valkey+cluster", feature: "redis", form: "valkey+cluster://HOST,HOST", parse: REDIS },
-    Scheme { name: "valkeys+cluster", feature: "tls", form: "valkeys+cluster://HOST,HOST", parse: REDIS },
-    Scheme { name: "valkey+unix", feature: "redis", form: "valkey+unix:///PATH", parse: REDIS },
-    Scheme { name: "redlock", feature: "redlock", form: "redlock://HOST,HOST,HOST", parse: REDLOCK },
-    Scheme { name: "memory", feature: "memory", form: "memory:", parse: MEMORY },
-];
 
 /// File extensions that suggest a database.
 const FILE_ENDS: [&str; 4] = [".db", ".db3", ".sqlite", ".sqlite3"];
@@ -207,21 +86,32 @@ impl BackendConfig {
                 format!("build with the feature {}", scheme.feature),
             )
         };
-        scheme.parse.ok_or_else(missing)?(url)
+        scheme.parser().ok_or_else(missing)?(url)
+    }
+
+    /// The store for display: a URL without user and password.
+    pub fn shown(&self) -> String {
+        self.store().shown()
+    }
+
+    /// Who can share the store.
+    pub fn reach(&self) -> Reach {
+        self.store().reach()
+    }
+
+    /// How many can hold a lock, and on which conditions, as words for display.
+    pub fn promise(&self) -> String {
+        self.store().promise()
     }
 
     /// How long one request may take, if the configuration says so.
     pub fn op_timeout(&self) -> Option<Duration> {
-        match *self {
-            #[cfg(feature = "memory")]
-            Self::Memory(_) => None,
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(ref config) => config.op_timeout,
-            #[cfg(feature = "redis")]
-            Self::Redis(ref config) => config.op_timeout(),
-            #[cfg(feature = "redlock")]
-            Self::Redlock(ref config) => config.op_timeout(),
-        }
+        self.store().op_timeout()
+    }
+
+    /// The longest ttl that is granted; `None` if any is.
+    pub fn longest_ttl(&self) -> Option<Ttl> {
+        self.store().longest_ttl()
     }
 }
 
@@ -289,7 +179,7 @@ mod tests {
     fn a_backend_that_this_build_leaves_out_is_named_with_its_feature() {
         let text = serde_json::from_str::<BackendConfig>(r#"{ "backend": "x" }"#).unwrap_err().to_string();
         assert!(text.contains("expected one of memory, sqlite, redis, redlock"), "{text}");
-        for (name, included) in BACKENDS {
+        for (name, included) in BACKENDS.iter().copied() {
             let left_out = text.split("to use ").nth(1).is_some_and(|names| names.contains(name));
             assert_eq!(left_out, !included, "{name}: {text}");
         }
@@ -297,11 +187,11 @@ mod tests {
 
     #[test]
     fn a_url_of_a_store_that_this_build_leaves_out_is_refused_with_the_feature() {
-        for scheme in SCHEMES.iter().filter(|scheme| scheme.parse.is_none()) {
+        for scheme in SCHEMES.iter().filter(|scheme| scheme.parser().is_none()) {
             let remedy = format!("this build does not include that store; build with the feature {}", scheme.feature);
             assert!(refusal(scheme.form).ends_with(&remedy), "{}", scheme.form);
         }
-        assert_eq!(SCHEMES[0].parse.is_none(), !cfg!(feature = "sqlite"));
+        assert_eq!(SCHEMES[0].parser().is_some(), cfg!(feature = "memory"));
     }
 
     fn refusal(url: &str) -> String {

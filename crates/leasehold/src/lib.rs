@@ -309,8 +309,8 @@ pub mod observe;
 pub mod redlock;
 #[cfg(feature = "schema")]
 mod schema;
+mod stores;
 
-pub use config::BackendConfig;
 pub use connect::ConnectError;
 #[cfg(all(feature = "async", feature = "redis"))]
 pub use from_redis::FromRedis;
@@ -328,7 +328,8 @@ pub use lock_async::{
 pub use lock_core::limit::LimitError;
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
-    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Ticket, Ttl, WriteToken,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Reach, Ticket, Ttl,
+    WriteToken,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;
@@ -344,3 +345,4 @@ pub use lock_redis as redis;
 pub use lock_sqlite as sqlite;
 #[cfg(feature = "async")]
 pub use nonblocking::{builder, connect, connect_to};
+pub use stores::BackendConfig;

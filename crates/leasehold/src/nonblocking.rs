@@ -1,11 +1,7 @@
 //! Connecting the async facade.
 
-use std::sync::Arc;
-
-use lock_async::{Builder, Client};
-use lock_core::AsyncBackend;
-
 use crate::{BackendConfig, ConnectError};
+use lock_async::{Builder, Client};
 
 /// Connects to the store that a URL names, for async code on tokio. See [`BackendConfig::from_url`] for the forms.
 ///
@@ -53,23 +49,5 @@ pub async fn connect_to(config: &BackendConfig) -> Result<Client, ConnectError> 
 pub async fn builder(config: &BackendConfig) -> Result<Builder, ConnectError> {
     // Reports a missing runtime before anything is opened.
     _ = lock_async::runtime();
-    Ok(Client::builder(open(config).await?).op_timeout(config.op_timeout()))
-}
-
-#[cfg_attr(not(feature = "redis"), expect(clippy::unused_async, reason = "opening a Redis awaits"))]
-async fn open(config: &BackendConfig) -> Result<Arc<dyn AsyncBackend>, ConnectError> {
-    match *config {
-        #[cfg(feature = "memory")]
-        BackendConfig::Memory(ref config) => Ok(Arc::new(lock_memory::nonblocking::Memory::open(config))),
-        #[cfg(feature = "sqlite")]
-        BackendConfig::Sqlite(ref config) => Ok(Arc::new(lock_sqlite::nonblocking::Sqlite::open(config)?)),
-        #[cfg(feature = "redis")]
-        BackendConfig::Redis(ref config) if config.is_cluster() => {
-            Ok(Arc::new(lock_redis::cluster::nonblocking::Cluster::connect(config).await?))
-        }
-        #[cfg(feature = "redis")]
-        BackendConfig::Redis(ref config) => Ok(Arc::new(lock_redis::nonblocking::Redis::connect(config).await?)),
-        #[cfg(feature = "redlock")]
-        BackendConfig::Redlock(ref config) => Ok(Arc::new(crate::redlock::nonblocking::connect(config).await?.0)),
-    }
+    Ok(Client::builder(config.open_async().await?).op_timeout(config.op_timeout()))
 }

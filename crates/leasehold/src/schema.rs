@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::BackendConfig;
-use crate::config::{SCHEMES, Table};
+use crate::stores::{SCHEMES, Table};
 
 impl JsonSchema for BackendConfig {
     fn schema_name() -> Cow<'static, str> {
@@ -13,7 +13,7 @@ impl JsonSchema for BackendConfig {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let included = SCHEMES.iter().filter(|scheme| scheme.parse.is_some());
+        let included = SCHEMES.iter().filter(|scheme| scheme.parser().is_some());
         let schemes: Vec<_> = included.map(|scheme| scheme.name.replace('+', r"\+")).collect();
         json_schema!({
             "description": "Which store to use, and how: a URL, or a table.",

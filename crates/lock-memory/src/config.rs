@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use lock_core::Invalid;
+use lock_core::{Invalid, Reach, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 /// Which store of this process to use.
@@ -32,6 +32,24 @@ impl MemoryConfig {
             Some((scheme, _)) => Err(not_a_memory_url(scheme)),
             None => Err(not_a_memory_url("(no scheme)")),
         }
+    }
+}
+
+impl StoreConfig for MemoryConfig {
+    fn from_url(url: &str) -> Result<Self, Invalid> {
+        Self::from_url(url)
+    }
+
+    fn shown(&self) -> String {
+        format!("memory:{}", self.name.as_ref().map_or("", |name| &name.0))
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Process
+    }
+
+    fn promise(&self) -> String {
+        "at most one holder in this process".to_owned()
     }
 }
 

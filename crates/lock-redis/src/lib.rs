@@ -37,6 +37,7 @@ pub mod cluster;
 mod config;
 mod connect;
 mod deployment;
+mod described;
 mod end_dwell;
 mod examine;
 mod failover;
@@ -60,6 +61,7 @@ mod look;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
+mod open;
 mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
@@ -94,6 +96,9 @@ pub use config::RedisConfig;
 pub use examine::{Examination, Exposure, Persistence, examine};
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
+#[cfg(feature = "async")]
+pub use open::open;
+pub use open::open_blocking;
 
 use lock_core::{Ability, ModeKind};
 

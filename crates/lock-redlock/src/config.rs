@@ -4,7 +4,7 @@ mod node_url;
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Policy, Prefix, Ttl, parse_duration};
+use lock_core::{Invalid, Policy, Prefix, Reach, StoreConfig, Ttl, parse_duration};
 use serde::Deserialize;
 use url::form_urlencoded;
 
@@ -112,6 +112,34 @@ impl RedlockConfig {
     /// How long one request may take, if the URL sets it.
     pub fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
+    }
+}
+
+impl StoreConfig for RedlockConfig {
+    fn from_url(url: &str) -> Result<Self, Invalid> {
+        Self::from_url(url)
+    }
+
+    fn shown(&self) -> String {
+        let nodes: Vec<_> = self.nodes.iter().map(|node| node.address().to_string()).collect();
+        format!("redlock://{}", nodes.join(","))
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Network
+    }
+
+    fn promise(&self) -> String {
+        let longest = self.max_ttl;
+        format!("at most one holder, also if a minority of nodes fails or forgets; the longest ttl is {longest}")
+    }
+
+    fn op_timeout(&self) -> Option<Duration> {
+        self.op_timeout
+    }
+
+    fn longest_ttl(&self) -> Option<Ttl> {
+        Some(self.max_ttl)
     }
 }
 

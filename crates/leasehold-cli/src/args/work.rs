@@ -13,7 +13,6 @@ use super::store::StoreArgs;
 use crate::durations::whole_seconds_up;
 use crate::log::{Form, Log, LogLevel};
 use crate::report::Tone;
-use crate::store::longest_ttl;
 
 /// The command, its lock, and what is said about both.
 #[derive(Debug, Args)]
@@ -81,7 +80,7 @@ impl WorkArgs {
     /// Uses the `max_ttl` of a deployment if it is below the default ttl.
     pub(super) fn shorten_default_ttl(&mut self) {
         let url = self.store.url.as_deref().unwrap_or_default();
-        if let Some(max_ttl) = BackendConfig::from_url(url).ok().as_ref().and_then(longest_ttl) {
+        if let Some(max_ttl) = BackendConfig::from_url(url).ok().as_ref().and_then(BackendConfig::longest_ttl) {
             self.ttl = self.ttl.min(max_ttl);
         }
     }

@@ -16,7 +16,7 @@ use crate::looks::Looks;
 use crate::quorum::{Health, Quorum};
 use crate::redlock::Status;
 use crate::report::{json, say_warning};
-use crate::store::{Store, shown};
+use crate::store::Store;
 use crate::watching::{Change, Following, Line};
 
 /// For how long events are kept. Chosen: what happened since somebody was called.
@@ -40,12 +40,9 @@ impl Reader {
     /// Looks for the first time. A store that does not answer is an error.
     pub(super) fn begin(store: &Store, pattern: &str, every: Duration) -> Result<Self, Failure> {
         let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
-        let quorum = match &config {
-            BackendConfig::Redlock(config) => Some(Quorum::open(config)?),
-            BackendConfig::Redis(_) | BackendConfig::Sqlite(_) | BackendConfig::Memory(_) | _ => None,
-        };
+        let quorum = if let BackendConfig::Redlock(config) = &config { Some(Quorum::open(config)?) } else { None };
         Ok(Self {
-            store: shown(&config),
+            store: config.shown(),
             pattern: pattern.to_owned(),
             every,
             following: Following::begin(Looks::of(store, pattern)?)?,

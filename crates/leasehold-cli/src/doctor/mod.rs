@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::report::{json, print};
 use crate::secret::Exposed;
-use crate::store::{Store, shown};
+use crate::store::Store;
 
 /// How long a lock is watched unless the user says. Chosen: most jobs that run every minute are seen once.
 const WATCHED: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ const WATCHED: Duration = Duration::from_secs(60);
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     let store = Store::choose(args.store.url.as_deref())?.shared()?;
     let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
-    let mut checks = Checks::of(shown(&config), args.store.origin());
+    let mut checks = Checks::of(config.shown(), args.store.origin());
     if let Some(Exposed { problem, remedy }) = args.store.exposed() {
         checks.add(Check::remark("password", problem).with_remedy(remedy));
     }
@@ -53,13 +53,10 @@ fn examine(store: &Store, config: &BackendConfig, checks: &mut Checks) {
         Ok(locks) => locks,
         Err(failure) => return checks.add(Check::failed("reach", &failure)),
     };
-    match config {
-        BackendConfig::Redis(config) => redis::check(config, checks),
-        BackendConfig::Sqlite(config) => sqlite::check(config, checks),
-        BackendConfig::Redlock(_) => {}
-        BackendConfig::Memory(_) | _ => {
-            locks.warnings().iter().for_each(|warning| checks.add(Check::remark("store", warning)))
-        }
+    if let BackendConfig::Redis(config) = config {
+        redis::check(config, checks);
+    } else if let BackendConfig::Sqlite(config) = config {
+        sqlite::check(config, checks);
     }
     trial::check(&locks, config, checks);
     promise::check(&locks, config, checks);

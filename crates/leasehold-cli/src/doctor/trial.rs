@@ -10,7 +10,6 @@ use super::check::{Check, Checks};
 use crate::durations::human;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::store::longest_ttl;
 
 /// How long the trial may take.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -19,7 +18,7 @@ const SLOW: Duration = Duration::from_millis(100);
 
 /// Acquires a lock of its own, renews it, and releases it: so it is known that this client may.
 pub(super) fn check(locks: &Locks, config: &BackendConfig, checks: &mut Checks) {
-    let ttl = longest_ttl(config).map_or(Ttl::DEFAULT, |longest| longest.min(Ttl::DEFAULT));
+    let ttl = config.longest_ttl().map_or(Ttl::DEFAULT, |longest| longest.min(Ttl::DEFAULT));
     let began = Instant::now();
     let took = |checks: &mut Checks| {
         let took = human(Duration::from_millis(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)));

@@ -4,7 +4,7 @@ use std::io::stdout;
 
 use crate::args::{LsArgs, StoreArgs};
 use crate::screen::beside;
-use crate::store::{Origin, Store, shown};
+use crate::store::{Origin, Store};
 
 /// No lock to list.
 pub(super) fn nothing_held(args: &LsArgs) -> String {
@@ -16,7 +16,7 @@ pub(super) fn nothing_held(args: &LsArgs) -> String {
 /// The same with the store, since another one may have been meant.
 pub(super) fn nothing(what: &str, store: &StoreArgs) -> String {
     let chosen = Store::choose(store.url.as_deref()).ok().and_then(|store| store.config().ok());
-    let place = chosen.map_or_else(String::new, |config| format!(" in {}", shown(&config)));
+    let place = chosen.map_or_else(String::new, |config| format!(" in {}", config.shown()));
     let hint =
         if store.origin() == Origin::Default { "; for another store, give --url or set LEASEHOLD_URL" } else { "" };
     beside(0, &format!("{what}{place}{hint}"), &stdout())

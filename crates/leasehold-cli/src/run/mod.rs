@@ -27,7 +27,7 @@ mod wire;
 
 use std::ffi::{OsStr, OsString};
 
-use leasehold::BackendConfig;
+use leasehold::Reach;
 use lock_core::Budget;
 use lock_host::{Clock, HostClock};
 
@@ -50,7 +50,7 @@ use crate::locks::Locks;
 use crate::missed::missed;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
-use crate::store::{Store, shown};
+use crate::store::Store;
 use crate::wish::Wish;
 
 /// Runs the command under the lock and says how it ended.
@@ -132,12 +132,12 @@ impl<'a> Session<'a> {
     /// Says which store excludes, and warns of one that machines do not share where they are meant to meet.
     fn name_store(self) -> Result<Self, Failure> {
         let config = self.store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
-        let store = shown(&config);
+        let store = config.shown();
         self.voice.tell_store(&format!("the store is {store}, {}", self.args.store.origin()));
         if let Some(Exposed { problem, remedy }) = self.args.store.exposed() {
             self.voice.tell_store(&format!("{problem}; {remedy}"));
         }
-        if let (BackendConfig::Sqlite(_), Some(each)) = (&config, self.task.apart()) {
+        if let (Reach::Machine, Some(each)) = (config.reach(), self.task.apart()) {
             self.voice.warn(&format!(
                 "{store} excludes this machine's processes only, so each machine {each}; give all of them one store, such as \
                  --url redis://HOST"
