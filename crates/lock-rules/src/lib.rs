@@ -16,7 +16,7 @@
 //!
 //! Reading order: `rows` (what a store keeps of a lock) · `plan` (one request: what it has read and decided) · `acquire`,
 //! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants) · `window`
-//! (the same requests for stores behind a network).
+//! (the same requests for stores behind a network) · `poll` (waiters of stores that do not push).
 
 mod acquire;
 mod entry;
@@ -24,6 +24,7 @@ mod latch;
 mod limit;
 mod periods;
 mod plan;
+pub mod poll;
 mod position;
 mod refusal;
 mod release;

@@ -46,7 +46,7 @@ use lock_core::limit::Record;
 use lock_core::{BackendError, Claim, FencingToken, Lease, Moment, Note, Owner, Queueing, ReleaseRequest};
 
 pub use self::latches::{LatchCommit, LatchWindow, ask_latch};
-pub use self::request::{Request, acquire, fence, limit, release, renew, revoke};
+pub use self::request::{Request, acquire, fence, limit, release, renew, revoke, survey};
 use crate::position::COUNTED_MAX;
 use crate::rows::{Changes, Hold, Place};
 

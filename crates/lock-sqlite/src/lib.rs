@@ -59,7 +59,6 @@ mod together;
 mod transaction;
 mod turn;
 mod verb;
-mod waiter;
 mod watcher;
 mod wire;
 #[cfg(feature = "async")]

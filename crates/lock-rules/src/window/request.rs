@@ -10,6 +10,8 @@ use lock_core::{
 
 use super::decision::{Decision, Missing, Presence};
 use super::{Committed, Needs, Step, Window, WindowStore};
+use crate::poll::{self, Sight, Waiter};
+use crate::position::COUNTED_MAX;
 use crate::refusal::Undone;
 
 /// A request to a lock of a store behind a network.
@@ -116,4 +118,15 @@ pub fn limit<S: WindowStore>(request: &limit::Request) -> Request<'_, S, Usage> 
 pub fn revoke<'a, S: WindowStore>(name: &'a LockName, token: FencingToken, by: &'a Note) -> Request<'a, S, Revoked> {
     let needs = Needs { token: Some(token), places: 2, ..Needs::default() };
     Request::new(needs, Presence::Known, move |rows| Ok(crate::revoke(rows, name, token, by)?))
+}
+
+/// As [`survey`](crate::poll::survey) has it, for waiters of one lock.
+pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [&'a Waiter]) -> Request<'a, S, Sight> {
+    let owners = waiters.iter().map(|waiter| waiter.owner).collect();
+    let needs = Needs { owners, places: COUNTED_MAX + 1, ..Needs::default() };
+    Request::new(needs, Presence::Known, move |rows| {
+        let mut sight = Sight::default();
+        poll::survey(rows, name, waiters, &mut sight)?;
+        Ok(sight)
+    })
 }

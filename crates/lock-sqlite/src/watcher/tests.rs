@@ -88,24 +88,7 @@ fn nobody_watches_for_a_waiter_that_left_in_the_transaction_of_its_claim() {
         client.line.join(Box::new(Asked::new(waiter.release(Certainty::Answered), deadline, drop)), lead).is_none()
     );
     serving.serve();
-    assert_eq!(client.watcher.0.lock().waiters.len(), 0);
-}
-
-#[test]
-fn a_hundred_idle_waiters_look_as_often_as_a_few_at_the_head_would() {
-    let looks_per_second = |position| 1000 / u64::try_from(tick(position, Duration::ZERO).as_millis()).unwrap();
-    assert_eq!(looks_per_second(1), 200);
-    assert!((1..=99).map(looks_per_second).sum::<u64>() < 6 * looks_per_second(1));
-    assert_eq!(tick(0, Duration::ZERO), TICK);
-    assert_eq!(tick(u32::MAX, Duration::ZERO), TICK_MAX);
-}
-
-#[test]
-fn the_longer_nothing_has_changed_the_less_often_the_next_in_line_looks() {
-    let seconds = Duration::from_secs;
-    assert_eq!([0, 80, 320].map(Duration::from_millis).map(|calm| tick(1, calm).as_millis()), [5, 5, 20]);
-    assert_eq!([seconds(1), seconds(1000)].map(|calm| tick(1, calm)), [CALM_TICK; 2]);
-    assert_eq!(tick(20, seconds(1)), tick(20, Duration::ZERO));
+    assert_eq!(client.watcher.0.lock().poller.waiters().len(), 0);
 }
 
 #[test]
@@ -116,7 +99,7 @@ fn a_change_of_its_own_place_makes_a_calm_waiter_look_often_again() {
     assert_eq!([&holder, &before].map(|claim| others.ask(claim)), [0, 1]);
     assert_eq!(waiting.ask(&waiter), 2);
     waiting.clock.advance(Duration::from_secs(8));
-    let calm_since = || waiting.watcher.0.lock().changed;
+    let calm_since = || waiting.watcher.0.lock().poller.changed();
     let begin = calm_since();
     waiting.wait_for_looks(waiting.looks() + 3);
     // A commit about another lock is none of its concern.
@@ -161,9 +144,9 @@ fn who_left_is_watched_for_no_longer() {
     let client = Client::listening(&directory);
     let (holder, waiter) = (claim(), claim());
     assert_eq!((client.ask(&holder), client.ask(&waiter)), (0, 1));
-    assert_eq!(client.watcher.0.waiters().len(), 1);
+    assert_eq!(client.watcher.0.lock().poller.waiters().len(), 1);
     client.leave(&waiter);
-    assert!(client.watcher.0.waiters().is_empty());
+    assert!(client.watcher.0.lock().poller.waiters().is_empty());
 }
 
 #[test]

@@ -1,0 +1,149 @@
+//! Polling for waiters of a store that does not push: whether their turn has come, and when to look again.
+//!
+//! The [`Poller`] has the waiters of one client. Its store sleeps for [`Poller::pause`], shows [`survey`] the rows of each lock that is waited for,
+//! and delivers the events that [`Poller::see`] returns. The first waiter of a queue is polled for every few milliseconds, and the others less
+//! often, so that many waiters cost no more than a few. All of this is a hint: a waiter that hears nothing asks again before its place
+//! expires.
+
+mod pace;
+mod survey;
+
+use std::time::Duration;
+
+use lock_core::{Answer, Claim, Event, LockName, Moment, Owner, Terms};
+
+use self::pace::{TICK, TICK_MAX, tick};
+pub use self::survey::survey;
+
+/// A waiter with a place in the queue.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// The lock.
+    pub name: LockName,
+    /// Who waits.
+    pub owner: Owner,
+    /// What it asks for.
+    pub terms: Terms,
+    /// Its last known position, 1 for the next waiter.
+    pub position: u32,
+    /// When its place ends unless it asks again.
+    pub place_until: Moment,
+}
+
+/// Whether a waiter took a place since the last look: its turn may have come before it was known here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum News {
+    /// No.
+    #[default]
+    None,
+    /// Yes.
+    NewWaiter,
+}
+
+/// What a look has found.
+#[derive(Clone, Debug, Default)]
+pub struct Sight {
+    /// What waiters should know.
+    pub events: Vec<Event>,
+    /// Their positions; 0 without a place.
+    pub positions: Vec<(Owner, u32)>,
+    /// When a turn may come although nobody writes.
+    pub due: Option<Moment>,
+}
+
+/// The waiters of one client, and how often to look on their behalf.
+#[derive(Debug)]
+pub struct Poller {
+    waiters: Vec<Waiter>,
+    news: News,
+    /// When the waiters' prospects last changed.
+    changed: Moment,
+}
+
+impl Default for Poller {
+    fn default() -> Self {
+        Self { waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN }
+    }
+}
+
+impl Poller {
+    /// Polls for the claim's owner if it has a place now, and no longer if it has none.
+    pub fn follow(&mut self, now: Moment, claim: &Claim, answer: &Answer) {
+        let before = self.waiters.len();
+        self.forget(claim.owner);
+        let Answer::Queued { position, valid_for, .. } = *answer else { return };
+        if self.waiters.len() == before {
+            self.changed = now;
+        }
+        let Claim { name, owner, terms, .. } = claim.clone();
+        self.waiters.push(Waiter { name, owner, terms, position, place_until: now + valid_for });
+        self.news = News::NewWaiter;
+    }
+
+    /// Polls for this owner no longer.
+    pub fn forget(&mut self, owner: Owner) {
+        self.waiters.retain(|waiter| waiter.owner != owner);
+    }
+
+    /// The waiters whose places have not expired.
+    pub fn waiters(&self) -> &[Waiter] {
+        &self.waiters
+    }
+
+    /// When the waiters' prospects last changed.
+    pub fn changed(&self) -> Moment {
+        self.changed
+    }
+
+    /// How long to sleep until the next look, if the last one found that something is `due`; `None` if nobody waits.
+    pub fn pause(&mut self, now: Moment, due: Option<Moment>) -> Option<Duration> {
+        self.waiters.retain(|waiter| now < waiter.place_until);
+        let foremost = self.waiters.iter().map(|waiter| waiter.position).min()?;
+        if self.news == News::NewWaiter {
+            return Some(Duration::ZERO);
+        }
+        let until_due = due.map_or(TICK_MAX, |due| due.since(now).max(TICK));
+        Some(tick(foremost, now.since(self.changed)).min(until_due))
+    }
+
+    /// A look begins. Whether there are new waiters since the last one.
+    pub fn begin_look(&mut self) -> News {
+        std::mem::take(&mut self.news)
+    }
+
+    /// A look has ended. Returns the events for those that still wait: others may have left, or been answered, meanwhile.
+    pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<Event> {
+        for (owner, position) in sight.positions {
+            let moved = self.waiters.iter_mut().find(|waiter| waiter.owner == owner && waiter.position != position);
+            if let Some(waiter) = moved {
+                (waiter.position, self.changed) = (position, now);
+            }
+        }
+        let mut events = sight.events;
+        if !events.is_empty() {
+            self.changed = now;
+            self.waiters.retain(|waiter| now < waiter.place_until);
+            events.retain(|event| self.concerns(event));
+        }
+        events
+    }
+
+    /// A look has failed: each waiter is to ask, and gets the error from the store itself.
+    pub fn fail(&mut self, now: Moment) -> Event {
+        self.changed = now;
+        Event::RecheckAll
+    }
+
+    /// Whether somebody waits for this event. Who is granted the lock waits no longer.
+    fn concerns(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Granted { lease, .. } => {
+                let before = self.waiters.len();
+                self.forget(lease.owner);
+                self.waiters.len() < before
+            }
+            Event::Freed { name } => self.waiters.iter().any(|waiter| waiter.name == *name),
+            Event::RecheckAll | _ => true,
+        }
+    }
+}
