@@ -12,6 +12,7 @@ mod limits;
 mod modes;
 mod names;
 mod older;
+mod permits;
 mod reference;
 mod replacing;
 mod rig;

@@ -10,6 +10,7 @@ use lock_core::{
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 /// Long enough for any machine; nothing waits for this long unless something is wrong.
@@ -53,8 +54,8 @@ impl Rig {
     }
 
     /// A connection outside of any client, to read the database directly.
-    pub(crate) fn raw(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.path()).unwrap()
+    pub(crate) fn raw(&self) -> Connection {
+        Connection::open(self.path()).unwrap()
     }
 
     pub(crate) fn rows(&self, table: &str) -> i64 {
@@ -163,6 +164,30 @@ pub(crate) fn busy(answer: Answer) -> Duration {
 
 pub(crate) fn low(lease: &Lease) -> u64 {
     lease.tokens.low().get()
+}
+
+/// The file knows of each semaphore how many permits its leases have, which slots, and behind which of them a slot is free.
+#[track_caller]
+pub(crate) fn assert_slots(db: &Connection) {
+    let rows = |sql: &str| -> Vec<(String, String, i64, i64)> {
+        let mut rows = db.prepare(sql).unwrap();
+        let rows = rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let counts = rows("SELECT name, '', permits, 0 FROM permit_counts ORDER BY name");
+    let counted =
+        rows("SELECT name, '', count(*), 0 FROM holds, json_each('[' || slots || ']') GROUP BY name ORDER BY name");
+    assert_eq!(counts, counted);
+    // One that has expired may have lost a slot to a later one.
+    let taken = rows("SELECT name, owner, slot, next_is_free FROM taken_slots ORDER BY name, slot");
+    let held = rows(
+        "WITH each AS (SELECT name, owner, value AS slot, max(expires_ns) FROM holds, json_each('[' || slots || ']')
+            GROUP BY name, value)
+         SELECT name, owner, slot, NOT EXISTS (
+            SELECT 1 FROM each AS next WHERE next.name = each.name AND next.slot = each.slot + 1
+         ) FROM each ORDER BY name, slot",
+    );
+    assert_eq!(taken, held);
 }
 
 /// Who ends the leases of others.
