@@ -30,13 +30,11 @@ mod sql {
 }
 
 impl Transaction<'_> {
-    /// An owner is about to have a lease with these slots, in place of the one that it may have.
+    /// An owner is about to have a lease with these slots. A lease that is granted again keeps its slots.
     pub(crate) fn take_slots(&self, key: &str, owner: &str, slots: &Slots) -> Result<(), Fault> {
-        let before = self.slots_of(key, owner)?;
-        if before.as_ref() == Some(slots) {
+        if self.slots_of(key, owner)?.is_some() {
             return Ok(());
         }
-        before.map_or(Ok(()), |before| self.return_these(key, owner, &before))?;
         self.run(sql::ADD, named_params! { ":name": key, ":permits": count(slots) })?;
         for slot in slots.get() {
             self.run(sql::TAKE, named_params! { ":name": key, ":slot": slot, ":owner": owner })?;
@@ -68,6 +66,7 @@ impl Transaction<'_> {
         Ok(self.one(sql::SLOTS_OF, lease, |row| wire::slots(row, 0))?.filter(|slots| !slots.get().is_empty()))
     }
 
+    /// A lease with these slots is about to be removed.
     pub(crate) fn return_these(&self, key: &str, owner: &str, slots: &Slots) -> Result<(), Fault> {
         let permits = named_params! { ":name": key, ":permits": count(slots) };
         if self.run(sql::SUBTRACT_LAST, permits)? == 0 {

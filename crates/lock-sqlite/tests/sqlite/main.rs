@@ -4,6 +4,8 @@
 
 mod changes;
 mod contention;
+mod earlier;
+mod earlier_program;
 mod elsewhere;
 mod files;
 mod inspect;

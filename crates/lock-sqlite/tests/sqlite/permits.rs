@@ -1,5 +1,6 @@
 //! What a file knows of the permits of a semaphore beside its leases.
 
+use lock_host::Clock;
 use lock_sqlite::blocking::Sqlite;
 
 use crate::rig::{Ask, Rig, assert_slots, at_once, busy, granted, lasting, permits, secs};
@@ -30,12 +31,12 @@ fn a_file_with_leases_from_before_the_counts_is_counted_when_it_is_opened() {
         FROM holds WHERE slots = '0'";
     assert_eq!(raw.execute(again, ()).unwrap(), 1);
     let client = rig.client();
-    assert_slots(&raw);
+    assert_slots(&raw, rig.clock.now());
     // The first ones were those of the lease that has expired.
     assert_eq!(slots(&client, 2), [4, 5]);
     client.part(&all[1]);
     assert_eq!(slots(&client, 3), [1, 2, 6]);
-    assert_slots(&raw);
+    assert_slots(&raw, rig.clock.now());
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn a_sweep_returns_the_slots_of_forgotten_semaphores() {
     }
     rig.clock.advance(secs(30));
     (0..64).for_each(|number| drop(granted(client.ask(&permits(&format!("d{number}"), 1, 1)))));
-    assert_slots(&rig.raw());
+    assert_slots(&rig.raw(), rig.clock.now());
     assert_eq!((rig.rows("holds"), rig.rows("permit_counts"), rig.rows("taken_slots")), (64, 64, 64));
 }
 
@@ -61,6 +62,6 @@ fn leases_that_expire_together_are_counted_until_one_asks_again() {
     assert_eq!(busy(client.ask(&at_once(permits("a", 3, 9)))), secs(30));
     rig.clock.advance(secs(30));
     assert_eq!(slots(&client, 3), [5, 6, 7]);
-    assert_slots(&rig.raw());
+    assert_slots(&rig.raw(), rig.clock.now());
     assert_eq!(rig.rows("holds"), 2);
 }
