@@ -58,7 +58,7 @@ CREATE INDEX queue_by_owner ON queue(name, owner);
 CREATE INDEX queue_by_time ON queue(name, expires_ns + 0);
 ";
 
-/// How many permits the leases of each semaphore have, and which slots. Triggers keep both, also beside a program that does not know them.
+/// How many permits the leases of each semaphore have, and which slots. Triggers keep the table right beside a program that does not know it.
 const PERMITS: &str = include_str!("permits.sql");
 
 /// What was added over time, by a table or index of each.
@@ -68,5 +68,5 @@ pub(crate) const ADDED: [(&str, &str); 6] = [
     ("revocations", REVOCATIONS),
     ("holds_by_time", WRITTEN),
     ("queue_by_owner", QUEUE_INDEXES),
-    ("taken_slots", PERMITS),
+    ("permits", PERMITS),
 ];

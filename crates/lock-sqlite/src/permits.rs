@@ -1,7 +1,7 @@
 //! How many permits the leases of a semaphore have, and which slots, so that no request reads all leases.
 //!
-//! The tables say it of all rows of `holds`, whether these have expired or not. This program changes them together with the rows. For a
-//! program that does not know them, triggers do: see `permits.sql`. This program's connections fire no triggers (see `session`), because a
+//! A table says it of all rows of `holds`, whether these have expired or not. This program changes it together with the rows. For a
+//! program that does not know it, triggers do: see `permits.sql`. This program's connections fire no triggers (see `session`), because a
 //! reader's lease would pay for triggers that do nothing.
 
 use lock_core::Slots;
@@ -15,18 +15,22 @@ mod sql {
     pub(super) const SLOTS_OF: &str = "SELECT slots FROM holds WHERE name = :name AND owner = :owner";
     pub(super) const EXPIRED: &str = "SELECT owner, slots FROM holds
         WHERE name = :name AND expires_ns <= :now AND slots <> ''";
-    pub(super) const ADD: &str = "INSERT INTO permit_counts(name, permits) VALUES (:name, :permits)
-        ON CONFLICT DO UPDATE SET permits = permits + excluded.permits";
-    pub(super) const SUBTRACT: &str = "UPDATE permit_counts SET permits = permits - :permits WHERE name = :name";
-    pub(super) const SUBTRACT_LAST: &str = "DELETE FROM permit_counts WHERE name = :name AND permits = :permits";
-    pub(super) const TAKE: &str = "INSERT OR REPLACE INTO taken_slots(name, slot, owner, next_is_free)
-        VALUES (:name, :slot, :owner, NOT EXISTS (SELECT 1 FROM taken_slots WHERE name = :name AND slot = :slot + 1))";
-    pub(super) const TAKEN: &str = "UPDATE taken_slots SET next_is_free = 0 WHERE name = :name AND slot = :slot";
+    pub(super) const ADD: &str = "INSERT INTO permits(name, kind, slot, value) VALUES (:name, 0, 0, :permits)
+        ON CONFLICT DO UPDATE SET value = value + excluded.value";
+    pub(super) const SUBTRACT: &str = "UPDATE permits SET value = value - :permits
+        WHERE name = :name AND kind = 0 AND slot = 0";
+    pub(super) const SUBTRACT_LAST: &str = "DELETE FROM permits
+        WHERE name = :name AND kind = 0 AND slot = 0 AND value = :permits";
+    pub(super) const TAKE: &str = "INSERT OR REPLACE INTO permits(name, kind, slot, value)
+        VALUES (:name, 1, :slot, :owner)";
     /// An owner that has taken it meanwhile keeps it.
-    pub(super) const RETURN: &str = "DELETE FROM taken_slots WHERE name = :name AND slot = :slot AND owner = :owner";
-    pub(super) const RETURNED: &str = "UPDATE taken_slots SET next_is_free = 1 WHERE name = :name AND slot = :slot";
-    pub(super) const CLEAR_PERMITS: &str = "DELETE FROM permit_counts WHERE name = :name";
-    pub(super) const CLEAR_SLOTS: &str = "DELETE FROM taken_slots WHERE name = :name";
+    pub(super) const RETURN: &str = "DELETE FROM permits
+        WHERE name = :name AND kind = 1 AND slot = :slot AND value = :owner";
+    pub(super) const IS_TAKEN: &str = "SELECT 1 FROM permits WHERE name = :name AND kind = 1 AND slot = :slot";
+    pub(super) const NEXT_IS_FREE: &str = "INSERT OR REPLACE INTO permits(name, kind, slot, value)
+        VALUES (:name, 2, :slot, '')";
+    pub(super) const NEXT_IS_TAKEN: &str = "DELETE FROM permits WHERE name = :name AND kind = 2 AND slot = :slot";
+    pub(super) const CLEAR: &str = "DELETE FROM permits WHERE name = :name";
 }
 
 impl Transaction<'_> {
@@ -36,11 +40,18 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.run(sql::ADD, named_params! { ":name": key, ":permits": count(slots) })?;
-        for slot in slots.get() {
-            self.run(sql::TAKE, named_params! { ":name": key, ":slot": slot, ":owner": owner })?;
-            self.mark_before(sql::TAKEN, key, *slot)?;
+        slots.get().iter().try_for_each(|slot| self.take(key, owner, *slot))
+    }
+
+    fn take(&self, key: &str, owner: &str, slot: u32) -> Result<(), Fault> {
+        self.run(sql::TAKE, named_params! { ":name": key, ":slot": slot, ":owner": owner })?;
+        if !self.is_taken(key, slot.saturating_add(1))? {
+            self.mark(sql::NEXT_IS_FREE, key, slot)?;
         }
-        Ok(())
+        match slot.checked_sub(1) {
+            Some(before) => self.mark(sql::NEXT_IS_TAKEN, key, before),
+            None => Ok(()),
+        }
     }
 
     /// The lease of this owner is about to end.
@@ -57,8 +68,7 @@ impl Transaction<'_> {
 
     /// All leases of a lock are about to be removed.
     pub(crate) fn return_all(&self, key: &str) -> Result<(), Fault> {
-        self.run(sql::CLEAR_PERMITS, named_params! { ":name": key })?;
-        self.run(sql::CLEAR_SLOTS, named_params! { ":name": key }).map(drop)
+        self.run(sql::CLEAR, named_params! { ":name": key }).map(drop)
     }
 
     fn slots_of(&self, key: &str, owner: &str) -> Result<Option<Slots>, Fault> {
@@ -72,18 +82,28 @@ impl Transaction<'_> {
         if self.run(sql::SUBTRACT_LAST, permits)? == 0 {
             self.run(sql::SUBTRACT, permits)?;
         }
-        for slot in slots.get() {
-            if self.run(sql::RETURN, named_params! { ":name": key, ":slot": slot, ":owner": owner })? == 1 {
-                self.mark_before(sql::RETURNED, key, *slot)?;
-            }
-        }
-        Ok(())
+        slots.get().iter().try_for_each(|slot| self.give_back(key, owner, *slot))
     }
 
-    /// Marks the slot before this one, if there is one.
-    fn mark_before(&self, sql: &str, key: &str, slot: u32) -> Result<(), Fault> {
-        let Some(before) = slot.checked_sub(1) else { return Ok(()) };
-        self.run(sql, named_params! { ":name": key, ":slot": before }).map(drop)
+    fn give_back(&self, key: &str, owner: &str, slot: u32) -> Result<(), Fault> {
+        if self.run(sql::RETURN, named_params! { ":name": key, ":slot": slot, ":owner": owner })? == 0 {
+            return Ok(());
+        }
+        self.mark(sql::NEXT_IS_TAKEN, key, slot)?;
+        match slot.checked_sub(1) {
+            Some(before) if self.is_taken(key, before)? => self.mark(sql::NEXT_IS_FREE, key, before),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn is_taken(&self, key: &str, slot: u32) -> Result<bool, Fault> {
+        let slot = named_params! { ":name": key, ":slot": slot };
+        Ok(self.one(sql::IS_TAKEN, slot, |_| Ok(()))?.is_some())
+    }
+
+    /// Marks whether the slot after this one is free. A slot that is free itself has no mark.
+    fn mark(&self, sql: &str, key: &str, slot: u32) -> Result<(), Fault> {
+        self.run(sql, named_params! { ":name": key, ":slot": slot }).map(drop)
     }
 }
 

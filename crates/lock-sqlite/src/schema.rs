@@ -160,7 +160,7 @@ mod tests {
         let unwritten = "DROP INDEX holds_by_time; CREATE INDEX holds_by_end ON holds(name, boot, expires_ns);
             ALTER TABLE locks DROP COLUMN written_ns; ALTER TABLE holds DROP COLUMN written_ns";
         let uncounted = "DROP TRIGGER permits_replaced; DROP TRIGGER permits_taken; DROP TRIGGER permits_returned;
-            DROP VIEW slots_to_take; DROP VIEW slots_to_return; DROP TABLE permit_counts; DROP TABLE taken_slots";
+            DROP VIEW slots_to_take; DROP VIEW slots_to_return; DROP TABLE permits";
         let unordered = "DROP INDEX queue_by_owner; DROP INDEX queue_by_time";
         for older in ["", "DROP TABLE limits", "DROP TABLE revocations", unwritten, unordered, uncounted] {
             db.execute_batch(older).unwrap();

@@ -57,17 +57,16 @@ pub(crate) const ANY_HOLD: &str = "SELECT 1 FROM holds WHERE name = :name LIMIT 
 pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
 pub(crate) const DROP_DEAD_HOLDS: &str = "DELETE FROM holds WHERE name = :name AND expires_ns <= :now";
 /// Slots are numbers with commas in between. The count includes leases that have expired and are still there.
-pub(crate) const PERMITS: &str = "SELECT permits - (
+pub(crate) const PERMITS: &str = "SELECT value - (
         SELECT coalesce(sum(json_array_length('[' || slots || ']')), 0) FROM holds
         WHERE name = :name AND expires_ns <= :now
-    ) FROM permit_counts WHERE name = :name";
+    ) FROM permits WHERE name = :name AND kind = 0 AND slot = 0";
 /// The lowest free slots, as ranges: the first slot of each, and the taken slot that ends it.
 pub(crate) const FREE_SLOTS: &str =
-    "SELECT first, (SELECT min(slot) FROM taken_slots WHERE name = :name AND slot > first) FROM (
-        SELECT 0 AS first WHERE NOT EXISTS (SELECT 1 FROM taken_slots WHERE name = :name AND slot = 0)
+    "SELECT first, (SELECT min(slot) FROM permits WHERE name = :name AND kind = 1 AND slot > first) FROM (
+        SELECT 0 AS first WHERE NOT EXISTS (SELECT 1 FROM permits WHERE name = :name AND kind = 1 AND slot = 0)
         UNION ALL
-        SELECT * FROM (SELECT slot + 1 FROM taken_slots INDEXED BY slots_before_free
-            WHERE name = :name AND next_is_free = 1 ORDER BY slot LIMIT :most)
+        SELECT * FROM (SELECT slot + 1 FROM permits WHERE name = :name AND kind = 2 ORDER BY slot LIMIT :most)
     )";
 
 /// The first place behind a number.

@@ -176,8 +176,8 @@ pub(crate) fn assert_slots(db: &Connection, now: Moment) {
         rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap().map(Result::unwrap).collect()
     };
     let count = "SELECT name, '', count(*) FROM holds, json_each('[' || slots || ']') GROUP BY name ORDER BY name";
-    assert_eq!(rows("SELECT name, '', permits FROM permit_counts ORDER BY name"), rows(count));
-    let taken = rows("SELECT name, owner, slot FROM taken_slots");
+    assert_eq!(rows("SELECT name, '', value FROM permits WHERE kind = 0 ORDER BY name"), rows(count));
+    let taken = rows("SELECT name, value, slot FROM permits WHERE kind = 1");
     let held = |after: i64| {
         rows(&format!(
             "SELECT name, owner, value FROM holds, json_each('[' || slots || ']') WHERE expires_ns > {after}"
@@ -185,9 +185,11 @@ pub(crate) fn assert_slots(db: &Connection, now: Moment) {
     };
     assert!(held(now).iter().all(|slot| taken.contains(slot)), "a slot that is held is not taken");
     assert!(taken.iter().all(|slot| held(-1).contains(slot)), "a slot is taken that nobody holds");
-    let wrong = "SELECT name, owner, slot FROM taken_slots WHERE next_is_free = EXISTS (
-        SELECT 1 FROM taken_slots AS next WHERE next.name = taken_slots.name AND next.slot = taken_slots.slot + 1)";
-    assert_eq!(rows(wrong), []);
+    let marked = rows("SELECT name, '', slot FROM permits WHERE kind = 2 ORDER BY name, slot");
+    let before_free = "SELECT name, '', slot FROM permits AS taken WHERE kind = 1 AND NOT EXISTS (
+        SELECT 1 FROM permits AS next WHERE next.name = taken.name AND next.kind = 1 AND next.slot = taken.slot + 1
+    ) ORDER BY name, slot";
+    assert_eq!(marked, rows(before_free));
 }
 
 /// Who ends the leases of others.
