@@ -7,9 +7,10 @@ use rusqlite::types::Type;
 use rusqlite::{Error as SqlError, Row, named_params};
 
 use crate::error::Fault;
+use crate::settings::SWEEP_ROWS;
 use crate::timing::wall_micros;
 use crate::transaction::Transaction;
-use crate::wire::{SWEEP_ROWS, count, nanos, signed, unsigned};
+use crate::wire::{count, nanos, signed, unsigned};
 
 const LATCH: &str = "SELECT generation, expected, arrived, completed FROM latches
     WHERE name = :name AND expires_ns > :now";

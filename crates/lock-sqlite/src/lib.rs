@@ -32,6 +32,7 @@
 //!   continues or ends, others get `Unavailable`, and holders lose their leases. A process that dies there stops nobody.
 //! - A disk that hangs makes blocking calls hang, too; async calls fail with `Timeout`.
 
+mod additions;
 mod batch;
 mod boots;
 mod config;
@@ -47,6 +48,7 @@ mod mounts;
 mod namespace;
 mod network;
 mod opening;
+mod permits;
 mod queue;
 mod requests;
 mod rows;
@@ -54,6 +56,7 @@ mod schema;
 mod session;
 mod settings;
 mod store;
+mod sweep;
 mod timing;
 mod together;
 mod transaction;

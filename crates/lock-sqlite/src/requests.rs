@@ -20,11 +20,18 @@ impl Transaction<'_> {
         SqliteRows::new(self, name)
     }
 
+    /// The rows for a request that writes.
+    fn rows_to_change(&self, name: &LockName) -> Result<SqliteRows<'_>, Fault> {
+        let mut rows = self.rows(name);
+        rows.drop_dead()?;
+        Ok(rows)
+    }
+
     pub(crate) fn acquire(&self, claim: &Claim) -> Result<Answer, Fault> {
         if let Some(granted) = self.acquire_free(claim)? {
             return Ok(granted);
         }
-        let mut rows = self.rows(&claim.name);
+        let mut rows = self.rows_to_change(&claim.name)?;
         rows.adapt(claim)?;
         Ok(lock_rules::acquire(&mut rows, (), claim)?)
     }
@@ -58,7 +65,7 @@ impl Transaction<'_> {
         if lease.terms.mode == Mode::Exclusive && self.renew_alone(lease)? {
             return Ok(Renewed::Renewed { valid_for, wanted: false });
         }
-        lock_rules::renew(&mut self.rows(&lease.name), lease)
+        lock_rules::renew(&mut self.rows_to_change(&lease.name)?, lease)
     }
 
     /// Renews a lease that holds the lock alone. Returns whether it did.
@@ -75,7 +82,7 @@ impl Transaction<'_> {
         if request.keep.is_none() && request.certainty == Certainty::Answered && self.end_alone(request)? {
             return Ok(Released::Released);
         }
-        Ok(lock_rules::release(&mut self.rows(&request.name), request)?)
+        Ok(lock_rules::release(&mut self.rows_to_change(&request.name)?, request)?)
     }
 
     /// Ends a lease that holds the lock alone, if nobody waits. Returns whether it did.
@@ -91,7 +98,11 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn limit(&self, request: &limit::Request) -> Result<Usage, Fault> {
-        Ok(lock_rules::limit(&mut self.rows(&request.name), request)?)
+        let mut rows = match request.act {
+            limit::Act::Look => self.rows(&request.name),
+            limit::Act::Set(_) => self.rows_to_change(&request.name)?,
+        };
+        Ok(lock_rules::limit(&mut rows, request)?)
     }
 
     pub(crate) fn holder(&self, name: &LockName) -> Result<Option<Entry>, Fault> {
@@ -128,6 +139,9 @@ impl Transaction<'_> {
     }
 
     pub(crate) fn revoke(&self, name: &LockName, token: FencingToken, by: &Note) -> Result<Revoked, Fault> {
-        lock_rules::revoke(&mut self.rows(name), name, token, by)
+        lock_rules::revoke(&mut self.rows_to_change(name)?, name, token, by)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,18 +28,24 @@ impl<'a> SqliteRows<'a> {
         Self { transaction, key: transaction.key(name), lock: None }
     }
 
-    /// The row of the lock, under the limit that was set: a program that does not know that may have been the first to hold.
+    /// The row of the lock.
     pub(crate) fn lock(&mut self) -> Result<Option<&LockRow>, Fault> {
         if self.lock.is_none() {
-            let mut row = self.transaction.live(wire::LOCK, &self.key, LockRow::read)?;
-            if let Some(LockRow { mode: mode @ Mode::Permits { .. }, .. }) = &mut row
-                && let Some(record) = self.limit()?
-            {
-                *mode = mode.under(record.limit());
-            }
-            self.lock = Some(row);
+            let row = self.transaction.live(wire::LOCK, &self.key, LockRow::read)?;
+            self.keep(row)?;
         }
         Ok(self.lock.as_ref().and_then(Option::as_ref))
+    }
+
+    /// Keeps the row of the lock, under the limit that was set: a program that does not know that may have been the first to hold.
+    fn keep(&mut self, mut row: Option<LockRow>) -> Result<(), Fault> {
+        if let Some(LockRow { mode: mode @ Mode::Permits { .. }, .. }) = &mut row
+            && let Some(record) = self.limit()?
+        {
+            *mode = mode.under(record.limit());
+        }
+        self.lock = Some(row);
+        Ok(())
     }
 
     /// How several hold the lock.
@@ -54,10 +60,15 @@ impl<'a> SqliteRows<'a> {
 
     /// The first leases, for display, and the number of all.
     pub(crate) fn holds(&mut self, most: usize) -> Result<(Vec<Hold>, u32), Fault> {
-        let mut holds = self.all()?;
-        let count = u32::try_from(holds.len()).unwrap_or(u32::MAX);
-        holds.truncate(most);
-        Ok((holds, count))
+        let Some(mode) = self.several()? else {
+            let alone: Vec<Hold> = self.alone()?.cloned().into_iter().collect();
+            let count = u32::from(!alone.is_empty());
+            return Ok((alone, count));
+        };
+        let count = self.transaction.live(wire::HOLDERS, &self.key, |row| row.get(0))?.map_or(0, wire::count);
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let last = named_params! { ":name": self.key, ":now": nanos(self.transaction.now), ":most": most };
+        Ok((self.transaction.all(wire::HOLDS, last, |row| wire::hold(row, mode))?, count))
     }
 
     /// What the first waiters ask for, for display, and the number of all.
@@ -71,12 +82,24 @@ impl<'a> SqliteRows<'a> {
         Ok((self.transaction.all(wire::PLACES, first, |row| Ok(wire::place(row)?.terms.mode))?, count))
     }
 
-    /// All of several leases, the one that ends last first.
-    fn all(&mut self) -> Result<Vec<Hold>, Fault> {
-        match self.several()? {
-            Some(mode) => self.transaction.all_live(wire::HOLDS, &self.key, |row| wire::hold(row, mode)),
-            None => Ok(self.alone()?.cloned().into_iter().collect()),
+    /// Reads the row of the lock, and removes what has expired and would be read again and again: places, and leases with slots.
+    pub(crate) fn drop_dead(&mut self) -> Result<(), Fault> {
+        let now = nanos(self.transaction.now);
+        let found = self
+            .transaction
+            .live(wire::LOCK_AND_DEAD, &self.key, |row| Ok((LockRow::read_any(row)?, row.get(5)?, row.get(6)?)))?;
+        let (lock, places, leases) = found.unwrap_or_default();
+        self.keep(lock)?;
+        let has_slots = matches!(self.several()?, Some(Mode::Permits { .. }));
+        let dead = named_params! { ":name": self.key, ":now": now };
+        if places {
+            self.transaction.run(wire::DROP_DEAD_PLACES, dead)?;
         }
+        if leases && has_slots {
+            self.transaction.return_expired(&self.key)?;
+            self.transaction.run(wire::DROP_DEAD_HOLDS, dead)?;
+        }
+        Ok(())
     }
 }
 
@@ -122,13 +145,23 @@ impl Rows for SqliteRows<'_> {
     }
 
     fn first_ends(&mut self, permits: u32) -> Result<Vec<(Moment, u32)>, Fault> {
-        Ok(ends_of(permits, self.all()?.into_iter().rev().map(|hold| (hold.until, hold.mode.count()))))
+        if self.several()?.is_none() {
+            return Ok(ends_of(permits, self.alone()?.into_iter().map(|hold| (hold.until, hold.mode.count()))));
+        }
+        // Each lease has a permit at least.
+        let first = named_params! { ":name": self.key, ":now": nanos(self.transaction.now), ":most": permits };
+        Ok(ends_of(permits, self.transaction.all(wire::FIRST_ENDS, first, wire::end)?.into_iter()))
     }
 
     fn free_slots(&mut self, count: u32) -> Result<Vec<u32>, Fault> {
-        let mut taken: Vec<u32> = self.all()?.iter().flat_map(|hold| hold.slots.get().to_vec()).collect();
-        taken.sort_unstable();
-        Ok((0..).filter(|slot| taken.binary_search(slot).is_err()).take(size(count)).collect())
+        if self.several()?.is_none() {
+            return Ok((0..count).collect());
+        }
+        let ranges =
+            self.transaction.all(wire::FREE_SLOTS, named_params! { ":name": self.key, ":most": count }, |row| {
+                Ok(row.get::<_, u32>(0)?..row.get::<_, Option<u32>>(1)?.unwrap_or(u32::MAX))
+            })?;
+        Ok(ranges.into_iter().flatten().take(size(count)).collect())
     }
 
     fn place(&mut self, owner: Owner) -> Result<Option<Place>, Fault> {

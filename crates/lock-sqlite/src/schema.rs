@@ -5,6 +5,7 @@ use std::path::Path;
 use lock_core::{ErrorKind, Operation};
 use rusqlite::Connection;
 
+use crate::additions::ADDED;
 use crate::error::{Fault, refusal};
 use crate::timing::wall_micros;
 
@@ -13,7 +14,7 @@ const APPLICATION_ID: i32 = 0x6c68_6c6b;
 
 /// The layout that this version writes. A newer one is refused, never guessed at.
 ///
-/// Programs of one version may use a file together, also those that do not know the [`ADDITIONS`].
+/// Programs of one version may use a file together, also those that do not know the [`ADDED`] ones.
 const VERSION: i32 = 1;
 
 /// A place is found by name and number, so that a queue is one contiguous range of one tree.
@@ -31,58 +32,6 @@ CREATE TABLE tombstones(
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE counter(one INTEGER PRIMARY KEY CHECK(one = 1), last INTEGER NOT NULL) STRICT;
 ";
-
-/// The holds of a lock that several may hold at once, and the kind of a place: see `modes`. And latches.
-///
-/// They came later, and the version stayed the same, because a program that does not know them is safe beside one that does.
-/// While there are living holds here, the lock's row in `locks` names an owner that nobody is, and lasts as long as
-/// the longest of them. So such a program sees a lock that is held. It takes each place for an exclusive one: what it
-/// hands over is held more strictly than its waiter asked for, until that waiter asks again.
-const ADDITIONS: &str = "
-CREATE TABLE holds(
-    name TEXT NOT NULL, owner TEXT NOT NULL, slots TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
-    note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL, PRIMARY KEY(name, owner)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX holds_by_end ON holds(name, boot, expires_ns);
-ALTER TABLE queue ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE latches(
-    name TEXT PRIMARY KEY, generation INTEGER NOT NULL, expected INTEGER, arrived INTEGER NOT NULL, completed INTEGER,
-    boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE arrivals(
-    name TEXT NOT NULL, generation INTEGER NOT NULL, id TEXT NOT NULL, call TEXT NOT NULL,
-    PRIMARY KEY(name, generation, id)
-) STRICT, WITHOUT ROWID;
-";
-
-/// The limits of semaphores that were set: see `limits`. They came later still. A program that does not know them sees the limit in
-/// force in the row of the lock, and refuses any other.
-const LIMITS: &str = "
-CREATE TABLE limits(
-    name TEXT PRIMARY KEY, record TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-";
-
-/// Who revoked leases: see `revoking`. They came after that. A holder that does not know them learns that its lease is gone, and not from whom.
-const REVOCATIONS: &str = "
-CREATE TABLE revocations(
-    name TEXT NOT NULL, token INTEGER NOT NULL, note TEXT NOT NULL, boot TEXT NOT NULL, expires_ns INTEGER NOT NULL,
-    PRIMARY KEY(name, token)
-) STRICT, WITHOUT ROWID;
-";
-
-/// When a row was written, which tells boots apart: see `boots`. A row that an older program wrote says 0, and one that it renewed
-/// keeps the time from before. The rows of all boots are found by their ends.
-const WRITTEN: &str = "
-ALTER TABLE locks ADD COLUMN written_ns INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE holds ADD COLUMN written_ns INTEGER NOT NULL DEFAULT 0;
-DROP INDEX holds_by_end;
-CREATE INDEX holds_by_time ON holds(name, expires_ns);
-";
-
-/// What was added over time, by a table or index of each.
-const ADDED: [(&str, &str); 4] =
-    [("holds", ADDITIONS), ("limits", LIMITS), ("revocations", REVOCATIONS), ("holds_by_time", WRITTEN)];
 
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -210,7 +159,10 @@ mod tests {
         db.execute_batch(&format!("{TABLES} {mark}")).unwrap();
         let unwritten = "DROP INDEX holds_by_time; CREATE INDEX holds_by_end ON holds(name, boot, expires_ns);
             ALTER TABLE locks DROP COLUMN written_ns; ALTER TABLE holds DROP COLUMN written_ns";
-        for older in ["", "DROP TABLE limits", "DROP TABLE revocations", unwritten] {
+        let uncounted = "DROP TRIGGER permits_replaced; DROP TRIGGER permits_taken; DROP TRIGGER permits_returned;
+            DROP VIEW slots_to_take; DROP VIEW slots_to_return; DROP TABLE permits";
+        let unordered = "DROP INDEX queue_by_owner; DROP INDEX queue_by_time";
+        for older in ["", "DROP TABLE limits", "DROP TABLE revocations", unwritten, unordered, uncounted] {
             db.execute_batch(older).unwrap();
             assert_eq!(examine(&db).unwrap(), Contents::Older);
             for _ in 0..2 {

@@ -229,6 +229,8 @@ fn connect(settings: &Settings, location: &Location, deadline: Moment) -> Result
         boots::end_past_ones(&db, settings, &location.main)?;
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.busy_timeout(Duration::ZERO)?;
+        // This program does itself what triggers do for those that do not know the tables: see `permits`.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         db.set_prepared_statement_cache_capacity(64);
         // One plan for all values. Otherwise each new moment makes SQLite prepare some statements again.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

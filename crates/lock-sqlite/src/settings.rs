@@ -9,7 +9,14 @@ use lock_core::{Ability, Capabilities, Durability, Isolation, Location, LockName
 use crate::config::SqliteConfig;
 use crate::error::BACKEND;
 use crate::timing::Timing;
-use crate::wire::SWEEP_EVERY;
+
+/// One sweep for this many grants and tombstones, which add a row each.
+///
+/// Chosen: a sweep that finds nothing takes as long as the statements of ten grants.
+const SWEEP_EVERY: u32 = 64;
+
+/// How many rows a sweep reads in each of its two places: bounded, and far more than were added since the last sweep.
+pub(crate) const SWEEP_ROWS: u32 = 4 * SWEEP_EVERY;
 
 /// Of the async and the blocking backend; each adds the order of its requests.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)

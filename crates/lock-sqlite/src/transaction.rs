@@ -27,19 +27,6 @@ impl<'a> Transaction<'a> {
         self.one(wire::REVOCATION, revocation, wire::note)
     }
 
-    /// Called with each new row: clears some expired rows every now and then. An expired lease may be cleared although others
-    /// wait: the lock is free either way.
-    pub(crate) fn sweep(&self, key: &str) -> Result<(), Fault> {
-        if !self.settings.is_sweep_due() {
-            return Ok(());
-        }
-        for sweep in wire::SWEEPS {
-            let now = nanos(self.now);
-            self.run(sweep, named_params! { ":name": key, ":now": now, ":limit": wire::SWEEP_ROWS })?;
-        }
-        Ok(())
-    }
-
     /// The first row about a lock that has not expired.
     pub(crate) fn live<T>(
         &self,
@@ -48,16 +35,6 @@ impl<'a> Transaction<'a> {
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, Fault> {
         self.one(sql, named_params! { ":name": key, ":now": nanos(self.now) }, read)
-    }
-
-    /// All rows about a lock that have not expired.
-    pub(crate) fn all_live<T>(
-        &self,
-        sql: &str,
-        key: &str,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Fault> {
-        self.all(sql, named_params! { ":name": key, ":now": nanos(self.now) }, read)
     }
 
     pub(crate) fn one<T>(

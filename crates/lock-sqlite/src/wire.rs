@@ -9,7 +9,7 @@ use std::time::Duration;
 use lock_core::limit::Record;
 use lock_core::{FencingToken, Mode, Moment, Note, Owner, Slots, Stamped, Terms, TokenRange, Ttl, Width};
 use lock_rules::{Hold, Place};
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Error as SqlError, Row};
 
 use crate::modes;
@@ -20,6 +20,11 @@ pub(crate) const SCAN_MAX: u32 = 1000;
 /// The row of a lock.
 pub(crate) const LOCK: &str = "SELECT owner, low, high, note, expires_ns FROM locks
     WHERE name = :name AND expires_ns > :now";
+/// The row of a lock, without columns if there is none; and whether places have expired, and some of several leases.
+pub(crate) const LOCK_AND_DEAD: &str = "SELECT owner, low, high, note, expires_ns,
+        EXISTS (SELECT 1 FROM queue WHERE name = :name AND expires_ns + 0 <= :now),
+        EXISTS (SELECT 1 FROM holds WHERE name = :name AND expires_ns <= :now)
+    FROM (SELECT 1) LEFT JOIN locks ON name = :name AND expires_ns > :now";
 pub(crate) const SET_LOCK: &str =
     "INSERT OR REPLACE INTO locks(name, owner, low, high, note, boot, expires_ns, written_ns)
     VALUES (:name, :owner, :low, :high, :note, :boot, :until, :now)";
@@ -34,7 +39,11 @@ pub(crate) const HOLD_WITH: &str = "SELECT owner, low, high, note, expires_ns, s
     WHERE name = :name AND :token BETWEEN low AND high AND expires_ns > :now";
 /// The one that ends last first.
 pub(crate) const HOLDS: &str = "SELECT owner, low, high, note, expires_ns, slots FROM holds
-    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC, owner DESC";
+    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns DESC, owner DESC LIMIT :most";
+pub(crate) const HOLDERS: &str = "SELECT count(*) FROM holds WHERE name = :name AND expires_ns > :now";
+/// The ends and permits of those that end first.
+pub(crate) const FIRST_ENDS: &str = "SELECT expires_ns, json_array_length('[' || slots || ']') FROM holds
+    WHERE name = :name AND expires_ns > :now ORDER BY expires_ns, owner LIMIT :most";
 /// The one that ends last, except that of an owner.
 pub(crate) const LAST_HOLD: &str = "SELECT owner, low, high, note, expires_ns, slots FROM holds
     WHERE name = :name AND owner <> :except AND expires_ns > :now ORDER BY expires_ns DESC, owner DESC LIMIT 1";
@@ -44,16 +53,28 @@ pub(crate) const SET_HOLD: &str =
 pub(crate) const EXTEND_HOLD: &str = "UPDATE holds SET expires_ns = :until, written_ns = :now
     WHERE name = :name AND owner = :owner";
 pub(crate) const END_HOLD: &str = "DELETE FROM holds WHERE name = :name AND owner = :owner";
+pub(crate) const ANY_HOLD: &str = "SELECT 1 FROM holds WHERE name = :name LIMIT 1";
 pub(crate) const CLEAR_HOLDS: &str = "DELETE FROM holds WHERE name = :name";
-/// Slots are numbers with commas in between.
-pub(crate) const PERMITS: &str =
-    "SELECT coalesce(sum(1 + length(slots) - length(replace(slots, ',', ''))), 0) FROM holds
-    WHERE name = :name AND expires_ns > :now";
+pub(crate) const DROP_DEAD_HOLDS: &str = "DELETE FROM holds WHERE name = :name AND expires_ns <= :now";
+/// Slots are numbers with commas in between. The count includes leases that have expired and are still there.
+pub(crate) const PERMITS: &str = "SELECT value - (
+        SELECT coalesce(sum(json_array_length('[' || slots || ']')), 0) FROM holds
+        WHERE name = :name AND expires_ns <= :now
+    ) FROM permits WHERE name = :name AND kind = 0 AND slot = 0";
+/// The lowest free slots, as ranges: the first slot of each, and the taken slot that ends it.
+pub(crate) const FREE_SLOTS: &str =
+    "SELECT first, (SELECT min(slot) FROM permits WHERE name = :name AND kind = 1 AND slot > first) FROM (
+        SELECT 0 AS first WHERE NOT EXISTS (SELECT 1 FROM permits WHERE name = :name AND kind = 1 AND slot = 0)
+        UNION ALL
+        SELECT * FROM (SELECT slot + 1 FROM permits WHERE name = :name AND kind = 2 ORDER BY slot LIMIT :most)
+    )";
 
 /// The first place behind a number.
 pub(crate) const NEXT_PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
     WHERE name = :name AND place > :number AND expires_ns > :now ORDER BY place LIMIT 1";
-pub(crate) const PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
+/// Without being told, SQLite would read all places of the lock: it expects few.
+pub(crate) const PLACE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place
+    FROM queue INDEXED BY queue_by_owner
     WHERE name = :name AND owner = :owner AND expires_ns > :now";
 /// Of permits, the width of a place is their number.
 pub(crate) const QUEUED_ABOVE: &str = "SELECT owner, ttl_ms, width, note, expires_ns, kind, place FROM queue
@@ -62,13 +83,15 @@ pub(crate) const PLACES: &str = "SELECT owner, ttl_ms, width, note, expires_ns, 
     WHERE name = :name AND expires_ns > :now ORDER BY place LIMIT :most";
 pub(crate) const PLACES_BEFORE: &str = "SELECT count(*) FROM (SELECT 1 FROM queue
     WHERE name = :name AND place < :number AND expires_ns > :now ORDER BY place LIMIT :most)";
-pub(crate) const WAITERS: &str = "SELECT count(*) FROM queue WHERE name = :name AND expires_ns > :now";
+pub(crate) const WAITERS: &str = "SELECT count(*) FROM queue WHERE name = :name AND expires_ns + 0 > :now";
 pub(crate) const LAST_NUMBER: &str = "SELECT coalesce(max(place), 0) FROM queue WHERE name = :name";
 pub(crate) const SET_PLACE: &str =
     "INSERT OR REPLACE INTO queue(name, place, owner, ttl_ms, width, kind, note, boot, expires_ns)
     VALUES (:name, :place, :owner, :ttl, :width, :kind, :note, :boot, :until)";
-pub(crate) const DROP_PLACE: &str = "DELETE FROM queue WHERE name = :name AND owner = :owner";
-pub(crate) const DROP_DEAD_PLACES: &str = "DELETE FROM queue WHERE name = :name AND expires_ns <= :now";
+pub(crate) const DROP_PLACE: &str = "DELETE FROM queue INDEXED BY queue_by_owner
+    WHERE name = :name AND owner = :owner";
+/// Finds them by the index on this expression.
+pub(crate) const DROP_DEAD_PLACES: &str = "DELETE FROM queue WHERE name = :name AND expires_ns + 0 <= :now";
 
 pub(crate) const LAST_TOKEN: &str = "SELECT last FROM counter";
 pub(crate) const SET_LAST_TOKEN: &str = "UPDATE counter SET last = :last";
@@ -102,7 +125,7 @@ pub(crate) mod fast {
     /// The last token, if nobody holds the lock or waits for it, and this owner has not given up its claim.
     pub(crate) const LAST_TOKEN_IF_FREE: &str = "SELECT last FROM counter
         WHERE NOT EXISTS (SELECT 1 FROM locks WHERE name = :name AND expires_ns > :now)
-        AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND expires_ns > :now)
+        AND NOT EXISTS (SELECT 1 FROM queue WHERE name = :name AND expires_ns + 0 > :now)
         AND NOT EXISTS (SELECT 1 FROM tombstones
             WHERE name = :name AND owner = :owner AND expires_ns > :now)";
     /// The end of a lease for which nobody waits.
@@ -112,44 +135,6 @@ pub(crate) mod fast {
     pub(crate) const RENEW_ALONE: &str = "UPDATE locks SET expires_ns = :until, written_ns = :now
         WHERE name = :name AND owner = :owner AND low = :low AND high = :high AND expires_ns > :now";
 }
-
-/// Clears expired rows of a table along the way: among the rows that follow a name, and among the first ones.
-macro_rules! sweep {
-    ($table:literal, $key:literal) => {
-        concat!(
-            "DELETE FROM ",
-            $table,
-            " WHERE (",
-            $key,
-            ") IN (SELECT ",
-            $key,
-            " FROM (SELECT * FROM (SELECT * FROM ",
-            $table,
-            " WHERE name > :name ORDER BY ",
-            $key,
-            " LIMIT :limit) UNION ALL SELECT * FROM (SELECT * FROM ",
-            $table,
-            " ORDER BY ",
-            $key,
-            " LIMIT :limit)) WHERE expires_ns <= :now)"
-        )
-    };
-}
-
-/// One sweep for this many grants and tombstones, which add a row each.
-///
-/// Chosen: a sweep that finds nothing takes as long as the statements of ten grants.
-pub(crate) const SWEEP_EVERY: u32 = 64;
-
-/// How many rows a sweep reads in each of its two places: bounded, and far more than were added since the last sweep.
-pub(crate) const SWEEP_ROWS: u32 = 4 * SWEEP_EVERY;
-
-pub(crate) const SWEEPS: [&str; 4] = [
-    sweep!("locks", "name"),
-    sweep!("holds", "name, owner"),
-    sweep!("queue", "name, place"),
-    sweep!("tombstones", "name, owner"),
-];
 
 /// The row of a lock.
 #[derive(Clone, Debug)]
@@ -164,6 +149,11 @@ impl LockRow {
     pub(crate) fn read(row: &Row<'_>) -> Result<Self, SqlError> {
         let mode = modes::from_owner(row.get_ref(0)?.as_str()?);
         Ok(Self { mode, last: lease(row, mode, Slots::NONE)? })
+    }
+
+    /// `None` if the columns have no values.
+    pub(crate) fn read_any(row: &Row<'_>) -> Result<Option<Self>, SqlError> {
+        if row.get_ref(0)? == ValueRef::Null { Ok(None) } else { Self::read(row).map(Some) }
     }
 }
 
@@ -213,6 +203,11 @@ pub(crate) fn place(row: &Row<'_>) -> Result<Place<()>, SqlError> {
     })
 }
 
+/// When a lease ends, and how many permits it has.
+pub(crate) fn end(row: &Row<'_>) -> Result<(Moment, u32), SqlError> {
+    Ok((moment(row, 0)?, row.get(1)?))
+}
+
 pub(crate) fn record(row: &Row<'_>) -> Result<Record, SqlError> {
     parsed(0, row.get_ref(0)?.as_str()?.parse())
 }
@@ -225,7 +220,7 @@ fn moment(row: &Row<'_>, column: usize) -> Result<Moment, SqlError> {
     Ok(Moment::from_nanos(unsigned(row.get(column)?)))
 }
 
-fn slots(row: &Row<'_>, column: usize) -> Result<Slots, SqlError> {
+pub(crate) fn slots(row: &Row<'_>, column: usize) -> Result<Slots, SqlError> {
     let numbers = row.get_ref(column)?.as_str()?.split(',').filter(|number| !number.is_empty());
     Ok(Slots::new(parsed(column, numbers.map(str::parse).collect::<Result<Vec<u32>, _>>())?))
 }

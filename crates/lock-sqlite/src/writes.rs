@@ -29,7 +29,11 @@ impl SqliteRows<'_> {
         let several = will.filter(|mode| *mode != Mode::Exclusive);
         if several.is_some() && several.map(Mode::kind) != self.several()?.map(Mode::kind) {
             // Their lock may have been ended by a program that does not know them.
-            self.transaction.run(wire::CLEAR_HOLDS, named_params! { ":name": self.key })?;
+            let name = named_params! { ":name": self.key };
+            if self.transaction.one(wire::ANY_HOLD, name, |_| Ok(()))?.is_some() {
+                self.transaction.return_all(&self.key)?;
+                self.transaction.run(wire::CLEAR_HOLDS, name)?;
+            }
         }
         let concerns_lock =
             |write: &Write<()>| matches!(write, Write::Hold(_) | Write::Extend(..) | Write::End(_) | Write::Limit(..));
@@ -55,7 +59,13 @@ impl SqliteRows<'_> {
                 run(sql, named_params! { ":name": name, ":owner": owner.to_wire(), ":until": nanos(until), ":now": nanos(now) })
             }
             Write::End(owner) if self.is_alone(owner) => Ok(0),
-            Write::End(owner) => run(wire::END_HOLD, named_params! { ":name": name, ":owner": owner.to_wire() }),
+            Write::End(owner) => {
+                let owner = owner.to_wire();
+                if self.has_slots() {
+                    self.transaction.return_slots(name, &owner)?;
+                }
+                run(wire::END_HOLD, named_params! { ":name": name, ":owner": owner })
+            }
             Write::Place(place) => return self.set_place(&place),
             Write::Leave(owner) => run(wire::DROP_PLACE, named_params! { ":name": name, ":owner": owner.to_wire() }),
             Write::Tombstone(owner, until) => {
@@ -88,10 +98,19 @@ impl SqliteRows<'_> {
         row.is_some_and(|row| row.mode == Mode::Exclusive && row.last.owner == owner)
     }
 
+    /// Whether the leases have slots.
+    fn has_slots(&self) -> bool {
+        let row = self.lock.as_ref().and_then(Option::as_ref);
+        row.is_some_and(|row| matches!(row.mode, Mode::Permits { .. }))
+    }
+
     fn set_hold(&self, hold: &Hold) -> Result<(), Fault> {
         self.transaction.sweep(&self.key)?;
         if hold.mode == Mode::Exclusive {
             return self.set_lock(&hold.owner.to_wire(), hold);
+        }
+        if matches!(hold.mode, Mode::Permits { .. }) {
+            self.transaction.take_slots(&self.key, &hold.owner.to_wire(), &hold.slots)?;
         }
         self.transaction.run(
             wire::SET_HOLD,
@@ -129,12 +148,10 @@ impl SqliteRows<'_> {
     }
 
     fn set_place(&self, place: &Place<()>) -> Result<(), Fault> {
-        let (name, now) = (&self.key, nanos(self.transaction.now));
-        self.transaction.run(wire::DROP_DEAD_PLACES, named_params! { ":name": name, ":now": now })?;
         self.transaction.run(
             wire::SET_PLACE,
             named_params! {
-                ":name": name, ":place": signed(place.number), ":owner": place.owner.to_wire(),
+                ":name": self.key, ":place": signed(place.number), ":owner": place.owner.to_wire(),
                 ":ttl": signed(place.terms.ttl.as_millis()), ":width": signed(place.width.get()),
                 ":kind": kind(place.terms.mode), ":note": place.note.to_wire(), ":boot": self.transaction.boot(),
                 ":until": nanos(place.until),

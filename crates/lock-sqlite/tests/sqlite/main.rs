@@ -4,6 +4,8 @@
 
 mod changes;
 mod contention;
+mod earlier;
+mod earlier_program;
 mod elsewhere;
 mod files;
 mod inspect;
@@ -12,6 +14,7 @@ mod limits;
 mod modes;
 mod names;
 mod older;
+mod permits;
 mod reference;
 mod replacing;
 mod rig;

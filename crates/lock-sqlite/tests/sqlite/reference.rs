@@ -10,14 +10,15 @@ use lock_core::inspect::{Entry, Revoked};
 use lock_core::limit::{self, Act};
 use lock_core::{
     Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, Fenced, FencingToken, Holder, Lease,
-    Limit, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
+    Limit, LockName, Mode, Moment, Note, Owner, Queueing, ReleaseRequest, Renewed, Slots, Terms, Ttl, Width,
 };
 use lock_host::Clock;
 use lock_memory::store::{ClientId, Store};
 use lock_sqlite::blocking::Sqlite;
 use proptest::prelude::*;
+use rusqlite::Connection;
 
-use crate::rig::{Rig, WITHIN, operator};
+use crate::rig::{Rig, WITHIN, assert_slots, operator};
 
 /// Owners are numbers. Each asks for one thing only.
 type Who = u8;
@@ -38,6 +39,7 @@ enum Step {
     Fence(Who),
     Revoke(Who),
     SetLimit(Known, Known),
+    Look(Known),
     Pass(Duration),
 }
 
@@ -60,7 +62,9 @@ fn terms() -> impl Strategy<Value = Vec<Terms>> {
         let terms = (mode, ttl.clone()).prop_map(|(mode, ttl)| Terms { mode, ttl });
         prop::collection::vec(terms, usize::from(WHO))
     };
-    prop_oneof![all(locks.boxed()), all(permits.boxed())]
+    // All of them fit at the same time.
+    let many = (1_u32..4).prop_map(|count| Mode::permits(count, 40).unwrap());
+    prop_oneof![all(locks.boxed()), all(permits.boxed()), all(many.boxed())]
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -76,7 +80,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..WHO).prop_map(Step::Fence),
         1 => (0..WHO).prop_map(Step::Revoke),
         1 => (3..7_u32, 1..8_u32).prop_map(|(known, new)| Step::SetLimit(known, new)),
+        1 => prop_oneof![3..7_u32, Just(40)].prop_map(Step::Look),
         3 => (1_u64..20).prop_map(|count| Step::Pass(Duration::from_millis(count * 250))),
+        // Several leases expire at once.
+        1 => (1_u64..4).prop_map(|count| Step::Pass(Duration::from_secs(count * 10))),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -84,6 +91,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Both stores, and who got which tokens from each.
 struct Both {
     rig: Rig,
+    raw: Connection,
     file: Sqlite,
     store: Store,
     terms: Vec<Terms>,
@@ -96,7 +104,7 @@ impl Both {
     fn new(terms: Vec<Terms>) -> Self {
         let rig = Rig::new();
         let (file, store, tokens, leases) = (rig.client(), Store::new(), BTreeMap::new(), BTreeMap::new());
-        Self { rig, file, store, terms, tokens, leases }
+        Self { raw: rig.raw(), rig, file, store, terms, tokens, leases }
     }
 
     fn play(&mut self, step: &Step) -> Result<(), TestCaseError> {
@@ -138,17 +146,25 @@ impl Both {
                 prop_assert_eq!(here, self.store.revoke(now, &name(), there, &operator()));
             }
             Step::SetLimit(known, new) => {
-                let acts = [Act::Set(limit(new)), Act::Look];
-                for request in acts.map(|act| limit::Request { name: name(), known: limit(known), act }) {
-                    let here = self.file.limit(&request, WITHIN).map_err(|error| error.kind());
-                    let there = self.store.limit(now, &request).map_err(|error| error.kind());
-                    prop_assert_eq!(here, there);
-                }
+                self.limit(known, Act::Set(limit(new)))?;
+                self.limit(known, Act::Look)?;
             }
+            Step::Look(known) => self.limit(known, Act::Look)?,
             Step::Pass(time) => self.rig.clock.advance(time),
         }
+        // What has expired is still there, unless the step removed it.
+        assert_slots(&self.raw, Moment::ORIGIN);
         self.serve();
+        assert_slots(&self.raw, Moment::ORIGIN);
         self.compare_entries()
+    }
+
+    fn limit(&mut self, known: Known, act: Act) -> Result<(), TestCaseError> {
+        let request = limit::Request { name: name(), known: limit(known), act };
+        let here = self.file.limit(&request, WITHIN).map_err(|error| error.kind());
+        let there = self.store.limit(self.rig.clock.now(), &request).map_err(|error| error.kind());
+        prop_assert_eq!(here, there);
+        Ok(())
     }
 
     fn release_by(&mut self, request: &ReleaseRequest) -> Result<(), TestCaseError> {

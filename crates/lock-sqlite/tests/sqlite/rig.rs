@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Note, Queueing, Released, Renewed,
-    Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Moment, Note, Queueing, Released,
+    Renewed, Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 /// Long enough for any machine; nothing waits for this long unless something is wrong.
@@ -53,8 +54,8 @@ impl Rig {
     }
 
     /// A connection outside of any client, to read the database directly.
-    pub(crate) fn raw(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.path()).unwrap()
+    pub(crate) fn raw(&self) -> Connection {
+        Connection::open(self.path()).unwrap()
     }
 
     pub(crate) fn rows(&self, table: &str) -> i64 {
@@ -163,6 +164,32 @@ pub(crate) fn busy(answer: Answer) -> Duration {
 
 pub(crate) fn low(lease: &Lease) -> u64 {
     lease.tokens.low().get()
+}
+
+/// The file knows of each semaphore how many permits its leases have, which slots, and behind which of them a slot is free. Of leases
+/// that have expired at this time and are still there, it may have forgotten slots that were taken since.
+#[track_caller]
+pub(crate) fn assert_slots(db: &Connection, now: Moment) {
+    let now = i64::try_from(now.as_nanos()).unwrap();
+    let rows = |sql: &str| -> Vec<(String, String, i64)> {
+        let mut rows = db.prepare(sql).unwrap();
+        rows.query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap().map(Result::unwrap).collect()
+    };
+    let count = "SELECT name, '', count(*) FROM holds, json_each('[' || slots || ']') GROUP BY name ORDER BY name";
+    assert_eq!(rows("SELECT name, '', value FROM permits WHERE kind = 0 ORDER BY name"), rows(count));
+    let taken = rows("SELECT name, value, slot FROM permits WHERE kind = 1");
+    let held = |after: i64| {
+        rows(&format!(
+            "SELECT name, owner, value FROM holds, json_each('[' || slots || ']') WHERE expires_ns > {after}"
+        ))
+    };
+    assert!(held(now).iter().all(|slot| taken.contains(slot)), "a slot that is held is not taken");
+    assert!(taken.iter().all(|slot| held(-1).contains(slot)), "a slot is taken that nobody holds");
+    let marked = rows("SELECT name, '', slot FROM permits WHERE kind = 2 ORDER BY name, slot");
+    let before_free = "SELECT name, '', slot FROM permits AS taken WHERE kind = 1 AND NOT EXISTS (
+        SELECT 1 FROM permits AS next WHERE next.name = taken.name AND next.kind = 1 AND next.slot = taken.slot + 1
+    ) ORDER BY name, slot";
+    assert_eq!(marked, rows(before_free));
 }
 
 /// Who ends the leases of others.
