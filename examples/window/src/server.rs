@@ -1,9 +1,11 @@
 //! The server: the rows of all locks, read by one load and written by one commit. In a database, each of these is one statement.
 
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod pairs;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::limit::Record;
@@ -152,8 +154,8 @@ impl Lock {
     }
 
     fn free_slots(&self, count: u32) -> Vec<u32> {
-        let is_free = |slot: &u32| self.holds.values().all(|hold| !hold.slots.get().contains(slot));
-        (0..).filter(is_free).zip(0..count).map(|(slot, _)| slot).collect()
+        let taken: HashSet<u32> = self.holds.values().flat_map(|hold| hold.slots.get()).copied().collect();
+        (0..).filter(|slot| !taken.contains(slot)).zip(0..count).map(|(slot, _)| slot).collect()
     }
 
     fn revoked_by(&self, now: Moment, highest: FencingToken) -> Option<Note> {
