@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use lock_core::{Invalid, Reach, Ttl};
+use lock_core::examine::Check;
+use lock_core::{BackendError, Invalid, Reach, Ttl};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -112,6 +113,17 @@ impl BackendConfig {
     /// The longest ttl that is granted; `None` if any is.
     pub fn longest_ttl(&self) -> Option<Ttl> {
         self.store().longest_ttl()
+    }
+
+    /// Asks the store about itself, for operators, over a connection of its own.
+    ///
+    /// # Errors
+    /// If the store cannot be reached, or breaks off.
+    ///
+    /// # Blocking
+    /// For about a second at most for each request.
+    pub fn examine(&self) -> Result<Vec<Check>, BackendError> {
+        self.store().examine()
     }
 }
 

@@ -19,6 +19,7 @@ mod budget;
 mod capabilities;
 mod error;
 mod event;
+pub mod examine;
 mod hold;
 mod immediate;
 pub mod inspect;

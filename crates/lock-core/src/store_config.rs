@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::error::BackendError;
+use crate::examine::Check;
 use crate::invalid::Invalid;
 use crate::time::Ttl;
 
@@ -33,6 +35,17 @@ pub trait StoreConfig: fmt::Debug {
     /// The longest ttl that is granted; `None` if any is.
     fn longest_ttl(&self) -> Option<Ttl> {
         None
+    }
+
+    /// Asks the store about itself, for operators, over a connection of its own. Changes nothing but what every client does on connecting.
+    ///
+    /// # Errors
+    /// If the store cannot be reached, or breaks off.
+    ///
+    /// # Blocking
+    /// For about a second at most for each request.
+    fn examine(&self) -> Result<Vec<Check>, BackendError> {
+        Ok(Vec::new())
     }
 }
 
@@ -70,5 +83,9 @@ impl<C: StoreConfig> StoreConfig for Box<C> {
 
     fn longest_ttl(&self) -> Option<Ttl> {
         (**self).longest_ttl()
+    }
+
+    fn examine(&self) -> Result<Vec<Check>, BackendError> {
+        (**self).examine()
     }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Reach, StoreConfig, Ttl};
+use lock_core::examine::Check;
+use lock_core::{BackendError, Invalid, Reach, StoreConfig, Ttl};
 
 use crate::RedisConfig;
+use crate::examine;
 use crate::failover::OnFailover;
 
 impl StoreConfig for RedisConfig {
@@ -40,5 +42,9 @@ impl StoreConfig for RedisConfig {
 
     fn longest_ttl(&self) -> Option<Ttl> {
         self.max_ttl().and_then(|longest| Ttl::new(longest).ok())
+    }
+
+    fn examine(&self) -> Result<Vec<Check>, BackendError> {
+        examine::examine(self)
     }
 }

@@ -1,11 +1,17 @@
 //! What a server says about itself, for operators.
 
+mod checks;
+mod found;
+
 use std::marker::PhantomData;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use lock_core::examine::Check;
 use lock_core::{BackendError, Operation};
 use redis::{Cmd, ConnectionAddr, FromRedisValue, Value};
 
+use self::checks::checks;
+use self::found::{Examination, Exposure, Persistence};
 use crate::RedisConfig;
 use crate::blocking::Redis;
 use crate::cluster::blocking::Cluster;
@@ -19,81 +25,19 @@ use crate::wire::{Call, Line, Question, Retry, read, remaining};
 /// How many round trips are timed. Chosen: enough that one slow one stands out.
 const ROUND_TRIPS: usize = 10;
 
-/// What a server says about itself, and how it is used.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Examination {
-    /// Its address, without user and password.
-    pub server: String,
-    /// What it is, such as `redis 7.2.4` or `valkey 8.1.0`.
-    pub version: String,
-    /// How many replicas are connected to it.
-    pub replicas: u32,
-    /// How many of them a grant waits for, if the configuration says.
-    pub awaited_replicas: Option<u32>,
-    /// What it does when its memory is full: its `maxmemory-policy`.
-    pub eviction_policy: String,
-    /// Whether the configuration says that operators know about a policy that may drop locks.
-    pub eviction_is_allowed: bool,
-    /// Its limit of memory in bytes; `None` if it has none.
-    pub memory_limit: Option<u64>,
-    /// What it keeps its data with.
-    pub persistence: Persistence,
-    /// For how long it grants free locks to nobody who heeds that; `None` if it grants them, and for a server of a cluster, where each
-    /// hash slot has an answer of its own.
-    pub dwell: Option<Duration>,
-    /// How far its clock is ahead of this machine's, or behind it if negative, in milliseconds.
-    pub clock_ahead_ms: i64,
-    /// How long requests took, the shortest first.
-    pub round_trips: Vec<Duration>,
-    /// Who can read what is sent to it.
-    pub exposure: Exposure,
-    /// Whether the configuration has a password.
-    pub uses_password: bool,
-}
-
-/// What a server keeps its data with over a restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Persistence {
-    /// A log of all writes.
-    AppendOnly,
-    /// A snapshot now and then: the newest leases are lost.
-    Snapshots,
-    /// Nothing.
-    Nothing,
-    /// It has no log, and does not say whether it makes snapshots.
-    Unsaid,
-}
-
-/// Who can read what is sent to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Exposure {
-    /// It is on this machine.
-    Local,
-    /// It is encrypted.
-    Encrypted,
-    /// Anyone on the network in between.
-    Plain,
-}
-
-/// Asks the server of a configuration about itself, or each primary of a cluster. Changes nothing but what every client does on
-/// connecting.
-///
-/// # Errors
-/// As [`Redis::connect`](crate::blocking::Redis::connect), and if the server breaks off.
-///
-/// # Blocking
-/// For about a second at most for each of some twenty requests.
-pub fn examine(config: &RedisConfig) -> Result<Vec<Examination>, BackendError> {
+/// Asks the server of a configuration about itself, or each primary of a cluster.
+pub(crate) fn examine(config: &RedisConfig) -> Result<Vec<Check>, BackendError> {
     let failed = |failure: Failure| failure.into_error(Operation::Inspect);
+    let mut found = vec![Check::ok("reach", format!("connected to {}", config.shown_url()))];
     if config.is_cluster() {
-        let primaries = Cluster::connect(config)?.primaries()?;
-        return primaries.iter().map(|(redis, _)| examined(redis, config).map_err(failed)).collect();
+        for (redis, _) in Cluster::connect(config)?.primaries()?.iter() {
+            found.extend(checks(&examined(redis, config).map_err(failed)?, config));
+        }
+    } else {
+        let redis = Redis::connect(config)?;
+        found.extend(checks(&examined(&redis, config).map_err(failed)?, config));
     }
-    let redis = Redis::connect(config)?;
-    Ok(vec![examined(&redis, config).map_err(failed)?])
+    Ok(found)
 }
 
 fn examined(redis: &Redis, config: &RedisConfig) -> Result<Examination, Failure> {

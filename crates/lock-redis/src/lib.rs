@@ -93,7 +93,6 @@ mod wire;
 mod writes;
 
 pub use config::RedisConfig;
-pub use examine::{Examination, Exposure, Persistence, examine};
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
 #[cfg(feature = "async")]

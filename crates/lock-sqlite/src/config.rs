@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lock_core::{Invalid, Policy, Prefix, Reach, StoreConfig, parse_duration};
+use lock_core::{Invalid, Policy, Prefix, parse_duration};
 use serde::{Deserialize, Serialize};
 
 /// Which file to use, and how.
@@ -97,28 +97,6 @@ impl SqliteConfig {
         config.op_timeout =
             Policy::check_op_timeout(op_timeout.map(|text| parse_duration("op_timeout", text)).transpose()?)?;
         Ok(config)
-    }
-}
-
-impl StoreConfig for SqliteConfig {
-    fn from_url(url: &str) -> Result<Self, Invalid> {
-        Self::from_url(url)
-    }
-
-    fn shown(&self) -> String {
-        format!("sqlite:{}", self.path.display())
-    }
-
-    fn reach(&self) -> Reach {
-        Reach::Machine
-    }
-
-    fn promise(&self) -> String {
-        "at most one holder among the processes of this machine".to_owned()
-    }
-
-    fn op_timeout(&self) -> Option<Duration> {
-        self.op_timeout
     }
 }
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use lock_core::{Holder, LockName, Moment, Ttl};
 use lock_host::{Clock, HostClock};
 
-use super::check::Check;
 use crate::durations::{human, rough};
 use crate::exit::Failure;
 use crate::locks::Locks;
 use crate::store::Store;
 use crate::visible::visible;
+use lock_core::examine::Check;
 
 /// How often to look. Chosen: a hold that is shorter needs no ttl but the default.
 const EVERY: Duration = Duration::from_millis(100);

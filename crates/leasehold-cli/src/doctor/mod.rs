@@ -4,16 +4,15 @@ mod check;
 mod holds;
 mod promise;
 mod quorum;
-mod redis;
 mod shown;
-mod sqlite;
 mod trial;
 
 use std::time::Duration;
 
 use leasehold::BackendConfig;
+use lock_core::examine::Check;
 
-use self::check::{Check, Checks};
+use self::check::Checks;
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
@@ -51,12 +50,11 @@ fn examine(store: &Store, config: &BackendConfig, checks: &mut Checks) {
     }
     let locks = match Locks::connect(store) {
         Ok(locks) => locks,
-        Err(failure) => return checks.add(Check::failed("reach", &failure)),
+        Err(failure) => return checks.fail("reach", &failure),
     };
-    if let BackendConfig::Redis(config) = config {
-        redis::check(config, checks);
-    } else if let BackendConfig::Sqlite(config) = config {
-        sqlite::check(config, checks);
+    match config.examine() {
+        Ok(found) => found.into_iter().for_each(|check| checks.add(check)),
+        Err(error) => checks.fail("reach", &error.into()),
     }
     trial::check(&locks, config, checks);
     promise::check(&locks, config, checks);

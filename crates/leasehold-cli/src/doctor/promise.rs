@@ -3,7 +3,9 @@
 use leasehold::BackendConfig;
 use lock_core::{Capabilities, Durability, ModeKind, Waiting};
 
-use super::check::{Check, Checks};
+use lock_core::examine::Check;
+
+use super::check::Checks;
 use crate::locks::Locks;
 
 /// Says what can be relied on. `docs/book/src/guarantees.md` has the conditions.

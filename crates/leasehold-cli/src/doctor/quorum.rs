@@ -2,32 +2,35 @@
 
 use leasehold::redlock::{NodeReport, Purpose, RedlockConfig, Report};
 
-use super::check::{Check, Checks};
-use crate::exit::{Exit, Failure};
+use lock_core::examine::Check;
+
+use super::check::Checks;
+use crate::exit::Exit;
 use crate::quorum::{Health, Quorum};
 
 /// Asks all nodes.
 pub(super) fn check(config: &RedlockConfig, checks: &mut Checks) {
     match Quorum::open(config).and_then(|quorum| quorum.pass(Purpose::Look)) {
         Ok(report) => nodes(&report, checks),
-        Err(failure) => checks.add(Check::failed("reach", &failure)),
+        Err(failure) => checks.fail("reach", &failure),
     }
 }
 
 fn nodes(report: &Report, checks: &mut Checks) {
     report.nodes.iter().for_each(|node| checks.add(of_node(node)));
     let health = Health::of(report);
-    checks.add(if report.is_blank() {
+    let check = if report.is_blank() {
         let problem = "no node knows of the others yet, so free locks wait at first";
         Check::remark("quorum", problem).with_remedy("if no lock was ever granted there: leasehold redlock init URL")
     } else if !health.can_grant() {
-        let failure = Failure::new(Exit::Unavailable, format!("no lock can be granted: {health}"));
-        Check::failed("quorum", &failure).with_remedy("leasehold redlock status URL says more")
+        let problem = Check::failed("quorum", format!("no lock can be granted: {health}"));
+        return checks.add_failed(problem.with_remedy("leasehold redlock status URL says more"), Exit::Unavailable);
     } else if health.spare() == 0 {
         Check::finding("quorum", health.to_string()).with_remedy("bring the other nodes back")
     } else {
         Check::ok("quorum", health.to_string())
-    });
+    };
+    checks.add(check);
     if report.has_strangers() {
         let problem = "a node belongs to another deployment, or is none, and does not count";
         checks.add(Check::finding("quorum", problem).with_remedy("leasehold redlock status URL says which"));

@@ -3,7 +3,9 @@
 use anstyle::{AnsiColor, Style};
 use std::io::{ErrorKind, Write, stdout};
 
-use super::check::{Check, Checks, Verdict};
+use lock_core::examine::{Check, Verdict};
+
+use super::check::Checks;
 use crate::exit::{Exit, Failure};
 use crate::screen::beside;
 use crate::visible::visible;

@@ -6,15 +6,15 @@ use leasehold::BackendConfig;
 use lock_core::{AcquireError, LockName, Ttl};
 use lock_host::{ReleaseError, VerifyError};
 
-use super::check::{Check, Checks};
+use lock_core::examine::Check;
+
+use super::check::Checks;
 use crate::durations::human;
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 
 /// How long the trial may take.
 const WITHIN: Duration = Duration::from_secs(5);
-/// From this round trip on, it is mentioned: each acquire, renewal and release takes one.
-const SLOW: Duration = Duration::from_millis(100);
 
 /// Acquires a lock of its own, renews it, and releases it: so it is known that this client may.
 pub(super) fn check(locks: &Locks, config: &BackendConfig, checks: &mut Checks) {
@@ -26,7 +26,7 @@ pub(super) fn check(locks: &Locks, config: &BackendConfig, checks: &mut Checks) 
     };
     match tried(locks, ttl) {
         Ok(()) => took(checks),
-        Err(failure) => checks.add(Check::failed("rights", &failure)),
+        Err(failure) => checks.fail("rights", &failure),
     }
 }
 
@@ -67,17 +67,4 @@ fn not_released(error: ReleaseError) -> Failure {
         ReleaseError::Backend(error) => error.clone().into(),
         ReleaseError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
     }
-}
-
-/// How long requests took, the shortest first.
-pub(super) fn round_trips(times: &[Duration]) -> Check {
-    let of = |time: Option<&Duration>| time.copied().unwrap_or_default();
-    let (median, longest) = (of(times.get(times.len() / 2)), of(times.last()));
-    let shown = |time: Duration| format!("{}.{:03} ms", time.as_millis(), time.subsec_micros() % 1000);
-    let text = format!("{} in the median of {}, {} at most", shown(median), times.len(), shown(longest));
-    if median < SLOW {
-        return Check::ok("round trip", text);
-    }
-    Check::remark("round trip", format!("{text}: each acquire and release takes one"))
-        .with_remedy("use a store that is closer")
 }

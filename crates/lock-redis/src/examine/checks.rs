@@ -1,28 +1,26 @@
-//! What is checked of a Redis.
+//! What operators should know of a Redis.
 
 use std::time::Duration;
 
-use leasehold::redis::{Examination, Exposure, OnFailover, Persistence, RedisConfig, examine};
+use humantime::{FormattedDuration, format_duration};
+use lock_core::examine::Check;
 
-use super::check::{Check, Checks};
-use super::trial::round_trips;
-use crate::durations::whole_seconds_up;
+use super::found::{Examination, Exposure, Persistence};
+use crate::RedisConfig;
+use crate::failover::OnFailover;
 
+/// From this round trip on, it is mentioned: each acquire, renewal and release takes one.
+const SLOW: Duration = Duration::from_millis(100);
 /// From this difference on, it is mentioned. Chosen: far more than what a synchronized clock is off.
 const CLOCK_OFF: u64 = 10_000;
 
-/// Asks the server about itself, or each primary of a cluster.
-pub(super) fn check(config: &RedisConfig, checks: &mut Checks) {
-    match examine(config) {
-        Ok(servers) => {
-            checks.add(Check::ok("reach", format!("connected to {}", config.shown_url())));
-            for found in &servers {
-                let each = about(found, config).into_iter();
-                each.for_each(|check| checks.add(if config.is_cluster() { check.of(&found.server) } else { check }));
-            }
-        }
-        Err(error) => checks.add(Check::failed("reach", &error.into())),
-    }
+/// What operators should know of one server.
+pub(super) fn checks(found: &Examination, config: &RedisConfig) -> impl Iterator<Item = Check> {
+    let server = config.is_cluster().then_some(&found.server);
+    about(found, config).into_iter().map(move |check| match server {
+        Some(server) => check.of(server),
+        None => check,
+    })
 }
 
 fn about(found: &Examination, config: &RedisConfig) -> [Check; 8] {
@@ -77,7 +75,7 @@ fn replication(found: &Examination, on_failover: OnFailover) -> Check {
         None => {
             let (what, options) = match on_failover {
                 OnFailover::Dwell => ("free locks wait after a fail-over, so that none is held twice", "replicas=N"),
-                OnFailover::Grant | _ => {
+                OnFailover::Grant => {
                     ("a fail-over may give a held lock to a second holder", "replicas=N and failover=dwell")
                 }
             };
@@ -92,13 +90,13 @@ fn persistence(found: Persistence, on_failover: OnFailover) -> Check {
         Persistence::AppendOnly => return Check::ok("persistence", "an append-only file"),
         Persistence::Snapshots => "snapshots only: a restart forgets the newest leases",
         Persistence::Nothing => "none: a restart forgets all leases",
-        Persistence::Unsaid | _ => "no append-only file: a restart forgets leases",
+        Persistence::Unsaid => "no append-only file: a restart forgets leases",
     };
     match on_failover {
         OnFailover::Dwell => {
             Check::ok("persistence", format!("{what}, and free locks then wait until those have ended"))
         }
-        OnFailover::Grant | _ => Check::remark("persistence", format!("{what}, and then grants their locks to others"))
+        OnFailover::Grant => Check::remark("persistence", format!("{what}, and then grants their locks to others"))
             .with_remedy("CONFIG SET appendonly yes, or add failover=dwell to the URL"),
     }
 }
@@ -107,10 +105,10 @@ fn dwell(found: &Examination, config: &RedisConfig) -> Check {
     match (found.dwell, config.on_failover()) {
         (Some(left), OnFailover::Dwell) => Check::remark(
             "dwell",
-            format!("free locks are granted again in {}: the server may have forgotten leases", whole_seconds_up(left)),
+            format!("free locks are granted again in {}: the server may have forgotten leases", seconds_up(left)),
         )
         .with_remedy("wait; or if no lock was ever granted there, run `leasehold redis init` with this URL"),
-        (Some(_), OnFailover::Grant | _) => Check::ok(
+        (Some(_), OnFailover::Grant) => Check::ok(
             "dwell",
             "the server may have forgotten leases lately; without failover=dwell, free locks are granted at once",
         ),
@@ -130,7 +128,7 @@ fn clock(ahead_ms: i64) -> Check {
     }
     Check::remark(
         "clock",
-        format!("the server's clock is {} {side} this machine's; leases do not depend on that", whole_seconds_up(off)),
+        format!("the server's clock is {} {side} this machine's; leases do not depend on that", seconds_up(off)),
     )
     .with_remedy("synchronize the clocks, so that times in logs can be compared")
 }
@@ -149,6 +147,25 @@ fn secrecy(found: &Examination) -> Check {
         (Exposure::Encrypted, false) => Check::remark("secrecy", "encrypted, but the URL has no password")
             .with_remedy("set a password, unless certificates decide who may connect"),
         (Exposure::Local, true) => Check::ok("secrecy", "a password, on this machine"),
-        (Exposure::Encrypted, true) | (_, _) => Check::ok("secrecy", "encrypted, with a password"),
+        (Exposure::Encrypted, true) => Check::ok("secrecy", "encrypted, with a password"),
     }
+}
+
+/// How long requests took, the shortest first.
+fn round_trips(times: &[Duration]) -> Check {
+    let of = |time: Option<&Duration>| time.copied().unwrap_or_default();
+    let (median, longest) = (of(times.get(times.len() / 2)), of(times.last()));
+    let shown = |time: Duration| format!("{}.{:03} ms", time.as_millis(), time.subsec_micros() % 1000);
+    let text = format!("{} in the median of {}, {} at most", shown(median), times.len(), shown(longest));
+    if median < SLOW {
+        return Check::ok("round trip", text);
+    }
+    Check::remark("round trip", format!("{text}: each acquire and release takes one"))
+        .with_remedy("use a store that is closer")
+}
+
+/// For display, in whole seconds rounded up.
+fn seconds_up(duration: Duration) -> FormattedDuration {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    format_duration(Duration::from_secs(millis.div_ceil(1000)))
 }

@@ -1,22 +1,24 @@
-//! What is checked of a SQLite file.
+//! What operators should know of a file.
 
 use std::os::unix::fs::MetadataExt;
 
-use leasehold::sqlite::SqliteConfig;
+use lock_core::examine::Check;
 
-use super::check::{Check, Checks};
+use crate::SqliteConfig;
 
 /// Below this many free bytes, it is mentioned. Chosen: far more than the file of some thousand locks.
 const FREE_MIN: u64 = 64 << 20;
 
 /// Looks at the file and its directory. A network file system was refused on connecting.
-pub(super) fn check(config: &SqliteConfig, checks: &mut Checks) {
-    checks.add(Check::ok("reach", format!("opened {}", config.path.display())));
-    checks.add(Check::ok("version", format!("SQLite {}", rusqlite::version())));
-    checks.add(Check::ok("file system", "a local one, with a write-ahead log; each commit reaches the disk"));
-    checks.add(access(config));
-    checks.add(space(config));
-    checks.add(Check::ok("clock", "leases are timed by this machine's own clock"));
+pub(crate) fn examine(config: &SqliteConfig) -> Vec<Check> {
+    vec![
+        Check::ok("reach", format!("opened {}", config.path.display())),
+        Check::ok("version", format!("SQLite {}", rusqlite::version())),
+        Check::ok("file system", "a local one, with a write-ahead log; each commit reaches the disk"),
+        access(config),
+        space(config),
+        Check::ok("clock", "leases are timed by this machine's own clock"),
+    ]
 }
 
 fn access(config: &SqliteConfig) -> Check {
