@@ -31,12 +31,12 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Lets each client ask for a lock of its own name for this seed.
-    pub(crate) fn play(clients: &[Verbs], seed: u64, lock: Use, began: Moment) -> Self {
+    /// Lets each client ask for an unused lock.
+    pub(crate) fn play(clients: &[Verbs], name: &str, seed: u64, lock: Use, began: Moment) -> Self {
         let (steps, start) = (AtomicU32::new(0), Barrier::new(clients.len()));
         let step = || steps.fetch_add(1, Ordering::SeqCst);
         let play = |client: &Verbs, number: u64| {
-            let mut player = Player::new(seed ^ number << 32, &format!("a {seed}"), lock, client.capabilities());
+            let mut player = Player::new(seed ^ number << 32, name, lock, client.capabilities());
             start.wait();
             let call = |_| {
                 let (ask, asked) = (player.ask(), step());

@@ -66,9 +66,10 @@ impl Player {
             (26..30, _) if claim.terms.ttl.get() == LONG => Ask::Release(claim.release(Certainty::Unknown)),
             (30..33, Some(lease)) if self.can(Ability::Replace) => self.replace(&lease),
             (33, Some(lease)) if self.can(Ability::Inspect) => Ask::Revoke(lease),
-            (34..36, Some(lease)) => Ask::Fence(lease),
-            (36..38, Some(lease)) => Ask::Renew(lease),
-            (38.., _) if self.can(Ability::SetLimit) => self.set_limit(),
+            (34, Some(lease)) => Ask::Fence(lease),
+            (35 | 36, Some(lease)) => Ask::Renew(lease),
+            (37 | 38, _) if self.can(Ability::Inspect) => Ask::Show(claim.name),
+            (39.., _) if self.can(Ability::SetLimit) => self.set_limit(),
             (_, _) => Ask::Acquire(claim),
         }
     }
@@ -81,7 +82,8 @@ impl Player {
     pub(crate) fn hear(&mut self, ask: &Ask, said: &Result<Reply, BackendError>) {
         match (ask, said) {
             (_, Ok(Reply::Acquired(Answer::Granted { lease, .. }))) => {
-                self.leases.retain(|other| other.owner != lease.owner);
+                // An owner may have held the lock before: the renewal of that lease is to be refused.
+                self.leases.retain(|other| other.tokens != lease.tokens);
                 self.leases.push(lease.clone());
             }
             (Ask::Release(request), Ok(Reply::Released(Released::Left))) => {
@@ -106,6 +108,14 @@ impl Player {
                 Ask::Release(ReleaseRequest { keep: Some(SHORT), ..release })
             }
             Some(_) | None => self.new_claim(SHORT),
+        }
+    }
+
+    /// A renewal of the latest lease.
+    pub(crate) fn renew_latest(&mut self) -> Ask {
+        match self.leases.last() {
+            Some(lease) => Ask::Renew(lease.clone()),
+            None => self.ask(),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lock_core::inspect::Revoked;
+use lock_core::inspect::{Entry, Held, Revoked};
 use lock_core::limit::{Request, Usage};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, Fenced, Holder, Lease, LockName, Mode, Moment, ReleaseRequest,
-    Released, Renewed, TokenRange,
+    Answer, BackendError, BlockingBackend, Claim, ErrorKind, Fenced, Holder, Lease, LockName, Mode, Moment,
+    ReleaseRequest, Released, Renewed, Slots, TokenRange,
 };
 use lock_memory::store::{ClientId, Store};
 
@@ -21,6 +21,7 @@ pub(crate) enum Ask {
     Fence(Lease),
     Revoke(Lease),
     Limit(Request),
+    Show(LockName),
 }
 
 /// What it was answered.
@@ -32,6 +33,7 @@ pub(crate) enum Reply {
     Fenced(Fenced),
     Revoked(Revoked),
     Limited(Usage),
+    Shown(Option<Entry>),
 }
 
 type Said = Result<Reply, BackendError>;
@@ -48,6 +50,7 @@ impl Ask {
                 Reply::Revoked(store.revoke(&lease.name, lease.tokens.high(), &operator(), within)?)
             }
             Self::Limit(request) => Reply::Limited(store.limit(request, within)?),
+            Self::Show(name) => Reply::Shown(store.holder(name, within)?),
         })
     }
 }
@@ -63,6 +66,8 @@ pub(crate) enum Timing {
 
 /// A ttl that ends while requests are compared.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
+/// How many places that were given up may count. More than there ever are.
+const GIVEN_UP: u32 = 40;
 /// By how much both may differ about the time that is left. Far more than a request takes, and less than any two ttls differ.
 const ABOUT: Duration = Duration::from_secs(2);
 
@@ -70,6 +75,8 @@ const ABOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     timing: Timing,
+    /// Whether a place may have expired, so that a store still has it.
+    may_be_stale: bool,
     store: Store,
     /// The tokens of the rules and those of the store, in the order in which both rise.
     tokens: Vec<(TokenRange, TokenRange)>,
@@ -77,15 +84,16 @@ pub(crate) struct Reference {
 
 impl Reference {
     pub(crate) fn new(timing: Timing) -> Self {
-        Self { timing, store: Store::new(), tokens: Vec::new() }
+        Self { timing, may_be_stale: false, store: Store::new(), tokens: Vec::new() }
     }
 
     /// Carries out the request by the rules. Whether the store has said what they say; if not, what they say.
     pub(crate) fn agrees(&mut self, now: Moment, ask: &Ask, said: &Said) -> Result<(), String> {
+        self.may_be_stale |= matches!(ask, Ask::Acquire(claim) if claim.terms.ttl.get() == SHORT);
         let expected = self.answer(now, ask);
         self.store.take_notices();
         let is_same = match (said, &expected) {
-            (Err(said), Err(expected)) => told(said) == told(expected),
+            (Err(said), Err(expected)) => told(said) == told(expected) || is_refused_either_way(ask, [said, expected]),
             (Ok(said), Ok(expected)) => self.is_same(now, ask, said, expected),
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => false,
         };
@@ -115,6 +123,7 @@ impl Reference {
                 Reply::Revoked(self.store.revoke(now, &lease.name, lease.tokens.high(), &operator()))
             }
             Ask::Limit(request) => Reply::Limited(self.store.limit(now, request)?),
+            Ask::Show(name) => Reply::Shown(self.store.holder(now, name)),
         })
     }
 
@@ -132,7 +141,10 @@ impl Reference {
                 said == expected || (*said, *expected) == (Released::Left, Released::NotHeld) && may_expire(ask)
             }
             (Reply::Renewed(said), Reply::Renewed(expected)) => self.is_same_renewal(ask, said, expected),
-            (Reply::Fenced(Fenced::Higher(_)), Reply::Fenced(Fenced::Higher(_))) => true,
+            (Reply::Shown(Some(said)), Reply::Shown(Some(expected))) => self.is_same_entry(said, expected),
+            (Reply::Fenced(Fenced::Higher(ours)), Reply::Fenced(Fenced::Higher(theirs))) => {
+                self.tokens.iter().all(|(known, same)| (known.low() == *theirs) == (same.low() == *ours))
+            }
             (said, expected) => said == expected,
         }
     }
@@ -153,8 +165,9 @@ impl Reference {
                 Answer::Queued { position, remaining, valid_for, holder, .. },
                 Answer::Queued { position: place, remaining: left, valid_for: place_for, .. },
             ) => {
-                // Places that were given up may count.
-                let same_place = position >= place && (*position == 1) == (*place == 1) && valid_for == place_for;
+                // Places that were given up may count, but not before the first one.
+                let is_near = (*place..=place + GIVEN_UP).contains(position) && (*position == 1) == (*place == 1);
+                let same_place = is_near && valid_for == place_for;
                 same_place && self.is_about_remaining(*remaining, *left) && self.is_holder(now, name, holder)
             }
             (Answer::Busy { remaining, holder, .. }, Answer::Busy { remaining: left, .. }) => {
@@ -178,6 +191,19 @@ impl Reference {
         }
     }
 
+    /// Whether both show the same leases. Places that were given up may be shown.
+    fn is_same_entry(&mut self, said: &Entry, expected: &Entry) -> bool {
+        let same_number = (said.leases, said.holders.len()) == (expected.leases, expected.holders.len());
+        let mut here: Vec<_> = said.holders.iter().map(seen).collect();
+        let mut there: Vec<_> = expected.holders.iter().map(seen).collect();
+        here.sort_unstable_by_key(|(tokens, ..)| tokens.low());
+        there.sort_unstable_by_key(|(tokens, ..)| tokens.low());
+        let mut both = here.into_iter().zip(there);
+        let same_leases =
+            both.all(|(here, there)| self.rise(there.0, here.0) && (here.1, here.2) == (there.1, there.2));
+        same_number && same_leases && said.waiters >= expected.waiters
+    }
+
     /// Whether tokens rise in the same order on both sides, and those of one grant are always the same.
     fn rise(&mut self, theirs: TokenRange, ours: TokenRange) -> bool {
         let at = self.tokens.partition_point(|(known, _)| known.low() < theirs.low());
@@ -197,8 +223,9 @@ impl Reference {
     fn is_about_remaining(&self, said: Option<Duration>, expected: Option<Duration>) -> bool {
         match (said, expected) {
             (Some(said), Some(expected)) => self.is_about(said, expected),
-            // A store may be unable to tell.
-            (None, _) => true,
+            (None, None) => true,
+            // A store whose first place has expired may be unable to tell.
+            (None, Some(_)) => self.may_be_stale || self.timing == Timing::Concurrent,
             (Some(_), None) => self.timing == Timing::Concurrent,
         }
     }
@@ -211,12 +238,25 @@ impl Reference {
     }
 }
 
+/// The tokens, the mode and the slots of a lease.
+fn seen(held: &Held) -> (TokenRange, Mode, &Slots) {
+    let Holder::Leasehold { tokens, .. } = held.holder else { panic!("{held:?} is none of ours") };
+    (tokens, held.mode, &held.slots)
+}
+
+/// Of a replacement that is wrong in two ways, a store may name either.
+fn is_refused_either_way(ask: &Ask, errors: [&BackendError; 2]) -> bool {
+    let wrong = [ErrorKind::NotHeld, ErrorKind::OtherKind];
+    let replaces = matches!(ask, Ask::Acquire(claim) if claim.replaces.is_some());
+    replaces && errors.iter().all(|error| wrong.contains(&error.kind()))
+}
+
 fn may_expire(ask: &Ask) -> bool {
     matches!(ask, Ask::Release(request) if request.terms.ttl.get() == SHORT)
 }
 
 /// What an error says, except the name of the store.
-fn told(error: &BackendError) -> (lock_core::ErrorKind, lock_core::Effect, String) {
+fn told(error: &BackendError) -> (ErrorKind, lock_core::Effect, String) {
     let text = error.gist();
     let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
     (error.kind(), error.effect(), text.split(';').next().unwrap_or_default().to_owned())

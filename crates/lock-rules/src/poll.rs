@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lock_core::{Answer, Claim, Event, LockName, Moment, Owner, Terms};
 
-use self::pace::{TICK, TICK_MAX, tick};
+use self::pace::{TICK_MAX, pause};
 pub use self::survey::survey;
 
 /// A waiter with a place in the queue.
@@ -54,19 +54,22 @@ pub struct Sight {
 /// The waiters of one client, and how often to look on their behalf.
 #[derive(Debug)]
 pub struct Poller {
+    /// How often the first waiter is polled for at most.
+    tick: Duration,
     waiters: Vec<Waiter>,
     news: News,
     /// When the waiters' prospects last changed.
     changed: Moment,
-}
-
-impl Default for Poller {
-    fn default() -> Self {
-        Self { waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN }
-    }
+    /// When a turn may come although nobody writes, as the last look has found.
+    due: Option<Moment>,
 }
 
 impl Poller {
+    /// No waiters. A look on behalf of the first waiter of a queue comes once in this time at most: a few milliseconds if it is cheap.
+    pub fn new(tick: Duration) -> Self {
+        Self { tick, waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN, due: None }
+    }
+
     /// Polls for the claim's owner if it has a place now, and no longer if it has none.
     pub fn follow(&mut self, now: Moment, claim: &Claim, answer: &Answer) {
         let before = self.waiters.len();
@@ -85,7 +88,7 @@ impl Poller {
         self.waiters.retain(|waiter| waiter.owner != owner);
     }
 
-    /// The waiters whose places have not expired.
+    /// The waiters. The places of some may have expired since the last [`pause`](Self::pause).
     pub fn waiters(&self) -> &[Waiter] {
         &self.waiters
     }
@@ -95,15 +98,15 @@ impl Poller {
         self.changed
     }
 
-    /// How long to sleep until the next look, if the last one found that something is `due`; `None` if nobody waits.
-    pub fn pause(&mut self, now: Moment, due: Option<Moment>) -> Option<Duration> {
+    /// How long to sleep until the next look; `None` if nobody waits.
+    pub fn pause(&mut self, now: Moment) -> Option<Duration> {
         self.waiters.retain(|waiter| now < waiter.place_until);
         let foremost = self.waiters.iter().map(|waiter| waiter.position).min()?;
         if self.news == News::NewWaiter {
             return Some(Duration::ZERO);
         }
-        let until_due = due.map_or(TICK_MAX, |due| due.since(now).max(TICK));
-        Some(tick(foremost, now.since(self.changed)).min(until_due))
+        let until_due = self.due.map_or(TICK_MAX, |due| due.since(now).max(self.tick));
+        Some(pause(self.tick, foremost, now.since(self.changed)).min(until_due))
     }
 
     /// A look begins. Whether there are new waiters since the last one.
@@ -113,6 +116,7 @@ impl Poller {
 
     /// A look has ended. Returns the events for those that still wait: others may have left, or been answered, meanwhile.
     pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<Event> {
+        self.due = sight.due;
         for (owner, position) in sight.positions {
             let moved = self.waiters.iter_mut().find(|waiter| waiter.owner == owner && waiter.position != position);
             if let Some(waiter) = moved {
@@ -130,7 +134,7 @@ impl Poller {
 
     /// A look has failed: each waiter is to ask, and gets the error from the store itself.
     pub fn fail(&mut self, now: Moment) -> Event {
-        self.changed = now;
+        (self.changed, self.due) = (now, None);
         Event::RecheckAll
     }
 

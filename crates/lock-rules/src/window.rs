@@ -6,7 +6,8 @@
 //!
 //! - the `version` of the lock, which rises with every change except renewals and arrivals;
 //! - its `tail`, the number of the last waiter that has arrived. Most decisions about a busy lock do not depend on it;
-//! - the ends of leases, because a renewal changes nothing else.
+//! - the ends of leases, because a renewal changes nothing else;
+//! - the store's clock: what the request takes for living must not have expired before the commit.
 //!
 //! A [`Request`] does no I/O. Its store asks it for the next [`Step`], takes that, and tells it the outcome:
 //!
@@ -48,7 +49,7 @@ use lock_core::{BackendError, Claim, FencingToken, Lease, Moment, Note, Owner, Q
 pub use self::latches::{LatchCommit, LatchWindow, ask_latch};
 pub use self::request::{Request, acquire, fence, limit, release, renew, revoke, survey};
 use crate::position::COUNTED_MAX;
-use crate::rows::{Changes, Hold, Place};
+use crate::rows::{Hold, Notice, Place, Write};
 
 /// How many expired leases a window holds at most. Chosen: more than usually expire between two requests to a lock, and little to load.
 pub const EXPIRED_MAX: usize = 64;
@@ -88,8 +89,10 @@ pub struct Needs {
     pub owners: Vec<Owner>,
     /// The token whose lease or revocation it reads.
     pub token: Option<FencingToken>,
-    /// For how many permits it reads free slots, and the leases that end first.
-    pub permits: u32,
+    /// How many free slots it reads.
+    pub slots: u32,
+    /// It reads the leases that end first, as many as free this many permits.
+    pub ends: u32,
     /// How many of the first places it reads.
     pub places: u32,
     /// It reads the places that ask for more permits than this.
@@ -103,12 +106,14 @@ impl Needs {
             Queueing::Wanted => COUNTED_MAX + 1,
             Queueing::Unwanted => 2,
         };
-        Self { owners, permits: claim.terms.mode.count(), places, ..Self::default() }
+        let permits = claim.terms.mode.count();
+        Self { owners, slots: permits, ends: permits, places, ..Self::default() }
     }
 
     pub(crate) fn of_release(request: &ReleaseRequest) -> Self {
         let owners = vec![request.owner, request.owner.kept()];
-        Self { owners, permits: request.terms.mode.count(), places: 2, ..Self::default() }
+        let permits = request.terms.mode.count();
+        Self { owners, slots: permits, ends: permits, places: 2, ..Self::default() }
     }
 
     pub(crate) fn of_lease(lease: &Lease) -> Self {
@@ -125,12 +130,12 @@ pub struct Window<C> {
     pub needs: Needs,
     /// The store's clock.
     pub now: Moment,
-    /// Rises with every change except renewals and arrivals. A lock whose rows were removed begins again above all its earlier versions,
-    /// for example at the clock's microseconds.
+    /// Rises with every change except renewals and arrivals, also if the store removes expired leases by itself. A lock without rows has a
+    /// version above all that it had before, such as the clock's microseconds, unless its rows are never removed.
     pub version: u64,
     /// The number of the last place that was taken.
     pub tail: u64,
-    /// The number above which the next token is drawn.
+    /// The number above which the next token is drawn. Each lock has its own, because nothing else is compared with it.
     pub last_token: u64,
     /// The limit that was set.
     pub limit: Option<Record>,
@@ -140,9 +145,9 @@ pub struct Window<C> {
     pub expired: Vec<Hold>,
     /// The two leases that end last, the last one first.
     pub last: Vec<Hold>,
-    /// The ends of the leases that end first, each with its number of permits: just enough for `needs.permits`.
+    /// The ends of the leases that end first, each with its number of permits: just enough for `needs.ends`.
     pub first_ends: Vec<(Moment, u32)>,
-    /// The lowest slots that no stored lease has, as many as `needs.permits`.
+    /// The lowest slots that no stored lease has, as many as `needs.slots`.
     pub free_slots: Vec<u32>,
     /// What is stored for each of `needs.owners`.
     pub owners: Vec<OfOwner<C>>,
@@ -172,31 +177,56 @@ pub struct OfOwner<C> {
 /// What a request has decided, and what that depends on.
 ///
 /// In one step, a store
-/// 1. locks the row of the lock and those of the leases in `ends`, and reads them as they are now;
-/// 2. answers [`Committed::Conflict`] unless the version and the tail, if they are here, and all ends are still the same;
+/// 1. locks the row of the lock, unless this raises [`Raises::Nothing`], and those of the leases in `leases`; then it reads them and its clock;
+/// 2. answers [`Committed::Conflict`] unless the version and the tail, if they are here, and all leases are as they were loaded, and its
+///    clock shows less than `before`;
 /// 3. makes the changes in their order, and raises the counter.
 ///
 /// It may compare only what it has read under those locks: in many databases, a statement that has waited for a lock still reads other
-/// rows as they were before.
+/// rows as they were before. A commit whose answer is lost is an error, and is not repeated.
 #[derive(Clone, Debug)]
 pub struct Commit<C> {
     /// The version that was loaded. A renewal does not depend on it.
     pub version: Option<u64>,
     /// The tail that was loaded, if the decision depends on the end of the queue.
     pub tail: Option<u64>,
-    /// The leases that were loaded, and their ends: those of this request's owners, and those that had expired.
-    pub ends: Vec<(Owner, Moment)>,
-    /// The changes.
-    pub changes: Changes<C>,
+    /// The leases that were loaded: those that the request is about, and those that had expired.
+    pub leases: Vec<Loaded>,
+    /// When the first of the leases and places expires that the request has taken for living.
+    pub before: Option<Moment>,
+    /// The changed rows, in this order.
+    pub writes: Vec<Write<C>>,
+    /// The clients to notify once the rows are written.
+    pub notices: Vec<Notice<C>>,
     /// The counter that rises.
     pub raises: Raises,
+}
+
+/// A lease that a commit depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Who holds.
+    pub owner: Owner,
+    /// The highest token of the lease.
+    pub highest: FencingToken,
+    /// When it ends, or has ended.
+    pub until: Moment,
+}
+
+impl From<&Hold> for Loaded {
+    fn from(hold: &Hold) -> Self {
+        Self { owner: hold.owner, highest: hold.tokens.high(), until: hold.until }
+    }
 }
 
 /// The counter that a commit raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raises {
-    /// The version.
-    Version,
+    /// The version. From now on, this many permits are taken, those of stored expired leases included.
+    Version {
+        /// The number to keep with the lock.
+        permits: u32,
+    },
     /// The tail, to this number: this commit only adds a place at the end of the queue, so it does not conflict with hand-overs.
     Tail(u64),
     /// None: this commit only renews a lease.

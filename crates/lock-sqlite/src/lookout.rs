@@ -25,7 +25,7 @@ pub(crate) struct Lookout<'a> {
     session: Option<Session>,
     version: Option<i64>,
     /// When something that was seen expires.
-    pub(crate) due: Option<Moment>,
+    due: Option<Moment>,
 }
 
 impl<'a> Lookout<'a> {

@@ -13,6 +13,11 @@ use lock_rules::poll::{News, Poller};
 use crate::lookout::Lookout;
 use crate::settings::Settings;
 
+/// How often the file is checked for the next waiter while its lock is in motion.
+///
+/// Chosen: a check with its wake-up was measured at about 70 us, so that this costs 1.4 % of a core.
+const TICK: Duration = Duration::from_millis(5);
+
 /// How long after a failure the file is checked again.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -47,7 +52,7 @@ enum Thread {
 impl Watcher {
     pub(crate) fn new(settings: Arc<Settings>) -> Self {
         let state = State {
-            poller: Poller::default(),
+            poller: Poller::new(TICK),
             thread: Thread::NotStarted,
             #[cfg(test)]
             looks: 0,
@@ -95,7 +100,7 @@ impl Drop for Watcher {
 
 fn watch(shared: &Shared) {
     let mut lookout = Lookout::new(&shared.settings);
-    while let Some(news) = shared.next_look(lookout.due) {
+    while let Some(news) = shared.next_look() {
         match lookout.look(news, || shared.lock().poller.waiters().to_vec()) {
             Ok(sight) => {
                 let events = shared.lock().poller.see(shared.now(), sight);
@@ -116,11 +121,11 @@ impl Shared {
         self.settings.timing.now()
     }
 
-    /// Sleeps until it is time to look, at the latest when something is `due`; `None` at the end.
-    fn next_look(&self, due: Option<Moment>) -> Option<News> {
+    /// Sleeps until it is time to look; `None` at the end.
+    fn next_look(&self) -> Option<News> {
         let (mut state, mut has_slept) = (self.lock(), false);
         while state.thread != Thread::Ending {
-            state = match state.poller.pause(self.now(), due) {
+            state = match state.poller.pause(self.now()) {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(pause) if has_slept || pause.is_zero() => {
                     #[cfg(test)]

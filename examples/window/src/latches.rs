@@ -6,7 +6,7 @@ use lock_core::latch::{Act, ArrivalId, Generation, LatchState, Request};
 use lock_core::{LockName, Moment};
 use lock_rules::window::{Committed, LatchCommit, LatchWindow};
 
-/// The rows of all latches. Versions and generations have one counter each, so a latch that is used again has new ones.
+/// The rows of all latches. They stay when a latch has expired, so its version never falls. Generations have one counter.
 #[derive(Default)]
 pub(crate) struct Latches {
     by_name: HashMap<LockName, Latch>,
@@ -41,7 +41,7 @@ impl Latches {
         }
     }
 
-    pub(crate) fn commit(&mut self, name: &LockName, commit: LatchCommit) -> Committed {
+    pub(crate) fn commit(&mut self, now: Moment, name: &LockName, commit: LatchCommit) -> Committed {
         let LatchCommit { version, state, until, arrival } = commit;
         if self.by_name.get(name).map_or(0, |latch| latch.version) != version {
             return Committed::Conflict;
@@ -51,6 +51,9 @@ impl Latches {
         let latch = self.by_name.entry(name.clone()).or_insert_with(new);
         if latch.state.generation != state.generation {
             latch.arrived_before = std::mem::take(&mut latch.arrived);
+        }
+        if latch.until <= now {
+            latch.arrived_before.clear();
         }
         latch.arrived.extend(arrival);
         (latch.version, latch.state, latch.until) = (version + 1, state, until.max(latch.until));

@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lock_core::limit::Record;
 use lock_core::{Event, FencingToken, Listeners, LockName, Moment, Note, Owner, latch};
 use lock_host::SharedClock;
-use lock_rules::window::{Commit, Committed, EXPIRED_MAX, LatchCommit, LatchWindow, Needs, OfOwner, Raises, Window};
-use lock_rules::{Changes, Hold, Notice, Place, Write, ends_of};
+use lock_rules::window::{
+    Commit, Committed, EXPIRED_MAX, LatchCommit, LatchWindow, Loaded, Needs, OfOwner, Raises, Window,
+};
+use lock_rules::{Hold, Notice, Place, Write, ends_of};
 
 use crate::latches::Latches;
 
@@ -34,7 +36,7 @@ struct Tables {
 }
 
 /// The rows of one lock. They stay when the lock is free, so its counters never fall.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Lock {
     version: u64,
     tail: u64,
@@ -44,7 +46,7 @@ struct Lock {
     holds: HashMap<Owner, Hold>,
     places: BTreeMap<u64, Place<ClientId>>,
     given_up: HashMap<Owner, Moment>,
-    revoked: HashMap<FencingToken, (Note, Moment)>,
+    revoked: BTreeMap<FencingToken, (Note, Moment)>,
 }
 
 impl Server {
@@ -75,16 +77,17 @@ impl Server {
 
     pub(crate) fn commit(&self, name: &LockName, commit: Commit<ClientId>) -> Committed {
         let mut tables = self.tables();
+        let now = self.clock.now();
         let lock = tables.locks.entry(name.clone()).or_default();
-        if !lock.is_as_loaded(&commit) {
+        if !lock.is_as_loaded(now, &commit) {
             return Committed::Conflict;
         }
-        let Commit { changes: Changes { writes, standing, notices }, raises, .. } = commit;
+        let Commit { writes, notices, raises, .. } = commit;
         writes.into_iter().for_each(|write| lock.write(write));
         match raises {
-            Raises::Version => {
+            Raises::Version { permits } => {
                 lock.version += 1;
-                lock.permits = standing.map_or(0, |standing| standing.permits);
+                lock.permits = permits;
             }
             Raises::Tail(number) => lock.tail = number,
             Raises::Nothing => {}
@@ -101,7 +104,8 @@ impl Server {
     }
 
     pub(crate) fn commit_latch(&self, name: &LockName, commit: LatchCommit) -> Committed {
-        self.tables().latches.commit(name, commit)
+        let mut tables = self.tables();
+        tables.latches.commit(self.clock.now(), name, commit)
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -135,8 +139,8 @@ impl Lock {
             permits: self.permits,
             expired: expired.into_iter().cloned().collect(),
             last: living.iter().rev().take(2).copied().cloned().collect(),
-            first_ends: ends_of(needs.permits, first_ends),
-            free_slots: self.free_slots(needs.permits),
+            first_ends: ends_of(needs.ends, first_ends),
+            free_slots: self.free_slots(needs.slots),
             owners: needs.owners.iter().map(|owner| self.of(now, *owner)).collect(),
             with_token: needs.token.and_then(|token| living.into_iter().find(|hold| spans(hold, token)).cloned()),
             revoked_by: needs.token.and_then(|token| self.revoked_by(now, token)),
@@ -163,11 +167,11 @@ impl Lock {
     }
 
     /// Whether what the commit depends on is as it was loaded.
-    fn is_as_loaded(&self, commit: &Commit<ClientId>) -> bool {
-        let end = |owner| self.holds.get(owner).map(|hold| hold.until);
+    fn is_as_loaded(&self, now: Moment, commit: &Commit<ClientId>) -> bool {
         commit.version.is_none_or(|version| version == self.version)
             && commit.tail.is_none_or(|tail| tail == self.tail)
-            && commit.ends.iter().all(|(owner, until)| end(owner) == Some(*until))
+            && commit.leases.iter().all(|lease| self.holds.get(&lease.owner).map(Loaded::from) == Some(*lease))
+            && commit.before.is_none_or(|before| now < before)
     }
 
     fn write(&mut self, write: Write<ClientId>) {

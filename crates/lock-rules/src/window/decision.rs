@@ -3,7 +3,7 @@
 use lock_core::limit::Record;
 use lock_core::{FencingToken, Moment, Note, Owner};
 
-use super::{Commit, EXPIRED_MAX, Needs, OfOwner, Raises, Window, WindowStore};
+use super::{Commit, EXPIRED_MAX, Loaded, Needs, OfOwner, Raises, Window, WindowStore};
 use crate::plan::SERVED_MAX;
 use crate::rows::{Changes, Hold, Place, Rows, Standing, Write, ends_of};
 
@@ -35,18 +35,25 @@ impl<S: WindowStore> Decision<S> {
     /// What there is to commit. Expired leases are removed before anything else changes.
     pub(super) fn commit(self) -> Option<Commit<S::Client>> {
         let Self { window, depends_on_tail, changes, .. } = self;
-        let mut changes = changes?;
-        let raises = window.raised_by(&changes.writes);
-        let own = window.owners.iter().filter_map(|of| of.hold.as_ref());
-        let mut ends: Vec<_> = own.map(|hold| (hold.owner, hold.until)).collect();
-        if raises != Raises::Nothing {
-            ends.extend(window.expired.iter().map(|hold| (hold.owner, hold.until)));
+        let Some(Changes { mut writes, standing, notices }) = changes else { return window.doubt() };
+        let raises = window.raised_by(&writes, standing.map_or(0, |standing| standing.permits));
+        let is_renewal = raises == Raises::Nothing;
+        let mut leases: Vec<_> = window.own().map(Loaded::from).collect();
+        if !is_renewal {
+            leases.extend(window.expired.iter().map(Loaded::from));
         }
-        if raises == Raises::Version {
-            changes.writes.splice(..0, window.ends_of_expired());
+        if matches!(raises, Raises::Version { .. }) {
+            writes.splice(..0, window.ends_of_expired());
         }
-        let version = (raises != Raises::Nothing).then_some(window.version);
-        Some(Commit { version, tail: depends_on_tail.then_some(window.tail), ends, changes, raises })
+        Some(Commit {
+            version: (!is_renewal).then_some(window.version),
+            tail: (depends_on_tail && !is_renewal).then_some(window.tail),
+            leases,
+            before: window.first_end(),
+            writes,
+            notices,
+            raises,
+        })
     }
 
     fn missing(&self, widen: impl FnOnce(&mut Needs)) -> Missing {
@@ -65,13 +72,15 @@ impl<S: WindowStore> Decision<S> {
         if is_loaded { Ok(()) } else { Err(self.missing(|needs| needs.token = Some(token))) }
     }
 
-    fn needs_permits(&self, permits: u32) -> Result<(), Missing> {
-        let is_loaded = permits <= self.window.needs.permits;
-        if is_loaded {
-            Ok(())
-        } else {
-            Err(self.missing(|needs| needs.permits = permits.max(needs.permits.saturating_mul(2))))
+    /// Fails unless as many were loaded.
+    fn needs(&self, count: u32, loaded: fn(&mut Needs) -> &mut u32) -> Result<(), Missing> {
+        let mut needs = self.window.needs.clone();
+        let number = loaded(&mut needs);
+        if count <= *number {
+            return Ok(());
         }
+        *number = count.max(number.saturating_mul(2));
+        Err(Missing(needs))
     }
 
     /// Whether all places were loaded.
@@ -111,12 +120,12 @@ impl<S: WindowStore> Rows for Decision<S> {
     }
 
     fn first_ends(&mut self, permits: u32) -> Result<Vec<(Moment, u32)>, Missing> {
-        self.needs_permits(permits)?;
+        self.needs(permits, |needs| &mut needs.ends)?;
         Ok(ends_of(permits, self.window.first_ends.iter().copied()))
     }
 
     fn free_slots(&mut self, count: u32) -> Result<Vec<u32>, Missing> {
-        self.needs_permits(count)?;
+        self.needs(count, |needs| &mut needs.slots)?;
         let returned = self.window.expired.iter().flat_map(|hold| hold.slots.get());
         let mut free: Vec<u32> = self.window.free_slots.iter().chain(returned).copied().collect();
         free.sort_unstable();
@@ -193,20 +202,47 @@ impl<C> Window<C> {
         self.expired.iter().map(|hold| Write::End(hold.owner)).collect()
     }
 
-    fn raised_by(&self, writes: &[Write<C>]) -> Raises {
+    /// The living leases that the request is about.
+    fn own(&self) -> impl Iterator<Item = &Hold> {
+        self.owners.iter().filter_map(|of| of.hold.as_ref()).chain(&self.with_token)
+    }
+
+    /// When the first expires of what the request may act on: its leases, and places.
+    fn first_end(&self) -> Option<Moment> {
+        let places = self.owners.iter().filter_map(|of| of.place.as_ref()).chain(&self.places).chain(&self.above);
+        self.own().map(|hold| hold.until).chain(places.map(|place| place.until)).min()
+    }
+
+    fn raised_by(&self, writes: &[Write<C>], permits: u32) -> Raises {
         match writes {
             [Write::Extend(..)] => Raises::Nothing,
             [Write::Place(place)] if place.number > self.tail => Raises::Tail(place.number),
-            _ => Raises::Version,
+            _ => Raises::Version { permits },
         }
+    }
+
+    /// Makes sure that a lease that the request is about has expired: it may have been renewed after it was read, and before the clock was.
+    fn doubt(&self) -> Option<Commit<C>> {
+        let has_token = |hold: &Hold| {
+            self.needs.token.is_some_and(|token| (hold.tokens.low()..=hold.tokens.high()).contains(&token))
+        };
+        let is_own = |hold: &&Hold| self.needs.owners.contains(&hold.owner) || has_token(hold);
+        let leases: Vec<_> = self.expired.iter().filter(is_own).map(Loaded::from).collect();
+        let (version, tail, before) = (None, None, None);
+        let commit = Commit { version, tail, leases, before, writes: vec![], notices: vec![], raises: Raises::Nothing };
+        Some(commit).filter(|commit| !commit.leases.is_empty())
     }
 
     /// Removes the expired leases, if there may be more of them than were loaded.
     pub(super) fn sweep(&self) -> Option<Commit<C>> {
-        let first = self.expired.first().filter(|_| self.expired.len() >= EXPIRED_MAX)?;
-        let standing = Some(Standing { mode: first.mode, permits: self.permits_of_living() });
-        let ends = self.expired.iter().map(|hold| (hold.owner, hold.until)).collect();
-        let changes = Changes { writes: self.ends_of_expired(), standing, notices: Vec::new() };
-        Some(Commit { version: Some(self.version), tail: None, ends, changes, raises: Raises::Version })
+        (self.expired.len() >= EXPIRED_MAX).then(|| Commit {
+            version: Some(self.version),
+            tail: None,
+            leases: self.expired.iter().map(Loaded::from).collect(),
+            before: None,
+            writes: self.ends_of_expired(),
+            notices: Vec::new(),
+            raises: Raises::Version { permits: self.permits_of_living() },
+        })
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use lock_core::inspect::Revoked;
 use lock_core::limit::{self, Act, Usage};
 use lock_core::{
-    Answer, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Certainty, Claim, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released,
+    Renewed,
 };
 
 use super::decision::{Decision, Missing, Presence};
@@ -20,7 +21,7 @@ pub struct Request<'a, S: WindowStore, T> {
     presence: Presence,
     decide: Decide<'a, S, T>,
     /// The answer once the commit is made; `None` if it only removes expired leases.
-    answer: Option<T>,
+    answer: Option<Result<T, BackendError>>,
 }
 
 type Decide<'a, S, T> = Box<dyn Fn(&mut Decision<S>) -> Result<T, Undone<Missing>> + Send + Sync + 'a>;
@@ -45,26 +46,27 @@ impl<'a, S: WindowStore, T> Request<'a, S, T> {
             return Step::Commit(sweep);
         }
         let mut decision = Decision::new(window, self.presence);
-        match (self.decide)(&mut decision) {
-            Ok(answer) => match decision.commit() {
-                Some(commit) => {
-                    self.answer = Some(answer);
-                    Step::Commit(commit)
-                }
-                None => Step::Done(Ok(answer)),
-            },
-            Err(Undone::Refused(refusal)) => Step::Done(Err(refusal)),
+        let answer = match (self.decide)(&mut decision) {
+            Ok(answer) => Ok(answer),
+            Err(Undone::Refused(refusal)) => Err(refusal),
             Err(Undone::Failed(Missing(wider))) => {
                 self.needs = wider;
-                self.begin()
+                return self.begin();
             }
+        };
+        match decision.commit() {
+            Some(commit) => {
+                self.answer = Some(answer);
+                Step::Commit(commit)
+            }
+            None => Step::Done(answer),
         }
     }
 
     /// The step after a commit.
     pub fn committed(&mut self, committed: Committed) -> Step<S::Client, T> {
         match (committed, self.answer.take()) {
-            (Committed::Written, Some(answer)) => Step::Done(Ok(answer)),
+            (Committed::Written, Some(answer)) => Step::Done(answer),
             (Committed::Written, None) | (Committed::Conflict, _) => self.begin(),
         }
     }
