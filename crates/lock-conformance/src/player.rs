@@ -119,6 +119,24 @@ impl Player {
         }
     }
 
+    /// The claim of the latest lease, once more.
+    pub(crate) fn ask_again_for_latest(&mut self) -> Ask {
+        let latest = self.leases.last().map(|lease| lease.owner);
+        match self.claims.iter().find(|claim| Some(claim.owner) == latest) {
+            Some(claim) => Ask::Acquire(claim.clone()),
+            None => self.ask(),
+        }
+    }
+
+    /// A renewal of an earlier lease of the owner of the latest one.
+    pub(crate) fn renew_earlier(&mut self) -> Ask {
+        let latest = self.leases.last().map(|lease| lease.owner);
+        match self.leases.iter().find(|lease| Some(lease.owner) == latest) {
+            Some(lease) => Ask::Renew(lease.clone()),
+            None => self.ask(),
+        }
+    }
+
     /// Forgets the claims whose places have expired.
     pub(crate) fn forget_expired(&mut self) {
         self.claims.retain(|claim| claim.queueing == Queueing::Unwanted || claim.terms.ttl.get() != SHORT);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::history::History;
 use crate::player::{Player, Use};
 use crate::reference::{Ask, Reference, SHORT, Timing};
+use crate::verbs::LONG;
 use crate::{Bench, Verbs};
 
 /// How many sequences are played, unless that takes longer: a store whose clock cannot be moved plays one for each use.
@@ -92,6 +93,7 @@ impl Trace<'_> {
             0 => {
                 let claims = self.player.dice.u8(1..4);
                 (0..claims).for_each(|_| self.play(|player| player.new_claim(SHORT)));
+                (0..claims).for_each(|_| self.play(Player::ask));
                 self.expire();
             }
             1 => {
@@ -115,6 +117,10 @@ impl Trace<'_> {
     fn expire(&mut self) {
         self.bench.elapse(SHORT + SHORT / 2);
         self.player.forget_expired();
+        // One that nobody has served since, and a lease whose owner has another one by then.
         self.play(Player::renew_latest);
+        self.play(|player| player.new_claim(LONG));
+        self.play(Player::ask_again_for_latest);
+        self.play(Player::renew_earlier);
     }
 }
