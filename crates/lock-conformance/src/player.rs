@@ -68,8 +68,7 @@ impl Player {
             (33, Some(lease)) if self.can(Ability::Inspect) => Ask::Revoke(lease),
             (34, Some(lease)) => Ask::Fence(lease),
             (35 | 36, Some(lease)) => Ask::Renew(lease),
-            (37 | 38, _) if self.can(Ability::Inspect) => Ask::Show(claim.name),
-            (39.., _) if self.can(Ability::SetLimit) => self.set_limit(),
+            (37.., _) if self.can(Ability::SetLimit) => self.set_limit(),
             (_, _) => Ask::Acquire(claim),
         }
     }
@@ -173,6 +172,11 @@ impl Player {
 
     fn give_up(&mut self, index: usize) -> Ask {
         Ask::Release(self.claims.remove(index).release(Certainty::Answered))
+    }
+
+    /// The release of the oldest claim.
+    pub(crate) fn give_up_first(&mut self) -> Option<Ask> {
+        (!self.claims.is_empty()).then(|| self.give_up(0))
     }
 
     /// Keeps the lock, and then for another time.

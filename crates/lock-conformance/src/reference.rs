@@ -39,6 +39,16 @@ pub(crate) enum Reply {
 type Said = Result<Reply, BackendError>;
 
 impl Ask {
+    pub(crate) fn name(&self) -> &LockName {
+        match self {
+            Self::Acquire(claim) => &claim.name,
+            Self::Release(request) => &request.name,
+            Self::Renew(lease) | Self::Fence(lease) | Self::Revoke(lease) => &lease.name,
+            Self::Limit(request) => &request.name,
+            Self::Show(name) => name,
+        }
+    }
+
     /// Asks a store.
     pub(crate) fn send(&self, store: &dyn BlockingBackend, within: Duration) -> Said {
         Ok(match self {

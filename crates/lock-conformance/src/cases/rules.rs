@@ -91,6 +91,11 @@ impl Trace<'_> {
     fn step(&mut self) {
         match self.player.dice.u8(..60) {
             0 => {
+                if self.player.dice.bool() {
+                    while let Some(release) = self.player.give_up_first() {
+                        self.play(|_| release);
+                    }
+                }
                 let claims = self.player.dice.u8(1..4);
                 (0..claims).for_each(|_| self.play(|player| player.new_claim(SHORT)));
                 (0..claims).for_each(|_| self.play(Player::ask));
@@ -106,9 +111,16 @@ impl Trace<'_> {
 
     fn play(&mut self, ask: impl FnOnce(&mut Player) -> Ask) {
         let ask = ask(&mut self.player);
+        self.send(&ask);
+        if self.verbs.can_inspect() {
+            self.send(&Ask::Show(ask.name().clone()));
+        }
+    }
+
+    fn send(&mut self, ask: &Ask) {
         let said = self.verbs.run(|store, within| ask.send(store, within));
-        self.player.hear(&ask, &said);
-        let agreed = self.reference.agrees(self.bench.now(), &ask, &said);
+        self.player.hear(ask, &said);
+        let agreed = self.reference.agrees(self.bench.now(), ask, &said);
         let last = self.log.len().saturating_sub(SHOWN);
         agreed.unwrap_or_else(|difference| panic!("{}: {difference}\nafter\n{}", self.at, self.log[last..].join("\n")));
         self.log.push(format!("{ask:?}\n    {said:?}"));
