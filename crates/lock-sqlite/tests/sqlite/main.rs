@@ -15,7 +15,6 @@ mod modes;
 mod names;
 mod older;
 mod permits;
-mod reference;
 mod replacing;
 mod rig;
 mod timing;
