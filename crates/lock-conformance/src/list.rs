@@ -42,7 +42,6 @@ macro_rules! __cases {
                 the_same_owner_gets_the_same_tokens: Nothing;
                 asking_again_re_arms_the_ttl: Nothing;
                 a_renewal_never_creates: Nothing;
-                an_earlier_lease_of_its_owner_is_not_renewed: Nothing;
                 renewals_are_answered_in_their_order: Nothing;
                 a_fence_knows_the_stored_grant: Nothing;
                 a_waiter_gives_up_its_place: Queue;

@@ -80,15 +80,6 @@ pub fn a_renewal_never_creates(bench: &Bench) {
     two.take(&claim("a"));
 }
 
-/// A lease that has ended is not renewed, even if its owner has another one by then.
-pub fn an_earlier_lease_of_its_owner_is_not_renewed(bench: &Bench) {
-    let (one, mine) = (bench.verbs(), claim("a"));
-    let earlier = one.take(&mine);
-    assert_eq!(one.release(&mine), Released::Released);
-    let later = one.take(&mine);
-    assert_eq!([one.renew(&earlier), one.renew(&later)].map(|said| said == Renewed::NotHeld), [true, false]);
-}
-
 /// Each of many leases in one request gets its own answer, in order; an empty request gets none.
 pub fn renewals_are_answered_in_their_order(bench: &Bench) {
     let one = bench.verbs();

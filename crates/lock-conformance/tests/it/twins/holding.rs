@@ -45,9 +45,6 @@ twins! {
     one_that_renews_for_strangers: RenewsForAnybody,
         caught by ["ownership::a_stranger_cannot_renew"],
         spared by ["ownership::a_stranger_cannot_release", "time::a_renewal_counts_from_now"];
-    one_that_renews_whatever_the_owner_has: RenewsByOwner,
-        caught by ["ownership::an_earlier_lease_of_its_owner_is_not_renewed"],
-        spared by ["ownership::a_stranger_cannot_renew", "time::a_renewal_counts_from_now"];
     one_whose_renewals_create: RenewalCreates,
         caught by ["ownership::a_renewal_never_creates", "time::a_late_renewal_is_refused"],
         spared by ["ownership::a_stranger_cannot_release"];
@@ -204,24 +201,6 @@ impl Breakage for RenewsForAnybody {
                 Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false })
             }
             None => Ok(Renewed::NotHeld),
-        };
-        leases.iter().map(renew_one).collect()
-    }
-}
-
-/// A renewal does not look which lease its owner has.
-#[derive(Default)]
-struct RenewsByOwner;
-
-impl Breakage for RenewsByOwner {
-    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        let renew_one = |lease: &Lease| {
-            let tokens = match store.holder(&lease.name, WITHIN)?.map(|entry| entry.holder) {
-                Some(Holder::Leasehold { tokens, .. }) => tokens,
-                Some(Holder::Foreign) | None => lease.tokens,
-            };
-            let held = Lease { tokens, ..lease.clone() };
-            Ok(store.renew(std::slice::from_ref(&held), WITHIN)?.remove(0))
         };
         leases.iter().map(renew_one).collect()
     }
