@@ -9,11 +9,11 @@ use redis::{Cmd, ConnectionAddr, FromRedisValue, Value};
 use crate::RedisConfig;
 use crate::blocking::Redis;
 use crate::cluster::blocking::Cluster;
+use crate::config::Eviction;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::span::Span;
-use crate::url_parts::Eviction;
 use crate::wire::{Call, Line, Question, Retry, read, remaining};
 
 /// How many round trips are timed. Chosen: enough that one slow one stands out.

@@ -8,15 +8,15 @@ use redis::{Cmd, Pipeline, Value};
 
 use crate::RedisConfig;
 use crate::classify::{CLUSTER, classify};
+use crate::config::Deployment;
+use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
-use crate::deployment::Deployment;
 use crate::failover::Failover;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::replicas::Copies;
 use crate::script::{self, Counting, Script};
 use crate::server_info::{Longest, Membership, ServerInfo};
-use crate::url_parts::Eviction;
 use crate::verification::{self, Found, Promoted};
 use crate::wire::{load, read};
 

@@ -17,7 +17,7 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `url_parts`, `hosts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `hash_slot`, `keys`, `value`, `wire`, `verbs`, `renewal`, `seen`, `look` (questions, answers)
+//! Reading order: `config` (with what each scheme means in `deployment`), `failover` (URLs) · `script` (what Redis runs) · `hash_slot`, `keys`, `value`, `wire`, `verbs`, `renewal`, `seen`, `look` (questions, answers)
 //! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
 //! `connect`, `verified`, `server_info`, `verification`, `greeting` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
 //! connections lead) · `runs`, `writes`, `batcher`, `silence`, `live`, `link`,
@@ -25,7 +25,6 @@
 //! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum) · `cluster`.
 
 mod acknowledged;
-mod address;
 #[cfg(feature = "async")]
 mod batcher;
 pub mod blocking;
@@ -36,7 +35,6 @@ mod classify;
 pub mod cluster;
 mod config;
 mod connect;
-mod deployment;
 mod described;
 mod end_dwell;
 mod examine;
@@ -47,7 +45,6 @@ mod failure;
 pub mod fuzz;
 mod greeting;
 mod hash_slot;
-mod hosts;
 mod init;
 mod keys;
 mod latch;
@@ -65,7 +62,6 @@ mod open;
 mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
-mod query;
 mod renewal;
 mod replicas;
 mod revocation;
@@ -82,7 +78,6 @@ mod span;
 mod stack;
 mod sync;
 mod target;
-mod url_parts;
 mod value;
 mod verbs;
 mod verification;

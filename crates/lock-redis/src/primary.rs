@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use lock_core::{Effect, ErrorKind};
 use redis::{Client, ConnectionInfo};
 
-use crate::address::Sentinels;
 use crate::classify::classify;
+use crate::config::Sentinels;
+use crate::connect::at;
 use crate::connect::connecting;
 use crate::failure::Failure;
-use crate::hosts::at;
 use crate::sentinel::{Named, ask};
 use crate::span::Span;
 
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
     use crate::RedisConfig;
-    use crate::deployment::Deployment;
+    use crate::config::Deployment;
 
     /// Has a sentinel name the server at another address.
     fn monitor(sentinel: &Sentinel, host: &str, port: u16) {

@@ -282,7 +282,7 @@ mod tests {
     /// The first attempt may have handed the lock over, at a server whose data is gone.
     #[test]
     fn a_release_that_is_sent_again_proves_nothing() {
-        let failover = Failover::by_default(OnFailover::Dwell);
+        let failover = Failover::new(OnFailover::Dwell, None);
         let server_info = ServerInfo { failover, ..ServerInfo::UNKNOWN.clone() };
         let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         let broke = Failure::no_answer("redis://h", Duration::ZERO);

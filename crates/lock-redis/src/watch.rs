@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::RedisConfig;
-    use crate::deployment::Deployment;
+    use crate::config::Deployment;
 
     /// How long the sentinel is watched, and how many connections it may get. Without longer and longer pauses, there are about 45.
     const WATCHED_FOR: Duration = Duration::from_millis(2500);
