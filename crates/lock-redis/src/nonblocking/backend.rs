@@ -27,9 +27,7 @@ impl Backend for Redis {
         let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
         match &self.source {
             Source::Own(_) => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
-            Source::Connection(_) => redis.with_ordering(RequestOrder::InOrder),
-            #[cfg(feature = "connection-manager")]
-            Source::Manager(_) => redis.with_ordering(RequestOrder::InOrder),
+            Source::HandedIn(_) => redis.with_ordering(RequestOrder::InOrder),
             #[cfg(feature = "deadpool")]
             Source::Pool(_) => redis,
             #[cfg(feature = "deadpool")]

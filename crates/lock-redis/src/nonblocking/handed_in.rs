@@ -1,5 +1,7 @@
 //! The user's clients: connections, managers and pools.
 
+use std::sync::Arc;
+
 #[cfg(feature = "deadpool")]
 use lock_core::{BackendError, Operation};
 use redis::aio::MultiplexedConnection;
@@ -64,14 +66,14 @@ impl From<Client> for Redis {
 
 impl From<MultiplexedConnection> for Redis {
     fn from(connection: MultiplexedConnection) -> Self {
-        Self::handed_in(Source::Connection(connection))
+        Self::handed_in(Source::HandedIn(Arc::new(connection)))
     }
 }
 
 #[cfg(feature = "connection-manager")]
 impl From<redis::aio::ConnectionManager> for Redis {
     fn from(manager: redis::aio::ConnectionManager) -> Self {
-        Self::handed_in(Source::Manager(manager))
+        Self::handed_in(Source::HandedIn(Arc::new(manager)))
     }
 }
 
