@@ -8,9 +8,9 @@ use lock_core::{Claim, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
 use crate::failover::Failover;
-use crate::renewal::Renewal;
+use crate::requests::renewal::Renewal;
 use crate::script::{self, Counting, Script};
-use crate::server_info::{Longest, Membership, ServerInfo};
+use crate::server::server_info::{Longest, Membership, ServerInfo};
 use crate::target::Target;
 use crate::wire::{Line, Question, Wire, load};
 

@@ -15,17 +15,17 @@ use redis::Value;
 
 use crate::channel::Channel;
 use crate::cluster::{Address, Redirect, SlotMap};
-use crate::end_dwell::{EndDwell, LongestTtl};
 use crate::failover::Failover;
 use crate::failure::Failure;
-use crate::greeting::{Role, meet};
 use crate::keys::Scope;
-use crate::look::{Look, Scan, WhoHolds, entries};
-use crate::renewal::Renewal;
 use crate::replicas::without_wait;
-use crate::revocation::{Revocation, RevokedBy};
-use crate::server_info::ServerInfo;
-use crate::value::{Stored, of_owner, of_tokens};
+use crate::requests::end_dwell::{EndDwell, LongestTtl};
+use crate::requests::look::{Look, Scan, WhoHolds, entries};
+use crate::requests::renewal::Renewal;
+use crate::requests::revocation::{Revocation, RevokedBy};
+use crate::requests::value::{Stored, of_owner, of_tokens};
+use crate::server::greeting::{Role, meet};
+use crate::server::server_info::ServerInfo;
 use crate::wire::{Line, Question, Wire};
 
 const SERVER: &str = "redis://h";

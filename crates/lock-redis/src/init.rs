@@ -9,11 +9,11 @@ use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation};
 use crate::blocking::Redis;
 use crate::cluster::blocking::Cluster;
 use crate::connect::CONNECT_WITHIN;
-use crate::end_dwell::{EndDwell, LongestTtl, MarkDwell};
 use crate::hash_slot::HashSlot;
 use crate::keys::Scope;
+use crate::requests::end_dwell::{EndDwell, LongestTtl, MarkDwell};
+use crate::server::verification::VerifySlot;
 use crate::span::Span;
-use crate::verification::VerifySlot;
 use crate::wire::Question;
 use crate::{BACKEND, RedisConfig};
 

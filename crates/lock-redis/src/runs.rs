@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::failover::Failover;
     use crate::script::Counting;
-    use crate::server_info::{Longest, Membership, ServerInfo};
+    use crate::server::server_info::{Longest, Membership, ServerInfo};
     use crate::wire::{Line, Question, Wire};
 
     const STORED: &ServerInfo = &ServerInfo {

@@ -12,9 +12,9 @@ use crate::classify::classify;
 use crate::config::Deployment;
 use crate::connect::{CONNECT_WITHIN, connecting, server_of};
 use crate::failure::Failure;
-use crate::primary::{Follower, Place, Primary};
+use crate::sentinels::primary::{Follower, Place, Primary};
+use crate::sentinels::watch;
 use crate::span::Span;
-use crate::watch;
 
 const ONE_SERVER: &str = "give the URL of one server";
 

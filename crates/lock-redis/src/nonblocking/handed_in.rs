@@ -8,6 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, ProtocolVersion};
 
 use super::Redis;
+use super::link::Link;
 use super::source::Source;
 #[cfg(feature = "deadpool")]
 use crate::RedisConfig;
@@ -16,10 +17,9 @@ use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
 use crate::connect::speaking;
 use crate::failover::Failover;
-use crate::greeting::Role;
-use crate::link::Link;
 #[cfg(feature = "deadpool")]
 use crate::probe::Probe;
+use crate::server::greeting::Role;
 use crate::target::Target;
 use crate::wire::Wire;
 

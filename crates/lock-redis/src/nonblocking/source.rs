@@ -8,16 +8,16 @@ use lock_core::Operation;
 use redis::aio::ConnectionLike;
 use redis::{RedisResult, Value};
 
+use super::link::Link;
+use super::live::Live;
+use super::silence::Patience;
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
 use crate::hash_slot::HashSlot;
-use crate::link::Link;
-use crate::live::Live;
 use crate::script::Script;
-use crate::server_info::ServerInfo;
-use crate::silence::Patience;
-use crate::verification;
+use crate::server::server_info::ServerInfo;
+use crate::server::verification;
 use crate::wire::{Call, load};
 
 pub(super) enum Source {
@@ -31,7 +31,7 @@ pub(super) enum Source {
     PoolAndLink(deadpool_redis::Pool, Link),
 }
 
-/// A connection of the user's. Whoever has a copy of it uses the same one.
+/// A connection of the user's. Its copies are the same connection.
 pub(super) trait Shared: Send + Sync {
     fn copy(&self) -> Box<dyn ConnectionLike + Send + Sync>;
 }

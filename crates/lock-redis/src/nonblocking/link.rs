@@ -12,13 +12,13 @@ use futures_util::future::{BoxFuture, Shared};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::live::{Live, connect_to};
+use super::silence::Patience;
 use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
-use crate::greeting::Role;
-use crate::live::{Live, connect_to};
-use crate::primary::Follower;
-use crate::silence::Patience;
+use crate::sentinels::primary::Follower;
+use crate::server::greeting::Role;
 use crate::span::Span;
 use crate::target::{PAUSE, Route, Target, Why};
 

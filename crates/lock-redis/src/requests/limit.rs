@@ -4,9 +4,9 @@ use lock_core::limit::{Act, Record, Request, Usage};
 use lock_core::{Limit, Mode, Operation};
 use redis::Value;
 
+use super::value::mode_of;
 use crate::failure::Failure;
 use crate::script;
-use crate::value::mode_of;
 use crate::wire::{Call, Line, Question, Retry, read, to_millis};
 
 impl Question for &Request {

@@ -12,8 +12,8 @@ use redis::{Cmd, RedisResult, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 
+use super::writes::{Request, Size, Write, writes};
 use crate::wire::{Call, Ownership};
-use crate::writes::{Request, Size, Write, writes};
 
 /// When requests share a write.
 #[derive(Clone, Copy)]

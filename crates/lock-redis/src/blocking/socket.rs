@@ -11,12 +11,12 @@ use redis::{Cmd, Connection, ConnectionLike, ProtocolVersion, RedisError, RedisR
 use crate::classify::classify;
 use crate::connect::{bound, connecting, server_of, speaking, tuned};
 use crate::failure::Failure;
-use crate::greeting::{Met, Role, again, greeting, meet};
-use crate::primary::Place;
 use crate::replicas::Wait;
 use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
-use crate::server_info::ServerInfo;
+use crate::sentinels::primary::Place;
+use crate::server::greeting::{Met, Role, again, greeting, meet};
+use crate::server::server_info::ServerInfo;
 use crate::span::Span;
 use crate::target::{Route, is_current};
 use crate::wire::{Call, load};

@@ -4,11 +4,11 @@ use lock_core::inspect::{Cursor, Entry, Query, glob_matches};
 use lock_core::{LockName, Operation};
 use redis::{ToRedisArgs, Value};
 
+use super::seen::{Seen, SeenLock, SeenShared};
+use super::value::Stored;
 use crate::failure::Failure;
 use crate::keys::{Keys, name_of, scan_pattern};
 use crate::script;
-use crate::seen::{Seen, SeenLock, SeenShared};
-use crate::value::Stored;
 use crate::wire::{Call, Line, Question, Wire, read};
 
 /// How many keys one `SCAN` looks at, at least and at most.

@@ -6,8 +6,8 @@ use lock_core::Mode;
 use lock_core::inspect::Held;
 use redis::Value;
 
+use super::value::{Stored, held_mode_of, mode_of, slots};
 use crate::failure::Failure;
-use crate::value::{Stored, held_mode_of, mode_of, slots};
 use crate::wire::{read, remaining};
 
 /// What a key holds.

@@ -9,15 +9,15 @@ use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 
-use crate::batcher::{Batcher, Sharing};
+use super::batcher::{Batcher, Sharing};
+use super::silence::{Patience, Silence};
 use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
 use crate::failure::Failure;
-use crate::greeting::{Met, Role, greeting, meet};
-use crate::primary::Place;
-use crate::server_info::ServerInfo;
-use crate::silence::{Patience, Silence};
+use crate::sentinels::primary::Place;
+use crate::server::greeting::{Met, Role, greeting, meet};
+use crate::server::server_info::ServerInfo;
 use crate::target::{Route, is_current};
 use crate::wire::Call;
 

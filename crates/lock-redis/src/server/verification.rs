@@ -3,12 +3,12 @@
 use lock_core::Operation;
 use redis::{Cmd, Value};
 
+use super::server_info::ServerInfo;
 use crate::failover::GRACE;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::keys::{Key, Scope};
 use crate::script;
-use crate::server_info::ServerInfo;
 use crate::wire::{Call, Line, Question, Retry, read, to_millis};
 
 /// What earlier clients wrote.

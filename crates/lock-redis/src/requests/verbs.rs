@@ -8,14 +8,14 @@ use lock_core::{
 };
 use redis::Value;
 
+use super::limit::{limit_from, refused};
+use super::look::{look_at_holder, seen_one};
+use super::seen::Seen;
+use super::value::{Stored, limit_of, of_owner, of_tokens, slots, stamped, token};
 use crate::channel::Channel;
 use crate::failover::OnFailover;
 use crate::failure::Failure;
-use crate::limit::{limit_from, refused};
-use crate::look::{look_at_holder, seen_one};
 use crate::script::{self, Drawing};
-use crate::seen::Seen;
-use crate::value::{Stored, limit_of, of_owner, of_tokens, slots, stamped, token};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
 /// How long after it was sent a request may arrive. Chosen: longer than a network delays it, except in rare cases, and ten times as long as
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::failover::Failover;
     use crate::script::Counting;
-    use crate::server_info::{Membership, ServerInfo};
+    use crate::server::server_info::{Membership, ServerInfo};
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {

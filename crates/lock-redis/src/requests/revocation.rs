@@ -106,7 +106,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::server_info::ServerInfo;
+    use crate::server::server_info::ServerInfo;
     use crate::wire::Wire;
 
     /// Two incarnations keep their leases in different orders: after the cursor of another one, a lease may be missed.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind};
 
+use super::verified::Verified;
 use crate::failover::{Failover, GRACE};
 use crate::hash_slot::HashSlot;
 use crate::script::Counting;
-use crate::verified::Verified;
 
 /// Whether a server belongs to a quorum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

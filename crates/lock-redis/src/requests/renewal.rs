@@ -3,11 +3,11 @@
 use lock_core::{Lease, Mode, Operation, Renewed};
 use redis::Value;
 
+use super::revocation::note_of;
+use super::value::{of_lease, of_shared_lease};
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::revocation::note_of;
 use crate::script;
-use crate::value::{of_lease, of_shared_lease};
 use crate::wire::{Call, Line, Question, Retry, read};
 
 /// Renews a few leases: [`Wire::locks_per_script`](crate::wire::Wire::locks_per_script) at most.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, RedisResult};
 
+use super::primary::Primary;
 use crate::connect::{CONNECT_WITHIN, bound, for_one_question};
-use crate::primary::Primary;
 use crate::span::Span;
 
 /// How long the thread may outlive its client.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
+use super::server_info::{Longest, Membership, ServerInfo};
+use super::verification::{self, Found, Promoted};
 use crate::RedisConfig;
 use crate::classify::{CLUSTER, classify};
 use crate::config::Deployment;
@@ -16,8 +18,6 @@ use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::replicas::Copies;
 use crate::script::{self, Counting, Script};
-use crate::server_info::{Longest, Membership, ServerInfo};
-use crate::verification::{self, Found, Promoted};
 use crate::wire::{load, read};
 
 /// The role of a server for this client.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use lock_core::{Effect, ErrorKind};
 use redis::{Client, ConnectionInfo};
 
+use super::sentinel::{Named, ask};
 use crate::classify::classify;
 use crate::config::Sentinels;
 use crate::connect::at;
 use crate::connect::connecting;
 use crate::failure::Failure;
-use crate::sentinel::{Named, ask};
 use crate::span::Span;
 
 /// Follows one primary for all connections of a client.

@@ -14,7 +14,7 @@ use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, bound, connecting, speaking, tuned};
 use crate::failure::Failure;
-use crate::primary::Place;
+use crate::sentinels::primary::Place;
 use crate::span::Span;
 use crate::target::{Route, Target, is_current};
 
