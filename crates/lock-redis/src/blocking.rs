@@ -22,7 +22,7 @@ use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
 use crate::failure::Failure;
-use crate::requests::acknowledged::DiskCheck;
+use crate::requests::acknowledged::disk_check;
 use crate::runs::was_cut_short;
 use crate::server::greeting::{Role, warnings};
 use crate::server::server_info::ServerInfo;
@@ -147,7 +147,7 @@ impl Redis {
 
     /// Refuses a server that cannot wait for its disk, if it has to.
     fn check_disk(&self, config: &RedisConfig) -> Result<(), Failure> {
-        let check = DiskCheck::of(config.copies());
+        let check = disk_check(config.copies());
         check.map_or(Ok(()), |check| self.answer(&check, Span::from_now(CONNECT_WITHIN)))
     }
 

@@ -26,7 +26,7 @@ use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
-use crate::requests::acknowledged::DiskCheck;
+use crate::requests::acknowledged::disk_check;
 use crate::runs::{was_cut_short, was_not_run};
 use crate::server::greeting::{Role, warnings};
 use crate::span::Span;
@@ -70,7 +70,7 @@ impl Redis {
 
     /// Refuses a server that cannot wait for its disk, if it has to.
     async fn check_disk(&self, config: &RedisConfig) -> Result<(), Failure> {
-        let Some(check) = DiskCheck::of(config.copies()) else { return Ok(()) };
+        let Some(check) = disk_check(config.copies()) else { return Ok(()) };
         self.answer(&check, Span::from_now(CONNECT_WITHIN)).await
     }
 

@@ -8,5 +8,6 @@ pub(crate) mod look;
 pub(crate) mod renewal;
 pub(crate) mod revocation;
 pub(crate) mod seen;
+pub(crate) mod simple;
 pub(crate) mod value;
 pub(crate) mod verbs;

@@ -10,39 +10,17 @@ use lock_core::limit::{self, Act, Usage};
 use lock_core::{Answer, Operation, ReleaseRequest, Released, Renewed};
 use redis::Value;
 
+use super::simple::Simple;
 use crate::failure::Failure;
 use crate::replicas::{Copies, Wait, without_wait};
 use crate::span::Span;
 use crate::wire::{Call, Line, Question, Retry, Wire};
 
-/// Whether the server can wait until what it wrote is on disk.
-pub(crate) struct DiskCheck(pub(crate) Copies);
-
-impl DiskCheck {
-    /// What to check on connecting, if grants have to be on disk.
-    pub(crate) fn of(copies: Option<Copies>) -> Option<Self> {
-        copies.filter(|copies| copies.fsync().is_some()).map(Self)
-    }
-}
-
-impl Question for DiskCheck {
-    type Answer = ();
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
-        Ok(Call::plain(self.0.command(Duration::from_millis(1))))
-    }
-
-    fn read(&self, _line: Line<'_>, _reply: Value) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
-    }
+/// Whether the server can wait until what it wrote is on disk: to check on connecting, if grants have to be.
+pub(crate) fn disk_check(copies: Option<Copies>) -> Option<Simple<()>> {
+    let copies = copies.filter(|copies| copies.fsync().is_some())?;
+    let wait = copies.command(Duration::from_millis(1));
+    Some(Simple::repeatable(Operation::Connect, wait, |_line, _reply| Ok(())))
 }
 
 /// A question whose answer counts once enough replicas have acknowledged it, if the client's URL says so.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use lock_core::{Effect, ErrorKind, Operation};
 use redis::Value;
 
+use super::simple::Simple;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::script;
@@ -17,57 +18,19 @@ use crate::wire::{Call, Line, Question, Retry, read, remaining};
 const ANOTHER: i64 = -3;
 
 /// Marks the dwell, if there is one, with a random text. Gives the incarnation of the server.
-pub(crate) struct MarkDwell<'a> {
-    pub(crate) scope: Scope,
-    pub(crate) mark: &'a str,
-}
-
-impl Question for MarkDwell<'_> {
-    type Answer = String;
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
-        let mut mark = redis::cmd("SET");
-        mark.arg(Key::Dwell(self.scope)).arg(self.mark).arg("XX").arg("KEEPTTL");
-        Ok(Call::plain(mark))
-    }
-
-    fn read(&self, line: Line<'_>, _reply: Value) -> Result<String, Failure> {
-        Ok(line.server_info.incarnation())
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
-    }
+pub(crate) fn mark_dwell(scope: Scope, text: &str) -> Simple<String> {
+    let mut mark = redis::cmd("SET");
+    mark.arg(Key::Dwell(scope)).arg(text).arg("XX").arg("KEEPTTL");
+    Simple::repeatable(Operation::Connect, mark, |line, _reply| Ok(line.server_info.incarnation()))
 }
 
 /// Asks for the longest ttl that the server has to expect: the longest that any of its clients has configured.
-pub(crate) struct LongestTtl(pub(crate) Scope);
-
-impl Question for LongestTtl {
-    type Answer = Option<Duration>;
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
-        let mut get = redis::cmd("GET");
-        get.arg(Key::Longest(self.0));
-        Ok(Call::plain(get))
-    }
-
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Option<Duration>, Failure> {
-        let millis: Option<u64> = redis::from_redis_value(reply).map_err(|_| Failure::strange_answer())?;
-        Ok(millis.map(Duration::from_millis))
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
-    }
+pub(crate) fn longest_ttl(scope: Scope) -> Simple<Option<Duration>> {
+    let mut get = redis::cmd("GET");
+    get.arg(Key::Longest(scope));
+    Simple::repeatable(Operation::Connect, get, |_line, reply| {
+        Ok(read::<Option<u64>>(reply)?.map(Duration::from_millis))
+    })
 }
 
 /// Ends the dwell with this mark, and returns how long it would have lasted; `None` if there is no dwell.

@@ -232,7 +232,8 @@ fn evicts(info: &str) -> Option<String> {
     (field(info, "maxmemory:")? != "0").then(|| policy.to_owned())
 }
 
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+/// A field of what `INFO` answers. Its name ends with a colon.
+pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 

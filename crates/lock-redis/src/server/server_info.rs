@@ -75,18 +75,23 @@ pub(crate) struct ServerInfo {
 
 impl ServerInfo {
     /// The server behind a connection that the user passed in.
-    #[cfg(any(feature = "async", feature = "r2d2"))]
-    pub(crate) const UNKNOWN: &'static Self = &Self {
-        run_id: String::new(),
-        replid: String::new(),
-        evicts: None,
-        membership: Membership::OnItsOwn,
-        replicas: 0,
-        counting: Counting::Clock,
-        failover: Failover::UNHEEDED,
-        longest: Longest::UNKNOWN,
-        slots: None,
-    };
+    #[cfg(any(feature = "async", feature = "r2d2", test))]
+    pub(crate) const UNKNOWN: &'static Self = &Self::assumed(Counting::Clock);
+
+    /// A server that nobody has greeted, if tokens are drawn there like this.
+    pub(crate) const fn assumed(counting: Counting) -> Self {
+        Self {
+            run_id: String::new(),
+            replid: String::new(),
+            evicts: None,
+            membership: Membership::OnItsOwn,
+            replicas: 0,
+            counting,
+            failover: Failover::UNHEEDED,
+            longest: Longest::UNKNOWN,
+            slots: None,
+        }
+    }
 
     /// The hash slot, if its counter has to be verified first.
     pub(crate) fn unverified(&self, slot: Option<HashSlot>) -> Option<HashSlot> {
