@@ -15,7 +15,7 @@ fn main() -> io::Result<()> {
     twin("hasty_renewals", "lock-host/src/renewals.rs", LOOKS, "")?;
     twin(
         "hasty_slots",
-        "lock-redis/src/slots.rs",
+        "lock-redis/src/blocking/slots.rs",
         "if let Some(slot) = self.take_from(&mut state) {",
         "if let Some(slot) = None {",
     )

@@ -12,7 +12,7 @@
 //!
 //! Then: `verbs`, `backend`, `layer` and `immediate` (the requests to a store), `node` (those to one node of a quorum) · `hold` (what a guard
 //! knows) · `keeper` (which lease is renewed when) · `latch` (counting arrivals) · `limit` (of a semaphore) · `policy` (the
-//! numbers, with their reasons) · `budget` (of a lease: time to work, and to stop) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values).
+//! numbers, with their reasons) · `budget` (of a lease: time to work, and to stop) · `name`, `location`, `owner`, `lease_id`, `token`, `ticket`, `time`, `note` (the values) · `store_url` (URLs of stores).
 
 mod backend;
 mod budget;
@@ -43,6 +43,7 @@ mod slots;
 mod stamped;
 pub mod station;
 mod store_config;
+mod store_url;
 mod terms;
 mod ticket;
 mod time;
@@ -72,6 +73,7 @@ pub use slots::Slots;
 pub use stamped::Stamped;
 pub use station::{OnUnavailable, Patience};
 pub use store_config::{Reach, StoreConfig};
+pub use store_url::{StoreUrl, UrlForm, UrlHost};
 pub use terms::{Limit, Mode, ModeKind, NameKind, Terms};
 pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};

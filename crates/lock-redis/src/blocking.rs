@@ -2,9 +2,13 @@
 
 mod backend;
 mod handed_in;
+pub(crate) mod listener;
 mod listening;
 mod listing;
+pub(crate) mod slots;
+pub(crate) mod socket;
 mod source;
+pub(crate) mod stack;
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,19 +18,19 @@ use std::time::Duration;
 use lock_core::{BackendError, Invalid, Operation, Prefix};
 
 use crate::RedisConfig;
-use crate::acknowledged::DiskCheck;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain, has_forgotten_the_script};
 use crate::failure::Failure;
-use crate::greeting::{Role, warnings};
+use crate::requests::acknowledged::disk_check;
 use crate::runs::was_cut_short;
-use crate::server_info::ServerInfo;
+use crate::server::greeting::{Role, warnings};
+use crate::server::server_info::ServerInfo;
+use crate::server::verification;
 use crate::span::Span;
-use crate::stack::{Asks, Heard, Stack};
 use crate::target::Target;
-use crate::verification;
 use crate::wire::{Call, Line, Question, Retry, Wire, load};
+use stack::{Asks, Heard, Stack};
 
 pub(crate) use self::listening::Listening;
 use self::source::Source;
@@ -143,7 +147,7 @@ impl Redis {
 
     /// Refuses a server that cannot wait for its disk, if it has to.
     fn check_disk(&self, config: &RedisConfig) -> Result<(), Failure> {
-        let check = DiskCheck::of(config.copies());
+        let check = disk_check(config.copies());
         check.map_or(Ok(()), |check| self.answer(&check, Span::from_now(CONNECT_WITHIN)))
     }
 

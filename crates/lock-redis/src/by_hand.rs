@@ -7,10 +7,9 @@ use lock_core::node::Ask;
 use lock_core::{Claim, Lease, ReleaseRequest};
 use redis::{Client, Cmd, Pipeline};
 
-use crate::failover::Failover;
-use crate::renewal::Renewal;
+use crate::requests::renewal::Renewal;
 use crate::script::{self, Counting, Script};
-use crate::server_info::{Longest, Membership, ServerInfo};
+use crate::server::server_info::ServerInfo;
 use crate::target::Target;
 use crate::wire::{Line, Question, Wire, load};
 
@@ -39,17 +38,7 @@ pub fn texts() -> Texts {
 }
 
 /// The server, as if it had been verified.
-const VERIFIED: &ServerInfo = &ServerInfo {
-    run_id: String::new(),
-    replid: String::new(),
-    evicts: None,
-    membership: Membership::OnItsOwn,
-    replicas: 0,
-    counting: Counting::Stored,
-    failover: Failover::UNHEEDED,
-    longest: Longest::UNKNOWN,
-    slots: None,
-};
+const VERIFIED: &ServerInfo = &ServerInfo::assumed(Counting::Stored);
 
 /// Makes the commands for one server.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lock_core::{Event, EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
 
-use crate::primary::Follower;
-use crate::value::{mode_of, slots, token};
+use crate::requests::value::{mode_of, slots, token};
+use crate::sentinels::primary::Follower;
 
 /// The client's own channel, which `docs/wire.md` calls its inbox, and its listeners.
 #[derive(Debug)]

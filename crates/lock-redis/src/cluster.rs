@@ -13,9 +13,7 @@ mod redirect;
 mod routing;
 mod slot_map;
 mod topology;
-mod url;
 
-pub(crate) use redirect::Redirect;
-pub(crate) use url::{ClusterTable, ClusterUrl, Seeds};
+pub(crate) use redirect::{Address, Redirect};
 #[cfg(feature = "fuzz")]
-pub(crate) use {redirect::Address, slot_map::SlotMap};
+pub(crate) use slot_map::SlotMap;

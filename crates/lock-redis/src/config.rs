@@ -1,23 +1,25 @@
 //! What a Redis URL says.
 
+mod deployment;
+mod settings;
+mod tables;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{Invalid, Policy, Prefix, Ttl, parse_duration};
-use redis::{ConnectionInfo, IntoConnectionInfo};
+use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl};
+use redis::ConnectionInfo;
 use serde::Deserialize;
-use url::Url;
 
-use crate::address::{SentinelTable, SentinelUrl};
-use crate::classify::words;
-use crate::cluster::{ClusterTable, ClusterUrl};
-use crate::deployment::Deployment;
 use crate::failover::{Failover, OnFailover};
-use crate::query::{CLUSTER, Kind, ONE_SERVER, Own, SENTINELS, max_ttl, split_query};
 use crate::replicas::{Copies, Fsync, Replicas};
-use crate::url_parts::{
-    Eviction, check_parts, check_scheme, eviction, named_redis, one_server, protocol, redacted, refuse,
-};
+use deployment::Scheme;
+use settings::{Settings, eviction, protocol};
+use tables::{ClusterTable, SentinelTable};
+
+pub(crate) use deployment::{Deployment, Sentinels};
+pub(crate) use settings::Eviction;
 
 /// Which Redis to use, and how.
 ///
@@ -123,51 +125,25 @@ impl RedisConfig {
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let url = &*named_redis(url);
-        if let Some(deployment) = SentinelUrl::read(url) {
-            return Self::of_sentinels(deployment?, None, None);
-        }
-        if let Some(deployment) = ClusterUrl::read(url) {
-            return Self::of_cluster(deployment?);
-        }
-        let parsed = one_server(url)?;
-        let shown = redacted(&parsed);
-        Self::read(&parsed, shown, &ONE_SERVER).map(|(config, _)| config)
+        Self::of(&read(url)?, Settings::default())
     }
 
-    fn of_sentinels(url: SentinelUrl, username: Option<String>, password: Option<String>) -> Result<Self, Invalid> {
-        let (mut config, own) = Self::read(&url.servers, url.shown.clone(), &SENTINELS)?;
-        let login = (own.sentinel_username.or(username), own.sentinel_password.or(password));
-        config.deployment = Deployment::Sentinels(url.sentinels(&config.server, login.0, login.1)?);
-        Ok(config)
-    }
-
-    fn of_cluster(url: ClusterUrl) -> Result<Self, Invalid> {
-        let (config, _) = Self::read(&url.servers, url.shown, &CLUSTER)?;
-        Ok(Self { deployment: Deployment::Cluster(url.seeds), ..config })
-    }
-
-    fn read(parsed: &Url, shown: String, kind: &Kind) -> Result<(Self, Own), Invalid> {
-        check_scheme(parsed, &shown)?;
-        let (own, rest) = split_query(parsed, &shown, kind.options)?;
-        check_parts(&rest, &shown)?;
-        let server = rest
-            .into_connection_info()
-            .map_err(|error| refuse(&shown, words(&error), "write redis://USER:PASSWORD@HOST:PORT/DB"))?;
-        let protocol = protocol(own.protocol.as_deref())?;
-        let eviction = eviction(own.eviction.as_deref())?;
-        let replicas = own.replicas.as_deref().map(Replicas::parse).transpose()?;
-        let fsync = own.fsync.as_deref().map(Fsync::parse).transpose()?;
-        let chosen = own.failover.as_deref().map(OnFailover::read).transpose()?;
-        let max_ttl = own.max_ttl.as_deref().map(max_ttl).transpose()?;
-        let failover =
-            Failover::by_default(kind.on_failover).with(chosen, max_ttl).map_err(|what| twice(&shown, what))?;
-        let redis = server.redis_settings().clone().set_protocol(protocol);
-        let server = server.set_redis_settings(redis);
-        let prefix = own.prefix.as_deref().map(str::parse).transpose()?.unwrap_or_default();
-        let op_timeout = own.op_timeout.as_deref().map(|text| parse_duration("op_timeout", text)).transpose()?;
-        let (op_timeout, deployment) = (Policy::check_op_timeout(op_timeout)?, Deployment::OneServer);
-        Ok((Self { server, deployment, shown, prefix, op_timeout, eviction, replicas, fsync, failover }, own))
+    fn of(url: &StoreUrl, beside: Settings) -> Result<Self, Invalid> {
+        let scheme = Scheme::of(url.scheme())?;
+        let settings = Settings::of_url(url, scheme)?.and(beside, url)?;
+        let (deployment, server) = (scheme.read)(url)?;
+        let redis = server.redis_settings().clone().set_protocol(protocol(url)?);
+        Ok(Self {
+            server: server.set_redis_settings(redis),
+            deployment,
+            shown: url.shown().to_owned(),
+            prefix: settings.prefix.unwrap_or_default(),
+            op_timeout: Policy::check_op_timeout(settings.op_timeout)?,
+            eviction: eviction(url)?,
+            replicas: settings.replicas,
+            fsync: settings.fsync,
+            failover: Failover::new(settings.failover.unwrap_or(scheme.on_failover), settings.max_ttl),
+        })
     }
 
     /// The prefix of lock names, if there is one.
@@ -249,37 +225,35 @@ impl TryFrom<Table> for RedisConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let mut config = match (table.url, table.sentinel, table.cluster) {
-            (Some(url), None, None) => Self::from_url(&url)?,
-            (None, Some(sentinel), None) => {
-                let (url, username, password) = sentinel.into_url()?;
-                Self::of_sentinels(url, username, password)?
-            }
-            (None, None, Some(cluster)) => Self::of_cluster(cluster.into_url()?)?,
+        let url = match (table.url, table.sentinel, table.cluster) {
+            (Some(url), None, None) => read(&url)?,
+            (None, Some(sentinel), None) => sentinel.into_url()?,
+            (None, None, Some(cluster)) => cluster.into_url()?,
             (url, sentinel, cluster) => {
                 let given = [("url", url.is_some()), ("sentinel", sentinel.is_some()), ("cluster", cluster.is_some())];
                 return Err(not_one(given));
             }
         };
-        let given_twice = [
-            ("prefix", table.prefix.is_some() && config.prefix().is_some()),
-            ("op_timeout", table.op_timeout.is_some() && config.op_timeout.is_some()),
-            ("replicas", table.replicas.is_some() && config.replicas.is_some()),
-            ("fsync", table.fsync.is_some() && config.fsync.is_some()),
-        ];
-        if let Some((what, _)) = given_twice.into_iter().find(|(_, is_twice)| *is_twice) {
-            return Err(twice(&config.shown, what));
-        }
-        let failover = config.failover.with(table.failover, table.max_ttl);
-        config.failover = failover.map_err(|what| twice(&config.shown, what))?;
-        if let Some(prefix) = table.prefix {
-            config.prefix = prefix.parse()?;
-        }
-        config.op_timeout = Policy::check_op_timeout(table.op_timeout.or(config.op_timeout))?;
-        config.replicas = table.replicas.or(config.replicas);
-        config.fsync = table.fsync.or(config.fsync);
-        Ok(config)
+        let beside = Settings {
+            prefix: table.prefix.as_deref().map(str::parse).transpose()?,
+            op_timeout: table.op_timeout,
+            replicas: table.replicas,
+            fsync: table.fsync,
+            failover: table.failover,
+            max_ttl: table.max_ttl,
+        };
+        Self::of(&url, beside)
     }
+}
+
+/// The URL of a Valkey is read as that of a Redis.
+fn read(url: &str) -> Result<StoreUrl, Invalid> {
+    let name = "valkey";
+    let url = match url.split_at_checked(name.len()) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(name) => Cow::from(format!("redis{rest}")),
+        Some(_) | None => url.into(),
+    };
+    StoreUrl::read(&url, Scheme::of(&StoreUrl::scheme_of(&url))?.form)
 }
 
 /// Where the locks are is missing, or said more than once.
@@ -289,129 +263,5 @@ fn not_one(given: [(&str, bool); 3]) -> Invalid {
     Invalid::new("redis configuration", shown, "exactly one of url, sentinel and cluster is needed", "give one of them")
 }
 
-fn twice(shown: &str, what: &str) -> Invalid {
-    refuse(shown, format!("{what} is given in the URL and beside it"), "give it once")
-}
-
 #[cfg(test)]
-mod tests {
-    use redis::ConnectionAddr;
-
-    use super::*;
-
-    #[test]
-    fn urls_are_read_in_full() {
-        let config =
-            RedisConfig::from_url("redis://app:se%23same@127.0.0.1:7000/2?prefix=shop&op_timeout=500ms").unwrap();
-        assert_eq!(config.server().addr(), &ConnectionAddr::Tcp("127.0.0.1".into(), 7000));
-        assert_eq!(config.server().redis_settings().password(), Some("se#same"));
-        assert_eq!(config.server().redis_settings().db(), 2);
-        assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_millis(500))));
-        let socket = RedisConfig::from_url("redis+unix:///run/redis.sock?db=3&pass=sesame&prefix=a").unwrap();
-        assert_eq!(socket.server().addr(), &ConnectionAddr::Unix("/run/redis.sock".into()));
-        assert_eq!(socket.server().redis_settings().db(), 3);
-        assert_eq!(RedisConfig::from_url("redis://127.0.0.1").unwrap().prefix(), None);
-    }
-
-    #[test]
-    fn what_is_wrong_is_refused_without_the_password() {
-        for (url, expected) in [
-            (
-                "redis://u:sesame@h:6379/?pre_fix=a",
-                "its option \"pre_fix\" is unknown; allowed: prefix, op_timeout, protocol, eviction, replicas, fsync, failover, max_ttl",
-            ),
-            ("redis://u:sesame@h/?db=1", "its option \"db\" is unknown"),
-            ("redis://sesame@h/x", "\"redis://***@h/x\" is not valid"),
-            ("redis://h/x", "\"redis://h/x\" is not valid"),
-            ("redis://u:sesame@h/?prefix=a&prefix=b", "given twice"),
-            ("redis://u:sesame@h/?op_timeout=soon", "op_timeout"),
-            ("redis://u:sesame@h/?op_timeout=0s", "op_timeout"),
-            ("redis://u:sesame@h/?protocol=3", "write resp2"),
-            ("redis://u:sesame@h/?eviction=no", "write allow"),
-            ("redis://u:sesame@h/?replicas=0", "it is not a number from 1"),
-            ("redis://u:sesame@h/?fsync=yes", "write wait"),
-            ("redis://u:sesame@h/?failover=wait", "write dwell or grant"),
-            ("redis://u:sesame@h/?max_ttl=soon", "max_ttl \"soon\" is not valid"),
-            ("redis://u:sesame@h/?prefix=leasehold", "reserved"),
-            ("redis://u:sesame@h/x", "its database is not a number; write redis://HOST/NUMBER"),
-            ("redis://u:sesame@h/-1", "not a number"),
-            ("unix:///run/redis.sock?pass=sesame&db=x", "write ?db=NUMBER"),
-            (
-                "redis://u:sesame@h1:7711,h2:7712/mymaster",
-                "it names several hosts, and this is the URL of one server; write redis+s",
-            ),
-            ("redis://h1,h2", "redis+cluster://HOST,HOST"),
-            ("unix://redis.sock", "write unix:///PATH"),
-            (
-                "redis://",
-                "names no host; write redis://HOST, such as redis://127.0.0.1; user, password, port and database",
-            ),
-            ("redis:///", "names no host"),
-            ("redis://:6379", "names no host"),
-            ("redis://u:sesame@/1", "names no host"),
-            ("redis://:sesame/2@h", "write / in a password as %2F"),
-            ("redis://u:sesame?2@h", "? as %3F and # as %23"),
-            ("redis://:sesame#2@h", "a character that ends the host"),
-            ("redis://u:sesame@0.0.0.0", "wildcard address"),
-            ("redis://u:sesame@h:port/", "port"),
-            ("redis://u:sesame@h/#insecure", "fragment"),
-            ("http://u:sesame@h/", "scheme"),
-            ("u:sesame@h", "scheme"),
-            ("redis:u:sesame@h", "hidden"),
-            ("redis://u:/sesame@h", "\"redis://...\" is not valid"),
-            ("redis:/u:sesame", "\"(hidden)\" is not valid"),
-            ("redis://u:12?sesame=1@h", "it has an unknown option"),
-            ("redis+unix://u/sesame@h", "it names a host"),
-            ("unix:///run/redis.sock?pass=a&sesame=b", "write ? as %3F, and & as %26"),
-            ("redis://h:1?ses@same", "unknown option"),
-            ("sesame", "hidden"),
-            (
-                "unix:///run/redis.sock?pass=sesame&passs=sesame",
-                "allowed: prefix, op_timeout, protocol, eviction, replicas, fsync, failover, max_ttl, db, user, pass",
-            ),
-        ] {
-            let refusal = RedisConfig::from_url(url).unwrap_err().to_string();
-            assert!(refusal.contains(expected), "{url}: {refusal}");
-            assert!(!refusal.contains("sesame") && !refusal.contains("Config"), "{refusal}");
-        }
-    }
-
-    #[test]
-    #[cfg(not(feature = "tls"))]
-    fn tls_is_refused_where_it_was_not_built_in() {
-        let refusal = RedisConfig::from_url("rediss://:sesame@h").unwrap_err().to_string();
-        assert_eq!(
-            refusal,
-            "redis URL \"rediss://***@h\" is not valid: this build has no TLS; \
-             build with the feature \"tls\", or use redis:// on a trusted network"
-        );
-    }
-
-    #[test]
-    fn tables_are_read_like_urls() {
-        let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
-        let config = read(r#"{"url":"redis://:sesame@h","prefix":"shop","op_timeout":"1s"}"#).unwrap();
-        assert_eq!((config.prefix(), config.op_timeout()), (Some("shop"), Some(Duration::from_secs(1))));
-        assert_eq!(read(r#"{"url":"redis://h","replicas":2}"#).unwrap().copies().unwrap().replicas(), 2);
-        let on_disk = read(r#"{"url":"redis://h","fsync":"wait"}"#).unwrap().copies().unwrap();
-        assert_eq!((on_disk.replicas(), on_disk.fsync()), (0, Some(Fsync::Wait)));
-        assert!(!format!("{config:?}").contains("sesame"));
-        let dwelling = read(r#"{"url":"redis://h?max_ttl=6s","failover":"dwell"}"#).unwrap();
-        assert_eq!((dwelling.on_failover(), dwelling.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
-        assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Grant, None));
-        for bad in [
-            r#"{"url":"redis://h?failover=dwell","failover":"dwell"}"#,
-            r#"{"url":"redis://h","failover":"maybe"}"#,
-            r#"{"url":"redis://h","prefx":"shop"}"#,
-            r#"{"url":"redis://h?prefix=a","prefix":"b"}"#,
-            r#"{"url":"redis://h?op_timeout=1s","op_timeout":"2s"}"#,
-            r#"{"url":"redis://h?replicas=1","replicas":2}"#,
-            r#"{"url":"redis://h","replicas":0}"#,
-            r#"{"url":"redis://h?fsync=wait","fsync":"wait"}"#,
-            r#"{"url":"redis://h","fsync":"no"}"#,
-            r#"{"url":"redis://:sesame@h/x"}"#,
-        ] {
-            assert!(!read(bad).unwrap_err().to_string().contains("sesame"), "{bad}");
-        }
-    }
-}
+mod tests;

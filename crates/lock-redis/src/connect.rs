@@ -44,6 +44,17 @@ pub(crate) fn server_of(client: &Client) -> String {
     }
 }
 
+/// The address of a host, with TLS if the other server is reached with TLS.
+pub(crate) fn at(server: &ConnectionInfo, host: &str, port: u16) -> ConnectionAddr {
+    let host = host.to_owned();
+    match server.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        }
+        ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => ConnectionAddr::Tcp(host, port),
+    }
+}
+
 /// The context of errors while a connection is made.
 pub(crate) fn connecting(server: &str, within: Duration) -> Scene<'_> {
     Scene { stage: Stage::Connecting, server, within }

@@ -3,24 +3,25 @@
 mod checks;
 mod found;
 
-use std::marker::PhantomData;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lock_core::examine::Check;
 use lock_core::{BackendError, Operation};
-use redis::{Cmd, ConnectionAddr, FromRedisValue, Value};
+use redis::{Cmd, ConnectionAddr, FromRedisValue};
 
 use self::checks::checks;
 use self::found::{Examination, Exposure, Persistence};
 use crate::RedisConfig;
 use crate::blocking::Redis;
 use crate::cluster::blocking::Cluster;
+use crate::config::Eviction;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
+use crate::requests::simple::Simple;
+use crate::server::greeting::field;
 use crate::span::Span;
-use crate::url_parts::Eviction;
-use crate::wire::{Call, Line, Question, Retry, read, remaining};
+use crate::wire::{Line, read, remaining};
 
 /// How many round trips are timed. Chosen: enough that one slow one stands out.
 const ROUND_TRIPS: usize = 10;
@@ -49,7 +50,7 @@ fn examined(redis: &Redis, config: &RedisConfig) -> Result<Examination, Failure>
     let mut round_trips = (0..ROUND_TRIPS).map(|_| timed(redis)).collect::<Result<Vec<_>, _>>()?;
     round_trips.sort_unstable();
     Ok(Examination {
-        server: redis.answer(&Address, Span::from_now(CONNECT_WITHIN))?,
+        server: address(redis)?,
         version: info.version(),
         replicas: info.number("connected_slaves:").and_then(|count| u32::try_from(count).ok()).unwrap_or_default(),
         awaited_replicas: config.copies().map(|copies| copies.replicas().into()).filter(|replicas| *replicas > 0),
@@ -103,7 +104,7 @@ struct Info<'a>(&'a str);
 
 impl<'a> Info<'a> {
     fn field(&self, name: &str) -> Option<&'a str> {
-        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+        field(self.0, name)
     }
 
     fn number(&self, name: &str) -> Option<u64> {
@@ -129,54 +130,18 @@ impl<'a> Info<'a> {
     }
 }
 
-/// A command that is no script, and reads.
-struct Plain<'a, T>(&'a Cmd, PhantomData<T>);
-
 fn ask<T: FromRedisValue + Send>(redis: &Redis, command: &Cmd) -> Result<T, Failure> {
-    redis.answer(&Plain(command, PhantomData), Span::from_now(CONNECT_WITHIN))
-}
-
-impl<T: FromRedisValue + Send> Question for Plain<'_, T> {
-    type Answer = T;
-
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
-        Ok(Call::plain(self.0.clone()))
-    }
-
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<T, Failure> {
-        read(reply)
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
-    }
+    answer(redis, Simple::repeatable(Operation::Inspect, command.clone(), |_line, reply| read(reply)))
 }
 
 /// The address that messages show.
-struct Address;
+fn address(redis: &Redis) -> Result<String, Failure> {
+    let answered = |line: Line<'_>, _reply| Ok(line.wire.server.clone());
+    answer(redis, Simple::repeatable(Operation::Inspect, redis::cmd("TIME"), answered))
+}
 
-impl Question for Address {
-    type Answer = String;
-
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
-        Ok(Call::plain(redis::cmd("TIME")))
-    }
-
-    fn read(&self, line: Line<'_>, _reply: Value) -> Result<String, Failure> {
-        Ok(line.wire.server.to_string())
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
-    }
+fn answer<T: Send>(redis: &Redis, question: Simple<T>) -> Result<T, Failure> {
+    redis.answer(&question, Span::from_now(CONNECT_WITHIN))
 }
 
 #[cfg(test)]

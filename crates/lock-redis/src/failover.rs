@@ -55,39 +55,25 @@ impl fmt::Display for OnFailover {
 /// The choice of a client, and the longest ttl that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failover {
-    by_default: OnFailover,
-    chosen: Option<OnFailover>,
+    on: OnFailover,
     max_ttl: Option<Ttl>,
 }
 
 impl Failover {
     /// Free locks are granted whatever the server may have forgotten, for any ttl.
-    pub(crate) const UNHEEDED: Self = Self::by_default(OnFailover::Grant);
+    pub(crate) const UNHEEDED: Self = Self::new(OnFailover::Grant, None);
 
-    /// Nothing is configured. The default follows from how the server is reached.
-    pub(crate) const fn by_default(by_default: OnFailover) -> Self {
-        Self { by_default, chosen: None, max_ttl: None }
-    }
-
-    /// Adds what is configured.
-    ///
-    /// # Errors
-    /// The name of an option that was configured before.
-    pub(crate) fn with(self, chosen: Option<OnFailover>, max_ttl: Option<Ttl>) -> Result<Self, &'static str> {
-        match self {
-            Self { chosen: Some(_), .. } if chosen.is_some() => Err("failover"),
-            Self { max_ttl: Some(_), .. } if max_ttl.is_some() => Err("max_ttl"),
-            _ => Ok(Self { chosen: chosen.or(self.chosen), max_ttl: max_ttl.or(self.max_ttl), ..self }),
-        }
+    pub(crate) const fn new(on: OnFailover, max_ttl: Option<Ttl>) -> Self {
+        Self { on, max_ttl }
     }
 
     pub(crate) fn on(self) -> OnFailover {
-        self.chosen.unwrap_or(self.by_default)
+        self.on
     }
 
     /// Longer ttls are refused, if there is a limit.
     pub(crate) fn max_ttl(self) -> Option<Duration> {
-        match (self.max_ttl, self.on()) {
+        match (self.max_ttl, self.on) {
             (Some(max_ttl), _) => Some(max_ttl.get()),
             (None, OnFailover::Dwell) => Some(MAX_TTL),
             (None, OnFailover::Grant) => None,
@@ -101,7 +87,7 @@ impl Failover {
 
     /// The key that keeps scripts from granting a free lock while it is there.
     pub(crate) fn key(self, scope: Scope) -> Key<'static> {
-        match self.on() {
+        match self.on {
             OnFailover::Grant => Key::NoDwell(scope),
             OnFailover::Dwell => Key::Dwell(scope),
         }
@@ -134,29 +120,18 @@ impl Failover {
 mod tests {
     use super::*;
 
-    const DWELL: Failover = Failover::by_default(OnFailover::Dwell);
+    const DWELL: Failover = Failover::new(OnFailover::Dwell, None);
 
     #[test]
     fn a_dwell_covers_every_ttl_that_is_allowed() {
         let ttl = |seconds| Ttl::new(Duration::from_secs(seconds)).unwrap();
         assert!(DWELL.check(ttl(60)).is_ok() && DWELL.check(ttl(61)).is_err());
         assert_eq!(DWELL.longest(), Duration::from_secs(60));
-        let short = DWELL.with(None, Some(ttl(6))).unwrap();
+        let short = Failover::new(OnFailover::Dwell, Some(ttl(6)));
         assert!(short.check(ttl(6)).is_ok() && short.check(ttl(7)).is_err());
         assert_eq!(short.longest(), Duration::from_secs(6));
         assert!(Failover::UNHEEDED.check(Ttl::MAX).is_ok());
         assert_eq!(Failover::UNHEEDED.longest(), Duration::from_secs(60));
-    }
-
-    #[test]
-    fn what_is_configured_comes_before_the_default_and_is_given_once() {
-        let granting = DWELL.with(Some(OnFailover::Grant), None).unwrap();
-        assert_eq!((DWELL.on(), granting.on()), (OnFailover::Dwell, OnFailover::Grant));
-        assert_eq!(granting.max_ttl(), None);
-        assert_eq!(granting.with(Some(OnFailover::Grant), None), Err("failover"));
-        let limited = granting.with(None, Some(Ttl::DEFAULT)).unwrap();
-        assert_eq!(limited.max_ttl(), Some(Ttl::DEFAULT.get()));
-        assert_eq!(limited.with(None, Some(Ttl::DEFAULT)), Err("max_ttl"));
     }
 
     #[test]

@@ -15,17 +15,17 @@ use redis::Value;
 
 use crate::channel::Channel;
 use crate::cluster::{Address, Redirect, SlotMap};
-use crate::end_dwell::{EndDwell, LongestTtl};
 use crate::failover::Failover;
 use crate::failure::Failure;
-use crate::greeting::{Role, meet};
 use crate::keys::Scope;
-use crate::look::{Look, Scan, WhoHolds, entries};
-use crate::renewal::Renewal;
 use crate::replicas::without_wait;
-use crate::revocation::{Revocation, RevokedBy};
-use crate::server_info::ServerInfo;
-use crate::value::{Stored, of_owner, of_tokens};
+use crate::requests::end_dwell::{EndDwell, longest_ttl};
+use crate::requests::look::{Look, Scan, WhoHolds, entries};
+use crate::requests::renewal::Renewal;
+use crate::requests::revocation::{Revocation, RevokedBy};
+use crate::requests::value::{Stored, of_owner, of_tokens};
+use crate::server::greeting::{Role, meet};
+use crate::server::server_info::ServerInfo;
 use crate::wire::{Line, Question, Wire};
 
 const SERVER: &str = "redis://h";
@@ -64,7 +64,7 @@ pub fn reply(reply: &Value) -> Result<String, Invalid> {
     let (token, by) = (FencingToken::new(7)?, &Note::from_wire("1@h"));
     said.ask(Revocation::new(&name, token, by), reply);
     said.ask(RevokedBy(&name, token), reply);
-    said.ask(LongestTtl(Scope::Database), reply);
+    said.ask(longest_ttl(Scope::Database), reply);
     said.ask(EndDwell { scope: Scope::Database, mark: "m", incarnation: "i" }, reply);
     said.ask(&limit::Request { name: name.clone(), known: Limit::new(8)?, act: limit::Act::Look }, reply);
     said.ask(&latch::Request { name, act: latch::Act::Make { ttl: Ttl::DEFAULT } }, reply);

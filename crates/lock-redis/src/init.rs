@@ -9,11 +9,11 @@ use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation};
 use crate::blocking::Redis;
 use crate::cluster::blocking::Cluster;
 use crate::connect::CONNECT_WITHIN;
-use crate::end_dwell::{EndDwell, LongestTtl, MarkDwell};
 use crate::hash_slot::HashSlot;
 use crate::keys::Scope;
+use crate::requests::end_dwell::{EndDwell, longest_ttl, mark_dwell};
+use crate::server::verification::VerifySlot;
 use crate::span::Span;
-use crate::verification::VerifySlot;
 use crate::wire::Question;
 use crate::{BACKEND, RedisConfig};
 
@@ -100,7 +100,7 @@ impl Part {
     /// Marks the dwells as they are before the locks are listed. Gives the incarnation in which each was marked.
     fn begin(&self, mark: &str) -> Result<Vec<String>, BackendError> {
         self.ask_all(self.unverified.iter().copied().map(VerifySlot))?;
-        self.ask_all(self.scopes.iter().map(|scope| MarkDwell { scope: *scope, mark }))
+        self.ask_all(self.scopes.iter().map(|scope| mark_dwell(*scope, mark)))
     }
 
     fn end(&self, mark: &str, incarnations: &[String]) -> Result<Option<Duration>, BackendError> {
@@ -110,7 +110,7 @@ impl Part {
     }
 
     fn longest_ttl(&self) -> Result<Option<Duration>, BackendError> {
-        let asked = self.scopes.iter().copied().map(LongestTtl);
+        let asked = self.scopes.iter().copied().map(longest_ttl);
         Ok(self.ask_all(asked)?.into_iter().flatten().max())
     }
 

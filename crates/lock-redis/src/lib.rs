@@ -17,17 +17,14 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config`, `url_parts`, `hosts`, `address`, `failover` (URLs) · `script` (what Redis runs) · `hash_slot`, `keys`, `value`, `wire`, `verbs`, `renewal`, `seen`, `look` (questions, answers)
-//! · `replicas`, `acknowledged` (what replicas have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time limits) ·
-//! `connect`, `verified`, `server_info`, `verification`, `greeting` (what every connection has in common) · `sentinel`, `primary`, `watch`, `target` (where
-//! connections lead) · `runs`, `writes`, `batcher`, `silence`, `live`, `link`,
-//! `nonblocking` (tokio) · `socket`, `slots`, `stack`, `listener`, `blocking` (threads) · `probe` (whether a pool and a
-//! URL lead to the same server) · `end_dwell`, `init` (a deployment that is new) · `node` (a Redis as a node of a quorum) · `cluster`.
+//! Reading order: `config` (with what each scheme means in `deployment`), `failover` (URLs) · `script` (what Redis runs) · `hash_slot`,
+//! `keys`, `wire` (how it is asked), `requests` (what is asked: `verbs` first, then `value`, `seen` and `look` for the answers) ·
+//! `replicas` (what they have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time
+//! limits) · `connect`, `server` (what a client learns of it before it relies on it: `greeting`, `verification`) · `target`, `sentinels`
+//! (where connections lead) · `runs` (scripts for many) · `nonblocking` (tokio: `batcher`, `live` and `link` are its connection) ·
+//! `blocking` (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) ·
+//! `init` (a deployment that is new) · `node` (a Redis as a node of a quorum) · `cluster`.
 
-mod acknowledged;
-mod address;
-#[cfg(feature = "async")]
-mod batcher;
 pub mod blocking;
 #[doc(hidden)]
 pub mod by_hand;
@@ -36,61 +33,32 @@ mod classify;
 pub mod cluster;
 mod config;
 mod connect;
-mod deployment;
 mod described;
-mod end_dwell;
 mod examine;
 mod failover;
 mod failure;
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
-mod greeting;
 mod hash_slot;
-mod hosts;
 mod init;
 mod keys;
-mod latch;
-mod limit;
-#[cfg(feature = "async")]
-mod link;
-mod listener;
-#[cfg(feature = "async")]
-mod live;
-mod look;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 mod open;
-mod primary;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
-mod query;
-mod renewal;
 mod replicas;
-mod revocation;
+mod requests;
 mod runs;
 mod script;
-mod seen;
-mod sentinel;
-mod server_info;
-#[cfg(feature = "async")]
-mod silence;
-mod slots;
-mod socket;
+mod sentinels;
+mod server;
 mod span;
-mod stack;
 mod sync;
 mod target;
-mod url_parts;
-mod value;
-mod verbs;
-mod verification;
-mod verified;
-mod watch;
 mod wire;
-#[cfg(feature = "async")]
-mod writes;
 
 pub use config::RedisConfig;
 pub use failover::OnFailover;

@@ -1,10 +1,15 @@
 //! Redis for tokio.
 
 mod backend;
+pub(crate) mod batcher;
 mod handed_in;
+pub(crate) mod link;
 mod listing;
+pub(crate) mod live;
 mod part;
+pub(crate) mod silence;
 mod source;
+pub(crate) mod writes;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +22,17 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
 use crate::RedisConfig;
-use crate::acknowledged::DiskCheck;
 use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
-use crate::greeting::{Role, warnings};
-use crate::link::Link;
+use crate::requests::acknowledged::disk_check;
 use crate::runs::{was_cut_short, was_not_run};
+use crate::server::greeting::{Role, warnings};
 use crate::span::Span;
 use crate::target::Target;
 use crate::wire::{Line, Question, Retry, Wire};
+use link::Link;
 
 use self::source::{Handle, Source};
 
@@ -65,7 +70,7 @@ impl Redis {
 
     /// Refuses a server that cannot wait for its disk, if it has to.
     async fn check_disk(&self, config: &RedisConfig) -> Result<(), Failure> {
-        let Some(check) = DiskCheck::of(config.copies()) else { return Ok(()) };
+        let Some(check) = disk_check(config.copies()) else { return Ok(()) };
         self.answer(&check, Span::from_now(CONNECT_WITHIN)).await
     }
 

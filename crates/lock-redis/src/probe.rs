@@ -1,10 +1,10 @@
 //! Whether two ways lead to the same database. No I/O.
 
 use lock_core::Operation;
-use redis::Value;
 
 use crate::failure::Failure;
-use crate::wire::{Call, Line, Question, read};
+use crate::requests::simple::Simple;
+use crate::wire::{Line, read};
 
 /// How long a key lives if it is not found, in milliseconds.
 const LIFE: u64 = 10_000;
@@ -20,55 +20,19 @@ impl Probe {
     }
 
     /// Writes the key.
-    pub(crate) fn leave(&self) -> Leave<'_> {
-        Leave(&self.0)
-    }
-
-    /// Deletes the key, and returns whether it was there.
-    pub(crate) fn take(&self) -> Take<'_> {
-        Take(&self.0)
-    }
-}
-
-pub(crate) struct Leave<'a>(&'a str);
-
-impl Question for Leave<'_> {
-    type Answer = ();
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
+    pub(crate) fn leave(&self) -> Simple<()> {
         let mut set = redis::cmd("SET");
-        set.arg(self.0).arg(1).arg("PX").arg(LIFE);
-        Ok(Call::plain(set))
+        set.arg(&self.0).arg(1).arg("PX").arg(LIFE);
+        Simple::once(Operation::Connect, set, |_line, reply| read(reply))
     }
 
-    fn read(&self, _line: Line<'_>, reply: Value) -> Result<(), Failure> {
-        read(reply)
-    }
-}
-
-pub(crate) struct Take<'a>(&'a str);
-
-impl Question for Take<'_> {
-    type Answer = ();
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
-
-    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
+    /// Deletes the key, which has to be there.
+    pub(crate) fn take(&self) -> Simple<()> {
         let mut delete = redis::cmd("DEL");
-        delete.arg(self.0);
-        Ok(Call::plain(delete))
-    }
-
-    fn read(&self, Line { wire, .. }: Line<'_>, reply: Value) -> Result<(), Failure> {
-        match read::<i64>(reply)? {
+        delete.arg(&self.0);
+        Simple::once(Operation::Connect, delete, |Line { wire, .. }, reply| match read::<i64>(reply)? {
             1 => Ok(()),
             _ => Err(Failure::elsewhere(&wire.server)),
-        }
+        })
     }
 }

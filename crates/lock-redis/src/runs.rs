@@ -134,22 +134,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::failover::Failover;
     use crate::script::Counting;
-    use crate::server_info::{Longest, Membership, ServerInfo};
+    use crate::server::server_info::ServerInfo;
     use crate::wire::{Line, Question, Wire};
 
-    const STORED: &ServerInfo = &ServerInfo {
-        run_id: String::new(),
-        replid: String::new(),
-        evicts: None,
-        membership: Membership::OnItsOwn,
-        replicas: 0,
-        counting: Counting::Stored,
-        failover: Failover::UNHEEDED,
-        longest: Longest::UNKNOWN,
-        slots: None,
-    };
+    const STORED: &ServerInfo = &ServerInfo::assumed(Counting::Stored);
     const CLOCK: &ServerInfo = ServerInfo::UNKNOWN;
 
     fn asked<Q: Question>(question: Q, server_info: &ServerInfo) -> Call {

@@ -9,12 +9,12 @@ use redis::Client;
 
 use crate::RedisConfig;
 use crate::classify::classify;
+use crate::config::Deployment;
 use crate::connect::{CONNECT_WITHIN, connecting, server_of};
-use crate::deployment::Deployment;
 use crate::failure::Failure;
-use crate::primary::{Follower, Place, Primary};
+use crate::sentinels::primary::{Follower, Place, Primary};
+use crate::sentinels::watch;
 use crate::span::Span;
-use crate::watch;
 
 const ONE_SERVER: &str = "give the URL of one server";
 
@@ -98,11 +98,9 @@ impl Target {
             Deployment::Sentinels(sentinels) => sentinels,
             Deployment::Cluster(_) => return Err(several(config)),
         };
-        let mut nodes: Vec<_> = sentinels.nodes.iter().map(|node| node.addr().to_string()).collect();
-        nodes.sort();
-        nodes.dedup();
+        let nodes = sentinels.nodes.iter().map(|node| node.addr().to_string());
         let database = config.server().redis_settings().db();
-        let store = format!("redis+sentinel://{}/{}/{database}", nodes.join(","), sentinels.master);
+        let store = format!("{}/{}/{database}", Deployment::store_of("redis+sentinel", nodes), sentinels.master);
         let primary = Arc::new(Primary::new(sentinels.clone(), config.server().clone()));
         let by_name = ByName { primary, watched: OnceLock::new(), shown: config.shown_url().to_owned(), store };
         Ok(Self::Named(Arc::new(by_name)))

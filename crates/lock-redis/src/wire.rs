@@ -15,7 +15,7 @@ use crate::hash_slot::HashSlot;
 use crate::keys::{Keys, Layout};
 use crate::replicas::Copies;
 use crate::script::Script;
-use crate::server_info::ServerInfo;
+use crate::server::server_info::ServerInfo;
 use crate::target::Target;
 
 /// How many leases one script renews, or locks it looks at, at most, so that other clients wait for it no longer than about a

@@ -4,9 +4,8 @@ mod node_url;
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Policy, Prefix, Reach, StoreConfig, Ttl, parse_duration};
+use lock_core::{Invalid, Policy, Prefix, Reach, StoreConfig, StoreUrl, Ttl, parse_duration};
 use serde::Deserialize;
-use url::form_urlencoded;
 
 use crate::DEFAULT_MAX_TTL;
 use node_url::{FORM, check_hosts, refuse};
@@ -39,7 +38,7 @@ pub struct RedlockConfig {
 }
 
 /// The form of the configuration in a file.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("oneOf" = [
     {
@@ -84,14 +83,19 @@ impl RedlockConfig {
     /// `Invalid`, without users and passwords, for anything else; also for fewer than three nodes, or for one that is listed
     /// twice.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let rest = url.strip_prefix("redlock://").ok_or_else(|| refuse("its scheme is not redlock://", FORM))?;
-        let (hosts, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut table = Table { nodes: nodes_of(hosts)?, ..Table::default() };
-        let naming = if query.contains('@') { Naming::Hidden } else { Naming::Shown };
-        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
-            table.option(&key, &value, naming)?;
+        if StoreUrl::scheme_of(url) != "redlock" {
+            return Err(refuse("its scheme is not redlock://", FORM.remedy));
         }
-        Self::try_from(table)
+        let parsed = StoreUrl::read(url, FORM)?;
+        parsed.check_options(&["node"], &["max_ttl", "prefix", "op_timeout"])?;
+        let listed = parsed.hosts().iter().map(|host| parsed.of_host("redis", host));
+        Self::try_from(Table {
+            url: None,
+            nodes: listed.chain(parsed.all("node").map(str::to_owned)).collect(),
+            max_ttl: parsed.option("max_ttl").map(str::parse).transpose()?,
+            prefix: parsed.option("prefix").map(str::to_owned),
+            op_timeout: parsed.option("op_timeout").map(|text| parse_duration("op_timeout", text)).transpose()?,
+        })
     }
 
     /// The nodes, in the order in which they are named.
@@ -140,57 +144,6 @@ impl StoreConfig for RedlockConfig {
 
     fn longest_ttl(&self) -> Option<Ttl> {
         Some(self.max_ttl)
-    }
-}
-
-/// Whether an error names an unknown option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Naming {
-    Shown,
-    /// It may be the rest of a password with an unescaped "?" or "&".
-    Hidden,
-}
-
-/// The nodes' URLs of `USER:PASSWORD@HOST:PORT,HOST:PORT/DB`.
-fn nodes_of(hosts: &str) -> Result<Vec<String>, Invalid> {
-    let (user, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
-    let (hosts, database) = hosts.split_once('/').unwrap_or((hosts, ""));
-    if user.contains(['@', '#', '/']) {
-        return Err(refuse("user or password contains @, # or /", "write them as %40, %23 and %2F"));
-    }
-    if hosts.is_empty() {
-        return Ok(Vec::new());
-    }
-    let user = if user.is_empty() { String::new() } else { format!("{user}@") };
-    let one = |host: &str| match host.trim() {
-        "" => Err(refuse("it names an empty host", FORM)),
-        host => Ok(format!("redis://{user}{host}/{database}")),
-    };
-    hosts.split(',').map(one).collect()
-}
-
-impl Table {
-    fn option(&mut self, key: &str, value: &str, naming: Naming) -> Result<(), Invalid> {
-        let taken = match key {
-            "node" => {
-                self.nodes.push(value.to_owned());
-                false
-            }
-            "max_ttl" => self.max_ttl.replace(value.parse()?).is_some(),
-            "prefix" => self.prefix.replace(value.to_owned()).is_some(),
-            "op_timeout" => self.op_timeout.replace(parse_duration("op_timeout", value)?).is_some(),
-            word if naming == Naming::Shown && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
-                let problem = format!("its option \"{word}\" is unknown");
-                return Err(refuse(problem, "allowed: node, max_ttl, prefix, op_timeout"));
-            }
-            _ => {
-                return Err(refuse(
-                    "it has an unknown option",
-                    "allowed: node, max_ttl, prefix, op_timeout; write ? as %3F, and & as %26",
-                ));
-            }
-        };
-        if taken { Err(refuse(format!("its option \"{key}\" is given twice"), "give it once")) } else { Ok(()) }
     }
 }
 
@@ -262,9 +215,9 @@ mod tests {
             ("redlock://:sesame@a,b", "2 node(s)"),
             ("redlock://", "0 node(s)"),
             ("redlock://:sesame@a,b,b:6379", "b:6379 twice"),
-            ("redlock://:sesame@a,,b", "empty host"),
+            ("redlock://:sesame@a,,b", "names no host"),
             ("redlock://:sesame@a,b,c?max_tl=1m", "option \"max_tl\" is unknown"),
-            ("redlock://:ses/a?sesame=me@a,b,c", "write ? as %3F"),
+            ("redlock://:ses/a?sesame=me@a,b,c", "? as %3F"),
             ("redlock://:sesame@a,b,c?max_ttl=1m&max_ttl=2m", "given twice"),
             ("redlock://:sesame@a,b,c?max_ttl=never", "never"),
             ("redlock://:sesame@a,b,c?op_timeout=0s", "op_timeout"),
@@ -272,9 +225,11 @@ mod tests {
             ("redlock://?node=redis://:sesame@a?prefix=x&node=redis://b&node=redis://c", "all nodes share"),
             ("redlock://?node=:sesame@&node=redis://b&node=redis://c", "node URL"),
             ("redlock://u:12?sesame=1&x@a,b,c", "write ? as %3F, and & as %26"),
-            ("redlock://?node=redis//:sesame@a&node=b&node=c", "its database is not a number"),
+            ("redlock://?node=redis//:sesame@a&node=b&node=c", "it has an @ after the hosts"),
+            ("redlock://?node=a/x&node=b&node=c", "its database is not a number"),
             ("redlock://?node=redis::/1/:sesame@a&node=b&node=c", "it names no host"),
-            ("redlock://:@sesame#@a,b,c", "write them as %40, %23 and %2F"),
+            ("redlock://?node=redis:///1&node=b&node=c", "it names no host"),
+            ("redlock://:@sesame#@a,b,c", "write # in a password as %23"),
             ("redlock://?node=redis://:@sesame%23@a&node=b&node=c", "fragment"),
             ("redis://:sesame@a", "scheme"),
         ] {

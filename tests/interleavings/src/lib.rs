@@ -116,7 +116,7 @@ mod mutex;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
-#[path = "../../../crates/lock-redis/src/slots.rs"]
+#[path = "../../../crates/lock-redis/src/blocking/slots.rs"]
 mod slots;
 
 pub mod broken;

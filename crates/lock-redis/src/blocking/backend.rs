@@ -13,10 +13,10 @@ use lock_core::{
 
 use super::Redis;
 use super::source::Source;
-use crate::acknowledged::Acknowledged;
-use crate::look::WhoHolds;
-use crate::renewal::Renewal;
-use crate::revocation::{Revocation, RevokedBy};
+use crate::requests::acknowledged::Acknowledged;
+use crate::requests::look::WhoHolds;
+use crate::requests::renewal::Renewal;
+use crate::requests::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::{ABILITIES, BACKEND, MODES};
 

@@ -12,6 +12,7 @@ use redis::Connection;
 use super::Redis;
 #[cfg(feature = "r2d2")]
 use super::source::Source;
+use super::stack::Stack;
 #[cfg(feature = "r2d2")]
 use crate::RedisConfig;
 #[cfg(feature = "r2d2")]
@@ -19,10 +20,9 @@ use crate::channel::Channel;
 #[cfg(feature = "r2d2")]
 use crate::connect::CONNECT_WITHIN;
 use crate::failover::Failover;
-use crate::greeting::Role;
 #[cfg(feature = "r2d2")]
 use crate::probe::Probe;
-use crate::stack::Stack;
+use crate::server::greeting::Role;
 use crate::target::Target;
 #[cfg(feature = "r2d2")]
 use crate::wire::Wire;

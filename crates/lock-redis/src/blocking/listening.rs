@@ -3,9 +3,9 @@
 use lock_core::latch::{Act, Request, Seen, Watching};
 use lock_core::{Answer, Claim, Queueing};
 
+use super::stack::Stack;
 use crate::failure::Failure;
 use crate::span::Span;
-use crate::stack::Stack;
 
 /// Opens the subscription of a client when somebody first has to wait, unless a lease that lasts has had it opened.
 pub(crate) struct Listening<'a> {

@@ -4,7 +4,7 @@ use lock_core::inspect::{Page, Query};
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::look::{SCANS_PER_PAGE, Scan, entries, next_looks};
+use crate::requests::look::{SCANS_PER_PAGE, Scan, entries, next_looks};
 use crate::span::Span;
 
 impl Redis {

@@ -7,15 +7,15 @@ use lock_core::Operation;
 #[cfg(feature = "r2d2")]
 use redis::{Client, ConnectionLike};
 
+use super::stack::{Asks, Heard, Stack};
 #[cfg(feature = "r2d2")]
 use crate::classify::pool_failure;
 #[cfg(feature = "r2d2")]
 use crate::connect::bound;
 use crate::failure::Failure;
 #[cfg(feature = "r2d2")]
-use crate::server_info::ServerInfo;
+use crate::server::server_info::ServerInfo;
 use crate::span::Span;
-use crate::stack::{Asks, Heard, Stack};
 
 pub(super) enum Source {
     Own(Box<Stack>),

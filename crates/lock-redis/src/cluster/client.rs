@@ -13,7 +13,7 @@ use super::redirect::Address;
 use super::routing::Routing;
 use super::topology::Topology;
 use crate::channel::Channel;
-use crate::deployment::Deployment;
+use crate::config::Deployment;
 use crate::failure::Failure;
 use crate::span::Span;
 use crate::target::Target;
@@ -60,7 +60,10 @@ impl<N: Shard> Client<N> {
             let message = format!("{} does not lead to a cluster", config.shown_url());
             return Err(Failure::new(ErrorKind::Config, Effect::None, message).remedy(crate::classify::CLUSTER));
         };
-        let (server, store) = (config.shown_url().to_owned(), seeds.store());
+        let (server, store) = (
+            config.shown_url().to_owned(),
+            Deployment::store_of("redis+cluster", seeds.iter().map(Address::to_string)),
+        );
         let wire = Wire::of_cluster(server, store, config.own_prefix().clone(), config.copies());
         let topology = Topology::new(seeds.clone(), config.server().clone());
         Ok(Self { config: Arc::new(config.clone()), topology, wire, inbox: Inbox::Open, nodes: Mutex::default() })

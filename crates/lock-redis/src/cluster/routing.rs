@@ -160,7 +160,6 @@ mod tests {
 
     use super::*;
     use crate::classify::refusal;
-    use crate::cluster::url::Seeds;
     use crate::failure::{Scene, Stage};
 
     fn address(text: &str) -> Address {
@@ -170,7 +169,7 @@ mod tests {
     /// A cluster in which h1:1 serves the hash slot. Nobody answers at its seed.
     fn topology(hash_slot: HashSlot) -> Arc<Topology> {
         let server = "redis://127.0.0.1:1".into_connection_info().unwrap();
-        let topology = Topology::new(Seeds(vec![address("127.0.0.1:1")]), server);
+        let topology = Topology::new(vec![address("127.0.0.1:1")], server);
         topology.moved(hash_slot, address("h1:1"));
         topology
     }
@@ -266,7 +265,7 @@ mod tests {
     #[test]
     fn a_hash_slot_without_a_primary_is_looked_for_once() {
         let server = "redis://127.0.0.1:1".into_connection_info().unwrap();
-        let topology = Topology::new(Seeds(vec![address("127.0.0.1:1")]), server);
+        let topology = Topology::new(vec![address("127.0.0.1:1")], server);
         let mut routing = Routing::new(&topology, hash_slot(), Span::from_now(Duration::from_secs(60)));
         assert_eq!((told(routing.step()), told(routing.step())), ("refresh".to_owned(), "fail Unavailable".to_owned()));
     }

@@ -13,12 +13,11 @@ use redis::{Client, ConnectionInfo, RedisError};
 
 use super::redirect::Address;
 use super::slot_map::SlotMap;
-use super::url::Seeds;
 use crate::classify::classify;
+use crate::connect::at;
 use crate::connect::{CONNECT_WITHIN, connecting, explain, for_one_question, server_of};
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
-use crate::hosts::at;
 use crate::span::Span;
 
 /// How old a map may become while the client is in use. Chosen: what is out of date shows in the first request that it concerns,
@@ -31,7 +30,7 @@ const PART_MAX: usize = 3;
 
 /// The map of a cluster, for all connections of a client.
 pub(crate) struct Topology {
-    seeds: Seeds,
+    seeds: Vec<Address>,
     /// How the servers are reached, but for the address.
     server: ConnectionInfo,
     state: Mutex<State>,
@@ -75,7 +74,7 @@ impl Drop for Asking<'_> {
 
 impl Topology {
     /// A cluster of which nothing is known yet.
-    pub(crate) fn new(seeds: Seeds, server: ConnectionInfo) -> Arc<Self> {
+    pub(crate) fn new(seeds: Vec<Address>, server: ConnectionInfo) -> Arc<Self> {
         let (map, turn, phase, departures) = (SlotMap::default(), 0, Phase::Idle, HashMap::new());
         let old_at = Instant::now() + jittered(OLD_AFTER);
         let state = Mutex::new(State { map, turn, phase, asked_at: None, old_at, departures });
@@ -152,7 +151,7 @@ impl Topology {
     /// Asks for the map for the first time. If no server answers, says whether that is because of TLS.
     pub(crate) fn refresh_first(&self) -> Result<(), Failure> {
         self.refresh(Span::from_now(CONNECT_WITHIN)).map_err(|failure| {
-            let client = self.seeds.0.first().and_then(|seed| self.client_of(seed).ok());
+            let client = self.seeds.first().and_then(|seed| self.client_of(seed).ok());
             match client {
                 Some(client) => explain(&client, failure),
                 None => failure,
@@ -194,7 +193,7 @@ impl Topology {
         }
         (state.phase, state.turn) = (Phase::Asking, state.turn.wrapping_add(1));
         let mut servers: Vec<_> = state.map.servers().iter().map(|server| Address::clone(server)).collect();
-        let others: Vec<_> = self.seeds.0.iter().filter(|seed| !servers.contains(seed)).cloned().collect();
+        let others: Vec<_> = self.seeds.iter().filter(|seed| !servers.contains(seed)).cloned().collect();
         servers.extend(others);
         let first = (state.turn - 1) % servers.len().max(1);
         servers.rotate_left(first);
@@ -314,7 +313,7 @@ mod tests {
         lone.servers[0].command::<()>(&["CLUSTER", "DELSLOTSRANGE", "100", "16383"]);
         let seeds = [&cluster, &lone].map(|cluster| Address::read(&format!("127.0.0.1:{}", cluster.servers[0].port())));
         let server = cluster.servers[0].url().into_connection_info().unwrap();
-        let topology = Topology::new(Seeds(seeds.map(Option::unwrap).into()), server);
+        let topology = Topology::new(seeds.map(Option::unwrap).into(), server);
         for turn in 0..4 {
             topology.refresh(Span::from_now(Duration::from_secs(10))).unwrap();
             assert_eq!(topology.state().map.served(), 16384, "in turn {turn}");
@@ -328,7 +327,7 @@ mod tests {
         let seed = TcpListener::bind("127.0.0.1:0").unwrap();
         let shown = seed.local_addr().unwrap().to_string();
         let (server, address) = (format!("redis://{shown}").into_connection_info(), Address::read(&shown).unwrap());
-        let topology = Topology::new(Seeds(vec![address.clone()]), server.unwrap());
+        let topology = Topology::new(vec![address.clone()], server.unwrap());
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

@@ -8,10 +8,10 @@ use redis::Value;
 
 use crate::failure::Failure;
 use crate::keys::Key;
+use crate::requests::value::{of_owner, stamped};
+use crate::requests::verbs::tombstone_life;
 use crate::script::node as script;
-use crate::server_info::ServerInfo;
-use crate::value::{of_owner, stamped};
-use crate::verbs::tombstone_life;
+use crate::server::server_info::ServerInfo;
 use crate::wire::{Call, LEASES_PER_SCRIPT, Line, Question, Retry, Wire, to_millis};
 
 impl Question for Ask {

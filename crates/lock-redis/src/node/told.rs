@@ -7,8 +7,8 @@ use lock_core::{Fenced, FencingToken, Released};
 use redis::Value;
 
 use crate::failure::Failure;
-use crate::server_info::ServerInfo;
-use crate::value::Stored;
+use crate::requests::value::Stored;
+use crate::server::server_info::ServerInfo;
 use crate::wire::{Line, read as read_as, remaining};
 
 /// Reads the reply to a request.

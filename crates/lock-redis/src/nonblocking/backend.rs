@@ -14,10 +14,10 @@ use lock_core::{
 
 use super::Redis;
 use super::source::Source;
-use crate::acknowledged::Acknowledged;
-use crate::look::WhoHolds;
-use crate::renewal::Renewal;
-use crate::revocation::{Revocation, RevokedBy};
+use crate::requests::acknowledged::Acknowledged;
+use crate::requests::look::WhoHolds;
+use crate::requests::renewal::Renewal;
+use crate::requests::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::{ABILITIES, BACKEND, MODES};
 
@@ -27,9 +27,7 @@ impl Backend for Redis {
         let redis = redis.with_shared_counter().with_modes(MODES).with_abilities(ABILITIES);
         match &self.source {
             Source::Own(_) => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
-            Source::Connection(_) => redis.with_ordering(RequestOrder::InOrder),
-            #[cfg(feature = "connection-manager")]
-            Source::Manager(_) => redis.with_ordering(RequestOrder::InOrder),
+            Source::HandedIn(_) => redis.with_ordering(RequestOrder::InOrder),
             #[cfg(feature = "deadpool")]
             Source::Pool(_) => redis,
             #[cfg(feature = "deadpool")]

@@ -1,11 +1,14 @@
 //! The user's clients: connections, managers and pools.
 
+use std::sync::Arc;
+
 #[cfg(feature = "deadpool")]
 use lock_core::{BackendError, Operation};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, ProtocolVersion};
 
 use super::Redis;
+use super::link::Link;
 use super::source::Source;
 #[cfg(feature = "deadpool")]
 use crate::RedisConfig;
@@ -14,10 +17,9 @@ use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
 use crate::connect::speaking;
 use crate::failover::Failover;
-use crate::greeting::Role;
-use crate::link::Link;
 #[cfg(feature = "deadpool")]
 use crate::probe::Probe;
+use crate::server::greeting::Role;
 use crate::target::Target;
 use crate::wire::Wire;
 
@@ -64,14 +66,14 @@ impl From<Client> for Redis {
 
 impl From<MultiplexedConnection> for Redis {
     fn from(connection: MultiplexedConnection) -> Self {
-        Self::handed_in(Source::Connection(connection))
+        Self::handed_in(Source::HandedIn(Arc::new(connection)))
     }
 }
 
 #[cfg(feature = "connection-manager")]
 impl From<redis::aio::ConnectionManager> for Redis {
     fn from(manager: redis::aio::ConnectionManager) -> Self {
-        Self::handed_in(Source::Manager(manager))
+        Self::handed_in(Source::HandedIn(Arc::new(manager)))
     }
 }
 

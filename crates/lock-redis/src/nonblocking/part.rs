@@ -5,12 +5,12 @@ use std::sync::Arc;
 use lock_core::Prefix;
 
 use super::Redis;
+use super::link::Link;
 use super::source::Source;
 use crate::RedisConfig;
 use crate::channel::Channel;
 use crate::failure::Failure;
-use crate::greeting::{Role, warnings};
-use crate::link::Link;
+use crate::server::greeting::{Role, warnings};
 use crate::target::Target;
 use crate::wire::Wire;
 

@@ -5,26 +5,25 @@ use std::time::Duration;
 
 use futures_util::future::Either;
 use lock_core::Operation;
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::ConnectionLike;
 use redis::{RedisResult, Value};
 
+use super::link::Link;
+use super::live::Live;
+use super::silence::Patience;
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
 use crate::hash_slot::HashSlot;
-use crate::link::Link;
-use crate::live::Live;
 use crate::script::Script;
-use crate::server_info::ServerInfo;
-use crate::silence::Patience;
-use crate::verification;
+use crate::server::server_info::ServerInfo;
+use crate::server::verification;
 use crate::wire::{Call, load};
 
 pub(super) enum Source {
     Own(Link),
-    Connection(MultiplexedConnection),
-    #[cfg(feature = "connection-manager")]
-    Manager(redis::aio::ConnectionManager),
+    /// A connection of the user's, which its requests share.
+    HandedIn(Arc<dyn Shared>),
     #[cfg(feature = "deadpool")]
     Pool(deadpool_redis::Pool),
     /// A pool, and a connection of its own on which waiters are notified.
@@ -32,12 +31,21 @@ pub(super) enum Source {
     PoolAndLink(deadpool_redis::Pool, Link),
 }
 
+/// A connection of the user's. Its copies are the same connection.
+pub(super) trait Shared: Send + Sync {
+    fn copy(&self) -> Box<dyn ConnectionLike + Send + Sync>;
+}
+
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> Shared for C {
+    fn copy(&self) -> Box<dyn ConnectionLike + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
 /// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {
     Own(Arc<Live>),
-    Connection(Box<MultiplexedConnection>),
-    #[cfg(feature = "connection-manager")]
-    Manager(redis::aio::ConnectionManager),
+    HandedIn(Box<dyn ConnectionLike + Send + Sync>),
     #[cfg(feature = "deadpool")]
     Pooled(Box<deadpool_redis::Connection>),
 }
@@ -47,9 +55,7 @@ impl Source {
     pub(super) fn another(&self) -> Self {
         match self {
             Self::Own(link) => Self::Own(link.another()),
-            Self::Connection(connection) => Self::Connection(connection.clone()),
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => Self::Manager(manager.clone()),
+            Self::HandedIn(connection) => Self::HandedIn(Arc::clone(connection)),
             #[cfg(feature = "deadpool")]
             Self::Pool(pool) => Self::Pool(pool.clone()),
             #[cfg(feature = "deadpool")]
@@ -70,9 +76,7 @@ impl Source {
             Self::Own(link) => Ok(Handle::Own(link.live().await?)),
             #[cfg(feature = "deadpool")]
             Self::PoolAndLink(_, link) if operation == Operation::Release => Ok(Handle::Own(link.live().await?)),
-            Self::Connection(connection) => Ok(Handle::Connection(Box::new(connection.clone()))),
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => Ok(Handle::Manager(manager.clone())),
+            Self::HandedIn(connection) => Ok(Handle::HandedIn(connection.copy())),
             #[cfg(feature = "deadpool")]
             Self::Pool(pool) | Self::PoolAndLink(pool, _) => {
                 // Boxed: most clients have no pool, and their requests do not need this space.
@@ -89,10 +93,8 @@ impl Source {
             Self::PoolAndLink(_, link) => link.listen(),
             #[cfg(feature = "deadpool")]
             Self::Pool(_) => {}
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(_) => {}
             // Its own link listens whenever it is connected.
-            Self::Own(_) | Self::Connection(_) => {}
+            Self::Own(_) | Self::HandedIn(_) => {}
         }
     }
 
@@ -103,9 +105,7 @@ impl Source {
             Self::PoolAndLink(_, link) => Some(link),
             #[cfg(feature = "deadpool")]
             Self::Pool(_) => None,
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(_) => None,
-            Self::Connection(_) => None,
+            Self::HandedIn(_) => None,
         }
     }
 
@@ -132,9 +132,7 @@ impl Handle {
     pub(super) fn server_info(&self) -> &ServerInfo {
         match self {
             Self::Own(live) => live.server_info(),
-            Self::Connection(_) => ServerInfo::UNKNOWN,
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(_) => ServerInfo::UNKNOWN,
+            Self::HandedIn(_) => ServerInfo::UNKNOWN,
             #[cfg(feature = "deadpool")]
             Self::Pooled(_) => ServerInfo::UNKNOWN,
         }
@@ -144,9 +142,7 @@ impl Handle {
     pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
         let connection: &mut (dyn ConnectionLike + Send) = match self {
             Self::Own(live) => return Either::Left(live.ask(call)),
-            Self::Connection(connection) => &mut **connection,
-            #[cfg(feature = "connection-manager")]
-            Self::Manager(manager) => manager,
+            Self::HandedIn(connection) => &mut **connection,
             #[cfg(feature = "deadpool")]
             Self::Pooled(connection) => &mut **connection,
         };

@@ -3,13 +3,16 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use lock_core::Invalid;
-use url::{Host, Url};
+use lock_core::{Invalid, StoreUrl, UrlForm, UrlHost};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The port of a node whose URL names none.
 const PORT: u16 = 6379;
-pub(super) const FORM: &str =
-    "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL";
+pub(super) const FORM: UrlForm = UrlForm {
+    what: "redlock URL",
+    host: "a node",
+    remedy: "write redlock://HOST:PORT,HOST:PORT,HOST:PORT/DB or redlock://?node=URL&node=URL&node=URL",
+};
 
 /// Where one node is.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,35 +26,27 @@ pub struct NodeUrl {
 impl NodeUrl {
     /// Takes the URL of one node, or its host and port, and the prefix that all of them share.
     pub(super) fn new(url: &str, prefix: Option<&str>) -> Result<Self, Invalid> {
-        let bad = |problem: &str| Invalid::new("node URL", "(hidden)", problem, FORM);
-        let url = if url.contains(":/") { url.to_owned() } else { format!("redis://{url}") };
-        let mut parsed = Url::parse(&url).map_err(|error| bad(&error.to_string()))?;
-        if let Some((option, _)) = parsed.query_pairs().find(|(key, _)| key == "prefix" || key == "op_timeout") {
-            return Err(bad(&format!(
-                "it has an option that all nodes share (\"{option}\"): write it after the last node"
-            )));
-        }
-        if parsed.fragment().is_some() {
-            return Err(bad("it has a fragment (#...)"));
-        }
-        let database = parsed.path().trim_matches('/');
-        if parsed.has_host() && !database.is_empty() && database.parse::<u32>().is_err() {
-            return Err(bad("its database is not a number"));
-        }
-        let address = match parsed.host_str() {
-            Some(host) => {
-                let (host, port) = (host.to_ascii_lowercase(), parsed.port().unwrap_or(PORT));
-                let database = if database.is_empty() { "0" } else { database };
-                if database == "0" { format!("{host}:{port}") } else { format!("{host}:{port}/{database}") }
-            }
-            None if parsed.scheme().contains("unix") => format!("/{database}"),
-            None => return Err(bad("it names no host")),
+        let form = UrlForm { what: "node URL", ..FORM };
+        let url = match url.split_once(":/") {
+            None => format!("redis://{url}"),
+            Some((_, rest)) if rest.starts_with('/') => url.to_owned(),
+            Some(_) => return Err(Invalid::new(form.what, "(hidden)", "it names no host", form.remedy)),
         };
-        let is_here = parsed.host().map_or(parsed.scheme().contains("unix"), |host| is_here(&host));
-        if let Some(prefix) = prefix {
-            parsed.query_pairs_mut().append_pair("prefix", prefix);
+        let parsed = StoreUrl::read(&url, form)?;
+        if let Some(option) = ["prefix", "op_timeout"].into_iter().find(|option| parsed.option(option).is_some()) {
+            let problem = format!("it has an option that all nodes share (\"{option}\"): write it after the last node");
+            return Err(parsed.refuse_form(problem));
         }
-        Ok(Self { url: parsed.into(), address, is_here })
+        let (address, is_here) = match parsed.hosts() {
+            [] if parsed.scheme().contains("unix") => (parsed.path().to_owned(), true),
+            [host] => (address(host, &parsed)?, is_here(&host.name)),
+            [] => return Err(parsed.refuse_form("it names no host")),
+            [_, _, ..] => return Err(parsed.refuse_form("it names several hosts")),
+        };
+        let Some(prefix) = prefix else { return Ok(Self { url, address, is_here }) };
+        let separator = if url.contains('?') { '&' } else { '?' };
+        let prefix = utf8_percent_encode(prefix, NON_ALPHANUMERIC);
+        Ok(Self { url: format!("{url}{separator}prefix={prefix}"), address, is_here })
     }
 
     /// The URL of the server as a single store, with its secrets and the deployment's prefix.
@@ -81,21 +76,25 @@ pub(super) fn check_hosts(nodes: &[NodeUrl]) -> Result<(), Invalid> {
     Err(refuse(problem, "name each node by an address under which all clients reach it"))
 }
 
-/// Whether this name means the local host, on every host.
-fn is_here(host: &Host<&str>) -> bool {
-    let is_loopback = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified();
-    match host {
-        Host::Domain(name) => {
-            let name = name.trim_end_matches('.').to_ascii_lowercase();
-            name == "localhost" || name.ends_with(".localhost") || name.parse().is_ok_and(is_loopback)
-        }
-        Host::Ipv4(ip) => is_loopback((*ip).into()),
-        Host::Ipv6(ip) => is_loopback(ip.to_canonical()),
+/// Host, port and database of a node.
+fn address(host: &UrlHost, url: &StoreUrl) -> Result<String, Invalid> {
+    let host = UrlHost { port: Some(host.port.unwrap_or(PORT)), ..host.clone() };
+    match url.path().trim_matches('/') {
+        "" | "0" => Ok(host.to_string()),
+        database if database.parse::<u32>().is_ok() => Ok(format!("{host}/{database}")),
+        _ => Err(url.refuse_form("its database is not a number")),
     }
 }
 
+/// Whether this name means the local host, on every host.
+fn is_here(host: &str) -> bool {
+    let name = host.trim_end_matches('.');
+    let is_loopback = |ip: IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
+    name == "localhost" || name.ends_with(".localhost") || name.parse().is_ok_and(is_loopback)
+}
+
 pub(super) fn refuse(problem: impl Into<String>, remedy: impl Into<String>) -> Invalid {
-    Invalid::new("redlock URL", "redlock://...", problem, remedy)
+    Invalid::new(FORM.what, "redlock://...", problem, remedy)
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ use lock_core::{
 };
 
 use super::Cluster;
-use crate::acknowledged::Acknowledged;
 use crate::cluster::client::{only, renewed};
 use crate::cluster::listing::{after, stop};
 use crate::failure::Failure;
-use crate::look::WhoHolds;
-use crate::renewal::Renewal;
-use crate::revocation::{Revocation, RevokedBy};
+use crate::requests::acknowledged::Acknowledged;
+use crate::requests::look::WhoHolds;
+use crate::requests::renewal::Renewal;
+use crate::requests::revocation::{Revocation, RevokedBy};
 use crate::span::Span;
 use crate::wire::Question;
 

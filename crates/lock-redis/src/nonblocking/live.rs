@@ -1,0 +1,151 @@
+//! One tokio connection, greeted and ready for requests.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
+
+use super::batcher::{Batcher, Sharing};
+use super::silence::{Patience, Silence};
+use crate::channel::{Channel, Subscription};
+use crate::classify::classify;
+use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
+use crate::failure::Failure;
+use crate::sentinels::primary::Place;
+use crate::server::greeting::{Met, Role, greeting, meet};
+use crate::server::server_info::ServerInfo;
+use crate::target::{Route, is_current};
+use crate::wire::Call;
+
+/// How many writes may wait for the socket.
+const QUEUE: usize = 64;
+
+/// A connection whose server was greeted, and its counter verified.
+pub(crate) struct Live {
+    batcher: Batcher,
+    server_info: ServerInfo,
+    pub(crate) subscription: Option<Subscription>,
+    pub(crate) silence: Arc<Silence>,
+    /// Where the server is, if that may change.
+    place: Option<Place>,
+}
+
+impl Live {
+    pub(crate) fn has_ended(&self) -> bool {
+        self.silence.has_ended() || !is_current(self.place.as_ref())
+    }
+
+    pub(crate) fn server_info(&self) -> &ServerInfo {
+        &self.server_info
+    }
+
+    /// Sends a command and waits for its answer.
+    pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
+        self.batcher.ask(call).map(|reply| self.judged(reply))
+    }
+
+    /// An answer that comes after another server has become the primary is worth no more than a broken connection.
+    fn judged(&self, reply: RedisResult<Value>) -> RedisResult<Value> {
+        if is_current(self.place.as_ref()) { reply } else { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) }
+    }
+
+    /// The server answered.
+    pub(crate) fn answered(&self) {
+        self.silence.answered();
+    }
+
+    /// A request timed out. The connection is kept at first: its replies stay in step, and a release sent on it follows
+    /// the acquire that it undoes.
+    pub(crate) fn timed_out(&self, within: Duration) -> Patience {
+        self.silence.timed_out(within)
+    }
+}
+
+/// Connects to a server, and greets it.
+pub(crate) async fn connect_to(
+    Route { client, place }: &Route,
+    role: Role,
+    channel: Option<&Arc<Channel>>,
+) -> Result<Live, Failure> {
+    let server = server_of(client);
+    let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
+    let silence = Arc::new(Silence::default());
+    let client = tuned(client).map_err(failed)?;
+    let (mut connection, subscription) = open(&client, place.as_ref(), channel, &silence).await.map_err(failed)?;
+    let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
+    let Met { server_info, preparation } = meet(role, &server, greeted)?;
+    if let Some(preparation) = preparation {
+        preparation.exec_async(&mut connection).await.map_err(failed)?;
+    }
+    let sharing = match role {
+        Role::Alone(_) | Role::Primary(_) | Role::Shard(_) => Sharing::AT_A_SERVER,
+        Role::Node => Sharing::AT_A_NODE,
+    };
+    let (batcher, place) = (Batcher::new(connection, sharing), place.clone());
+    Ok(Live { batcher, server_info, subscription, silence, place })
+}
+
+/// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
+async fn open(
+    client: &Client,
+    place: Option<&Place>,
+    channel: Option<&Arc<Channel>>,
+    silence: &Arc<Silence>,
+) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
+    // Every call has our own deadline; a second one from the library would only hide which of them expired.
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(QUEUE);
+    let quiet =
+        async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
+    let Some(channel) = channel.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
+    let subscription = channel.subscribing();
+    let on_push = on_push(Arc::clone(channel), subscription, place.cloned(), Arc::clone(silence));
+    let telling = config.clone().set_push_sender(on_push);
+    let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
+        Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
+        outcome => outcome?,
+    };
+    // If it may not subscribe, waiters have to poll, and holders learn of a revocation when they renew.
+    let is_told = subscribed(connection.subscribe(channel.name()).await)?;
+    if is_told {
+        subscribed(connection.subscribe(Channel::ALL).await)?;
+    }
+    Ok((connection, is_told.then_some(subscription)))
+}
+
+/// Whether the server took a subscription, or refused it.
+fn subscribed(outcome: RedisResult<()>) -> RedisResult<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if error.clone().into_server_errors().is_some() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Receives what the server pushes, on the connection's own task.
+fn on_push(
+    channel: Arc<Channel>,
+    subscription: Subscription,
+    place: Option<Place>,
+    silence: Arc<Silence>,
+) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
+    move |told| {
+        match (told.kind, told.data.as_slice()) {
+            // A grant of an old primary is worth nothing. Requests that it has not answered keep its connection open.
+            (PushKind::Message, _) if !is_current(place.as_ref()) => {}
+            (PushKind::Message, [_channel, Value::BulkString(message)]) => channel.receive(message),
+            (PushKind::Disconnection, _) => {
+                silence.end();
+                channel.closed(subscription);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

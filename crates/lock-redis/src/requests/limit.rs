@@ -1,0 +1,66 @@
+//! Requests about the limit of a semaphore as questions, and the meaning of their answers. No I/O.
+
+use lock_core::limit::{Act, Record, Request, Usage};
+use lock_core::{Limit, Mode, Operation};
+use redis::Value;
+
+use super::value::mode_of;
+use crate::failure::Failure;
+use crate::script;
+use crate::wire::{Call, Line, Question, Retry, read, to_millis};
+
+impl Question for &Request {
+    type Answer = Usage;
+
+    fn operation(&self) -> Operation {
+        Operation::Limit
+    }
+
+    fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
+        let keys = wire.keys(&self.name);
+        let scope = keys.scope();
+        let dwell = server_info.failover.key(scope);
+        let keys = [keys.counter(), dwell, keys.lock(), keys.queue(), keys.waiters(), keys.limits()];
+        let (act, limit) = match self.act {
+            Act::Set(limit) => ("set", limit),
+            Act::Look => ("look", self.known),
+        };
+        let call = Call::counting(script::LIMIT.counting(server_info.counting), scope, &keys).arg(act);
+        Ok(call.arg(self.known.get()).arg(limit.get()).arg(to_millis(Record::KEPT_FOR)))
+    }
+
+    fn read(&self, _line: Line<'_>, reply: Value) -> Result<Usage, Failure> {
+        match read::<Vec<Value>>(reply)?.as_slice() {
+            [Value::BulkString(word), Value::Int(limit), Value::Int(used)] if word == b"usage" => {
+                usage(*limit, *used).ok_or_else(Failure::strange_answer)
+            }
+            [Value::BulkString(word), Value::Int(limit)] => {
+                Err(refused(Mode::one_permit(self.known), word, *limit).unwrap_or_else(Failure::strange_answer))
+            }
+            _ => Err(Failure::strange_answer()),
+        }
+    }
+
+    /// Setting a limit again changes nothing.
+    fn retry(&self) -> Retry {
+        Retry::Once
+    }
+}
+
+fn usage(limit: i64, used: i64) -> Option<Usage> {
+    Some(Usage { limit: limit_from(limit)?, used: u32::try_from(used).ok()? })
+}
+
+/// A limit as a script states it.
+pub(crate) fn limit_from(number: i64) -> Option<Limit> {
+    Limit::new(u32::try_from(number).ok()?).ok()
+}
+
+/// Why a claim of this mode is refused where this limit is in use.
+pub(crate) fn refused(asked: Mode, word: &[u8], limit: i64) -> Option<Failure> {
+    match word {
+        b"otherkind" => Some(Failure::in_other_use(mode_of(limit, 1)?, asked)),
+        b"above" => Some(Failure::above_limit(limit_from(limit)?, asked.count())),
+        _ => None,
+    }
+}

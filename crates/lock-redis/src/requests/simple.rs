@@ -1,0 +1,52 @@
+//! Questions that are the same command for every server.
+
+use lock_core::Operation;
+use redis::{Cmd, Value};
+
+use crate::failure::Failure;
+use crate::wire::{Call, Line, Question, Retry};
+
+/// One command, and how its reply is read.
+pub(crate) struct Simple<A> {
+    command: Cmd,
+    operation: Operation,
+    retry: Retry,
+    read: fn(Line<'_>, Value) -> Result<A, Failure>,
+}
+
+impl<A> Simple<A> {
+    /// A command that is sent once: its second answer would be another one.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    pub(crate) fn once(operation: Operation, command: Cmd, read: fn(Line<'_>, Value) -> Result<A, Failure>) -> Self {
+        Self { command, operation, retry: Retry::Never, read }
+    }
+
+    /// A command that may be sent once more.
+    pub(crate) fn repeatable(
+        operation: Operation,
+        command: Cmd,
+        read: fn(Line<'_>, Value) -> Result<A, Failure>,
+    ) -> Self {
+        Self { command, operation, retry: Retry::Once, read }
+    }
+}
+
+impl<A: Send> Question for Simple<A> {
+    type Answer = A;
+
+    fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
+        Ok(Call::plain(self.command.clone()))
+    }
+
+    fn read(&self, line: Line<'_>, reply: Value) -> Result<A, Failure> {
+        (self.read)(line, reply)
+    }
+
+    fn retry(&self) -> Retry {
+        self.retry
+    }
+}
