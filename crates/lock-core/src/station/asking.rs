@@ -47,16 +47,17 @@ impl Station {
         is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
     }
 
-    /// Gives up the quests that nobody has wanted for long enough. Their releases may overtake the claims.
-    pub(super) fn part_from_abandoned(&mut self, now: Moment) {
+    /// Gives up the quests that nobody has wanted for long enough. Their releases may overtake the claims. Returns whether there were any.
+    pub(super) fn part_from_abandoned(&mut self, now: Moment) -> bool {
         let is_over = |quest: &&Quest| self.abandoned_until(quest).is_some_and(|end| end <= now);
         let owners: Vec<_> = self.quests.iter().filter(is_over).map(|quest| quest.owner).collect();
-        for owner in owners {
-            let Some(mut quest) = self.take_quest_of(owner) else { continue };
+        for owner in &owners {
+            let Some(mut quest) = self.take_quest_of(*owner) else { continue };
             self.part(now, &quest);
             (quest.place, quest.certainty) = (Place::Outside, Certainty::Answered);
             self.overtaken.push(quest);
         }
+        !owners.is_empty()
     }
 
     /// The answer to a claim that a release may have overtaken. What the store keeps of it, if it came after all, is released once

@@ -232,10 +232,10 @@ impl Station {
         self.refuse_overdue(now);
         self.repeat_releases(now);
         self.part_from_abandoned(now);
-        if self.is_semaphore() {
-            self.serve_each(now);
-        } else {
-            self.serve_first(now);
+        self.serve(now);
+        // A waiter that was served may leave a quest behind, and the next one then asks for itself.
+        if self.part_from_abandoned(now) {
+            self.serve(now);
         }
         self.ask_adoptions(now);
         if self.is_idle() {
@@ -246,7 +246,7 @@ impl Station {
     }
 
     /// Does what follows from the time and the state, where the first waiter asks for all.
-    fn serve_first(&mut self, now: Moment) {
+    pub(super) fn serve_first(&mut self, now: Moment) {
         match self.common() {
             Some(tenure) if tenure.is_shared() => self.advance_readers(now),
             Some(tenure) => self.refuse_impatient(tenure.as_holder()),

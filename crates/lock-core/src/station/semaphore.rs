@@ -9,6 +9,15 @@ use crate::policy::QUESTS_MAX;
 use crate::{BackendError, Fairness, Mode, Moment, NameKind, RequestOrder, Terms};
 
 impl Station {
+    /// Does what follows for the waiters.
+    pub(super) fn serve(&mut self, now: Moment) {
+        if self.is_semaphore() {
+            self.serve_each(now);
+        } else {
+            self.serve_first(now);
+        }
+    }
+
     /// The mode of a lease that is held or waited for here.
     fn used(&self) -> Option<Mode> {
         let held = self.tenures.first().map(|tenure| tenure.lease.terms);
