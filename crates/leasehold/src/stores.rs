@@ -1,4 +1,4 @@
-//! The list of the stores: what this crate has to know of each. Another store is another entry, and a feature in `Cargo.toml`.
+//! The list of the stores: what this crate has to know of each. ARCHITECTURE.md says what else another store needs.
 
 use lock_core::{Invalid, StoreConfig};
 
@@ -64,10 +64,11 @@ macro_rules! stores {
             feature = "schema",
             schemars(rename = "BackendTable", description = "The name of the backend, and its fields.")
         )]
-        #[serde(tag = "backend", rename_all = "kebab-case")]
+        #[serde(tag = "backend")]
         pub(crate) enum Table {
             $(
                 #[cfg(feature = $name)]
+                #[serde(rename = $name)]
                 $Store($Config),
             )*
             /// Not kept, because it may be a URL with a password in the wrong field.

@@ -1,7 +1,8 @@
 //! Polling for waiters of a store that does not push: whether their turn has come, and when to look again.
 //!
-//! The [`Poller`] has the waiters of one client. Its store sleeps for [`Poller::pause`], shows [`survey`] the rows of each lock that is waited for,
-//! and delivers the events that [`Poller::see`] returns. The first waiter of a queue is polled for every few milliseconds, and the others less
+//! The [`Poller`] has the waiters of one client: the store calls [`Poller::follow`] with each answer to a claim, and [`Poller::forget`] with each
+//! release. A task or a thread sleeps for [`Poller::pause`], calls [`Poller::begin_look`], shows [`survey`] the rows of each lock that is waited
+//! for, and delivers the events that [`Poller::see`] returns, or the one of [`Poller::fail`]. The first waiter of a queue is polled for every few milliseconds, and the others less
 //! often, so that many waiters cost no more than a few. All of this is a hint: a waiter that hears nothing asks again before its place
 //! expires.
 
@@ -114,7 +115,7 @@ impl Poller {
         std::mem::take(&mut self.news)
     }
 
-    /// A look has ended. Returns the events for those that still wait: others may have left, or been answered, meanwhile.
+    /// A look at all locks that are waited for has ended, with one sight for them all. Returns the events for those that still wait: others may have left, or been answered, meanwhile.
     pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<Event> {
         self.due = sight.due;
         for (owner, position) in sight.positions {

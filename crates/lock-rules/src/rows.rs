@@ -79,7 +79,7 @@ pub trait Rows {
     /// The store's.
     fn places_before(&mut self, number: u64, most: u32) -> Result<u32, Self::Error>;
 
-    /// The highest number of a place; 0 if nobody waits.
+    /// The highest number of a place, or a higher one that a place had before.
     ///
     /// # Errors
     /// The store's.
@@ -206,7 +206,7 @@ pub struct Place<C> {
 pub struct Changes<C> {
     /// The rows, in this order.
     pub writes: Vec<Write<C>>,
-    /// How the lock is held afterwards, for a store that keeps this with the lock. Leases that expire later are counted.
+    /// How the lock is held afterwards, for a store that keeps this with the lock. It counts the leases that are valid at [`Rows::now`].
     pub standing: Option<Standing>,
     /// Whom to notify once the rows are written.
     pub notices: Vec<Notice<C>>,

@@ -7,7 +7,7 @@
 //! - the `version` of the lock, which rises with every change except renewals and arrivals;
 //! - its `tail`, the number of the last waiter that has arrived. Most decisions about a busy lock do not depend on it;
 //! - the ends of leases, because a renewal changes nothing else;
-//! - the store's clock: what the request takes for living must not have expired before the commit.
+//! - the store's clock: what the request acts on must not have expired before the commit.
 //!
 //! A [`Request`] does no I/O. Its store asks it for the next [`Step`], takes that, and tells it the outcome:
 //!
@@ -65,7 +65,8 @@ pub trait WindowStore {
 /// What the store has to do next for a [`Request`].
 #[derive(Debug)]
 pub enum Step<C, T> {
-    /// Load what the request needs, all as it was at one moment, and read the clock at that moment or later.
+    /// Load what the request needs, all as it was at one moment, and read the clock at that moment or later. (In PostgreSQL, this is
+    /// `clock_timestamp()` after the rows, and never `now()`.)
     Load(Needs),
     /// Write this, or nothing.
     Commit(Commit<C>),
@@ -130,18 +131,20 @@ pub struct Window<C> {
     pub needs: Needs,
     /// The store's clock.
     pub now: Moment,
-    /// Rises with every change except renewals and arrivals, also if the store removes expired leases by itself. A lock without rows has a
-    /// version above all that it had before, such as the clock's microseconds, unless its rows are never removed.
+    /// Rises with every change except renewals and arrivals, also if the store removes expired leases by itself. A load that finds no row of
+    /// the lock makes one, so that a commit has a row to compare; its version begins at the clock's microseconds, above that of a row that
+    /// was removed.
     pub version: u64,
-    /// The number of the last place that was taken.
+    /// The highest number that a place ever had, even if nobody waits now; 0 in a new row.
     pub tail: u64,
-    /// The number above which the next token is drawn. Each lock has its own, because nothing else is compared with it.
+    /// The number above which the next token is drawn. Each lock has its own, because a commit compares nothing else. It is the larger one of
+    /// the stored number and the clock's microseconds, since a replica or a backup may have an old number.
     pub last_token: u64,
     /// The limit that was set.
     pub limit: Option<Record>,
     /// How many permits are taken, those of expired leases included.
     pub permits: u32,
-    /// Leases that have expired and are still stored: the first [`EXPIRED_MAX`].
+    /// Leases that have expired and are still stored: those that ended first, at most [`EXPIRED_MAX`].
     pub expired: Vec<Hold>,
     /// The two leases that end last, the last one first.
     pub last: Vec<Hold>,
@@ -177,34 +180,40 @@ pub struct OfOwner<C> {
 /// What a request has decided, and what that depends on.
 ///
 /// In one step, a store
-/// 1. locks the row of the lock, unless this raises [`Raises::Nothing`], and those of the leases in `leases`; then it reads them and its clock;
-/// 2. answers [`Committed::Conflict`] unless the version and the tail, if they are here, and all leases are as they were loaded, and its
-///    clock shows less than `before`;
-/// 3. makes the changes in their order, and raises the counter.
+/// 1. locks the row of the lock, if there is a `version`, and then the rows of `leases` in the order of their owners; it reads these rows and
+///    its clock;
+/// 2. answers [`Committed::Conflict`] unless the version and the tail, if present, and all leases are as they were loaded, and its clock
+///    shows less than `before`;
+/// 3. makes the changes in their order. The version rises if there are `permits`, and a place with a number above the tail raises the
+///    tail to it.
 ///
-/// It may compare only what it has read under those locks: in many databases, a statement that has waited for a lock still reads other
-/// rows as they were before. A commit whose answer is lost is an error, and is not repeated.
+/// It may compare only what it has read under those row locks: in many databases, a statement that has waited for a row lock still reads other
+/// rows as they were before. So this is a transaction of several statements, or a function of the database. If the database ends it
+/// because of a deadlock or a serialization failure, nothing is written: that is a conflict. A commit whose answer is lost is an error, and
+/// is not repeated.
 #[derive(Clone, Debug)]
 pub struct Commit<C> {
-    /// The version that was loaded. A renewal does not depend on it.
+    /// The version that was loaded. `None` if the decision depends on `leases` alone.
     pub version: Option<u64>,
     /// The tail that was loaded, if the decision depends on the end of the queue.
     pub tail: Option<u64>,
-    /// The leases that were loaded: those that the request is about, and those that had expired.
-    pub leases: Vec<Loaded>,
-    /// When the first of the leases and places expires that the request has taken for living.
+    /// The leases to compare: those that the request is about, and if there is a version, those that had expired.
+    pub leases: Vec<Compared>,
+    /// When the first expires of what the decision acts on: the request's own leases, and places. Other leases may expire meanwhile: they
+    /// were counted as held, and the next request removes them.
     pub before: Option<Moment>,
-    /// The changed rows, in this order.
+    /// The changed rows, in this order. There are none if the commit only compares.
     pub writes: Vec<Write<C>>,
     /// The clients to notify once the rows are written.
     pub notices: Vec<Notice<C>>,
-    /// The counter that rises.
-    pub raises: Raises,
+    /// The permits of all leases that are stored afterwards, expired ones included: a number to keep with the lock, 0 if it is no semaphore.
+    /// `None` if the version stays as it is, after renewals and arrivals.
+    pub permits: Option<u32>,
 }
 
-/// A lease that a commit depends on.
+/// A lease that a commit compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub struct Compared {
     /// Who holds.
     pub owner: Owner,
     /// The highest token of the lease.
@@ -213,22 +222,8 @@ pub struct Loaded {
     pub until: Moment,
 }
 
-impl From<&Hold> for Loaded {
+impl From<&Hold> for Compared {
     fn from(hold: &Hold) -> Self {
         Self { owner: hold.owner, highest: hold.tokens.high(), until: hold.until }
     }
-}
-
-/// The counter that a commit raises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Raises {
-    /// The version. From now on, this many permits are taken, those of stored expired leases included.
-    Version {
-        /// The number to keep with the lock.
-        permits: u32,
-    },
-    /// The tail, to this number: this commit only adds a place at the end of the queue, so it does not conflict with hand-overs.
-    Tail(u64),
-    /// None: this commit only renews a lease.
-    Nothing,
 }

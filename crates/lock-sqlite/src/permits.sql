@@ -10,11 +10,12 @@ CREATE TABLE permits(
     name TEXT NOT NULL, kind INTEGER NOT NULL, slot INTEGER NOT NULL, value ANY NOT NULL, PRIMARY KEY(name, kind, slot)
 ) STRICT, WITHOUT ROWID;
 
--- What the leases have that are there already. The text of slots is a JSON array without its brackets.
+-- What the leases have that are there already. The text of slots is a JSON array without its brackets; one that is damaged has no slots here.
 INSERT INTO permits(name, kind, slot, value)
-    SELECT name, 0, 0, sum(json_array_length('[' || slots || ']')) FROM holds WHERE slots <> '' GROUP BY name;
+    SELECT name, 0, 0, sum(json_array_length(iif(json_valid('[' || slots || ']'), '[' || slots || ']', '[]'))) FROM holds WHERE slots <> '' GROUP BY name;
 INSERT OR REPLACE INTO permits(name, kind, slot, value)
-    SELECT name, 1, each.value, owner FROM holds, json_each('[' || slots || ']') AS each ORDER BY expires_ns, owner;
+    SELECT name, 1, each.value, owner FROM holds, json_each(iif(json_valid('[' || slots || ']'), '[' || slots || ']', '[]')) AS each
+    WHERE each.type = 'integer' ORDER BY expires_ns, owner;
 INSERT INTO permits(name, kind, slot, value)
     SELECT name, 2, slot, '' FROM permits AS taken WHERE kind = 1 AND NOT EXISTS (
         SELECT 1 FROM permits AS next WHERE next.name = taken.name AND next.kind = 1 AND next.slot = taken.slot + 1
@@ -27,16 +28,20 @@ INSERT INTO permits(name, kind, slot, value)
 CREATE TRIGGER permits_replaced BEFORE INSERT ON holds WHEN NEW.slots <> '' BEGIN
     DELETE FROM holds WHERE name = NEW.name AND owner = NEW.owner;
 END;
-CREATE TRIGGER permits_taken AFTER INSERT ON holds WHEN NEW.slots <> '' BEGIN
+CREATE TRIGGER permits_taken AFTER INSERT ON holds
+WHEN NEW.slots <> '' AND json_valid('[' || NEW.slots || ']') BEGIN
     INSERT INTO permits(name, kind, slot, value) VALUES (NEW.name, 0, 0, json_array_length('[' || NEW.slots || ']'))
         ON CONFLICT DO UPDATE SET value = value + excluded.value;
-    INSERT INTO slots_to_take SELECT NEW.name, value, NEW.owner FROM json_each('[' || NEW.slots || ']');
+    INSERT INTO slots_to_take SELECT NEW.name, value, NEW.owner FROM json_each('[' || NEW.slots || ']')
+        WHERE type = 'integer';
 END;
-CREATE TRIGGER permits_returned AFTER DELETE ON holds WHEN OLD.slots <> '' BEGIN
+CREATE TRIGGER permits_returned AFTER DELETE ON holds
+WHEN OLD.slots <> '' AND json_valid('[' || OLD.slots || ']') BEGIN
     UPDATE permits SET value = value - json_array_length('[' || OLD.slots || ']')
         WHERE name = OLD.name AND kind = 0 AND slot = 0;
     DELETE FROM permits WHERE name = OLD.name AND kind = 0 AND slot = 0 AND value = 0;
-    INSERT INTO slots_to_return SELECT OLD.name, value, OLD.owner FROM json_each('[' || OLD.slots || ']');
+    INSERT INTO slots_to_return SELECT OLD.name, value, OLD.owner FROM json_each('[' || OLD.slots || ']')
+        WHERE type = 'integer';
 END;
 
 -- Slot by slot: SQLite would look for the slots of a list among all those of the semaphore.

@@ -15,7 +15,7 @@ use crate::server::{ClientId, Server};
 pub(crate) const BACKEND: &str = "window";
 /// The longest that a message takes.
 const SLOWEST: Duration = Duration::from_micros(500);
-/// One of so many commits finds a conflict although nothing has changed.
+/// One commit in this many reports a spurious conflict.
 const CONFLICTS: u32 = 6;
 
 /// How the network fails.

@@ -1,4 +1,5 @@
-//! The server: the rows of all locks, read by one load and written by one commit. In a database, each of these is one statement.
+//! The server: the rows of all locks, read by one load and written by one commit. In a database, a load is one statement, and a commit is a
+//! transaction or a function.
 
 #[cfg(test)]
 mod costs;
@@ -11,9 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lock_core::limit::Record;
 use lock_core::{Event, FencingToken, Listeners, LockName, Moment, Note, Owner, latch};
 use lock_host::SharedClock;
-use lock_rules::window::{
-    Commit, Committed, EXPIRED_MAX, LatchCommit, LatchWindow, Loaded, Needs, OfOwner, Raises, Window,
-};
+use lock_rules::window::{Commit, Committed, Compared, EXPIRED_MAX, LatchCommit, LatchWindow, Needs, OfOwner, Window};
 use lock_rules::{Hold, Notice, Place, Write, ends_of};
 
 use crate::latches::Latches;
@@ -82,15 +81,11 @@ impl Server {
         if !lock.is_as_loaded(now, &commit) {
             return Committed::Conflict;
         }
-        let Commit { writes, notices, raises, .. } = commit;
+        let Commit { writes, notices, permits, .. } = commit;
         writes.into_iter().for_each(|write| lock.write(write));
-        match raises {
-            Raises::Version { permits } => {
-                lock.version += 1;
-                lock.permits = permits;
-            }
-            Raises::Tail(number) => lock.tail = number,
-            Raises::Nothing => {}
+        if let Some(permits) = permits {
+            lock.version += 1;
+            lock.permits = permits;
         }
         let deliveries = tables.deliveries(notices);
         drop(tables);
@@ -170,7 +165,7 @@ impl Lock {
     fn is_as_loaded(&self, now: Moment, commit: &Commit<ClientId>) -> bool {
         commit.version.is_none_or(|version| version == self.version)
             && commit.tail.is_none_or(|tail| tail == self.tail)
-            && commit.leases.iter().all(|lease| self.holds.get(&lease.owner).map(Loaded::from) == Some(*lease))
+            && commit.leases.iter().all(|lease| self.holds.get(&lease.owner).map(Compared::from) == Some(*lease))
             && commit.before.is_none_or(|before| now < before)
     }
 
@@ -183,7 +178,9 @@ impl Lock {
             Write::End(owner) => _ = self.holds.remove(&owner),
             Write::Place(place) => {
                 self.leave(place.owner);
-                self.places.insert(place.number, place);
+                self.tail = self.tail.max(place.number);
+                let other = self.places.insert(place.number, place);
+                debug_assert!(other.is_none(), "two waiters have one number");
             }
             Write::Leave(owner) => self.leave(owner),
             Write::Tombstone(owner, until) => {

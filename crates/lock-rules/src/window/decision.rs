@@ -3,7 +3,7 @@
 use lock_core::limit::Record;
 use lock_core::{FencingToken, Moment, Note, Owner};
 
-use super::{Commit, EXPIRED_MAX, Loaded, Needs, OfOwner, Raises, Window, WindowStore};
+use super::{Commit, Compared, EXPIRED_MAX, Needs, OfOwner, Window, WindowStore};
 use crate::plan::SERVED_MAX;
 use crate::rows::{Changes, Hold, Place, Rows, Standing, Write, ends_of};
 
@@ -36,24 +36,21 @@ impl<S: WindowStore> Decision<S> {
     pub(super) fn commit(self) -> Option<Commit<S::Client>> {
         let Self { window, depends_on_tail, changes, .. } = self;
         let Some(Changes { mut writes, standing, notices }) = changes else { return window.doubt() };
-        let raises = window.raised_by(&writes, standing.map_or(0, |standing| standing.permits));
-        let is_renewal = raises == Raises::Nothing;
-        let mut leases: Vec<_> = window.own().map(Loaded::from).collect();
-        if !is_renewal {
-            leases.extend(window.expired.iter().map(Loaded::from));
+        let (before, own) = (window.first_end(), window.own().map(Compared::from));
+        if let [Write::Extend(..)] = writes[..] {
+            let leases = own.collect();
+            return Some(Commit { version: None, tail: None, leases, before, writes, notices, permits: None });
         }
-        if matches!(raises, Raises::Version { .. }) {
-            writes.splice(..0, window.ends_of_expired());
-        }
-        Some(Commit {
-            version: (!is_renewal).then_some(window.version),
-            tail: (depends_on_tail && !is_renewal).then_some(window.tail),
-            leases,
-            before: window.first_end(),
-            writes,
-            notices,
-            raises,
-        })
+        let leases = own.chain(window.expired.iter().map(Compared::from)).collect();
+        let permits = match &writes[..] {
+            [Write::Place(place)] if place.number > window.tail => None,
+            _ => {
+                writes.splice(..0, window.ends_of_expired());
+                Some(standing.map_or(0, |standing| standing.permits))
+            }
+        };
+        let (version, tail) = (Some(window.version), depends_on_tail.then_some(window.tail));
+        Some(Commit { version, tail, leases, before, writes, notices, permits })
     }
 
     fn missing(&self, widen: impl FnOnce(&mut Needs)) -> Missing {
@@ -213,23 +210,15 @@ impl<C> Window<C> {
         self.own().map(|hold| hold.until).chain(places.map(|place| place.until)).min()
     }
 
-    fn raised_by(&self, writes: &[Write<C>], permits: u32) -> Raises {
-        match writes {
-            [Write::Extend(..)] => Raises::Nothing,
-            [Write::Place(place)] if place.number > self.tail => Raises::Tail(place.number),
-            _ => Raises::Version { permits },
-        }
-    }
-
     /// Makes sure that a lease that the request is about has expired: it may have been renewed after it was read, and before the clock was.
     fn doubt(&self) -> Option<Commit<C>> {
         let has_token = |hold: &Hold| {
             self.needs.token.is_some_and(|token| (hold.tokens.low()..=hold.tokens.high()).contains(&token))
         };
         let is_own = |hold: &&Hold| self.needs.owners.contains(&hold.owner) || has_token(hold);
-        let leases: Vec<_> = self.expired.iter().filter(is_own).map(Loaded::from).collect();
-        let (version, tail, before) = (None, None, None);
-        let commit = Commit { version, tail, leases, before, writes: vec![], notices: vec![], raises: Raises::Nothing };
+        let leases: Vec<_> = self.expired.iter().filter(is_own).map(Compared::from).collect();
+        let (version, tail, before, permits) = (None, None, None, None);
+        let commit = Commit { version, tail, leases, before, writes: Vec::new(), notices: Vec::new(), permits };
         Some(commit).filter(|commit| !commit.leases.is_empty())
     }
 
@@ -238,11 +227,11 @@ impl<C> Window<C> {
         (self.expired.len() >= EXPIRED_MAX).then(|| Commit {
             version: Some(self.version),
             tail: None,
-            leases: self.expired.iter().map(Loaded::from).collect(),
+            leases: self.expired.iter().map(Compared::from).collect(),
             before: None,
             writes: self.ends_of_expired(),
             notices: Vec::new(),
-            raises: Raises::Version { permits: self.permits_of_living() },
+            permits: Some(self.permits_of_living()),
         })
     }
 }

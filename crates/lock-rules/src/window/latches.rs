@@ -25,13 +25,16 @@ pub struct LatchWindow {
 }
 
 /// What a request has decided about a latch. Each commit raises the version.
+///
+/// If the generation is new, the ids of the present one become those of the generation before, and older ones are dropped; if the latch had
+/// expired, all are dropped.
 #[derive(Clone, Debug)]
 pub struct LatchCommit {
     /// The version that was loaded.
     pub version: u64,
     /// The latch from now on. If its generation is new, it has no arrivals.
     pub state: LatchState,
-    /// It lasts until then at least.
+    /// It lasts until then, or until the stored end if that is later.
     pub until: Moment,
     /// An id to count, and the call that did.
     pub arrival: Option<(ArrivalId, u64)>,

@@ -39,6 +39,9 @@ const NUMBERS: &[(&str, &str)] = &[
     ("latches", "completed"),
     ("latches", "expires_ns"),
     ("limits", "expires_ns"),
+    ("permits", "kind"),
+    ("permits", "slot"),
+    ("permits", "value"),
 ];
 const TEXTS: &[(&str, &str)] = &[
     ("locks", "owner"),
@@ -130,7 +133,7 @@ fn rows() {
 /// Another program that writes to the file.
 struct Other(Connection);
 
-const TABLES: [&str; 6] = ["locks", "holds", "queue", "counter", "latches", "limits"];
+const TABLES: [&str; 7] = ["locks", "holds", "queue", "counter", "latches", "limits", "permits"];
 
 impl Other {
     /// Keeps what the file has now.
