@@ -6,6 +6,6 @@ use crate::step;
 
 /// Writes `docs/book/src/configuration.schema.json`. The test that compares it with the types writes it.
 pub(crate) fn run() -> Result<()> {
-    let test = ["test", "--package", "leasehold", "--features", "full", "--test", "schema", "published"];
+    let test = ["test", "--package", "leasehold", "--all-features", "--test", "it", "published"];
     step::cargo_with(("LEASEHOLD_BLESS", "1"), &test)
 }
