@@ -130,7 +130,7 @@ impl<'a> Target<'a> {
 
 fn spans(held: &Held, token: FencingToken) -> bool {
     match held.holder {
-        Holder::Leasehold { tokens, .. } => (tokens.low()..=tokens.high()).contains(&token),
+        Holder::Leasehold { tokens, .. } => tokens.contains(token),
         Holder::Foreign => false,
     }
 }

@@ -73,7 +73,7 @@ impl Locks {
     pub(crate) fn is_over(&self, name: &LockName, token: FencingToken) -> Option<bool> {
         let Some(entry) = self.holder(name).ok()? else { return Some(true) };
         let shown = entry.holders.iter().any(|held| match held.holder {
-            Holder::Leasehold { tokens, .. } => (tokens.low()..=tokens.high()).contains(&token),
+            Holder::Leasehold { tokens, .. } => tokens.contains(token),
             Holder::Foreign => false,
         });
         let complete = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());

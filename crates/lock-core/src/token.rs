@@ -167,6 +167,11 @@ impl TokenRange {
         self.high
     }
 
+    /// Whether this token is one of them.
+    pub fn contains(self, token: FencingToken) -> bool {
+        (self.low..=self.high).contains(&token)
+    }
+
     /// How many tokens it spans; at most [`Width::MAX`].
     pub fn width(self) -> Width {
         let beyond_the_first = self.high.get().saturating_sub(self.low.get());

@@ -60,7 +60,7 @@ impl Holds {
     }
 
     pub(crate) fn with(&self, token: FencingToken) -> Option<&Hold> {
-        self.by_owner.values().find(|hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token))
+        self.by_owner.values().find(|hold| hold.tokens.contains(token))
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -129,7 +129,7 @@ impl Rows for SqliteRows<'_> {
     }
 
     fn hold_with(&mut self, token: FencingToken) -> Result<Option<Hold>, Fault> {
-        let spans = |hold: &&Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
+        let spans = |hold: &&Hold| hold.tokens.contains(token);
         let Some(mode) = self.several()? else { return Ok(self.alone()?.filter(spans).cloned()) };
         let living =
             named_params! { ":name": self.key, ":token": i64::from(token), ":now": nanos(self.transaction.now) };

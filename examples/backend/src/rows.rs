@@ -66,7 +66,7 @@ impl Rows for LockRows<'_> {
     }
 
     fn hold_with(&mut self, token: FencingToken) -> Result<Option<Hold>, Infallible> {
-        let includes = |hold: &&Hold| (hold.tokens.low()..=hold.tokens.high()).contains(&token);
+        let includes = |hold: &&Hold| hold.tokens.contains(token);
         Ok(self.lock.holds.iter().find(includes).cloned())
     }
 

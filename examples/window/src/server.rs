@@ -137,7 +137,9 @@ impl Lock {
             first_ends: ends_of(needs.ends, first_ends),
             free_slots: self.free_slots(needs.slots),
             owners: needs.owners.iter().map(|owner| self.of(now, *owner)).collect(),
-            with_token: needs.token.and_then(|token| living.into_iter().find(|hold| spans(hold, token)).cloned()),
+            with_token: needs
+                .token
+                .and_then(|token| living.into_iter().find(|hold| hold.tokens.contains(token)).cloned()),
             revoked_by: needs.token.and_then(|token| self.revoked_by(now, token)),
             above: above.into_iter().flatten().cloned().collect(),
             places: places().zip(0..needs.places).map(|(place, _)| place.clone()).collect(),
@@ -203,8 +205,4 @@ impl Lock {
         self.places.values_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
         self.limit = Some((record, until));
     }
-}
-
-fn spans(hold: &Hold, token: FencingToken) -> bool {
-    (hold.tokens.low()..=hold.tokens.high()).contains(&token)
 }

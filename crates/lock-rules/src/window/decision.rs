@@ -212,9 +212,7 @@ impl<C> Window<C> {
 
     /// Makes sure that a lease that the request is about has expired: it may have been renewed after it was read, and before the clock was.
     fn doubt(&self) -> Option<Commit<C>> {
-        let has_token = |hold: &Hold| {
-            self.needs.token.is_some_and(|token| (hold.tokens.low()..=hold.tokens.high()).contains(&token))
-        };
+        let has_token = |hold: &Hold| self.needs.token.is_some_and(|token| hold.tokens.contains(token));
         let is_own = |hold: &&Hold| self.needs.owners.contains(&hold.owner) || has_token(hold);
         let leases: Vec<_> = self.expired.iter().filter(is_own).map(Compared::from).collect();
         let (version, tail, before, permits) = (None, None, None, None);

@@ -153,7 +153,7 @@ impl Script<'_> {
     pub(crate) fn revoke(&mut self, name: &LockName, token: FencingToken) -> Revoked {
         let until = millis(self.now + REMEMBERED_MIN);
         let held = self.keys(name).lock.as_ref().and_then(|lock| Some((lock.value.tokens()?, lock.ends)));
-        let spans = |tokens: TokenRange| (tokens.low()..=tokens.high()).contains(&token);
+        let spans = |tokens: TokenRange| tokens.contains(token);
         let Some((tokens, ends)) = held.filter(|(tokens, _)| spans(*tokens)) else { return Revoked::NotHeld };
         self.free(name, Ttl::DEFAULT, Evidence::Nothing);
         self.keys(name).revocations.insert(tokens.high(), ends.max(until));
