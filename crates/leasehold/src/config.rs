@@ -95,12 +95,12 @@ impl BackendConfig {
         self.store().shown()
     }
 
-    /// Who can share the store.
+    /// Which clients can share the store.
     pub fn reach(&self) -> Reach {
         self.store().reach()
     }
 
-    /// How many can hold a lock, and on which conditions, as words for display.
+    /// How many clients can hold a lock, and on which conditions, as a sentence for display.
     pub fn promise(&self) -> String {
         self.store().promise()
     }

@@ -105,7 +105,7 @@ macro_rules! stores {
         }
 
         impl BackendConfig {
-            /// What it has in common with the configurations of other stores.
+            /// The configuration, as all stores have one.
             pub(crate) fn store(&self) -> &dyn StoreConfig {
                 match *self {
                     $(

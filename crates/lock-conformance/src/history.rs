@@ -1,4 +1,4 @@
-//! What clients asked at the same time, and what they were answered.
+//! Histories: the requests of several clients at the same time, and their answers.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::reference::{Ask, Reference, Reply, Timing};
 /// How often each client asks.
 const ASKS: usize = 5;
 
-/// A request, its answer, and when both were, in steps of a counter.
+/// A request and its answer, and when both came, in steps of a counter.
 struct Call {
     ask: Ask,
     said: Result<Reply, BackendError>,
@@ -55,8 +55,8 @@ impl History {
         Self { began, calls }
     }
 
-    /// Whether the rules give these answers to the requests in some order, in which no request is before one that was answered before
-    /// it was asked.
+    /// Whether some order of the requests explains all answers: in that order, the rules give the same ones. A request that was answered before
+    /// another one was sent comes first.
     pub(crate) fn has_sequence(&self) -> bool {
         Search { history: self, seen: HashSet::new() }.finds(0, &Reference::new(Timing::Concurrent))
     }
@@ -76,12 +76,12 @@ impl Call {
 /// The search for the sequence.
 struct Search<'a> {
     history: &'a History,
-    /// The calls and the states that were looked at.
+    /// The sets of calls and the states after them that were tried.
     seen: HashSet<(u64, u64)>,
 }
 
 impl Search<'_> {
-    /// Whether the calls that are not in the set `done` have a sequence from here.
+    /// Whether some order of the calls outside of `done` explains their answers from here.
     fn finds(&mut self, done: u64, reference: &Reference) -> bool {
         let calls = &self.history.calls;
         let open = || calls.iter().enumerate().filter(|(number, _)| done & 1 << number == 0);

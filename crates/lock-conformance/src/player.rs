@@ -14,7 +14,7 @@ use crate::verbs::{LONG, claim, in_mode, lasting, lock_name};
 /// How many claims a player has at a time.
 const CLAIMS: usize = 14;
 
-/// Who asks at random: new claims, and all that can follow from an earlier one.
+/// Makes random requests: new claims, and whatever can follow an earlier one.
 pub(crate) struct Player {
     pub(crate) dice: fastrand::Rng,
     name: String,
@@ -25,7 +25,7 @@ pub(crate) struct Player {
     next: Vec<Ask>,
 }
 
-/// What the lock is mostly used as.
+/// How most requests use the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Lock,
@@ -38,7 +38,7 @@ impl Player {
         Self { dice, name, use_of_lock, can, claims: Vec::new(), leases: Vec::new(), next: Vec::new() }
     }
 
-    /// Anything but a new claim needs an earlier one.
+    /// The next request.
     pub(crate) fn ask(&mut self) -> Ask {
         if let Some(next) = self.next.pop() {
             return next;

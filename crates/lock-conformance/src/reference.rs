@@ -24,7 +24,7 @@ pub(crate) enum Ask {
     Show(LockName),
 }
 
-/// What it was answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Reply {
     Acquired(Answer),
@@ -65,7 +65,7 @@ impl Ask {
     }
 }
 
-/// What an answer may differ in.
+/// How precisely answers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// Requests come one after the other. Times that remain may differ by what a request takes.
@@ -85,7 +85,7 @@ const ABOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     timing: Timing,
-    /// Whether a place may have expired, so that a store still has it.
+    /// Whether an expired place may still be stored.
     may_be_stale: bool,
     store: Store,
     /// The tokens of the rules and those of the store, in the order in which both rise.
@@ -97,7 +97,10 @@ impl Reference {
         Self { timing, may_be_stale: false, store: Store::new(), tokens: Vec::new() }
     }
 
-    /// Carries out the request by the rules. Whether the store has said what they say; if not, what they say.
+    /// Carries out the request by the rules.
+    ///
+    /// # Errors
+    /// Both answers, if the store's is another one.
     pub(crate) fn agrees(&mut self, now: Moment, ask: &Ask, said: &Said) -> Result<(), String> {
         self.may_be_stale |= matches!(ask, Ask::Acquire(claim) if claim.terms.ttl.get() == SHORT);
         let expected = self.answer(now, ask);
@@ -167,9 +170,8 @@ impl Reference {
                 Answer::Granted { lease: theirs, valid_for: for_them, wanted: wanted_there },
             ) => {
                 let same_lease = self.rise(theirs.tokens, lease.tokens) && self.theirs(lease) == *theirs;
-                // An exclusive grant need not say who waits.
-                let same_hint = wanted == wanted_there || lease.terms.mode == Mode::Exclusive;
-                same_lease && self.is_about(*valid_for, *for_them) && (same_hint || self.timing == Timing::Concurrent)
+                let same_hint = self.is_same_hint(lease.terms.mode, *wanted, *wanted_there);
+                same_lease && self.is_about(*valid_for, *for_them) && same_hint
             }
             (
                 Answer::Queued { position, remaining, valid_for, holder, .. },
@@ -193,15 +195,12 @@ impl Reference {
             (
                 Renewed::Renewed { valid_for, wanted },
                 Renewed::Renewed { valid_for: for_them, wanted: wanted_there },
-            ) => {
-                let same_hint = wanted == wanted_there || lease.terms.mode == Mode::Exclusive;
-                valid_for == for_them && (same_hint || self.timing == Timing::Concurrent)
-            }
+            ) => valid_for == for_them && self.is_same_hint(lease.terms.mode, *wanted, *wanted_there),
             (said, expected) => said == expected,
         }
     }
 
-    /// Whether both show the same leases. Places that were given up may be shown.
+    /// Whether both entries show the same leases. The store may still count waiters that gave up.
     fn is_same_entry(&mut self, said: &Entry, expected: &Entry) -> bool {
         let same_number = (said.leases, said.holders.len()) == (expected.leases, expected.holders.len());
         let mut here: Vec<_> = said.holders.iter().map(seen).collect();
@@ -214,7 +213,7 @@ impl Reference {
         same_number && same_leases && said.waiters >= expected.waiters
     }
 
-    /// Whether tokens rise in the same order on both sides, and those of one grant are always the same.
+    /// Records the tokens of a grant on both sides. Returns whether they rise in the same order, and are the same as before.
     fn rise(&mut self, theirs: TokenRange, ours: TokenRange) -> bool {
         let at = self.tokens.partition_point(|(known, _)| known.low() < theirs.low());
         if let Some((known, same)) = self.tokens.get(at).filter(|(known, _)| known.low() == theirs.low()) {
@@ -224,6 +223,11 @@ impl Reference {
         let is_below = self.tokens.get(at).is_none_or(|(_, above)| ours.high() < above.low());
         self.tokens.insert(at, (theirs, ours));
         is_above && is_below && theirs.width() == ours.width()
+    }
+
+    /// Whether both say the same of waiters. An exclusive lease need not say it.
+    fn is_same_hint(&self, mode: Mode, said: bool, expected: bool) -> bool {
+        said == expected || mode == Mode::Exclusive || self.timing == Timing::Concurrent
     }
 
     fn is_about(&self, said: Duration, expected: Duration) -> bool {
@@ -240,7 +244,7 @@ impl Reference {
         }
     }
 
-    /// Whether one who holds the lock is named.
+    /// Whether the answer names a current holder.
     fn is_holder(&self, now: Moment, name: &LockName, holder: &Holder) -> bool {
         let Holder::Leasehold { tokens, .. } = holder else { return false };
         let known = self.tokens.iter().find(|(_, ours)| ours == tokens);
@@ -265,7 +269,7 @@ fn may_expire(ask: &Ask) -> bool {
     matches!(ask, Ask::Release(request) if request.terms.ttl.get() == SHORT)
 }
 
-/// What an error says, except the name of the store.
+/// An error without the name of the store.
 fn told(error: &BackendError) -> (ErrorKind, lock_core::Effect, String) {
     let text = error.gist();
     let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);

@@ -21,10 +21,10 @@ pub trait StoreConfig: fmt::Debug {
     /// The store for display: a URL without user and password.
     fn shown(&self) -> String;
 
-    /// Who can share the store.
+    /// Which clients can share the store.
     fn reach(&self) -> Reach;
 
-    /// How many can hold a lock, and on which conditions, as words for display.
+    /// How many clients can hold a lock, and on which conditions, as a sentence for display.
     fn promise(&self) -> String;
 
     /// How long one request may take, if the configuration says so.
@@ -37,7 +37,7 @@ pub trait StoreConfig: fmt::Debug {
         None
     }
 
-    /// Asks the store about itself, for operators, over a connection of its own. Changes nothing but what every client does on connecting.
+    /// Asks the store about itself, for operators, over a connection of its own. Changes nothing beyond what connecting changes anyway.
     ///
     /// # Errors
     /// If the store cannot be reached, or breaks off.
@@ -49,7 +49,7 @@ pub trait StoreConfig: fmt::Debug {
     }
 }
 
-/// Who can share a store.
+/// Which clients can share a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The clients of one process.

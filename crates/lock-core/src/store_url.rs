@@ -11,7 +11,7 @@ use host::decoded;
 
 pub use host::UrlHost;
 
-/// What the path of a URL is not written with.
+/// The characters that are percent-encoded in a path.
 const NOT_IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b'/');
 
 /// How the URLs of one kind of store are described to users.

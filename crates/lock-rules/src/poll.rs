@@ -1,10 +1,11 @@
 //! Polling for waiters of a store that does not push: whether their turn has come, and when to look again.
 //!
 //! The [`Poller`] has the waiters of one client: the store calls [`Poller::follow`] with each answer to a claim, and [`Poller::forget`] with each
-//! release. A task or a thread sleeps for [`Poller::pause`], calls [`Poller::begin_look`], shows [`survey`] the rows of each lock that is waited
-//! for, and delivers the events that [`Poller::see`] returns, or the one of [`Poller::fail`]. The first waiter of a queue is polled for every few milliseconds, and the others less
-//! often, so that many waiters cost no more than a few. All of this is a hint: a waiter that hears nothing asks again before its place
-//! expires.
+//! release. A task or a thread sleeps for [`Poller::pause`], calls [`Poller::begin_look`], shows [`survey`] the rows of each lock that has a
+//! waiter, and delivers the events that [`Poller::see`] returns, or the one of [`Poller::fail`].
+//!
+//! The first waiter of a queue is polled for every few milliseconds, and the others less often, so that many waiters cost no more than a few.
+//! Events are hints: a waiter that hears nothing asks again before its place expires.
 
 mod pace;
 mod survey;
@@ -55,7 +56,7 @@ pub struct Sight {
 /// The waiters of one client, and how often to look on their behalf.
 #[derive(Debug)]
 pub struct Poller {
-    /// How often the first waiter is polled for at most.
+    /// The shortest time between two looks for the first waiter.
     tick: Duration,
     waiters: Vec<Waiter>,
     news: News,
@@ -66,7 +67,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// No waiters. A look on behalf of the first waiter of a queue comes once in this time at most: a few milliseconds if it is cheap.
+    /// Without waiters. `tick` is the shortest time between two looks for the first waiter of a queue: a few milliseconds if a look is cheap.
     pub fn new(tick: Duration) -> Self {
         Self { tick, waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN, due: None }
     }
@@ -115,7 +116,8 @@ impl Poller {
         std::mem::take(&mut self.news)
     }
 
-    /// A look at all locks that are waited for has ended, with one sight for them all. Returns the events for those that still wait: others may have left, or been answered, meanwhile.
+    /// A look at all locks with waiters has ended, with one sight for them all. Returns the events for the waiters that are still there: others
+    /// may have left, or been answered, meanwhile.
     pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<Event> {
         self.due = sight.due;
         for (owner, position) in sight.positions {
@@ -133,13 +135,13 @@ impl Poller {
         events
     }
 
-    /// A look has failed: each waiter is to ask, and gets the error from the store itself.
+    /// A look has failed. Each waiter then asks, and gets the error from the store itself.
     pub fn fail(&mut self, now: Moment) -> Event {
         (self.changed, self.due) = (now, None);
         Event::RecheckAll
     }
 
-    /// Whether somebody waits for this event. Who is granted the lock waits no longer.
+    /// Whether a waiter needs this event. A waiter that is granted the lock stops waiting.
     fn concerns(&mut self, event: &Event) -> bool {
         match event {
             Event::Granted { lease, .. } => {

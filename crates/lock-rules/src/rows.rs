@@ -13,7 +13,7 @@ use lock_core::{Claim, Event, FencingToken, Holder, Mode, Moment, Note, Owner, S
 /// database, a request first locks a row that each lock has, and reads the clock after that.
 ///
 /// A request should cost the same however many leases hold the lock and however many clients wait: every method but
-/// [`Rows::hold_with`] and [`Rows::queued_above`] can do with a bounded number of rows.
+/// [`Rows::hold_with`] and [`Rows::queued_above`] needs only a bounded number of rows.
 pub trait Rows {
     /// The store's name in errors.
     const BACKEND: &'static str;
