@@ -94,6 +94,7 @@ impl Waiters for Tasks {
 mod tests {
     use std::time::Duration;
 
+    use lock_core::NameKind;
     use lock_memory::MemoryStore;
 
     use crate::Client;
@@ -112,7 +113,7 @@ mod tests {
             let mutex = client.mutex("a");
             _ = tokio::time::timeout(Duration::from_micros(10), mutex.acquire()).await;
         }
-        let site = client.0.find(&"a".parse().unwrap()).unwrap();
+        let site = client.0.find(&"a".parse().unwrap(), NameKind::Lock).unwrap();
         assert_eq!(site.lock().waiters.turns.len(), 2);
         drop(guard);
         waiting.await.unwrap().unwrap();

@@ -30,7 +30,7 @@ impl<D: Driver> Keeping<D> {
         let renewals = self.queue.answered(batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
         for Renewal { name, owner, asked_at, answer } in renewals {
-            if let Some(site) = stations.find(&name) {
+            if let Some(site) = stations.find_all(&name).into_iter().find(|site| site.knows(owner)) {
                 site.handle(Input::Renewal { owner, asked_at, answer });
             }
         }

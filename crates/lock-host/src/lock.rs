@@ -131,9 +131,9 @@ impl<D: Driver, M> Lock<D, M> {
 
     fn get_ready(&self) -> Result<&Ready<D>, AcquireError> {
         self.options.validate()?;
-        let (name, _) = self.wanted.as_ref().map_err(Clone::clone)?;
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
         let note = note(&self.options.why)?;
-        let site = self.stations.site(name);
+        let site = self.stations.site(name, mode.name_kind());
         Ok(self.ready.get_or_init(|| Ready { site, note }))
     }
 
@@ -217,8 +217,8 @@ impl<D: Driver, M> Lock<D, M> {
     }
 
     fn site(&self) -> Option<Arc<Site<D>>> {
-        let (name, _) = self.wanted.as_ref().ok()?;
-        self.stations.find(name)
+        let (name, mode) = self.wanted.as_ref().ok()?;
+        self.stations.find(name, mode.name_kind())
     }
 }
 

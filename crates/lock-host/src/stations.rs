@@ -1,10 +1,12 @@
-//! The stations of a client, by name.
+//! The stations of a client, by name and kind.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, ReleaseRequest};
+use lock_core::{
+    Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, NameKind, ReleaseRequest,
+};
 
 use crate::clock::Clock;
 use crate::outage::Outage;
@@ -27,7 +29,8 @@ pub struct Stations<D: Driver> {
 
 /// Some of them.
 struct Sites<D: Driver> {
-    by_name: HashMap<LockName, Arc<Site<D>>>,
+    /// A name has one for each kind that it is used as.
+    by_name: HashMap<(LockName, NameKind), Arc<Site<D>>>,
     tidy_at: usize,
     phase: Phase,
 }
@@ -59,26 +62,31 @@ impl<D: Driver> Stations<D> {
         EventSink::of(Arc::downgrade(self))
     }
 
-    /// The station of a name, made if there is none.
-    pub fn site(&self, name: &LockName) -> Arc<Site<D>> {
-        let mut sites = self.sites.of(name);
-        if let Some(site) = sites.by_name.get(name) {
+    /// The station of a name that is used as this kind, made if there is none.
+    pub fn site(&self, name: &LockName, kind: NameKind) -> Arc<Site<D>> {
+        let (mut sites, key) = (self.sites.of(name), (name.clone(), kind));
+        if let Some(site) = sites.by_name.get(&key) {
             return Arc::clone(site);
         }
         sites.tidy();
         let (policy, owners) = (Arc::clone(&self.ports.policy), Arc::clone(&self.ports.owners));
-        let station = Station::new(name.clone(), policy, owners).sharing(&self.floor);
+        let station = Station::new(name.clone(), kind, policy, owners).sharing(&self.floor);
         let site = Site::new(Arc::clone(&self.ports), station);
         if sites.phase == Phase::Closed {
             site.close();
         }
-        sites.by_name.insert(name.clone(), Arc::clone(&site));
+        sites.by_name.insert(key, Arc::clone(&site));
         site
     }
 
-    /// The station of a name, if there is one.
-    pub fn find(&self, name: &LockName) -> Option<Arc<Site<D>>> {
-        self.sites.of(name).by_name.get(name).cloned()
+    /// The station of a name that is used as this kind, if there is one.
+    pub fn find(&self, name: &LockName, kind: NameKind) -> Option<Arc<Site<D>>> {
+        self.sites.of(name).by_name.get(&(name.clone(), kind)).cloned()
+    }
+
+    /// All stations of a name.
+    pub(crate) fn find_all(&self, name: &LockName) -> Vec<Arc<Site<D>>> {
+        [NameKind::Lock, NameKind::Semaphore].into_iter().filter_map(|kind| self.find(name, kind)).collect()
     }
 
     /// Closes all stations, including later ones, and returns them.
@@ -110,13 +118,14 @@ impl<D: Driver> Listener for Stations<D> {
     /// Passes an event on. A grant is for the station that knows its owner, if there is one.
     fn hear(&self, event: Event) -> Heard {
         let sites = match &event {
-            Event::Granted { lease, .. } => match self.find(&lease.name).filter(|site| site.knows(lease.owner)) {
-                Some(site) => vec![site],
-                None => return Heard::Unknown,
-            },
-            Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } => {
-                self.find(name).into_iter().collect()
+            Event::Granted { lease, .. } => {
+                let site = self.find(&lease.name, lease.terms.mode.name_kind());
+                match site.filter(|site| site.knows(lease.owner)) {
+                    Some(site) => vec![site],
+                    None => return Heard::Unknown,
+                }
             }
+            Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } => self.find_all(name),
             Event::LatchChanged { name } => {
                 self.sleepers.wake(name);
                 return Heard::Taken;

@@ -37,8 +37,8 @@ impl Station {
             return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
         }
         let (store, mode) = (&self.policy.store, join.terms.mode);
-        let able = store.check_ability(Ability::Replace).and_then(|()| store.check_mode(mode));
-        if let Err(error) = able.and_then(|()| self.check_use(mode)) {
+        debug_assert_eq!(mode.name_kind(), self.kind, "another kind has another station");
+        if let Err(error) = store.check_ability(Ability::Replace).and_then(|()| store.check_mode(mode)) {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         let owner = self.owners.draw();

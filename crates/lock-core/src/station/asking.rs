@@ -153,9 +153,6 @@ impl Station {
             return self.on_overtaken(now, asked_at, quest.owner, result);
         }
         quest.progress = Progress::Due(now);
-        if self.is_left_over(&quest) {
-            return self.on_useless_answer(now, *quest, &result);
-        }
         if result.is_ok() {
             (quest.basis, quest.trouble) = (asked_at, None);
         }

@@ -80,12 +80,13 @@ use quest::{Place, Quest};
 use tenure::Tenure;
 
 use crate::policy::Dice;
-use crate::{AcquireError, LockName, Moment, Owner, Policy, Refusal, Terms};
+use crate::{AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
 pub struct Station {
     name: LockName,
+    kind: NameKind,
     policy: Arc<Policy>,
     dice: Dice,
     owners: Arc<Owners>,
@@ -111,11 +112,12 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station for a lock. `owners` draws the owners of its leases.
-    pub fn new(name: LockName, policy: impl Into<Arc<Policy>>, owners: impl Into<Arc<Owners>>) -> Self {
+    /// A station for a name that is used as this kind. `owners` draws the owners of its leases.
+    pub fn new(name: LockName, kind: NameKind, policy: impl Into<Arc<Policy>>, owners: impl Into<Arc<Owners>>) -> Self {
         let owners = owners.into();
         Self {
             name,
+            kind,
             policy: policy.into(),
             dice: Dice::new(owners.seed()),
             owners,
@@ -197,7 +199,8 @@ impl Station {
             return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
         }
         let mode = join.terms.mode;
-        if let Err(error) = self.policy.store.check_mode(mode).and_then(|()| self.check_use(mode)) {
+        debug_assert_eq!(mode.name_kind(), self.kind, "another kind has another station");
+        if let Err(error) = self.policy.store.check_mode(mode) {
             return self.refuse([join.turn], &Refusal::Error(error.into()));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under

@@ -6,7 +6,7 @@ use super::Station;
 use super::io::{Output, TurnId};
 use super::line::Waiter;
 use super::quest::Quest;
-use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, Operation, Refusal};
+use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, NameKind, Operation, Refusal};
 
 impl Station {
     pub(super) fn refuse_overdue(&mut self, now: Moment) {
@@ -106,7 +106,7 @@ impl Station {
     }
 
     fn trouble_of<'a>(&'a self, quest: Option<&'a Quest>) -> Option<&'a BackendError> {
-        let held = self.common().filter(|_| !self.is_semaphore());
+        let held = self.common().filter(|_| self.kind == NameKind::Lock);
         match (held, quest) {
             _ if self.closed => None,
             (Some(tenure), _) if tenure.word_asked_at.is_some() => tenure.last_error.as_ref(),
@@ -124,7 +124,7 @@ impl Station {
     }
 
     fn holder_known_to(&self, quest: Option<&Quest>) -> Option<Holder> {
-        match self.common().filter(|_| !self.is_semaphore()) {
+        match self.common().filter(|_| self.kind == NameKind::Lock) {
             Some(tenure) => tenure.as_holder(),
             None => quest?.holder.clone(),
         }

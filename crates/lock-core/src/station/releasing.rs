@@ -10,13 +10,13 @@ use super::progress::Progress;
 use super::quest::{Place, Quest};
 use super::tenure::Tenure;
 use crate::policy::{QUESTS_MAX, pace};
-use crate::{BackendError, Evidence, Mode, Moment, ReleaseRequest, Released};
+use crate::{BackendError, Evidence, Mode, Moment, NameKind, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
         let new_owner = match (self.common(), self.quests.first()) {
-            _ if self.is_semaphore() => true,
+            _ if self.kind == NameKind::Semaphore => true,
             (Some(tenure), _) if !tenure.is_shared() => false,
             (_, None) => !self.closed,
             (_, Some(quest)) => return self.has_to_wait(quest),
@@ -47,7 +47,7 @@ impl Station {
     /// may the leases of a lock, and what is to replace them.
     pub(super) fn owed_most(&self, others: usize) -> usize {
         let owed_max = self.policy.owed_max;
-        if self.is_semaphore() {
+        if self.kind == NameKind::Semaphore {
             return owed_max.saturating_add(QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
         }
         let leases = |tenure: &Tenure| match (tenure.adopted, tenure.replacement.is_some()) {
@@ -71,7 +71,7 @@ impl Station {
         }
         let most = self.owed_most(self.quests.len());
         let owed = self.pending_releases.0.len();
-        if self.is_semaphore() { owed + 2 <= most } else { owed <= most }
+        if self.kind == NameKind::Semaphore { owed + 2 <= most } else { owed <= most }
     }
 
     /// Repeats the release that holds claims back at once, unless it is under way.
@@ -172,7 +172,7 @@ impl Station {
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.pending_releases.push(pending);
-        if (self.common().is_none() || self.is_semaphore()) && self.is_held_back() {
+        if (self.common().is_none() || self.kind == NameKind::Semaphore) && self.is_held_back() {
             self.fail_impatient(now, None, &error);
         }
     }

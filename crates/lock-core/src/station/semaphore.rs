@@ -6,41 +6,14 @@ use super::line::Waiter;
 use super::progress::Progress;
 use super::quest::{Place, Quest};
 use crate::policy::QUESTS_MAX;
-use crate::{BackendError, Fairness, Mode, Moment, NameKind, RequestOrder, Terms};
+use crate::{Fairness, Moment, NameKind, RequestOrder, Terms};
 
 impl Station {
     /// Does what follows for the waiters.
     pub(super) fn serve(&mut self, now: Moment) {
-        if self.is_semaphore() {
-            self.serve_each(now);
-        } else {
-            self.serve_first(now);
-        }
-    }
-
-    /// The mode of a lease that is held or waited for here.
-    fn used(&self) -> Option<Mode> {
-        let held = self.tenures.first().map(|tenure| tenure.lease.terms);
-        let adopted = || self.adoptions.first().map(|adoption| adoption.terms());
-        held.or_else(adopted).or_else(|| self.line.terms()).map(|terms| terms.mode)
-    }
-
-    /// Whether the name is used as a semaphore here.
-    pub(super) fn is_semaphore(&self) -> bool {
-        let asked = || self.quests.first().map(|quest| quest.terms.mode);
-        self.used().or_else(asked).is_some_and(|mode| mode.name_kind() == NameKind::Semaphore)
-    }
-
-    /// Whether the quest is left over from the use as something else: nobody here has a use for its answer.
-    pub(super) fn is_left_over(&self, quest: &Quest) -> bool {
-        self.used().is_some_and(|used| used.name_kind() != quest.terms.mode.name_kind())
-    }
-
-    /// Refuses to use the name as something else as well.
-    pub(super) fn check_use(&self, asked: Mode) -> Result<(), BackendError> {
-        match self.used().filter(|used| used.name_kind() != asked.name_kind()) {
-            Some(used) => Err(BackendError::in_other_use(self.policy.store.backend, used, asked).with_name(&self.name)),
-            None => Ok(()),
+        match self.kind {
+            NameKind::Lock => self.serve_first(now),
+            NameKind::Semaphore => self.serve_each(now),
         }
     }
 
@@ -117,8 +90,7 @@ impl Station {
 
     /// Rejects the waiters that do not wait and have not asked, if others wait at the store already.
     fn refuse_behind_the_first(&mut self) {
-        let first = self.first_quest().filter(|quest| !self.is_left_over(quest));
-        if let Some(holder) = first.and_then(|quest| quest.holder.clone()) {
+        if let Some(holder) = self.first_quest().and_then(|quest| quest.holder.clone()) {
             self.refuse_impatient(Some(holder));
         }
     }

@@ -1,6 +1,7 @@
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use lock_core::NameKind;
 use lock_core::station::Join;
 use lock_core::{
     Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, OnUnavailable, Operation,
@@ -42,7 +43,7 @@ impl Rig {
         let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
         let observer = Arc::new(Passes(Mutex::new(sender), also));
         let stations = observed(capabilities, Arc::new(clock.clone()), vec![observer]);
-        let site = stations.site(&"a".parse().unwrap());
+        let site = stations.site(&"a".parse().unwrap(), NameKind::Lock);
         Self { clock, stations, site, told }
     }
 
@@ -441,7 +442,7 @@ fn a_wait_for_others_of_the_same_client_counts() {
 #[test]
 fn the_store_is_reported_once_for_all_locks() {
     let rig = Rig::new(|_| {});
-    let other = rig.stations.site(&"b".parse().unwrap());
+    let other = rig.stations.site(&"b".parse().unwrap(), NameKind::Lock);
     for site in [&rig.site, &other] {
         crate::recorder::join(site, 1);
     }

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use lock_core::NameKind;
 use lock_core::{Capabilities, Durability, ModeKind, Waiting};
 
 use super::*;
@@ -28,7 +29,7 @@ impl Clock for Fragile {
 fn site(clock: &Fragile) -> (Arc<crate::Stations<Recorder>>, Arc<Site<Recorder>>) {
     let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
     let stations = stations(capabilities, Arc::new(clock.clone()));
-    let site = stations.site(&"a".parse().unwrap());
+    let site = stations.site(&"a".parse().unwrap(), NameKind::Lock);
     (stations, site)
 }
 
@@ -65,7 +66,7 @@ fn a_panic_ends_the_station_and_everybody_there_is_told() {
     join(&site, 3);
     assert_eq!([2, 3].map(|turn| refusal(&site, turn)), [const { Some(CLOSED) }; 2]);
     assert_eq!(site.lock().waiters.actions.len(), 1, "the lease is released");
-    assert!(stations.site(&"b".parse().unwrap()).is_idle(), "others go on");
+    assert!(stations.site(&"b".parse().unwrap(), NameKind::Lock).is_idle(), "others go on");
 }
 
 /// What a station still says after its close has panicked does not count: everybody has been told.

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use lock_core::NameKind;
 use lock_core::{Capabilities, Durability, FencingToken, LossReason, Waiting};
 
 use super::*;
@@ -19,18 +20,21 @@ fn name(n: usize) -> LockName {
 #[test]
 fn idle_stations_are_let_go_when_there_are_many() {
     let stations = stations(capabilities(), Arc::new(HostClock));
-    let used = stations.site(&name(0));
+    let used = stations.site(&name(0), NameKind::Lock);
     let many = 100 * STATIONS_KEPT;
     let busy = |n: usize| n.is_multiple_of(10);
     for n in 1..=many {
-        let site = stations.site(&name(n));
+        let site = stations.site(&name(n), NameKind::Lock);
         if busy(n) {
             join(&site, 1);
         }
     }
     assert!(stations.all().len() < many / 2);
-    assert!(stations.find(&name(0)).is_some_and(|site| Arc::ptr_eq(&site, &used)));
-    assert!((1..=many).filter(|n| busy(*n)).all(|n| stations.find(&name(n)).is_some()), "something is going on there");
+    assert!(stations.find(&name(0), NameKind::Lock).is_some_and(|site| Arc::ptr_eq(&site, &used)));
+    assert!(
+        (1..=many).filter(|n| busy(*n)).all(|n| stations.find(&name(n), NameKind::Lock).is_some()),
+        "something is going on there"
+    );
 }
 
 /// A token that a dropped station handed out is not granted again at the next station of that name.
@@ -38,7 +42,7 @@ fn idle_stations_are_let_go_when_there_are_many() {
 fn a_station_that_is_let_go_leaves_its_floor_behind() {
     let stations = stations(capabilities().with_shared_counter(), Arc::new(HostClock));
     for expected in [None, Some(7)] {
-        let site = stations.site(&name(1));
+        let site = stations.site(&name(1), NameKind::Lock);
         join(&site, 1);
         let claim = claim(&site);
         assert_eq!(claim.1.floor.map(FencingToken::get), expected);
@@ -50,7 +54,7 @@ fn a_station_that_is_let_go_leaves_its_floor_behind() {
 #[test]
 fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let stations = stations(capabilities(), Arc::new(HostClock));
-    let (one, two) = (stations.site(&name(1)), stations.site(&name(2)));
+    let (one, two) = (stations.site(&name(1), NameKind::Lock), stations.site(&name(2), NameKind::Lock));
     join(&one, 1);
     join(&two, 2);
     let (_, theirs) = claim(&two);
@@ -70,7 +74,7 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
 #[test]
 fn the_end_of_a_keeper_closes_its_client() {
     let stations = stations(capabilities(), Arc::new(ManualClock::new()));
-    let site = stations.site(&name(1));
+    let site = stations.site(&name(1), NameKind::Lock);
     join(&site, 1);
     grant(&site, claim(&site), 7);
     let hold = hold(&site, 1);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{
-    Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, Note, OnUnavailable, Patience, Terms, Ticket, Ttl, drift,
+    Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Patience, Terms, Ticket, Ttl,
+    drift,
 };
 
 use super::latching::Call;
@@ -40,6 +41,7 @@ impl<B: Backend> Process<B> {
             }
             Act::Replace { site, turn, terms } => self.replace(site, turn, terms),
             Act::GiveUp { site } => {
+                let site = self.site_of_kind(site, self.sites[site].usage.kind());
                 let waits = |(_, user): &(&TurnId, &User)| user.hold.is_none();
                 while let Some(turn) = self.sites[site].users.iter().find(waits).map(|(turn, _)| *turn) {
                     self.leave(env, site, turn);
@@ -157,17 +159,25 @@ impl<B: Backend> Process<B> {
     }
 
     fn join(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish) {
-        let site = wish.site;
-        let mode = if wish.part == Part::Alone { self.mode(env, site) } else { Mode::Exclusive };
+        let mode = if wish.part == Part::Alone { self.mode(env, wish.site) } else { Mode::Exclusive };
+        let site = self.site_of_kind(wish.site, mode.name_kind());
+        let wish = Wish { site, ..wish };
         let join = self.waiter(env, now, wish, mode);
         self.soon.push_back((site, Input::Join(join)));
     }
 
     fn adopt(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish, ticket: Ticket) {
-        let site = wish.site;
+        let site = self.site_of_kind(wish.site, ticket.mode().name_kind());
+        let wish = Wish { site, ..wish };
         let join = self.waiter(env, now, wish, ticket.mode());
         self.sites[site].users.entry(join.turn).and_modify(|user| user.adopts = true);
         self.soon.push_back((site, Input::Adopt { join, ticket }));
+    }
+
+    /// The site of the same name that is used as this kind.
+    fn site_of_kind(&self, site: usize, kind: NameKind) -> usize {
+        let name = &self.sites[site].name;
+        self.sites.iter().position(|other| other.name == *name && other.kind == kind).unwrap_or(site)
     }
 
     /// A new user, who waits.

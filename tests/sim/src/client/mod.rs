@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) use backend::{Backend, Calling, Heard};
 use latching::Call;
 use lock_core::station::{Floor, Input, Output, Owners, Reply, Station, TurnId};
-use lock_core::{Capabilities, Event, Keeper, LockName, Moment, Policy};
+use lock_core::{Capabilities, Event, Keeper, LockName, Moment, NameKind, Policy};
 pub(crate) use usage::Usage;
 use user::User;
 
@@ -42,10 +42,11 @@ pub(crate) enum Motion {
     Stopped,
 }
 
-/// This process at one lock.
+/// This process at one name that is used as one kind.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) name: LockName,
+    kind: NameKind,
     /// What users want from it.
     usage: Usage,
     pub(crate) station: Station,
@@ -88,12 +89,15 @@ impl<B: Backend> Process<B> {
     pub(crate) fn new(env: &mut Env<B::Talk>, make: Make<'_, B>) -> Self {
         let Make { id, clock, policy, names, backend } = make;
         let floor = Floor::default();
-        let mut site = |name: &LockName| {
-            let station = Station::new(name.clone(), policy, Owners::new(env.dice.secret())).sharing(&floor);
+        let mut site = |name: &LockName, kind: NameKind| {
+            let owners = Owners::new(env.dice.secret());
+            let station = Station::new(name.clone(), kind, policy, owners).sharing(&floor);
             let ledger = Ledger::new(policy.store.waiting);
-            Site { name: name.clone(), usage: Usage::Mutex, station, users: BTreeMap::new(), ledger }
+            Site { name: name.clone(), kind, usage: Usage::Mutex, station, users: BTreeMap::new(), ledger }
         };
-        let sites = names.iter().map(&mut site).collect();
+        let locks: Vec<_> = names.iter().map(|name| site(name, NameKind::Lock)).collect();
+        let semaphores = names.iter().map(|name| site(name, NameKind::Semaphore));
+        let sites = locks.into_iter().chain(semaphores).collect();
         Self {
             id,
             clock,
@@ -113,7 +117,7 @@ impl<B: Backend> Process<B> {
 
     /// What users want from each of its locks.
     pub(crate) fn with_usages(mut self, usages: &[Usage]) -> Self {
-        self.sites.iter_mut().zip(usages).for_each(|(site, usage)| site.usage = *usage);
+        self.sites.iter_mut().zip(usages.iter().cycle()).for_each(|(site, usage)| site.usage = *usage);
         self
     }
 
@@ -184,7 +188,8 @@ impl<B: Backend> Process<B> {
             }
             Heard::Renewal(batch, result) => {
                 for renewal in self.keeper.answered(now, batch, result) {
-                    let site = self.sites.iter().position(|site| site.name == renewal.name);
+                    let is_it = |site: &Site| site.name == renewal.name && site.station.knows(renewal.owner);
+                    let site = self.sites.iter().position(is_it);
                     let (owner, asked_at, answer) = (renewal.owner, renewal.asked_at, renewal.answer);
                     let input = Input::Renewal { owner, asked_at, answer };
                     self.soon.extend(site.map(|site| (site, input)));

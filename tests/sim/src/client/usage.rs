@@ -1,6 +1,6 @@
 //! What users want from a lock.
 
-use lock_core::{Fairness, Mode};
+use lock_core::{Fairness, Mode, NameKind};
 
 use crate::dice::Dice;
 
@@ -21,6 +21,13 @@ impl Usage {
         match dice.from(0, 3) {
             0 | 1 => Self::ReadWrite,
             _ => Self::Semaphore(dice.pick(&[1, 2, 3, 5]).unwrap_or(1)),
+        }
+    }
+
+    pub(crate) fn kind(self) -> NameKind {
+        match self {
+            Self::Mutex | Self::ReadWrite => NameKind::Lock,
+            Self::Semaphore(_) => NameKind::Semaphore,
         }
     }
 

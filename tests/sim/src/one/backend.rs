@@ -37,7 +37,7 @@ pub(crate) struct Translator {
     last_answered: Option<(Tag, usize, ActionId)>,
     last_tag: u64,
     /// By station.
-    layers: Vec<Layer>,
+    layers: BTreeMap<usize, Layer>,
     mistake: Option<Mistake>,
 }
 
@@ -54,16 +54,19 @@ impl Translator {
         process: ProcessId,
         inbox: Option<Inbox>,
         ordering: RequestOrder,
-        sites: usize,
         mistake: Option<Mistake>,
     ) -> Self {
         let lanes = match ordering {
             RequestOrder::InOrder => 2,
             RequestOrder::Unordered => POOL + 1,
         };
-        let layers = (0..sites).map(|_| Layer::new(mistake)).collect();
-        let (pending, lanes) = (BTreeMap::new(), (0..lanes).map(|_| Lane::new()).collect());
+        let (pending, layers, lanes) = (BTreeMap::new(), BTreeMap::new(), (0..lanes).map(|_| Lane::new()).collect());
         Self { process, inbox, server: SERVER, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
+    }
+
+    /// What lies between a site and its requests.
+    fn layer(&mut self, site: usize) -> &mut Layer {
+        self.layers.entry(site).or_insert_with(|| Layer::new(self.mistake))
     }
 
     /// Asks, now or once there is a connection; or fails at once if there is none.
@@ -216,7 +219,7 @@ impl Backend for Translator {
     type Talk = Words;
 
     fn run(&mut self, env: &mut Env<Words>, now: Moment, site: usize, action: Action) -> Vec<Heard> {
-        if let Some(reply) = self.layers[site].outward(now, &action) {
+        if let Some(reply) = self.layer(site).outward(now, &action) {
             return vec![Heard::Reply(site, action.id, reply)];
         }
         let (what, ask) = (What::Action(site, action.id), self.request(env, action.request));
@@ -274,6 +277,6 @@ impl Backend for Translator {
     }
 
     fn inward(&mut self, now: Moment, site: usize, input: Input) -> Input {
-        self.layers[site].inward(now, input)
+        self.layer(site).inward(now, input)
     }
 }

@@ -195,7 +195,7 @@ impl<M: Model> Stores for One<M> {
         }
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
-        let backend = Translator::new(id, inbox, policy.store.ordering, world.names.len(), world.stores.mistake);
+        let backend = Translator::new(id, inbox, policy.store.ordering, world.stores.mistake);
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
         world.add_process(process.with_usages(&world.stores.usages));
     }

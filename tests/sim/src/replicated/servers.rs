@@ -229,7 +229,7 @@ impl Stores for Replicated {
         let (id, inbox, policy) = any_client::<Server>(env);
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
-        let inner = Translator::new(id, inbox, policy.store.ordering, world.names.len(), None);
+        let inner = Translator::new(id, inbox, policy.store.ordering, None);
         let watches = env.dice.pick(&SENTINELS).unwrap_or(SENTINELS[0]);
         let backend = Follower::new(id, inner, watches, world.stores.mistake);
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });

@@ -20,7 +20,7 @@ fn a_seed_decides_everything() {
 
 #[track_caller]
 fn found(mistake: Mistake) -> Rule {
-    seeds::found(200, |seed| play(seed, Some(mistake)))
+    seeds::found(500, |seed| play(seed, Some(mistake)))
 }
 
 #[test]

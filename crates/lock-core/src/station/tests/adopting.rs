@@ -269,10 +269,6 @@ fn nothing_is_sent_to_a_store_that_cannot_replace_leases() {
     policy.store.abilities = &[];
     let mut rig = Rig::new(policy);
     assert_eq!(rig.adopt(join(1), 8), ["refuse 1: error Unsupported, effect None"]);
-    let mut semaphore = Rig::new(all_modes());
-    semaphore.join(1);
-    let permits = Join { terms: crate::Terms { mode: Mode::permits(1, 4).unwrap(), ..join(2).terms }, ..join(2) };
-    assert_eq!(semaphore.adopt(permits, 8), ["refuse 2: error OtherKind, effect None"]);
 }
 
 /// Each claim may end in a release, so no more than sixteen are sent before those are answered.

@@ -11,7 +11,7 @@ fn failing(turn: u8) -> Join {
 
 /// A rig with these waiters, whose first claim is under way.
 fn asking(policy: Policy, waiters: &[Join]) -> Rig {
-    let mut rig = Rig::new(policy);
+    let mut rig = waiters.first().map_or_else(|| Rig::new(policy), |first| Rig::with_mode(policy, first.terms.mode));
     waiters.iter().for_each(|waiter| _ = rig.feed(Input::Join(waiter.clone())));
     rig
 }

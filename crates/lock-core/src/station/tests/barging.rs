@@ -103,15 +103,15 @@ fn a_waiter_that_wants_the_lock_alone_keeps_its_place_in_line() {
     assert_eq!(rig.leave(1)[1], "admit 2: token 8, valid for 29698ms");
 }
 
-fn unordered() -> Rig {
+fn semaphore(ordering: RequestOrder) -> Rig {
     let mut policy = all_modes();
-    policy.store.ordering = RequestOrder::Unordered;
-    Rig::new(policy)
+    policy.store.ordering = ordering;
+    Rig::with_mode(policy, Mode::permits(1, LIMIT).unwrap())
 }
 
 #[test]
 fn a_request_for_permits_asks_past_those_who_have_no_place_yet() {
-    let mut rig = unordered();
+    let mut rig = semaphore(RequestOrder::Unordered);
     enter(&mut rig, permits(1, 3));
     assert_eq!(enter(&mut rig, permits(2, 1)), none(), "it might overtake the first one");
     let claim = "run #2: acquire o2, 1 of 40 permits, ttl 30s, width 1, place wanted, barging, within 1000ms";
@@ -121,7 +121,7 @@ fn a_request_for_permits_asks_past_those_who_have_no_place_yet() {
 
 #[test]
 fn a_grant_past_others_is_not_exchanged_with_a_fair_waiter_that_wants_the_same() {
-    let mut rig = Rig::new(all_modes());
+    let mut rig = semaphore(RequestOrder::InOrder);
     enter(&mut rig, permits(1, 1));
     enter(&mut rig, barging(permits(2, 1)));
     enter(&mut rig, barging(permits(3, 1)));
@@ -135,7 +135,7 @@ fn a_grant_past_others_is_not_exchanged_with_a_fair_waiter_that_wants_the_same()
 fn waiting_untold(waiters: u8, ordering: RequestOrder) -> Rig {
     let mut policy = all_modes();
     (policy.store.waiting, policy.store.ordering) = (Waiting::Queue, ordering);
-    let mut rig = Rig::new(policy);
+    let mut rig = Rig::with_mode(policy, Mode::permits(1, LIMIT).unwrap());
     enter(&mut rig, permits(1, 3));
     rig.grant_slots(7, [0, 1, 2]);
     for turn in 2..waiters + 2 {

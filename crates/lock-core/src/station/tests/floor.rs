@@ -2,7 +2,7 @@
 
 use super::super::{Floor, Owners, Station};
 use super::rig::{Rig, SECRET, none, told_in_order};
-use crate::{Counter, Effect, ErrorKind};
+use crate::{Counter, Effect, ErrorKind, NameKind};
 
 /// The stations of one client.
 fn stations(counter: Counter) -> [Rig; 2] {
@@ -10,7 +10,7 @@ fn stations(counter: Counter) -> [Rig; 2] {
     policy.store.counter = counter;
     [0, 1].map(|_| {
         let mut rig = Rig::new(policy);
-        rig.station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET)).sharing(&floor);
+        rig.station = Station::new("a".parse().unwrap(), NameKind::Lock, policy, Owners::new(SECRET)).sharing(&floor);
         rig
     })
 }
@@ -33,7 +33,7 @@ fn the_tokens_of_a_dropped_station_are_remembered() {
     policy.store.counter = Counter::Shared;
     for above in ["", ", above 7"] {
         let mut rig = Rig::new(policy);
-        rig.station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET)).sharing(&floor);
+        rig.station = Station::new("a".parse().unwrap(), NameKind::Lock, policy, Owners::new(SECRET)).sharing(&floor);
         let claim = format!("run #1: acquire o1, ttl 30s, width 1{above}, place wanted, within 1000ms");
         assert_eq!(rig.join(1), [claim]);
         rig.grant(7, 7);

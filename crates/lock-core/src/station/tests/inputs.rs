@@ -21,6 +21,10 @@ pub(super) type Feed = fn(&mut Rig) -> Vec<String>;
 /// Too short a validity: most of it has passed when the answer arrives.
 const LITTLE: Duration = Duration::from_millis(4);
 
+/// Those that are about a lock, and not about a semaphore.
+pub(super) const OF_LOCKS: [&str; 4] =
+    ["join, reads", "join, reads, impatient", "join, reads, barging", "replace: first, reads"];
+
 pub(super) const INPUTS: [(&str, Feed); 64] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),

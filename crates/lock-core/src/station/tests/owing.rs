@@ -6,8 +6,8 @@ use super::super::{ActionId, Input, Join, Output, Owners, Reply, Request, Statio
 use super::rig::{Rig, SECRET, error, join, millis, none, rig, told_in_order, ttl};
 use super::words;
 use crate::{
-    AcquireError, Certainty, Effect, ErrorKind, Moment, Patience, Policy, Refusal, Released, RequestOrder, Terms, Ttl,
-    Waiting,
+    AcquireError, Certainty, Effect, ErrorKind, Moment, NameKind, Patience, Policy, Refusal, Released, RequestOrder,
+    Terms, Ttl, Waiting,
 };
 
 /// A store without a queue.
@@ -39,7 +39,7 @@ struct Hung {
 
 impl Hung {
     fn new(policy: Policy) -> Self {
-        let station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET));
+        let station = Station::new("a".parse().unwrap(), NameKind::Lock, policy, Owners::new(SECRET));
         let (under_way, refused) = (Vec::new(), Vec::new());
         Self { station, now: Moment::from_nanos(1_000_000_000_000), under_way, claims: 0, releases: 0, refused }
     }

@@ -234,8 +234,8 @@ impl World {
     fn terms(&self, length: &str, mode: Mode, count: u32) -> Terms {
         let permits = |limit: u32| Mode::permits(count.min(limit), limit).unwrap();
         let mode = match self.limit {
-            Some(limit) if !self.also_a_lock || count > 1 => permits(limit),
-            Some(_) | None => mode,
+            Some(limit) => permits(limit),
+            None => mode,
         };
         Terms { mode, ttl: ttl(length) }
     }
@@ -334,26 +334,6 @@ proptest! {
     ) {
         play(World::new(policy, Some(limit), seed), steps);
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
-
-    #[test]
-    fn whatever_happens_a_name_is_no_lock_while_it_is_a_semaphore(
-        policy in policies(),
-        seed in any::<u64>(),
-        steps in proptest::collection::vec(step(), 1..150),
-    ) {
-        play(both_kinds(policy, seed), steps);
-    }
-}
-
-/// The same, where a client may take the name for a lock as soon as it is not used as a semaphore.
-fn both_kinds(policy: Policy, seed: u64) -> World {
-    let mut world = World::new(policy, Some(4), seed);
-    world.also_a_lock = true;
-    world
 }
 
 /// Plays the steps, and then lets everything come to rest.

@@ -8,8 +8,8 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Reques
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, Fairness, FencingToken,
-    Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, Note, OnUnavailable, Operation, Owner, Patience, Policy,
-    Released, Renewed, RequestOrder, Slots, Terms, Ticket, TokenRange, Ttl, Waiting,
+    Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Operation, Owner, Patience,
+    Policy, Released, Renewed, RequestOrder, Slots, Terms, Ticket, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
@@ -121,7 +121,11 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(policy: Policy) -> Self {
-        let station = Station::new("a".parse().unwrap(), policy, Owners::new(SECRET));
+        Self::of_kind(NameKind::Lock, policy)
+    }
+
+    fn of_kind(kind: NameKind, policy: Policy) -> Self {
+        let station = Station::new("a".parse().unwrap(), kind, policy, Owners::new(SECRET));
         Self {
             station,
             now: Moment::from_nanos(1_000_000_000_000),
@@ -133,7 +137,11 @@ impl Rig {
 
     /// The same, where all who join want a lease of this mode.
     pub(super) fn with_mode(policy: Policy, mode: Mode) -> Self {
-        Self { mode, ..Self::new(policy) }
+        Self { mode, ..Self::of_kind(mode.name_kind(), policy) }
+    }
+
+    pub(super) fn is_semaphore(&self) -> bool {
+        self.station.kind == NameKind::Semaphore
     }
 
     /// The claim with this number is answered next.

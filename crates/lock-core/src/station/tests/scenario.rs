@@ -374,14 +374,14 @@ fn if_the_first_waiter_gives_up_its_place_is_released_and_the_next_one_asks_for_
 fn a_mode_that_the_store_cannot_grant_is_rejected_without_a_request() {
     let mut policy = told_in_order();
     policy.store.modes = &[ModeKind::Exclusive];
-    let mut rig = Rig::new(policy);
     let permits = Mode::Permits { count: NonZeroU32::MIN, limit: NonZeroU32::MIN };
     for (turn, mode) in [(1, Mode::Shared), (2, permits)] {
+        let mut rig = Rig::with_mode(policy, mode);
         let terms = Terms { mode, ..join(turn).terms };
         let [refusal] = &rig.feed(Input::Join(Join { terms, ..join(turn) }))[..] else { panic!("only a refusal") };
         assert!(refusal.contains("Unsupported"), "{refusal}");
+        assert!(rig.station.is_idle());
     }
-    assert!(rig.station.is_idle());
 }
 
 /// Grants for unknown owners are released elsewhere.

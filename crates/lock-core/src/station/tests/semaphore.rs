@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::super::{Input, Join, TurnId};
 use super::rig::{Rig, all_modes, join, millis, none, somebody, tokens, ttl};
 use crate::{
-    Answer, Effect, ErrorKind, Event, FencingToken, Lease, Limit, LossReason, Mode, Patience, Policy, Released,
-    Renewed, RequestOrder, Slots, Terms,
+    Answer, Effect, ErrorKind, FencingToken, Lease, Limit, LossReason, Mode, Patience, Policy, Released, Renewed,
+    RequestOrder, Slots, Terms,
 };
 
 const LIMIT: u32 = 40;
@@ -277,83 +277,37 @@ fn a_claim_for_another_limit_fails_alone() {
     assert_eq!(rig.about(1).grant_slots(7, [0])[1], "admit 1: token 7, valid for 29698ms");
 }
 
-#[test]
-fn a_name_is_not_used_as_a_lock_and_as_a_semaphore_at_the_same_time() {
-    let mut rig = Rig::new(all_modes());
-    rig.join(1);
-    assert_eq!(rig.feed(permits(2, 1)), ["refuse 2: error OtherKind, effect None"]);
-    rig.grant(7, 7);
-    assert_eq!(rig.feed(permits(2, 1)), ["refuse 2: error OtherKind, effect None"]);
-    rig.leave(1);
-    rig.release(Ok(Released::Released));
-    assert_eq!(rig.feed(permits(2, 1)).len(), 1, "nobody uses it as a lock any more");
-    assert_eq!(rig.join(3), ["refuse 3: error OtherKind, effect None"]);
-    rig.grant_slots(8, [0]);
-    assert_eq!(rig.join(3), ["refuse 3: error OtherKind, effect None"]);
-}
-
 fn of_limit(turn: u8, limit: u32) -> Input {
     let mode = Mode::permits(1, limit).unwrap();
     Input::Join(Join { terms: Terms { mode, ..join(turn).terms }, ..join(turn) })
 }
 
 #[test]
-fn a_claim_that_uses_the_name_otherwise_waits_for_the_release() {
-    let lock = "run #3: acquire o2, ttl 30s, width 1, above 7, place wanted, within 1000ms";
-    let limit = "run #3: acquire o2, 1 of 41 permits, ttl 30s, width 1, above 7, place wanted, within 1000ms";
-    for (other, claim) in [(Input::Join(join(2)), lock), (of_limit(2, 41), limit)] {
-        let mut rig = Rig::new(all_modes());
-        rig.feed(permits(1, 1));
-        rig.grant_slots(7, [0]);
-        assert_eq!(rig.leave(1)[1], "run #2: release o1, all answered, within 1000ms");
-        assert_eq!(rig.feed(other), none());
-        assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released", claim]);
-    }
-    let mut rig = Rig::new(all_modes());
-    rig.join(1);
-    rig.grant(7, 7);
-    rig.leave(1);
-    assert_eq!(rig.feed(permits(2, 1)), none());
-    let claim = "run #3: acquire o2, 1 of 40 permits, ttl 30s, width 1, above 7, place wanted, within 1000ms";
+fn a_claim_of_another_limit_waits_for_the_release() {
+    let mut rig = semaphore();
+    rig.feed(permits(1, 1));
+    rig.grant_slots(7, [0]);
+    assert_eq!(rig.leave(1)[1], "run #2: release o1, all answered, within 1000ms");
+    assert_eq!(rig.feed(of_limit(2, 41)), none());
+    let claim = "run #3: acquire o2, 1 of 41 permits, ttl 30s, width 1, above 7, place wanted, within 1000ms";
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released", claim]);
 }
 
 /// Its waiter has left, and the answer is nothing to the one that wants something else.
 #[test]
-fn a_claim_that_uses_the_name_otherwise_waits_for_the_end_of_one_that_nobody_wants_any_more() {
-    let claims = [Input::Join(join(2)), of_limit(2, 41)].map(|other| {
-        let mut rig = Rig::new(all_modes());
-        rig.feed(permits(1, 1));
-        rig.leave(1);
-        assert_eq!(rig.feed(other), none());
-        assert_eq!(rig.grant_slots(7, [0]), ["run #2: release o1, all answered, within 1000ms"]);
-        rig.release(Ok(Released::Released)).len()
-    });
-    assert_eq!(claims, [1, 1]);
-    for answer in [ErrorKind::OtherKind, ErrorKind::Denied] {
-        let mut rig = Rig::new(all_modes());
-        rig.join(1);
-        rig.leave(1);
-        assert_eq!(rig.feed(permits(2, 1)), none());
-        let claim = "run #2: acquire o2, 1 of 40 permits, ttl 30s, width 1, place wanted, within 1000ms";
-        assert_eq!(rig.fail(answer, Effect::None), [claim]);
-    }
-}
-
-#[test]
-fn an_impatient_waiter_that_uses_the_name_otherwise_gets_the_answer_to_its_own_claim() {
-    let mut rig = Rig::new(all_modes());
+fn a_claim_of_another_limit_waits_for_the_end_of_one_that_nobody_wants_any_more() {
+    let mut rig = semaphore();
+    rig.feed(permits(1, 1));
+    rig.leave(1);
+    assert_eq!(rig.feed(of_limit(2, 41)), none());
+    assert_eq!(rig.grant_slots(7, [0]), ["run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.release(Ok(Released::Released)).len(), 1);
+    let mut rig = semaphore();
     rig.join(1);
     rig.leave(1);
-    let never = |input| {
-        let Input::Join(join) = input else { return input };
-        Input::Join(Join { patience: Patience::Never, ..join })
-    };
-    assert_eq!(rig.feed(never(permits(2, 1))), none());
-    let busy = || Ok(Answer::Busy { remaining: None, holder: somebody(8, 8), drawn: None });
-    let claim = "run #2: acquire o2, 1 of 40 permits, ttl 30s, width 1, no place, within 1000ms";
-    assert_eq!(rig.answer(busy()), [claim]);
-    assert_eq!(rig.answer(busy()), ["refuse 2: busy, held under token 8"]);
+    assert_eq!(rig.feed(of_limit(2, 41)), none());
+    let claim = "run #2: acquire o2, 1 of 41 permits, ttl 30s, width 1, place wanted, within 1000ms";
+    assert_eq!(rig.fail(ErrorKind::Denied, Effect::None), [claim]);
 }
 
 #[test]
@@ -484,19 +438,4 @@ fn a_release_under_another_limit_in_force_holds_nobody_back() {
     rig.answer(Ok(Answer::Granted { lease, valid_for, wanted: false }));
     rig.leave(1);
     assert_eq!(rig.join(2).len(), 1);
-}
-
-/// What a claim for a lock was answered says nothing about the permits of the name, so a waiter that does not wait asks.
-#[test]
-fn a_claim_for_a_lock_that_is_left_over_refuses_nobody_a_permit() {
-    let mut rig = Rig::new(all_modes());
-    rig.join(1);
-    rig.queue_after(7);
-    assert_eq!(rig.feed(Input::Event(Event::RecheckAll)).len(), 1);
-    rig.leave(1);
-    let terms = Terms { mode: Mode::permits(1, LIMIT).unwrap(), ..join(2).terms };
-    let at_once = Join { terms, patience: Patience::Never, ..join(2) };
-    assert_eq!(rig.feed(Input::Join(at_once)), none(), "the claim for the lock is answered first");
-    assert_eq!(rig.queue_after(7), ["run #3: release o1, all answered, within 1000ms"]);
-    assert_eq!(rig.release(Ok(Released::Left)).len(), 1, "it asks");
 }

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::inputs::INPUTS;
+use super::inputs::{INPUTS, OF_LOCKS};
 use super::rig::millis;
 use super::states::{ADOPTED, Drive, QUEST, READING, SEMAPHORE, TENURE};
 
@@ -45,6 +45,9 @@ impl Section {
         let (state, mut rows, mut without_effect) = (before().state(), Vec::new(), Vec::new());
         for (input, feed) in INPUTS {
             let mut rig = before();
+            if rig.is_semaphore() && OF_LOCKS.contains(&input) {
+                continue;
+            }
             let outputs = feed(&mut rig);
             let next = rig.state();
             if outputs.is_empty() && next == state {

@@ -16,7 +16,7 @@ use super::model::Store;
 use crate::policy::{QUESTS_MAX, WORD_FOR};
 use crate::{
     BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
-    Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Ticket, Waiting,
+    NameKind, Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Ticket, Waiting,
 };
 
 /// How many clients there are.
@@ -36,8 +36,6 @@ pub(super) struct World {
     turns: u64,
     /// How many permits there are, if the name is used as a semaphore.
     pub(super) limit: Option<u32>,
-    /// Whether the name of a semaphore is used for a lock, too.
-    pub(super) also_a_lock: bool,
     /// The highest token of any admission, for each slot. A lock has one.
     admitted: BTreeMap<u32, u64>,
     /// The highest token of any exclusive turn.
@@ -108,7 +106,8 @@ impl World {
             let seed = seed.wrapping_add(number as u64);
             let mut secret = [0; 32];
             secret[..8].copy_from_slice(&seed.to_be_bytes());
-            let station = Station::new("a".parse().unwrap(), policy, Owners::new(secret));
+            let kind = if limit.is_some() { NameKind::Semaphore } else { NameKind::Lock };
+            let station = Station::new("a".parse().unwrap(), kind, policy, Owners::new(secret));
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
             Client {
                 station,
@@ -131,7 +130,6 @@ impl World {
             net: Vec::new(),
             turns: 0,
             limit,
-            also_a_lock: false,
             admitted: BTreeMap::new(),
             written: 0,
             kept_until: Moment::ORIGIN,
