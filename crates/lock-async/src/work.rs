@@ -238,7 +238,7 @@ impl Job {
 
     async fn run(&mut self, backend: &dyn AsyncBackend) {
         let before = mem::replace(&mut self.progress, Progress::Sent);
-        let Some(Action { id, request, within }) = &self.action else { return };
+        let Some(Action { id, request, within, .. }) = &self.action else { return };
         let reply = match request {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)

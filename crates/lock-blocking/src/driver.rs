@@ -36,7 +36,7 @@ impl Driver {
     }
 
     /// Asks the store; blocks for as long as it may take.
-    fn ask(&self, Action { id, request, within }: Action) -> Input {
+    fn ask(&self, Action { id, request, within, .. }: Action) -> Input {
         let backend = &self.backend;
         let reply = match request {
             Request::Acquire(claim) => Reply::Acquire(caught(Operation::Acquire, || backend.acquire(&claim, within))),
@@ -52,7 +52,6 @@ impl lock_host::Driver for Driver {
     type Waiters = Threads;
 
     fn run(_: &Arc<Site>, threads: &mut Threads, action: Action) {
-        threads.turns.ask(&action.request);
         threads.pending.push_back(action);
     }
 

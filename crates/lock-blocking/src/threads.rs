@@ -71,7 +71,7 @@ impl Threads {
     /// What the thread of a turn, which is present, runs now. A waiter runs the claims that it waits for, and each thread
     /// its own release; what others leave behind must not delay it.
     pub(crate) fn take_own(&mut self, turn: TurnId) -> Option<Action> {
-        self.take(|threads, action| threads.turns.is_for(turn, &action.request))
+        self.take(|threads, action| threads.turns.is_for(turn, action))
     }
 
     /// The next action that no thread here will run.
@@ -86,7 +86,7 @@ impl Threads {
 
     /// Whether no thread here will run an action.
     fn is_left(&self, action: &Action) -> bool {
-        !self.turns.for_whom(&action.request).any(|(_, thread)| thread.is_present())
+        !self.turns.for_whom(action).any(|(_, thread)| thread.is_present())
     }
 
     /// Whether there is something that no thread here will run.
@@ -103,7 +103,7 @@ impl Threads {
     pub(crate) fn wake_for_claims(&mut self) {
         let claims = self.pending.iter().filter(|action| matches!(action.request, Request::Acquire(_)));
         let sleeper = claims
-            .flat_map(|claim| self.turns.for_whom(&claim.request))
+            .flat_map(|claim| self.turns.for_whom(claim))
             .find_map(|(turn, thread)| (thread.presence == Presence::Asleep).then_some(turn));
         if let Some(thread) = sleeper.and_then(|turn| self.turns.get_mut(turn)) {
             thread.presence = Presence::Here;

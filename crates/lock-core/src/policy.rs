@@ -31,7 +31,7 @@ pub(crate) const WORD_FOR: Duration = Duration::from_millis(20);
 
 /// How many waiters at a semaphore ask the store at the same time. Chosen: enough that waiters are admitted without a round
 /// trip between one and the next, and so few that a client with a long line hardly burdens the store's queue.
-pub(crate) const QUESTS_MAX: usize = 16;
+pub(crate) const ATTEMPTS_MAX: usize = 16;
 
 /// How long after it was handed out a claim that nobody wants any more may stay unanswered before its owner is released.
 /// Chosen: longer than most stores take to answer, because a release that may overtake a claim costs the store more; and short

@@ -3,7 +3,7 @@
 use std::mem;
 use std::task::Poll;
 
-use lock_core::station::{ByTurn, Request, TurnId};
+use lock_core::station::{Action, ByTurn, ForWhom, Request, TurnId};
 use lock_core::{BackendError, Hold, Moment, Owner, Refusal, Released};
 
 use crate::sleepers::Wake;
@@ -32,9 +32,6 @@ pub trait Waiters: Default + Send + 'static {
 /// The turns of this process at a site. News of a turn that is not among them is ignored.
 pub struct Turns<W> {
     by_turn: ByTurn<Entry<W>>,
-    /// The owner of the last claim, until it admits a waiter or no waiter is left. Boxed, because most sites hold a lease and
-    /// have none.
-    asked: Option<Box<Owner>>,
 }
 
 struct Entry<W> {
@@ -55,15 +52,8 @@ enum Part {
     Abandoned(Owner),
     /// It has not heard of the end.
     Ended(Result<Released, BackendError>),
-    Refused(Box<Refused>),
-}
-
-/// What is left of a turn that was refused.
-struct Refused {
-    /// Whose claim it waited for last, which may have left something at the store.
-    asked: Option<Owner>,
-    /// Why, unless it has heard that.
-    refusal: Option<Refusal>,
+    /// It was refused: why, unless it has heard that.
+    Refused(Option<Box<Refusal>>),
 }
 
 impl<W: Wake + Default> Turns<W> {
@@ -77,27 +67,14 @@ impl<W: Wake + Default> Turns<W> {
         self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Holds(owner) });
     }
 
-    /// A request is to be run. A turn that is refused later gets what the last claim leaves; to be called only where
-    /// [`is_for`](Self::is_for) is.
-    pub fn ask(&mut self, request: &Request) {
-        if let Request::Acquire(claim) = request {
-            self.asked = Some(Box::new(claim.owner));
-        }
-    }
-
     /// The waiter has its turn.
     pub(crate) fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
-        self.asked = None;
         self.tell(turn, |_| Part::Admitted(hold));
     }
 
     /// The waiter is refused.
     pub(crate) fn refuse(&mut self, turn: TurnId, refusal: Refusal) {
-        let asked = self.asked.as_deref().copied();
-        self.tell(turn, |_| Part::Refused(Box::new(Refused { asked, refusal: Some(refusal) })));
-        if asked.is_some() && !self.by_turn.iter().any(|(_, entry)| matches!(entry.part, Part::Waits)) {
-            self.asked = None;
-        }
+        self.tell(turn, |_| Part::Refused(Some(Box::new(refusal))));
     }
 
     /// The holder goes on under another hold, or as before.
@@ -167,10 +144,9 @@ impl<W: Wake + Default> Turns<W> {
                 entry.part = Part::Holds(owner);
                 Poll::Ready(Some(Err(refusal)))
             }
-            Part::Refused(mut told) => {
-                let refusal = told.refusal.take();
-                entry.part = Part::Refused(told);
-                Poll::Ready(refusal.map(Err))
+            Part::Refused(refusal) => {
+                entry.part = Part::Refused(None);
+                Poll::Ready(refusal.map(|refusal| Err(*refusal)))
             }
             other @ (Part::Waits | Part::Holds(_) | Part::Abandoned(_)) => {
                 entry.part = other;
@@ -202,14 +178,14 @@ impl<W: Wake + Default> Turns<W> {
         self.by_turn.get_mut(turn).map(|entry| &mut entry.waiter)
     }
 
-    /// Whether a request is for this turn: a claim for which it waits, a change of its hold, or its release.
-    pub fn is_for(&self, turn: TurnId, request: &Request) -> bool {
-        self.by_turn.get(turn).is_some_and(|entry| entry.part.wants(request))
+    /// Whether this turn waits for the answer to an action: a claim, a change of its hold, or its release.
+    pub fn is_for(&self, turn: TurnId, action: &Action) -> bool {
+        self.by_turn.get(turn).is_some_and(|entry| entry.part.waits_for(turn, action))
     }
 
-    /// The turns for which a request is, with their tasks or threads.
-    pub fn for_whom(&self, request: &Request) -> impl Iterator<Item = (TurnId, &W)> {
-        let these = self.by_turn.iter().filter(|(_, entry)| entry.part.wants(request));
+    /// The turns that wait for the answer to an action, with their tasks or threads.
+    pub fn for_whom(&self, action: &Action) -> impl Iterator<Item = (TurnId, &W)> {
+        let these = self.by_turn.iter().filter(|(turn, entry)| entry.part.waits_for(*turn, action));
         these.map(|(turn, entry)| (turn, &entry.waiter))
     }
 
@@ -232,7 +208,7 @@ impl<W: Wake + Default> Turns<W> {
 
 impl<W> Default for Turns<W> {
     fn default() -> Self {
-        Self { by_turn: ByTurn::default(), asked: None }
+        Self { by_turn: ByTurn::default() }
     }
 }
 
@@ -247,16 +223,20 @@ impl Part {
         }
     }
 
-    /// Whether this part leads to the request. What others leave behind is nothing to a turn.
-    fn wants(&self, request: &Request) -> bool {
-        let owner = self.owner();
-        match (self, request) {
-            (Self::Waits, Request::Acquire(_)) => true,
-            (Self::Waits, Request::Release(_)) => false,
-            (Self::Refused(told), Request::Release(request)) => told.asked == Some(request.owner),
-            (_, Request::Release(request)) => owner == Some(request.owner),
-            (_, Request::Acquire(claim)) => owner.is_some() && claim.replaces == owner,
-        }
+    /// Whether a turn of this part waits for the answer to an action.
+    fn waits_for(&self, turn: TurnId, action: &Action) -> bool {
+        let is_its_own = match action.for_whom {
+            ForWhom::Turn(whose) => whose == turn,
+            ForWhom::AnyWaiter => true,
+            ForWhom::Nobody => false,
+        };
+        is_its_own
+            && match (self, &action.request) {
+                (Self::Waits, Request::Acquire(_)) | (Self::Refused(_), Request::Release(_)) => true,
+                (Self::Waits, Request::Release(_)) | (Self::Refused(_), Request::Acquire(_)) => false,
+                (_, Request::Release(_)) => true,
+                (_, Request::Acquire(claim)) => claim.replaces.is_some(),
+            }
     }
 }
 

@@ -1,121 +1,184 @@
-//! Asking for the lease: claims, answers, and what the store reports meanwhile.
+//! Asking for a lease: claims, answers, and what the store reports meanwhile.
 
 use std::time::Duration;
 
 use super::Station;
-use super::io::{ActionId, Request};
-use super::line::Waiter;
+use super::attempt::{Attempt, Grant, Hint, LeaseUse, Place, Purpose};
+use super::io::{ActionId, ForWhom, Request};
 use super::progress::Progress;
-use super::quest::{Grant, Hint, Place, Quest};
+use super::wait_queue::Waiter;
 use crate::policy::{ABANDONED_CLAIM_FOR, pace};
 use crate::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Holder, Mode, Moment, Queueing, Terms, Waiting,
-    Width,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Moment, Note,
+    Operation, Owner, Queueing, Waiting, Width,
 };
 
 impl Station {
-    /// Begins a quest for the front waiter.
+    /// Begins an attempt for the front waiter, unless there is one.
     pub(super) fn ask_first(&mut self, now: Moment) {
-        if self.is_held_back() {
+        if self.front_attempt().is_some() || self.is_held_back() {
             return;
         }
-        if let Some(terms) = self.line.terms() {
-            let quest = Box::new(Quest::new(self.owners.draw(), terms, None, now));
-            self.ask(now, quest);
+        if let Some(terms) = self.waiters.terms() {
+            let attempt = Attempt::new(self.owners.draw(), terms, Purpose::Front, now);
+            self.ask(now, Box::new(attempt));
         }
     }
 
-    /// Sends the next claim of a quest that is due, or gives the quest up if the front waiter has no use for it.
-    pub(super) fn go_on_asking(&mut self, now: Moment) {
-        let Some(Quest { progress: Progress::Due(at), terms, owner, .. }) = self.quests.first() else {
-            return;
+    /// The attempt for the front waiter.
+    pub(super) fn front_attempt(&self) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| matches!(attempt.purpose, Purpose::Front))
+    }
+
+    /// How many attempts for waiters the store may know, each of which may end in a release of a lease that is used like this.
+    pub(super) fn known_attempts(&self, usage: LeaseUse) -> usize {
+        let is_known = |attempt: &&Attempt| attempt.is_for_waiter() && !attempt.is_unknown_to_store();
+        self.attempts.iter().filter(is_known).filter(|attempt| attempt.usage() == usage).count()
+    }
+
+    pub(super) fn take_attempt(&mut self, owner: Owner) -> Option<Box<Attempt>> {
+        self.attempts.take(|attempt| attempt.owner == owner)
+    }
+
+    /// Sends the claims that are due, those of earlier waiters first.
+    pub(super) fn ask_due(&mut self, now: Moment) {
+        while let Some(owner) = self.next_due(now) {
+            self.take_attempt(owner).into_iter().for_each(|attempt| self.ask(now, attempt));
+        }
+    }
+
+    fn next_due(&self, now: Moment) -> Option<Owner> {
+        let due = self.attempts.iter().filter(|attempt| self.ask_at(attempt).is_some_and(|at| at <= now));
+        due.min_by_key(|attempt| attempt.turn()).map(|attempt| attempt.owner)
+    }
+
+    /// When the next claim of an attempt goes out, unless something has to be answered first.
+    pub(super) fn ask_at(&self, attempt: &Attempt) -> Option<Moment> {
+        let has_to_wait = match &attempt.purpose {
+            Purpose::Replace(replace) => !self.may_replace(replace.old),
+            Purpose::Front | Purpose::Waiter(_) | Purpose::Adopt { .. } => self.has_to_wait(attempt),
+            Purpose::Nothing(_) => true,
         };
-        if self.line.front_with(*terms).is_none() {
-            self.give_up_quests(now);
-        } else if *at <= now && !self.is_held_back() {
-            let quest = self.take_quest_of(*owner);
-            quest.into_iter().for_each(|quest| self.ask(now, quest));
+        attempt.progress.due().filter(|_| !has_to_wait)
+    }
+
+    /// Gives up the attempts whose waiters have left, or never come to the front with these terms. A claim that is under way is
+    /// waited for.
+    pub(super) fn part_from_unwanted(&mut self, now: Moment) {
+        let is_unwanted = |attempt: &&Attempt| {
+            attempt.is_for_waiter() && attempt.progress.due().is_some() && self.waiter_of(attempt).is_none()
+        };
+        let owners: Vec<_> = self.attempts.iter().filter(is_unwanted).map(|attempt| attempt.owner).collect();
+        for attempt in owners.into_iter().filter_map(|owner| self.take_attempt(owner)).collect::<Vec<_>>() {
+            self.leave_queue(now, &attempt);
         }
     }
 
-    /// When to give up a quest whose claim is under way and that nobody here wants: its answer may be long in coming. A quest whose
+    /// When to give up an attempt whose claim is under way and that nobody here wants: its answer may be long in coming. An attempt whose
     /// owner holds already ends with the hold.
-    pub(super) fn abandoned_until(&self, quest: &Quest) -> Option<Moment> {
-        let (_, asked_at) = quest.progress.under_way()?;
-        let holds = || self.tenures.iter().any(|tenure| tenure.lease.owner == quest.owner);
-        let is_abandoned = self.waiter_of(quest).is_none() && !holds();
+    pub(super) fn abandoned_until(&self, attempt: &Attempt) -> Option<Moment> {
+        let (_, asked_at) = attempt.progress.under_way().filter(|_| attempt.is_for_waiter())?;
+        let holds = || self.leases.iter().any(|held| held.lease.owner == attempt.owner);
+        let is_abandoned = self.waiter_of(attempt).is_none() && !holds();
         is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
     }
 
-    /// Gives up the quests that nobody has wanted for long enough. Their releases may overtake the claims. Returns whether there were any.
+    /// Gives up the attempts that nobody has wanted for long enough. Their releases may overtake the claims. Returns whether there were any.
     pub(super) fn part_from_abandoned(&mut self, now: Moment) -> bool {
-        let is_over = |quest: &&Quest| self.abandoned_until(quest).is_some_and(|end| end <= now);
-        let owners: Vec<_> = self.quests.iter().filter(is_over).map(|quest| quest.owner).collect();
+        let is_over = |attempt: &&Attempt| self.abandoned_until(attempt).is_some_and(|end| end <= now);
+        let owners: Vec<_> = self.attempts.iter().filter(is_over).map(|attempt| attempt.owner).collect();
         for owner in &owners {
-            let Some(mut quest) = self.take_quest_of(*owner) else { continue };
-            self.part(now, &quest);
-            (quest.place, quest.certainty) = (Place::Outside, Certainty::Answered);
-            self.overtaken.push(quest);
+            let Some(mut attempt) = self.take_attempt(*owner) else { continue };
+            self.part(now, &attempt);
+            (attempt.place, attempt.certainty) = (Place::Outside, Certainty::Answered);
+            attempt.purpose = Purpose::Nothing(attempt.usage());
+            self.attempts.push(attempt);
         }
         !owners.is_empty()
     }
 
     /// The answer to a claim that a release may have overtaken. What the store keeps of it, if it came after all, is released once
     /// more, unless that is under way or more would be owed than may be.
-    fn on_late_answer(&mut self, now: Moment, id: ActionId, result: &Result<Answer, BackendError>) {
-        let Some(mut quest) = self.overtaken.take(|quest| quest.progress.asked_at(id).is_some()) else { return };
-        quest.progress = Progress::Due(now);
-        let may_owe = self.pending_releases.0.len() < self.owed_most(self.quests.len());
-        if may_owe && !self.pending_releases.has(quest.owner) {
-            self.on_useless_answer(now, *quest, result);
+    fn on_late_answer(&mut self, now: Moment, mut attempt: Attempt, result: &Result<Answer, BackendError>) {
+        let usage = attempt.usage();
+        let may_owe = self.releases.count(usage) < self.owed_most(usage);
+        if !may_owe || self.releases.has(attempt.owner) {
+            return;
         }
+        attempt.progress = Progress::Due(now);
+        match result {
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => attempt.place = Place::Queued,
+            Err(error) if error.effect() == Effect::Unknown => attempt.certainty = Certainty::Unknown,
+            Ok(Answer::Busy { .. }) | Err(_) => {}
+        }
+        self.leave_queue(now, &attempt);
     }
 
-    /// Sends the next claim of a quest.
-    pub(super) fn ask(&mut self, now: Moment, mut quest: Box<Quest>) {
-        let Some(waiter) = self.waiter_of(&quest) else { return self.leave_queue(now, &quest) };
-        if quest.is_unknown_to_store() {
-            (quest.basis, quest.floor) = (now, self.floor.get());
+    /// Sends the next claim of an attempt.
+    pub(super) fn ask(&mut self, now: Moment, mut attempt: Box<Attempt>) {
+        let Some((note, fairness, for_whom)) = self.asks_for(&attempt) else { return self.leave_queue(now, &attempt) };
+        if attempt.is_unknown_to_store() {
+            (attempt.basis, attempt.floor) = (now, attempt.floor.max(self.floor.get()));
         }
+        let may_queue = attempt.may_queue() && self.is_waited_for(&attempt);
         let claim = Claim {
             name: self.name.clone(),
-            owner: quest.owner,
-            terms: quest.terms,
-            width: quest.granted.unwrap_or_else(|| self.width(quest.terms)),
-            floor: quest.floor,
-            note: waiter.join.note.clone(),
-            queueing: self.queueing(&quest),
-            replaces: None,
-            fairness: waiter.join.fairness,
+            owner: attempt.owner,
+            terms: attempt.terms,
+            width: attempt.granted.unwrap_or_else(|| self.width(&attempt)),
+            floor: attempt.floor,
+            note,
+            queueing: if may_queue { Queueing::Wanted } else { Queueing::Unwanted },
+            replaces: attempt.replaces(),
+            fairness,
         };
-        self.last_asked = Some(quest.owner);
-        quest.fairness = claim.fairness;
-        quest.hint = Hint::Nothing;
-        quest.progress = self.run(now, Request::Acquire(claim), quest.terms);
-        self.quests.push(quest);
+        if attempt.may_queue() {
+            self.last_asked = Some(attempt.owner);
+        }
+        attempt.fairness = fairness;
+        attempt.hint = Hint::Nothing;
+        attempt.progress = self.run(now, Request::Acquire(claim), attempt.terms, for_whom);
+        self.attempts.push(attempt);
     }
 
-    /// The waiter that the quest is for.
-    pub(super) fn waiter_of(&self, quest: &Quest) -> Option<&Waiter> {
-        match quest.turn {
-            Some(turn) => self.line.get(turn),
-            None => self.line.front_with(quest.terms),
+    /// What the claims of an attempt say of the waiter or holder that it is for.
+    fn asks_for(&self, attempt: &Attempt) -> Option<(Note, Fairness, ForWhom)> {
+        if let Purpose::Replace(replace) = &attempt.purpose {
+            let held = self.leases.iter().find(|held| held.lease.owner == replace.old)?;
+            let (turn, holder) = held.turns.first()?;
+            return Some((holder.note.clone(), Fairness::Fair, ForWhom::Turn(turn)));
+        }
+        let join = &self.waiter_of(attempt)?.join;
+        let fairness = if attempt.may_queue() { join.fairness } else { Fairness::Fair };
+        Some((join.note.clone(), fairness, attempt.turn().map_or(ForWhom::AnyWaiter, ForWhom::Turn)))
+    }
+
+    /// The waiter that the attempt is for.
+    pub(super) fn waiter_of(&self, attempt: &Attempt) -> Option<&Waiter> {
+        match attempt.purpose {
+            Purpose::Front => self.waiters.front_with(attempt.terms),
+            Purpose::Waiter(turn) => self.waiters.get(turn),
+            Purpose::Adopt { turn, .. } => self.adopters.as_ref()?.get(turn),
+            Purpose::Replace(_) | Purpose::Nothing(_) => None,
         }
     }
 
-    /// Whether a waiter that the quest is for could use a place in the store's queue.
-    fn queueing(&self, quest: &Quest) -> Queueing {
-        match quest.turn {
-            Some(turn) => self.line.get(turn).map_or(Queueing::Unwanted, Waiter::queueing),
-            None => self.line.queueing(),
-        }
+    /// Whether a waiter that the attempt is for waits for more than one answer.
+    fn is_waited_for(&self, attempt: &Attempt) -> bool {
+        let queueing = match attempt.turn() {
+            None => self.waiters.queueing(),
+            Some(_) => self.waiter_of(attempt).map_or(Queueing::Unwanted, Waiter::queueing),
+        };
+        queueing == Queueing::Wanted
     }
 
     /// How many tokens to ask for.
-    fn width(&self, terms: Terms) -> Width {
-        match terms.mode {
-            Mode::Exclusive | Mode::Shared => self.line.width(terms, self.policy.chain),
-            Mode::Permits { .. } => terms.mode.width(),
+    fn width(&self, attempt: &Attempt) -> Width {
+        match attempt.purpose {
+            Purpose::Front => self.waiters.width(attempt.terms, self.policy.chain),
+            Purpose::Waiter(_) | Purpose::Adopt { .. } | Purpose::Replace(_) | Purpose::Nothing(_) => {
+                attempt.terms.mode.width()
+            }
         }
     }
 
@@ -123,79 +186,71 @@ impl Station {
         if result.is_ok() {
             self.failing_since = None;
         }
-        if let Some((asked_at, replacement)) = self.take_replacement(id) {
-            self.on_replacement_answer(now, asked_at, replacement, result);
-        } else if let Some((asked_at, adoption)) = self.take_adopting(id) {
-            self.on_adoption_answer(now, asked_at, adoption, result);
-        } else if let Some((asked_at, quest)) = self.take_asking(id) {
-            let turn = quest.turn;
-            self.on_answer(now, asked_at, quest, result);
-            self.refuse_exhausted(now, turn);
-        } else {
-            self.on_late_answer(now, id, &result);
+        let Some(attempt) = self.attempts.take(|attempt| attempt.progress.asked_at(id).is_some()) else { return };
+        let Some(asked_at) = attempt.progress.asked_at(id) else { return };
+        match attempt.purpose {
+            Purpose::Replace(_) => self.on_replacement_answer(now, asked_at, attempt, result),
+            Purpose::Nothing(_) => self.on_late_answer(now, *attempt, &result),
+            Purpose::Front | Purpose::Waiter(_) | Purpose::Adopt { .. } => {
+                let turn = attempt.turn();
+                self.on_answer(now, asked_at, attempt, result);
+                self.refuse_exhausted(now, turn);
+            }
         }
-    }
-
-    /// The quest that this action was for, and when it was handed out.
-    fn take_asking(&mut self, id: ActionId) -> Option<(Moment, Box<Quest>)> {
-        let quest = self.quests.take(|quest| quest.progress.asked_at(id).is_some())?;
-        Some((quest.progress.asked_at(id)?, quest))
     }
 
     fn on_answer(
         &mut self,
         now: Moment,
         asked_at: Moment,
-        mut quest: Box<Quest>,
+        mut attempt: Box<Attempt>,
         result: Result<Answer, BackendError>,
     ) {
-        if self.tenure_of(quest.owner).is_some() {
-            return self.on_overtaken(now, asked_at, quest.owner, result);
+        if self.held_of(attempt.owner).is_some() {
+            return self.on_overtaken(now, asked_at, attempt.owner, result);
         }
-        quest.progress = Progress::Due(now);
+        attempt.progress = Progress::Due(now);
         if result.is_ok() {
-            (quest.basis, quest.trouble) = (asked_at, None);
+            (attempt.basis, attempt.trouble) = (asked_at, None);
         }
         match result {
             Ok(Answer::Granted { lease, valid_for, wanted }) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
-                quest.stale_answers += u32::from(grant.is_stale(now));
-                self.on_grant(now, quest, grant);
+                attempt.stale_answers += u32::from(grant.is_stale(now));
+                self.on_grant(now, attempt, grant);
             }
+            Ok(_) if !attempt.may_queue() => self.on_ask_error(now, attempt, self.not_asked_for()),
             Ok(Answer::Queued { position, remaining, valid_for, holder, drawn }) => {
                 let wake = self.queue_pace(&holder, remaining, position);
                 let again_at = (asked_at + valid_for / 3).min(now + wake).max(now + pace::SOONEST);
-                quest.answered(Place::Queued, holder, drawn);
-                self.refuse_answered(&quest);
-                self.wait(now, quest, again_at);
+                attempt.answered(Place::Queued, holder, drawn);
+                self.refuse_answered(&attempt);
+                self.wait(now, attempt, again_at);
             }
             Ok(Answer::Busy { remaining, holder, drawn }) => {
-                quest.answered(Place::Outside, holder, drawn);
-                self.refuse_answered(&quest);
-                let poll = self.dice.spread(pace::poll(quest.tries)).max(pace::SOONEST);
+                attempt.answered(Place::Outside, holder, drawn);
+                self.refuse_answered(&attempt);
+                let poll = self.dice.spread(pace::poll(attempt.tries)).max(pace::SOONEST);
                 let wake = remaining.map_or(poll, |remaining| poll.min(pace::after_expiry(remaining, 1)));
                 // The store kept nothing of the claim. The next one has another owner, so leftovers of this one at the
                 // nodes of a quorum cannot affect it.
-                if quest.certainty == Certainty::Answered {
-                    quest = self.with_next_owner(now, *quest);
+                if attempt.certainty == Certainty::Answered {
+                    attempt = self.with_next_owner(now, *attempt);
                 }
-                self.wait(now, quest, now + wake);
+                self.wait(now, attempt, now + wake);
             }
             Err(error) if error.kind() == ErrorKind::OtherKind => {
-                self.on_ask_error(now, quest, error.with_name(&self.name));
+                self.on_ask_error(now, attempt, error.with_name(&self.name));
             }
-            Err(error) => self.on_ask_error(now, quest, error),
+            Err(error) => self.on_ask_error(now, attempt, error),
         }
     }
 
-    /// Nobody wants what the quest asked for: what the store keeps of it is released.
-    fn on_useless_answer(&mut self, now: Moment, mut quest: Quest, result: &Result<Answer, BackendError>) {
-        match result {
-            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => quest.place = Place::Queued,
-            Err(error) if error.effect() == Effect::Unknown => quest.certainty = Certainty::Unknown,
-            Ok(Answer::Busy { .. }) | Err(_) => {}
-        }
-        self.leave_queue(now, &quest);
+    /// The store answered with something that was not asked for.
+    pub(super) fn not_asked_for(&self) -> BackendError {
+        let message = "the store granted another lease than the one that was asked for";
+        let (backend, kind) = (self.policy.store.backend, ErrorKind::Protocol);
+        BackendError::new(backend, Operation::Acquire, kind, Effect::Unknown, message)
     }
 
     /// How long until a queued waiter asks again, if nothing is heard from the store.
@@ -207,57 +262,66 @@ impl Station {
 
     /// Waits after a negative answer. What the store reported meanwhile may be newer than that answer. So the next claim goes
     /// out soon, and a grant counts if it certainly came later.
-    fn wait(&mut self, now: Moment, mut quest: Box<Quest>, again_at: Moment) {
-        let hint = std::mem::replace(&mut quest.hint, Hint::Nothing);
+    fn wait(&mut self, now: Moment, mut attempt: Box<Attempt>, again_at: Moment) {
+        let hint = std::mem::replace(&mut attempt.hint, Hint::Nothing);
         let again_at = match hint {
             Hint::Nothing => again_at,
             Hint::MayBeFree | Hint::Granted(_) => again_at.min(now + pace::SOONEST),
         };
-        quest.progress = Progress::Due(again_at);
-        quest.stale_answers = 0;
-        quest.tries = quest.tries.saturating_add(1);
-        self.quests.push(quest);
+        attempt.progress = Progress::Due(again_at);
+        attempt.stale_answers = 0;
+        attempt.tries = attempt.tries.saturating_add(1);
+        self.attempts.push(attempt);
         if let Hint::Granted(pushed) = hint {
             self.on_transfer(now, *pushed);
         }
     }
 
-    pub(super) fn on_ask_error(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
+    /// A claim failed: it is repeated later, or the waiters that it is for are rejected.
+    pub(super) fn on_ask_error(&mut self, now: Moment, mut attempt: Box<Attempt>, error: BackendError) {
+        let (turn, adopts) = (attempt.turn(), matches!(attempt.purpose, Purpose::Adopt { .. }));
         if error.kind().is_transient() {
-            self.fail_impatient(now, quest.turn, &error);
+            self.fail_impatient(now, turn, &error);
         }
-        let again = error.kind().is_transient() && self.queueing(&quest) == Queueing::Wanted;
-        if !again {
-            self.refuse_served(quest.turn, error.clone().into());
+        let again = error.kind().is_transient() && self.is_waited_for(&attempt);
+        if adopts && error.kind() == ErrorKind::NotHeld {
+            self.refuse_served(turn, AcquireError::TicketOver { name: self.name.clone() });
+        } else if !again {
+            self.refuse_served(turn, error.clone().into());
         }
         if error.effect() == Effect::Unknown {
-            quest.certainty = Certainty::Unknown;
+            attempt.certainty = Certainty::Unknown;
         }
-        // Where the store has a queue, asking again means the same as before, so the owner is kept and nothing is owed. Elsewhere
-        // the claim is given up, and the next one has another owner.
-        if again && self.policy.store.waiting != Waiting::Poll {
-            return self.retry(now, quest, error);
+        // Where the store has a queue, or the lease of a ticket is replaced, asking again means the same as before, so the owner
+        // is kept and nothing is owed. Elsewhere the claim is given up, and the next one has another owner.
+        if again && (adopts || self.policy.store.waiting != Waiting::Poll) {
+            return self.retry(now, attempt, error);
         }
-        self.leave_queue(now, &quest);
+        self.leave_queue(now, &attempt);
         if again {
-            let next = self.with_next_owner(now, *quest);
+            let next = self.with_next_owner(now, *attempt);
             self.retry(now, next, error);
         }
     }
 
     /// Continues under an owner that the store has never seen, at the same pace.
-    pub(super) fn with_next_owner(&mut self, now: Moment, quest: Quest) -> Box<Quest> {
-        let first = self.line.terms().filter(|_| quest.turn.is_none());
-        let Quest { terms, fairness, turn, tries, hint, holder, drawn, .. } = quest;
-        let next = Quest::new(self.owners.draw(), first.unwrap_or(terms), turn, now);
-        Box::new(Quest { fairness, tries, hint, holder, drawn, ..next })
+    pub(super) fn with_next_owner(&mut self, now: Moment, attempt: Attempt) -> Box<Attempt> {
+        let Attempt { terms, purpose, fairness, tries, hint, holder, drawn, .. } = attempt;
+        let first = self.waiters.terms().filter(|_| matches!(purpose, Purpose::Front));
+        let next = Attempt::new(self.owners.draw(), first.unwrap_or(terms), purpose, now);
+        Box::new(Attempt { fairness, tries, hint, holder, drawn, ..next })
     }
 
-    pub(super) fn retry(&mut self, now: Moment, mut quest: Box<Quest>, error: BackendError) {
-        quest.progress = Progress::Due(now + self.dice.jittered(pace::retry(quest.tries)));
-        quest.trouble = Some(error);
-        quest.tries = quest.tries.saturating_add(1);
-        self.quests.push(quest);
+    pub(super) fn retry(&mut self, now: Moment, mut attempt: Box<Attempt>, error: BackendError) {
+        self.pause(now, &mut attempt);
+        attempt.trouble = Some(error);
+        self.attempts.push(attempt);
+    }
+
+    /// The next claim goes out after a pause, which is longer each time.
+    pub(super) fn pause(&mut self, now: Moment, attempt: &mut Attempt) {
+        attempt.progress = Progress::Due(now + self.dice.jittered(pace::retry(attempt.tries)));
+        attempt.tries = attempt.tries.saturating_add(1);
     }
 
     pub(super) fn on_event(&mut self, now: Moment, event: Event) {
@@ -270,7 +334,7 @@ impl Station {
             Event::Wanted { .. } => self.on_wanted(now),
             Event::Revoked { .. } | Event::RecheckHolds => self.on_revoked(),
             Event::LatchChanged { .. } => {}
-            Event::Freed { .. } | Event::RecheckAll => self.quests.iter_mut().for_each(|quest| quest.may_be_free(now)),
+            Event::Freed { .. } | Event::RecheckAll => self.may_all_be_free(now),
         }
     }
 }

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use super::Station;
+use super::attempt::LeaseUse;
+use super::held::HeldLease;
 use super::io::TurnId;
-use super::tenure::Tenure;
 use crate::{Hold, Moment, Note};
 
 impl Station {
@@ -17,10 +18,10 @@ impl Station {
         if !self.only_reads(now) {
             return None;
         }
-        let tenure = self.tenures.first_mut()?;
-        tenure.wanted_for(now, now).filter(|wanted| !wanted)?;
+        let held = self.leases.first_mut()?;
+        held.wanted_for(now, now).filter(|wanted| !wanted)?;
         self.last_now = now;
-        Some(tenure.begin(now, turn, tenure.lease.tokens.low(), note.clone(), None))
+        Some(held.begin(now, turn, held.lease.tokens.low(), note.clone(), None))
     }
 
     /// Processes the leaving of a reader beside others, at the moment of the last input. Its only output is that the turn has
@@ -29,23 +30,21 @@ impl Station {
     ///
     /// [`Released::Released`]: crate::Released::Released
     pub fn leave_at_once(&mut self, turn: TurnId) -> bool {
-        let others_stay = |tenure: &&mut Tenure| tenure.turns.len() > 1;
-        let ended = self.tenures.first_mut().filter(others_stay).and_then(|tenure| tenure.take(turn));
+        let others_stay = |held: &&mut HeldLease| held.turns.len() > 1;
+        let ended = self.leases.first_mut().filter(others_stay).and_then(|held| held.take(turn));
         ended.inspect(|ended| ended.hold.give_up()).is_some()
     }
 
     /// Whether there are readers under one lease and nothing else, and nothing is due.
     fn only_reads(&self, now: Moment) -> bool {
         let is_quiet = self.last_now <= now && !self.closed;
-        let Some(tenure) = self.tenures.first().filter(|_| self.tenures.len() == 1) else { return false };
+        let Some(held) = self.leases.first().filter(|_| self.leases.len() == 1) else { return false };
         is_quiet
-            && tenure.is_shared()
-            && !tenure.adopted
-            && tenure.replacement.is_none()
-            && now < tenure.turns_until()
-            && self.line.is_empty()
-            && self.quests.is_empty()
-            && self.adoptions.is_empty()
-            && self.pending_releases.0.is_empty()
+            && held.is_shared()
+            && held.usage == LeaseUse::PassedOn
+            && now < held.turns_until()
+            && self.waiters.is_empty()
+            && self.attempts.is_empty()
+            && self.releases.0.is_empty()
     }
 }

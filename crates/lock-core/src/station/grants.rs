@@ -1,8 +1,8 @@
 //! What follows from a grant, whether it came as a reply or by transfer.
 
 use super::Station;
+use super::attempt::{Attempt, Grant, Place, Purpose};
 use super::progress::Progress;
-use super::quest::{Grant, Place, Quest};
 use crate::policy::pace;
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Lease, Mode, Moment, Operation, Ttl};
 
@@ -11,31 +11,36 @@ const STALE_ANSWERS_MAX: u32 = 3;
 
 impl Station {
     /// Processes a grant, by reply or by transfer: admits a waiter, asks again, or gives the lease back.
-    pub(super) fn on_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
-        let token = grant.lease.tokens.low();
-        if !quest.is_granted_by(&grant.lease, &self.name) {
-            let message = "the store granted another lease than the one that was asked for";
-            let error = BackendError::new("backend", Operation::Acquire, ErrorKind::Protocol, Effect::Unknown, message);
-            self.on_ask_error(now, quest, error);
-        } else if let Some(floor) = quest.floor.filter(|floor| token <= *floor) {
-            self.part(now, &quest);
+    pub(super) fn on_grant(&mut self, now: Moment, mut attempt: Box<Attempt>, grant: Grant) {
+        let (token, adopts) = (grant.lease.tokens.low(), matches!(attempt.purpose, Purpose::Adopt { .. }));
+        if !attempt.is_granted_by(&grant.lease, &self.name) {
+            self.on_ask_error(now, attempt, self.not_asked_for());
+        } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {
             let name = self.name.clone();
-            self.refuse_served(quest.turn, AcquireError::Forgotten { name, token, floor });
-        } else if self.waiter_of(&quest).is_none() || self.is_outlived(&grant.lease) {
-            self.part(now, &quest);
-        } else if self.meets_readers(now, &grant) {
-            self.on_second_lease(now, &quest, &grant);
+            self.refuse_served(attempt.turn(), AcquireError::Forgotten { name, token, floor });
+            self.part(now, &attempt);
+        } else if self.waiter_of(&attempt).is_none() {
+            self.part(now, &attempt);
+        } else if self.is_outlived(&grant.lease) {
+            if adopts {
+                self.refuse_served(attempt.turn(), AcquireError::TicketOver { name: self.name.clone() });
+            }
+            self.part(now, &attempt);
+        } else if self.meets_readers(now, &attempt, &grant) {
+            self.on_second_lease(now, &attempt, &grant);
+        } else if grant.is_stale(now) && adopts {
+            self.on_ask_error(now, attempt, too_slow(grant.lease.terms.ttl));
         } else if grant.is_stale(now) {
-            self.on_stale_grant(now, quest, grant);
+            self.on_stale_grant(now, attempt, grant);
         } else {
-            self.exchange(now, &mut quest);
-            self.admit_first(now, grant, &quest);
-            if quest.tries > 0 {
+            self.exchange(now, &mut attempt);
+            self.admit_first(now, grant, &attempt);
+            if attempt.tries > 0 && attempt.may_queue() {
                 self.next_may_be_served(now);
             }
             // Its answer is still to come, and says how the lease stands.
-            if quest.progress.due().is_none() {
-                self.quests.push(quest);
+            if attempt.progress.due().is_none() {
+                self.attempts.push(attempt);
             }
         }
     }
@@ -47,7 +52,7 @@ impl Station {
         match granted.terms.mode {
             Mode::Exclusive => self.floor.here().is_some_and(|floor| granted.tokens.low() <= floor),
             Mode::Shared | Mode::Permits { .. } => {
-                let leases = self.tenures.iter().map(|tenure| &tenure.lease);
+                let leases = self.leases.iter().map(|held| &held.lease);
                 leases.filter(|held| held.terms.mode == Mode::Exclusive).any(|held| token < held.tokens.low())
             }
         }
@@ -55,46 +60,47 @@ impl Station {
 
     /// Asks again. If those answers are stale too, a waiter that does not wait is rejected after the second one, and the
     /// lease is given back after the last.
-    fn on_stale_grant(&mut self, now: Moment, mut quest: Box<Quest>, grant: Grant) {
-        quest.place = Place::Queued;
-        if quest.progress.due().is_none() {
-            quest.was_granted(grant);
-            self.quests.push(quest);
+    fn on_stale_grant(&mut self, now: Moment, mut attempt: Box<Attempt>, grant: Grant) {
+        attempt.place = Place::Queued;
+        if attempt.progress.due().is_none() {
+            attempt.was_granted(grant);
+            self.attempts.push(attempt);
             return;
         }
-        quest.granted = Some(grant.lease.tokens.width());
-        let error = too_slow(quest.terms.ttl);
-        if quest.stale_answers > 1 {
-            self.fail_impatient(now, quest.turn, &error);
+        attempt.granted = Some(grant.lease.tokens.width());
+        let error = too_slow(attempt.terms.ttl);
+        if attempt.stale_answers > 1 {
+            self.fail_impatient(now, attempt.turn(), &error);
         }
-        if quest.stale_answers < STALE_ANSWERS_MAX {
-            quest.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
-            self.quests.push(quest);
+        if attempt.stale_answers < STALE_ANSWERS_MAX {
+            attempt.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));
+            self.attempts.push(attempt);
         } else {
-            self.part(now, &quest);
-            let next = self.with_next_owner(now, *quest);
+            self.part(now, &attempt);
+            let next = self.with_next_owner(now, *attempt);
             self.retry(now, next, error);
         }
     }
 
-    /// The store pushed a grant. When its validity began follows from the quest.
+    /// The store pushed a grant. When its validity began follows from the attempt.
     pub(super) fn on_transfer(&mut self, now: Moment, pushed: Grant) {
-        // An owner that was drawn here belongs to the quest or the tenure, or was given up. In the last case, its release
+        // An owner that was drawn here belongs to an attempt or a lease, or was given up. In the last case, its release
         // also frees this grant. Any other owner belongs to another client of the same store, which wants its grant.
-        if self.tenure_of(pushed.lease.owner).is_some() {
+        if self.held_of(pushed.lease.owner).is_some() {
             return;
         }
-        let Some(mut quest) = self.take_quest_of(pushed.lease.owner) else { return };
-        let counts = !pushed.valid_for.is_zero() && !quest.is_ahead_of(&pushed.lease);
+        let waits = |attempt: &Attempt| attempt.owner == pushed.lease.owner && attempt.may_queue();
+        let Some(mut attempt) = self.attempts.take(waits) else { return };
+        let counts = !pushed.valid_for.is_zero() && !attempt.is_ahead_of(&pushed.lease);
         if counts {
-            let grant = Grant { basis: quest.basis, ..pushed };
-            return self.on_grant(now, quest, grant);
+            let grant = Grant { basis: attempt.basis, ..pushed };
+            return self.on_grant(now, attempt, grant);
         }
-        match &mut quest.progress {
-            Progress::UnderWay(..) => quest.was_granted(pushed),
+        match &mut attempt.progress {
+            Progress::UnderWay(..) => attempt.was_granted(pushed),
             Progress::Due(at) => *at = now,
         }
-        self.quests.push(quest);
+        self.attempts.push(attempt);
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
-use super::io::{Join, Leaving, Output, TurnId};
-use super::pending::Of;
-use super::quest::{Grant, Quest, validity};
-use super::tenure::Tenure;
+use super::attempt::{Attempt, Grant, LeaseUse, validity};
+use super::held::HeldLease;
+use super::io::{ForWhom, Join, Leaving, Output, TurnId};
+use super::releases::Of;
 use crate::{
     Admission, Answer, BackendError, Capabilities, Certainty, Copies, Effect, Evidence, FencingToken, Keep, Lease,
     LossReason, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
@@ -17,37 +17,37 @@ use crate::{
 const SHORTEST_HOLD: Duration = Duration::from_nanos(1);
 
 impl Station {
-    /// Admits the waiter that a quest is for under a fresh grant, and has the lease renewed.
-    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, quest: &Quest) {
-        let waiter = match quest.turn {
-            Some(turn) => self.line.leave(turn),
-            None => self.line.admit(grant.lease.terms),
+    /// Admits the waiter that an attempt is for under a fresh grant, and has the lease renewed.
+    pub(super) fn admit_first(&mut self, now: Moment, grant: Grant, attempt: &Attempt) {
+        let waiter = match attempt.turn() {
+            Some(turn) => self.take_waiter(turn),
+            None => self.waiters.admit(grant.lease.terms),
         };
         let Some(waiter) = waiter else { return };
-        let (token, others_join) = (grant.lease.tokens.low(), quest.shares_its_grant(grant.wanted));
-        let mut tenure = self.keep(now, grant, quest.certainty);
-        tenure.asked = quest.terms.mode.limit();
-        self.raise_floor(&tenure.lease, token);
-        self.admit(now, &mut tenure, waiter.join, token);
-        if tenure.is_shared() && others_join {
-            self.join_all(now, &mut tenure);
+        let (token, others_join) = (grant.lease.tokens.low(), attempt.shares_its_grant(grant.wanted));
+        let mut held = self.keep(now, grant, attempt);
+        held.asked = attempt.terms.mode.limit();
+        self.raise_floor(&held.lease, token);
+        self.admit(now, &mut held, waiter.join, token);
+        if held.is_shared() && held.usage == LeaseUse::PassedOn && others_join {
+            self.join_all(now, &mut held);
         }
-        self.tenures.push(tenure);
+        self.leases.push(held);
     }
 
     /// Has the keeper renew the lease of a fresh grant.
-    pub(super) fn keep(&mut self, now: Moment, grant: Grant, certainty: Certainty) -> Box<Tenure> {
+    pub(super) fn keep(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
         let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
-        let tenure = Box::new(Tenure::new(grant, certainty));
-        self.outbox.push(Output::Keep { lease: Arc::clone(&tenure.lease), admission });
-        tenure
+        let held = Box::new(HeldLease::new(grant, attempt));
+        self.outbox.push(Output::Keep { lease: Arc::clone(&held.lease), admission });
+        held
     }
 
     /// Gives a waiter its turn under a lease.
-    pub(super) fn admit(&mut self, now: Moment, tenure: &mut Tenure, join: Join, token: FencingToken) {
+    pub(super) fn admit(&mut self, now: Moment, held: &mut HeldLease, join: Join, token: FencingToken) {
         let Join { turn, max_hold, note, .. } = join;
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
-        let hold = tenure.begin(now, turn, token, note, hold_until);
+        let hold = held.begin(now, turn, token, note, hold_until);
         self.outbox.push(Output::Admit { turn, hold });
     }
 
@@ -63,53 +63,57 @@ impl Station {
     /// The holder is done: the lease is passed on to the next local waiter, or given up after its last turn.
     pub(super) fn end_turn(&mut self, now: Moment, leaving: Leaving) {
         let turn = leaving.turn;
-        let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(turn)) else { return };
-        let is_exclusive = tenure.lease.terms.mode == Mode::Exclusive;
-        let may_keep = is_exclusive && !tenure.may_be_shared();
-        let at_least = tenure.take_keep(now);
+        let Some(mut held) = self.leases.take(|held| held.has(turn)) else { return };
+        let owner = held.lease.owner;
+        let replacement = self.replacement_of(owner);
+        let is_exclusive = held.lease.terms.mode == Mode::Exclusive;
+        // The store may hold a shared lease.
+        let may_be_shared = replacement.is_some_and(|new| new.terms.mode == Mode::Shared);
+        let may_be_replaced = replacement.is_some_and(|new| new.certainty() == Certainty::Unknown);
+        let at_least = held.take_keep(now);
+        let may_keep = is_exclusive && !may_be_shared;
         let keep = leaving.keep.map(Keep::get).or(at_least).filter(|keep| may_keep && !keep.is_zero());
-        if let Some(ended) = tenure.take(turn) {
+        if let Some(ended) = held.take(turn) {
             ended.hold.give_up();
         }
-        if !tenure.turns.is_empty() {
+        if !held.turns.is_empty() {
             self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
-            self.tenures.push(tenure);
-        } else if !is_exclusive || keep.is_some() || tenure.may_be_replaced() || tenure.adopted {
-            self.give_up(now, *tenure, Some(turn), keep);
+            self.leases.push(held);
+        } else if !is_exclusive || held.usage == LeaseUse::Private || keep.is_some() || may_be_replaced {
+            self.give_up(now, *held, Some(turn), keep);
         } else {
-            tenure.replacement = None;
-            self.pass_on(now, tenure, turn);
+            self.take_replacement_of(owner);
+            self.pass_on(now, held, turn);
         }
     }
 
     /// From this moment on, the lock of this turn is kept for so long, however the turn ends: also when it is dropped or lost, or the
     /// client is closed. The last call counts, and so does a [`Leaving::keep`]. Only an exclusive turn has an effect.
     pub fn keep_at_least(&mut self, now: Moment, turn: TurnId, keep: Keep) {
-        let held =
-            self.tenures.iter_mut().find(|tenure| tenure.has(turn) && tenure.lease.terms.mode == Mode::Exclusive);
-        held.into_iter().for_each(|tenure| tenure.keep_until(now + keep.get()));
+        let held = self.leases.iter_mut().find(|held| held.has(turn) && held.lease.terms.mode == Mode::Exclusive);
+        held.into_iter().for_each(|held| held.keep_until(now + keep.get()));
     }
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
     /// that fits.
-    fn pass_on(&mut self, now: Moment, mut tenure: Box<Tenure>, after: TurnId) {
-        tenure.passes = tenure.passes.saturating_add(1);
-        let may_pass = tenure.passes <= self.policy.chain && tenure.has_half_left(now);
-        let token = tenure.lease.tokens.nth(u64::from(tenure.passes)).filter(|_| may_pass);
-        match token.and_then(|token| Some((token, self.line.admit(tenure.lease.terms)?))) {
+    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, after: TurnId) {
+        held.passes = held.passes.saturating_add(1);
+        let may_pass = held.passes <= self.policy.chain && held.has_half_left(now);
+        let token = held.lease.tokens.nth(u64::from(held.passes)).filter(|_| may_pass);
+        match token.and_then(|token| Some((token, self.waiters.admit(held.lease.terms)?))) {
             Some((token, waiter)) => {
                 self.outbox.push(Output::Ended { turn: after, result: Ok(Released::Released) });
-                self.raise_floor(&tenure.lease, token);
-                self.admit(now, &mut tenure, waiter.join, token);
-                self.tenures.push(tenure);
+                self.raise_floor(&held.lease, token);
+                self.admit(now, &mut held, waiter.join, token);
+                self.leases.push(held);
             }
-            None => self.give_up(now, *tenure, Some(after), None),
+            None => self.give_up(now, *held, Some(after), None),
         }
     }
 
     /// Ends what is over by now: the lease, or a turn by its `max_hold`. Comes before everything else that happens.
     pub(super) fn expire(&mut self, now: Moment) {
-        let ended: Vec<_> = self.tenures.iter().flat_map(|tenure| tenure.ended(now)).collect();
+        let ended: Vec<_> = self.leases.iter().flat_map(|held| held.ended(now)).collect();
         for (turn, reason) in ended {
             self.lose(now, turn, reason);
         }
@@ -117,7 +121,7 @@ impl Station {
 
     /// All holders lose their hold.
     pub(super) fn lose_all(&mut self, now: Moment, reason: &LossReason) {
-        while let Some(owner) = self.tenures.first().map(|tenure| tenure.lease.owner) {
+        while let Some(owner) = self.leases.first().map(|held| held.lease.owner) {
             self.lose_lease(now, owner, reason);
         }
     }
@@ -131,13 +135,13 @@ impl Station {
             _ => false,
         };
         let owners: Vec<_> =
-            self.tenures.iter().filter(|tenure| is_excluded(&tenure.lease)).map(|tenure| tenure.lease.owner).collect();
+            self.leases.iter().filter(|held| is_excluded(&held.lease)).map(|held| held.lease.owner).collect();
         owners.into_iter().for_each(|owner| self.lose_lease(now, owner, &LossReason::NotHeld));
     }
 
     /// All who hold under this owner's lease lose their hold.
     pub(super) fn lose_lease(&mut self, now: Moment, owner: Owner, reason: &LossReason) {
-        while let Some(id) = self.tenure_of(owner).and_then(|tenure| Some(tenure.turns.first()?.0)) {
+        while let Some(id) = self.held_of(owner).and_then(|held| Some(held.turns.first()?.0)) {
             self.lose(now, id, reason.clone());
         }
     }
@@ -145,52 +149,53 @@ impl Station {
     /// A holder loses its hold: it is told first. What may be left at the store is released with the last turn, except what
     /// may still keep others out for it.
     fn lose(&mut self, now: Moment, id: TurnId, reason: LossReason) {
-        let Some(mut tenure) = self.tenures.take(|tenure| tenure.has(id)) else { return };
+        let Some(mut held) = self.leases.take(|held| held.has(id)) else { return };
         let is_denied = matches!(reason, LossReason::NotHeld | LossReason::Revoked { .. });
-        if let Some(turn) = tenure.take(id) {
+        if let Some(turn) = held.take(id) {
             turn.hold.lose(reason.clone());
             self.outbox.push(Output::Lose { turn: id, reason });
         }
-        if !tenure.turns.is_empty() {
-            self.tenures.push(tenure);
+        if !held.turns.is_empty() {
+            self.leases.push(held);
         } else if is_denied && self.policy.store.copies == Copies::Several {
-            self.let_expire(now, *tenure);
+            self.let_expire(now, *held);
         } else {
-            let keep = tenure.take_keep(now).filter(|keep| !keep.is_zero());
-            self.give_up(now, *tenure, None, keep);
+            let keep = held.take_keep(now).filter(|keep| !keep.is_zero());
+            self.give_up(now, *held, None, keep);
         }
     }
 
     /// Stops renewing the lease, and releases nothing: what is left of it keeps others out while the holder's work ends.
-    fn let_expire(&mut self, now: Moment, tenure: Tenure) {
-        let owner = tenure.lease.owner;
+    fn let_expire(&mut self, now: Moment, held: HeldLease) {
+        let owner = held.lease.owner;
         self.outbox.push(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
-        self.take_quest_of(owner);
+        self.take_attempt(owner);
+        self.take_replacement_of(owner);
         self.others_may_be_served(now);
     }
 
     /// Stops renewing the lease, and releases it; `turn` gets the outcome.
-    fn give_up(&mut self, now: Moment, tenure: Tenure, turn: Option<TurnId>, keep: Option<Duration>) {
-        let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(tenure.lease);
+    fn give_up(&mut self, now: Moment, held: HeldLease, turn: Option<TurnId>, keep: Option<Duration>) {
+        let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(held.lease);
         // Those who ask with the same limit need not wait for this.
-        let terms = Terms { mode: tenure.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
+        let terms = Terms { mode: held.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
         self.outbox.push(Output::Forget(owner));
         // A claim that the hand-over overtook ends with the lease.
-        let certainty = self.take_quest_of(owner).map_or(tenure.certainty, |quest| quest.certainty());
-        // A lease that was adopted may have been adopted twice, if the store has forgotten the first time.
-        let is_valid = turn.is_some() && now < tenure.until && !tenure.adopted;
-        let evidence = if is_valid { Evidence::ValidHold } else { Evidence::Nothing };
+        let certainty = self.take_attempt(owner).map_or(held.certainty, |attempt| attempt.certainty());
+        let is_valid = turn.is_some() && now < held.until;
+        let evidence = if is_valid { held.evidence } else { Evidence::Nothing };
         let request = ReleaseRequest { name, owner, terms, certainty, keep, evidence };
         self.others_may_be_served(now);
-        let (of, of_two) = if tenure.adopted { (Of::Adopted, Of::OneOfTwoAdopted) } else { (Of::Lease, Of::OneOfTwo) };
-        let Some(new) = tenure.replacement.filter(|new| new.may_have_happened()) else {
-            return self.release(now, request, of, turn);
+        let (usage, for_whom) = (held.usage, turn.map_or(ForWhom::Nobody, ForWhom::Turn));
+        let replacement = self.take_replacement_of(owner);
+        let Some(new) = replacement.filter(|new| new.certainty() == Certainty::Unknown) else {
+            return self.release(now, request, (Of::Lease, usage), for_whom);
         };
         let request = ReleaseRequest { certainty: Certainty::Unknown, evidence: Evidence::Nothing, ..request };
-        self.release(now, request.clone(), of_two, None);
+        self.release(now, request.clone(), (Of::OneOfTwo, usage), ForWhom::Nobody);
         let (owner, terms) = (new.owner, new.terms);
-        self.release(now, ReleaseRequest { owner, terms, ..request }, of_two, turn);
+        self.release(now, ReleaseRequest { owner, terms, ..request }, (Of::OneOfTwo, usage), for_whom);
     }
 
     /// A lease ends that was held here. Those who wait here have a claim at the store already, which may serve them now. Where it
@@ -199,18 +204,23 @@ impl Station {
         match self.policy.store {
             Capabilities { waiting: Waiting::QueueWithPush, .. } => {}
             Capabilities { ordering: RequestOrder::InOrder, .. } => self.next_may_be_served(now),
-            Capabilities { ordering: RequestOrder::Unordered, .. } => {
-                self.quests.iter_mut().for_each(|quest| quest.may_be_free(now));
-            }
+            Capabilities { ordering: RequestOrder::Unordered, .. } => self.may_all_be_free(now),
         }
+    }
+
+    /// The lock may be free, for all waiters that the store knows.
+    pub(super) fn may_all_be_free(&mut self, now: Moment) {
+        let waiting = self.attempts.iter_mut().filter(|attempt| attempt.may_queue());
+        waiting.for_each(|attempt| attempt.may_be_free(now));
     }
 
     /// One that waited here was served, and the next one may have been.
     pub(super) fn next_may_be_served(&mut self, now: Moment) {
         let Capabilities { waiting, ordering, .. } = self.policy.store;
+        let waits = self.attempts.iter_mut().filter(|attempt| attempt.may_queue());
         if waiting != Waiting::QueueWithPush
             && ordering == RequestOrder::InOrder
-            && let Some(next) = self.quests.iter_mut().min_by_key(|quest| quest.turn)
+            && let Some(next) = waits.min_by_key(|attempt| attempt.turn())
         {
             next.may_be_free(now);
         }
@@ -227,19 +237,19 @@ impl Station {
         if !matches!(answer, Ok(Renewed::Unsure(_)) | Err(_)) {
             self.failing_since = None;
         }
-        let Some(tenure) = self.tenure_of(owner) else { return };
+        let Some(held) = self.held_of(owner) else { return };
         match answer {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
-                tenure.last_error = None;
-                tenure.hear(asked_at, wanted);
-                let over = tenure.extend(validity(asked_at, valid_for), valid_for);
+                held.last_error = None;
+                held.hear(asked_at, wanted);
+                let over = held.extend(validity(asked_at, valid_for), valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
             }
             Ok(Renewed::NotHeld) => self.on_gone(now, owner, LossReason::NotHeld),
             Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, LossReason::Revoked { by }),
             Ok(Renewed::Unsure(error)) | Err(error) => {
-                tenure.last_error = Some(error.clone());
-                if tenure.word_asked_at.is_some() {
+                held.last_error = Some(error.clone());
+                if held.word_asked_at.is_some() {
                     self.fail_impatient(now, None, &error);
                 }
             }
@@ -248,21 +258,23 @@ impl Station {
 
     /// The store has a lease no more. It may have been replaced.
     fn on_gone(&mut self, now: Moment, owner: Owner, reason: LossReason) {
-        let replacement = self.tenure_of(owner).and_then(|tenure| tenure.replacement.as_mut());
-        match replacement.filter(|new| new.may_have_happened()) {
-            Some(replacement) => replacement.old_is_gone = Some(reason),
-            None => self.lose_lease(now, owner, &reason),
+        let mut unknown = self.attempts.iter_mut().filter(|attempt| attempt.certainty() == Certainty::Unknown);
+        if let Some(replace) = unknown.find_map(|attempt| attempt.replacing(owner)) {
+            replace.old_is_gone = Some(reason);
+            return;
         }
+        drop(unknown);
+        self.lose_lease(now, owner, &reason);
     }
 
     /// Somebody elsewhere began to wait.
     pub(super) fn on_wanted(&mut self, now: Moment) {
-        self.tenures.iter_mut().for_each(|tenure| tenure.hear(now, true));
+        self.leases.iter_mut().for_each(|held| held.hear(now, true));
     }
 
     /// Whether it was a lease of ours is said by its renewal, and by whom it was revoked.
     pub(super) fn on_revoked(&mut self) {
-        self.outbox.extend(self.tenures.iter().map(|tenure| Output::Renew(tenure.lease.owner)));
+        self.outbox.extend(self.leases.iter().map(|held| Output::Renew(held.lease.owner)));
     }
 
     /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.
@@ -273,15 +285,15 @@ impl Station {
         owner: Owner,
         result: Result<Answer, BackendError>,
     ) {
-        let Some(tenure) = self.tenure_of(owner) else { return };
+        let Some(held) = self.held_of(owner) else { return };
         let answer = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if lease.is_that_of(&tenure.lease) => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if lease.is_that_of(&held.lease) => {
                 Renewed::Renewed { valid_for, wanted }
             }
             Ok(Answer::Granted { .. }) => Renewed::NotHeld,
             // It was answered before the hand-over, or says nothing: the next renewal tells how the lease stands.
             Ok(Answer::Queued { .. } | Answer::Busy { .. }) => return,
-            Err(error) if error.effect() == Effect::Unknown => return tenure.certainty = Certainty::Unknown,
+            Err(error) if error.effect() == Effect::Unknown => return held.certainty = Certainty::Unknown,
             Err(_) => return,
         };
         self.on_renewal(now, owner, asked_at, Ok(answer));

@@ -158,6 +158,20 @@ pub struct Action {
     pub request: Request,
     /// How long it may take. The facade answers in the end, with an error of kind `Timeout` if nothing else.
     pub within: Duration,
+    /// Who waits for the answer.
+    pub for_whom: ForWhom,
+}
+
+/// Who waits for the answer to a request, and may run it. Turns that are over wait for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForWhom {
+    /// This turn: a waiter that asks for itself, a holder that changes or leaves, or a waiter that was just refused and whose
+    /// leftovers are released.
+    Turn(TurnId),
+    /// All waiters here: the first one is served.
+    AnyWaiter,
+    /// Nobody.
+    Nobody,
 }
 
 /// What is asked of the store.

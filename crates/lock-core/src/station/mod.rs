@@ -5,16 +5,16 @@
 //! released. It does no I/O and reads no clock. A facade feeds it [`Input`]s with the present moment, carries out the
 //! [`Output`]s that they lead to, and ticks it at [`Station::next_wake`].
 //!
-//! Its state is a product: a *tenure* (its time with a lease, and the turns under it), and a *quest* (its effort to get one).
+//! Its state is a product: a *held* (its time with a lease, and the turns under it), and a *attempt* (its effort to get one).
 //!
 //! ```text
-//! quest     join               busy, queued, error
+//! attempt     join               busy, queued, error
 //! ─────────────▶ Asking ─────────────────────────▶ Waiting
 //!                  │  ▲            again              │
 //!                  │  └───────────────────────────────┤
 //!          granted │                                  │ handed over by the store
 //!                  ▼                                  ▼
-//! tenure         Held ──┐ turn ends, the next waiter fits
+//! held         Held ──┐ turn ends, the next waiter fits
 //!                │  ▲───┘
 //!                ▼
 //!                turn ends and nobody fits, or the hold is lost: released
@@ -35,30 +35,27 @@
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 //!   At a semaphore each waiter asks for itself, in that order.
 
-mod adopting;
-mod adoption;
 mod asking;
 mod at_once;
+mod attempt;
 mod by_turn;
 mod few;
 mod floor;
 mod grants;
+mod held;
 mod holding;
 mod io;
-mod line;
 mod outlook;
 mod owners;
-mod pending;
 mod progress;
-mod quest;
 mod reading;
 mod refusing;
+mod releases;
 mod releasing;
-mod replacement;
 mod replacing;
 mod semaphore;
-mod tenure;
 mod turns;
+mod wait_queue;
 
 #[cfg(test)]
 mod tests;
@@ -66,21 +63,23 @@ mod tests;
 use std::mem;
 use std::sync::Arc;
 
-use adoption::Adoption;
+use attempt::{Attempt, LeaseUse, Place, Purpose};
 pub use by_turn::ByTurn;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
-pub use io::{Action, ActionId, Input, Join, Leaving, OnUnavailable, Output, Patience, Reply, Request, TurnId};
-use line::Line;
+use held::HeldLease;
+pub use io::{
+    Action, ActionId, ForWhom, Input, Join, Leaving, OnUnavailable, Output, Patience, Reply, Request, TurnId,
+};
 pub use owners::Owners;
-use pending::PendingReleases;
 use progress::Progress;
-use quest::{Place, Quest};
-use tenure::Tenure;
+use reading::Need;
+use releases::PendingReleases;
+use wait_queue::WaitQueue;
 
 use crate::policy::Dice;
-use crate::{AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
+use crate::{Ability, AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms, Ticket};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
@@ -92,14 +91,12 @@ pub struct Station {
     owners: Arc<Owners>,
     closed: bool,
     broken: bool,
-    line: Line,
-    tenures: Few<Tenure>,
-    quests: Few<Quest>,
-    /// Those that were given up with a claim under way, until it is answered.
-    overtaken: Few<Quest>,
-    /// Those who want to go on with a lease that was detached.
-    adoptions: Few<Adoption>,
-    pending_releases: PendingReleases,
+    waiters: WaitQueue,
+    leases: Few<HeldLease>,
+    attempts: Few<Attempt>,
+    /// Those who want to go on with a lease that was detached. They wait for no others. Boxed, because most stations never have any.
+    adopters: Option<Box<WaitQueue>>,
+    releases: PendingReleases,
     /// When the first request failed since the store has last answered one.
     failing_since: Option<Moment>,
     floor: Floors,
@@ -123,12 +120,11 @@ impl Station {
             owners,
             closed: false,
             broken: false,
-            line: Line::default(),
-            tenures: Few::default(),
-            quests: Few::default(),
-            overtaken: Few::default(),
-            adoptions: Few::default(),
-            pending_releases: PendingReleases::default(),
+            waiters: WaitQueue::default(),
+            leases: Few::default(),
+            attempts: Few::default(),
+            adopters: None,
+            releases: PendingReleases::default(),
             failing_since: None,
             floor: Floors::default(),
             last_asked: None,
@@ -165,12 +161,11 @@ impl Station {
             Input::Adopt { join, ticket } => self.on_adopt(now, join, &ticket),
             Input::Detach(turn) => self.on_detach(turn),
             Input::Leave(leaving) => {
-                self.line.leave(leaving.turn);
-                self.leave_adoption(now, leaving.turn);
+                self.take_waiter(leaving.turn);
                 self.end_turn(now, leaving);
             }
             Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
-            Input::Cancel(turn) => self.on_cancel(now, turn),
+            Input::Cancel(turn) => self.on_cancel(turn),
             Input::Reply(id, Reply::Acquire(result)) => self.on_acquire_reply(now, id, result),
             Input::Reply(id, Reply::Release(result)) => self.on_release_reply(now, id, result),
             Input::Renewal { owner, asked_at, answer } => self.on_renewal(now, owner, asked_at, answer),
@@ -185,7 +180,7 @@ impl Station {
     /// Drops all turns, whose holds are lost by that. For a station that has panicked, whatever its state is.
     pub fn break_off(&mut self) {
         self.broken = true;
-        self.tenures = Few::default();
+        self.leases = Few::default();
     }
 
     /// Whether it was broken off. It must get no further input.
@@ -195,38 +190,71 @@ impl Station {
     }
 
     fn on_join(&mut self, now: Moment, join: Join) {
-        if self.closed {
-            return self.refuse([join.turn], &Refusal::Error(AcquireError::Closed));
-        }
-        let mode = join.terms.mode;
-        debug_assert_eq!(mode.name_kind(), self.kind, "another kind has another station");
-        if let Err(error) = self.policy.store.check_mode(mode) {
-            return self.refuse([join.turn], &Refusal::Error(error.into()));
+        if let Err(error) = self.check(&join) {
+            return self.refuse([join.turn], &Refusal::Error(error));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
         // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
-        // a shared lease, the answer does not come from those quests.
-        if join.patience == Patience::Never && !self.common().is_some_and(Tenure::is_shared) {
-            let before = |quest: &&mut Quest| quest.turn.is_none() || quest.place == Place::Outside;
-            self.quests.iter_mut().filter(before).for_each(|quest| quest.ask_now(now));
+        // a shared lease, the answer does not come from those attempts.
+        if join.patience == Patience::Never && !self.common().is_some_and(HeldLease::is_shared) {
+            let before = |attempt: &&mut Attempt| match attempt.purpose {
+                Purpose::Front => true,
+                Purpose::Waiter(_) => attempt.place == Place::Outside,
+                Purpose::Adopt { .. } | Purpose::Replace(_) | Purpose::Nothing(_) => false,
+            };
+            self.attempts.iter_mut().filter(before).for_each(|attempt| attempt.ask_now(now));
         }
-        self.line.join(now, join);
+        self.waiters.join(now, join);
         if self.is_held_back() {
             self.hasten_release(now);
         }
     }
 
-    fn on_cancel(&mut self, now: Moment, turn: TurnId) {
-        self.cancel_adoption(now, turn);
-        let waiter = self.line.leave(turn);
+    /// A waiter wants to go on with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
+    /// is granted once, and the client that had the lease before can do nothing to the new one.
+    fn on_adopt(&mut self, now: Moment, join: Join, ticket: &Ticket) {
+        if let Err(refusal) = self.check(&join).and_then(|()| Ok(self.policy.store.check_ability(Ability::Replace)?)) {
+            return self.refuse([join.turn], &Refusal::Error(refusal));
+        }
+        let purpose = Purpose::Adopt { turn: join.turn, from: ticket.owner };
+        let attempt = Attempt::new(self.owners.draw(), join.terms, purpose, now);
+        self.attempts.push(Box::new(Attempt { floor: Some(ticket.fencing_token()), ..attempt }));
+        self.adopters.get_or_insert_default().join(now, join);
+    }
+
+    /// Whether a waiter can be served at all.
+    fn check(&self, join: &Join) -> Result<(), AcquireError> {
+        let mode = join.terms.mode;
+        debug_assert_eq!(mode.name_kind(), self.kind, "another kind has another station");
+        if self.closed {
+            return Err(AcquireError::Closed);
+        }
+        Ok(self.policy.store.check_mode(mode)?)
+    }
+
+    /// A holder lets go of its lease, which stays as it is. Does nothing if others hold under it here.
+    fn on_detach(&mut self, id: TurnId) {
+        let Some(held) = self.leases.iter().find(|held| held.has(id) && held.turns.len() == 1) else { return };
+        let owner = held.lease.owner;
+        if self.replacement_of(owner).is_some() {
+            return;
+        }
+        let ended = self.leases.take(|held| held.lease.owner == owner).and_then(|mut held| held.take(id));
+        ended.into_iter().for_each(|turn| turn.hold.give_up());
+        // A claim that the hand-over overtook has done what it can.
+        self.take_attempt(owner);
+        self.outbox.extend([Output::Forget(owner), Output::Detached(id)]);
+    }
+
+    fn on_cancel(&mut self, turn: TurnId) {
+        let waiter = self.take_waiter(turn);
         self.refuse(waiter.map(|_| turn), &Refusal::Error(AcquireError::Cancelled));
     }
 
     fn on_close(&mut self, now: Moment) {
-        self.refuse_all(AcquireError::Closed);
-        self.close_adoptions(now);
+        self.refuse_all(&AcquireError::Closed);
         self.lose_all(now, &crate::LossReason::Closed);
-        self.give_up_quests(now);
+        self.give_up_waiting(now);
         self.closed = true;
     }
 
@@ -236,64 +264,70 @@ impl Station {
         self.repeat_releases(now);
         self.part_from_abandoned(now);
         self.serve(now);
-        // A waiter that was served may leave a quest behind, and the next one then asks for itself.
+        // A waiter that was served may leave an attempt behind, and the next one then asks for itself.
         if self.part_from_abandoned(now) {
             self.serve(now);
         }
-        self.ask_adoptions(now);
         if self.is_idle() {
             self.last_asked = None;
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
-        debug_assert!(self.pending_releases.are_few(&self.policy), "debt is bounded");
+        debug_assert!(self.releases.are_few(&self.policy), "debt is bounded");
     }
 
-    /// Does what follows from the time and the state, where the first waiter asks for all.
-    pub(super) fn serve_first(&mut self, now: Moment) {
-        match self.common() {
-            Some(tenure) if tenure.is_shared() => self.advance_readers(now),
-            Some(tenure) => self.refuse_impatient(tenure.as_holder()),
-            None => {
-                self.go_on_asking(now);
-                if self.quests.is_empty() {
-                    self.ask_first(now);
-                }
+    /// Serves the waiters here: they join what is held, or ask the store. At a lock the front waiter asks for all, and at a semaphore
+    /// each for itself.
+    fn serve(&mut self, now: Moment) {
+        let need = match self.common() {
+            Some(held) if held.is_shared() => self.advance_readers(now),
+            Some(held) => {
+                let holder = held.as_holder();
+                self.refuse_impatient(holder);
+                Need::Nothing
             }
+            None => Need::Lease,
+        };
+        self.part_from_unwanted(now);
+        self.ask_due(now);
+        match (need, self.kind) {
+            (Need::Word, _) => self.ask_for_word(now),
+            (Need::Lease, NameKind::Lock) => self.ask_first(now),
+            (Need::Lease, NameKind::Semaphore) => self.ask_each(now),
+            (Need::Nothing | Need::Turn, _) => {}
         }
-        self.ask_replacements(now);
     }
 
     /// Hands out a request about a lease of these terms.
-    fn run(&mut self, now: Moment, request: Request, terms: Terms) -> Progress {
+    fn run(&mut self, now: Moment, request: Request, terms: Terms, for_whom: ForWhom) -> Progress {
         self.last_action += 1;
         let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));
-        self.outbox.push(Output::Run(Action { id, request, within }));
+        self.outbox.push(Output::Run(Action { id, request, within, for_whom }));
         Progress::UnderWay(id, now)
     }
 
-    fn take_quest_of(&mut self, owner: Owner) -> Option<Box<Quest>> {
-        self.quests.take(|quest| quest.owner == owner)
+    /// The lease of a lock that local waiters pass on or share, if it is held. Beside it there may be private ones.
+    fn common(&self) -> Option<&HeldLease> {
+        self.leases.iter().find(|held| held.usage == LeaseUse::PassedOn)
     }
 
-    /// The lease of a lock that local waiters pass on or share, if it is held. Beside it there may be adopted ones.
-    fn common(&self) -> Option<&Tenure> {
-        self.tenures.iter().find(|tenure| !tenure.adopted)
+    fn take_common(&mut self) -> Option<Box<HeldLease>> {
+        self.leases.take(|held| held.usage == LeaseUse::PassedOn)
     }
 
-    fn tenure_of(&mut self, owner: Owner) -> Option<&mut Tenure> {
-        self.tenures.iter_mut().find(|tenure| tenure.lease.owner == owner)
+    fn held_of(&mut self, owner: Owner) -> Option<&mut HeldLease> {
+        self.leases.iter_mut().find(|held| held.lease.owner == owner)
     }
 
-    /// Ends all quests, leaving nothing of them at the store.
-    fn give_up_quests(&mut self, now: Moment) {
-        while let Some(quest) = self.quests.take(|_| true) {
-            self.leave_queue(now, &quest);
+    /// Ends all attempts for waiters, leaving nothing of them at the store.
+    fn give_up_waiting(&mut self, now: Moment) {
+        while let Some(attempt) = self.attempts.take(Attempt::is_for_waiter) {
+            self.leave_queue(now, &attempt);
         }
     }
 
-    fn leave_queue(&mut self, now: Moment, quest: &Quest) {
-        if !quest.is_unknown_to_store() {
-            self.part(now, quest);
+    fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
+        if !attempt.is_unknown_to_store() {
+            self.part(now, attempt);
         }
     }
 }

@@ -1,47 +1,59 @@
 //! Rejecting waiters: those whose wait is over, and those that do not wait; and the reason.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
+use super::attempt::Attempt;
 use super::io::{Output, TurnId};
-use super::line::Waiter;
-use super::quest::Quest;
-use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, NameKind, Operation, Refusal};
+use super::wait_queue::{WaitQueue, Waiter};
+use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, Operation, Refusal};
 
 impl Station {
     pub(super) fn refuse_overdue(&mut self, now: Moment) {
-        for waiter in self.line.take_overdue(now) {
-            self.refuse_late(now, &waiter);
-        }
-        self.refuse_overdue_adoptions(now);
+        let overdue: Vec<_> = self.queues().flat_map(|queue| queue.take_overdue(now)).collect();
+        overdue.iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
     /// A claim for this waiter, or for the first in line, was answered. If nothing was granted, rejects the waiters that
     /// accept no further answer.
     pub(super) fn refuse_exhausted(&mut self, now: Moment, turn: Option<TurnId>) {
-        let Some(quest) = self.quests.iter().find(|quest| quest.turn == turn) else { return };
+        let is_it = |attempt: &&Attempt| attempt.is_for_waiter() && attempt.turn() == turn;
+        let Some(attempt) = self.attempts.iter().find(is_it) else { return };
         // A grant that came too late is asked for again: the store did not refuse it.
-        if quest.progress.due().is_none() || quest.stale_answers > 0 {
+        if attempt.progress.due().is_none() || attempt.stale_answers > 0 {
             return;
         }
-        let is_last = |waiter: &&Waiter| waiter.join.attempts.is_some_and(|most| most.get() <= quest.tries);
+        let is_last = |waiter: &Waiter| waiter.join.attempts.is_some_and(|most| most.get() <= attempt.tries);
         let exhausted = match turn {
-            Some(turn) if self.line.get(turn).filter(is_last).is_some() => self.line.leave(turn).into_iter().collect(),
+            Some(turn) if self.waiter_of(attempt).is_some_and(is_last) => self.take_waiter(turn).into_iter().collect(),
             Some(_) => Vec::new(),
-            None => self.line.take_exhausted(),
+            None => self.waiters.take_exhausted(),
         };
         exhausted.iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
+    /// The queues of local waiters: those that adopt a lease are apart, because they wait for no others.
+    fn queues(&mut self) -> impl Iterator<Item = &mut WaitQueue> {
+        [&mut self.waiters].into_iter().chain(self.adopters.as_deref_mut())
+    }
+
+    /// Takes out a waiter, if it is in line.
+    pub(super) fn take_waiter(&mut self, turn: TurnId) -> Option<Waiter> {
+        let waiter = self.queues().find_map(|queue| queue.leave(turn));
+        self.adopters.take_if(|queue| queue.is_empty());
+        waiter
+    }
+
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
         let turn = waiter.join.turn;
-        let own = self.quests.iter().find(|quest| quest.turn == Some(turn));
-        let quest = own.or_else(|| self.first_quest());
+        let own = self.attempts.iter().find(|attempt| attempt.turn() == Some(turn));
+        let attempt = own.or_else(|| self.first_attempt());
         let waited = whole_millis(now.since(waiter.since));
         // A reader that waits for the store's word about others does not wait for those who hold here.
-        let awaits_word = waiter.join.terms.mode == Mode::Shared
-            && self.common().is_some_and(|tenure| tenure.word_asked_at.is_some());
-        let error = match (self.trouble_of(quest), self.holder_known_to(quest).filter(|_| !awaits_word)) {
+        let awaits_word =
+            waiter.join.terms.mode == Mode::Shared && self.common().is_some_and(|held| held.word_asked_at.is_some());
+        let error = match (self.trouble_of(attempt), self.holder_known_to(attempt).filter(|_| !awaits_word)) {
             (Some(trouble), _) => AcquireError::Backend(trouble.clone()),
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
@@ -49,49 +61,55 @@ impl Station {
         self.refuse([turn], &Refusal::Error(error));
     }
 
-    /// The store has answered a quest without a grant: rejects those that it is for and that do not wait.
-    pub(super) fn refuse_answered(&mut self, quest: &Quest) {
-        let waiters = self.line.take_impatient(|turn| quest.turn.is_none_or(|own| own == turn));
-        self.refuse(turns(waiters), &Refusal::Busy { holder: quest.holder.clone() });
+    /// The store has answered an attempt without a grant: rejects those that it is for and that do not wait.
+    pub(super) fn refuse_answered(&mut self, attempt: &Attempt) {
+        let waiters = self.waiters.take_impatient(|turn| attempt.turn().is_none_or(|own| own == turn));
+        self.refuse(turns(waiters), &Refusal::Busy { holder: attempt.holder.clone() });
     }
 
-    /// Rejects the waiters that do not wait and have no quest of their own.
+    /// Rejects the waiters that do not wait and have no attempt of their own.
     pub(super) fn refuse_impatient(&mut self, holder: Option<Holder>) {
-        let waiters = self.line.take_impatient(|turn| self.quests.iter().all(|quest| quest.turn != Some(turn)));
+        let waiters =
+            self.waiters.take_impatient(|turn| self.attempts.iter().all(|attempt| attempt.turn() != Some(turn)));
         self.refuse(turns(waiters), &Refusal::Busy { holder });
     }
 
     /// A request that may succeed later has failed. Rejects those that do not wait for that: of the waiter with this turn, and of
-    /// those that have no quest of their own.
+    /// those that have no attempt of their own.
     pub(super) fn fail_impatient(&mut self, now: Moment, own: Option<TurnId>, error: &BackendError) {
         // A store that says when it will grant again is not away.
         self.failing_since = error.end().is_none().then(|| self.failing_since.unwrap_or(now));
-        let failing_since = self.failing_since;
-        let is_served = |turn| own == Some(turn) || self.quests.iter().all(|quest| quest.turn != Some(turn));
-        let impatient = self.line.take_impatient(is_served);
+        let (failing_since, policy) = (self.failing_since, Arc::clone(&self.policy));
+        let others: Vec<_> = self.attempts.iter().filter_map(|attempt| attempt.turn()).collect();
+        let is_served = |turn| own == Some(turn) || !others.contains(&turn);
         let gives_up = |waiter: &Waiter| {
-            let is_over = |since: Moment| waiter.join.gives_up_after(now.since(since.max(waiter.since)), &self.policy);
+            let is_over = |since: Moment| waiter.join.gives_up_after(now.since(since.max(waiter.since)), &policy);
             is_served(waiter.join.turn) && failing_since.is_some_and(is_over)
         };
-        let failing = self.line.take_failing(gives_up);
+        let impatient: Vec<_> = self.queues().flat_map(|queue| queue.take_impatient(is_served)).collect();
+        let failing: Vec<_> = self.queues().flat_map(|queue| queue.take_failing(gives_up)).collect();
         self.refuse(turns(impatient), &Refusal::Error(error.clone().into()));
         self.refuse(turns(failing), &Refusal::Error(away(error).into()));
     }
 
-    /// Rejects the waiter that a quest is for, or all in line.
+    /// Rejects the waiter that an attempt is for, or all in line.
     pub(super) fn refuse_served(&mut self, turn: Option<TurnId>, error: AcquireError) {
         match turn {
             Some(turn) => {
-                let waiter = self.line.leave(turn);
+                let waiter = self.take_waiter(turn);
                 self.refuse(waiter.map(|_| turn), &Refusal::Error(error));
             }
-            None => self.refuse_all(error),
+            None => {
+                let waiters = self.waiters.take_all();
+                self.refuse(turns(waiters), &Refusal::Error(error));
+            }
         }
     }
 
-    pub(super) fn refuse_all(&mut self, error: AcquireError) {
-        let waiters = self.line.take_all();
-        self.refuse(turns(waiters), &Refusal::Error(error));
+    /// Rejects all waiters.
+    pub(super) fn refuse_all(&mut self, error: &AcquireError) {
+        let waiters: Vec<_> = self.queues().flat_map(WaitQueue::take_all).collect();
+        self.refuse(turns(waiters), &Refusal::Error(error.clone()));
     }
 
     /// Rejects waiters that were taken out of the line.
@@ -102,38 +120,41 @@ impl Station {
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.
     #[must_use]
     pub fn trouble(&self) -> Option<&BackendError> {
-        self.trouble_of(self.first_quest())
+        self.trouble_of(self.first_attempt())
     }
 
-    fn trouble_of<'a>(&'a self, quest: Option<&'a Quest>) -> Option<&'a BackendError> {
-        let held = self.common().filter(|_| self.kind == NameKind::Lock);
-        match (held, quest) {
+    fn trouble_of<'a>(&'a self, attempt: Option<&'a Attempt>) -> Option<&'a BackendError> {
+        let adopts = attempt.is_some_and(|attempt| !attempt.may_queue());
+        match (self.common().filter(|_| !adopts), attempt) {
             _ if self.closed => None,
-            (Some(tenure), _) if tenure.word_asked_at.is_some() => tenure.last_error.as_ref(),
-            (Some(tenure), _) if !tenure.is_shared() => None,
-            (_, Some(Quest { trouble: Some(trouble), .. })) => Some(trouble),
-            (Some(_), _) | (None, Some(Quest { holder: Some(_), .. })) => None,
-            (None, Some(_) | None) => self.pending_releases.trouble(),
+            (Some(held), _) if held.word_asked_at.is_some() => held.last_error.as_ref(),
+            (Some(held), _) if !held.is_shared() => None,
+            (_, Some(Attempt { trouble: Some(trouble), .. })) => Some(trouble),
+            (None, Some(_)) if adopts => None,
+            (Some(_), _) | (None, Some(Attempt { holder: Some(_), .. })) => None,
+            (None, Some(_) | None) => self.releases.trouble(),
         }
     }
 
     /// Who holds the lock, as far as is known here.
     #[must_use]
     pub fn known_holder(&self) -> Option<Holder> {
-        self.holder_known_to(self.first_quest())
+        self.holder_known_to(self.first_attempt())
     }
 
-    fn holder_known_to(&self, quest: Option<&Quest>) -> Option<Holder> {
-        match self.common().filter(|_| self.kind == NameKind::Lock) {
-            Some(tenure) => tenure.as_holder(),
-            None => quest?.holder.clone(),
+    fn holder_known_to(&self, attempt: Option<&Attempt>) -> Option<Holder> {
+        let adopts = attempt.is_some_and(|attempt| !attempt.may_queue());
+        match self.common().filter(|_| !adopts) {
+            Some(held) => held.as_holder(),
+            None => attempt?.holder.clone(),
         }
     }
 
-    /// The quest for the first in line.
-    pub(super) fn first_quest(&self) -> Option<&Quest> {
-        let first = self.line.iter().next().map(|waiter| waiter.join.turn);
-        self.quests.iter().find(|quest| quest.turn.is_none() || quest.turn == first)
+    /// The attempt for the first in line.
+    pub(super) fn first_attempt(&self) -> Option<&Attempt> {
+        let first = self.waiters.iter().next().map(|waiter| waiter.join.turn);
+        let is_first = |attempt: &Attempt| attempt.turn().is_none() || attempt.turn() == first;
+        self.attempts.iter().find(|attempt| attempt.may_queue() && is_first(attempt))
     }
 
     /// The wait is over, and the store has said nothing about the lock.

@@ -3,109 +3,111 @@
 use std::time::Duration;
 
 use super::Station;
-use super::adoption::Adoption;
-use super::io::{Action, ActionId, Output, Request, TurnId};
-use super::pending::{Of, PendingRelease};
+use super::attempt::{Attempt, LeaseUse, Place};
+use super::held::HeldLease;
+use super::io::{Action, ActionId, ForWhom, Output, Request, TurnId};
 use super::progress::Progress;
-use super::quest::{Place, Quest};
-use super::tenure::Tenure;
-use crate::policy::{QUESTS_MAX, pace};
-use crate::{BackendError, Evidence, Mode, Moment, NameKind, ReleaseRequest, Released};
+use super::releases::{Next, Of, PendingRelease};
+use crate::policy::{ATTEMPTS_MAX, pace};
+use crate::{BackendError, Evidence, Moment, NameKind, Owner, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
     pub(super) fn is_held_back(&self) -> bool {
-        let new_owner = match (self.common(), self.quests.first()) {
-            _ if self.kind == NameKind::Semaphore => true,
-            (Some(tenure), _) if !tenure.is_shared() => false,
-            (_, None) => !self.closed,
-            (_, Some(quest)) => return self.has_to_wait(quest),
-        };
-        new_owner && self.is_release_due(self.quests.len(), self.wanted())
-    }
-
-    /// Whether a quest has to wait before it asks: for a release, or for a waiter that came earlier.
-    pub(super) fn has_to_wait(&self, quest: &Quest) -> bool {
-        let owes = || self.is_release_due(self.quests.len().saturating_sub(1), Some(quest.terms.mode));
-        let waiter = || quest.turn.and_then(|turn| self.line.get(turn));
-        let overtakes = || quest.place == Place::Outside && waiter().is_some_and(|waiter| self.would_overtake(waiter));
-        quest.is_unknown_to_store() && owes() || overtakes()
-    }
-
-    /// Whether a release has to be answered before another claim, of this mode, goes out beside so many other quests.
-    pub(super) fn is_release_due(&self, others: usize, mode: Option<Mode>) -> bool {
-        let pending = &self.pending_releases;
-        !pending.0.is_empty() && pending.come_before_claims(&self.policy, self.owed_most(others), mode)
-    }
-
-    /// The mode that the first in line wants.
-    fn wanted(&self) -> Option<Mode> {
-        self.line.terms().map(|terms| terms.mode)
-    }
-
-    /// With this many pending releases, nothing new is asked beside so many other quests, each of which may end in one. So
-    /// may the leases of a lock, and what is to replace them.
-    pub(super) fn owed_most(&self, others: usize) -> usize {
-        let owed_max = self.policy.owed_max;
-        if self.kind == NameKind::Semaphore {
-            return owed_max.saturating_add(QUESTS_MAX - 1) - others.min(QUESTS_MAX - 1);
+        match (self.common(), self.front_attempt()) {
+            (Some(held), _) if !held.is_shared() => false,
+            (_, Some(attempt)) => self.has_to_wait(attempt),
+            (_, None) => self.is_release_due(self.next()),
         }
-        let leases = |tenure: &Tenure| match (tenure.adopted, tenure.replacement.is_some()) {
-            (true, _) => 0,
-            (false, false) => 1,
-            (false, true) => 2,
+    }
+
+    /// Whether an attempt has to wait before it asks: for a release, or for a waiter that came earlier.
+    pub(super) fn has_to_wait(&self, attempt: &Attempt) -> bool {
+        let (usage, mode) = (attempt.usage(), attempt.may_queue().then_some(attempt.terms.mode));
+        let owes = || self.is_release_due(Next { usage, mode, most: self.owed_most(usage) });
+        let overtakes = || attempt.place == Place::Outside && self.would_overtake(attempt);
+        attempt.is_unknown_to_store() && owes() || overtakes()
+    }
+
+    /// Whether a release has to be answered before this claim goes out.
+    pub(super) fn is_release_due(&self, next: Next) -> bool {
+        self.releases.come_before(&self.policy, next)
+    }
+
+    /// The claim of the next waiter.
+    pub(super) fn next(&self) -> Next {
+        let usage = match self.kind {
+            NameKind::Lock => LeaseUse::PassedOn,
+            NameKind::Semaphore => LeaseUse::Private,
         };
-        owed_max.saturating_sub(self.tenures.iter().map(leases).sum::<usize>() + others)
+        let mode = self.waiters.terms().map(|terms| terms.mode);
+        Next { usage, mode, most: self.owed_most(usage) }
     }
 
-    /// Whether a claim to adopt a lease may go out, which may end in a release.
-    pub(super) fn may_adopt(&self, adoption: &Adoption) -> bool {
-        let asked = self.adoptions.iter().filter(|other| other.is_known_to_store()).count();
-        adoption.is_known_to_store() || asked + self.pending_releases.of_adopted() < QUESTS_MAX
+    /// With this many pending releases of leases that are used alike, nothing new is asked: what the store may know of attempts
+    /// may end in one each. So may the lease that is passed on, and what is to replace it.
+    pub(super) fn owed_most(&self, usage: LeaseUse) -> usize {
+        let replaced = |held: &HeldLease| usize::from(self.replacement_of(held.lease.owner).is_some());
+        let (most, held) = match usage {
+            LeaseUse::Private => (self.policy.owed_max.saturating_add(ATTEMPTS_MAX - 1), 0),
+            LeaseUse::PassedOn => (self.policy.owed_max, self.common().map_or(0, |held| 1 + replaced(held))),
+        };
+        most.saturating_sub(held + self.known_attempts(usage))
     }
 
-    /// Whether a lease may be replaced, which may end in two releases.
-    pub(super) fn may_replace(&self, tenure: &Tenure) -> bool {
-        if tenure.adopted {
-            return self.pending_releases.of_adopted() < QUESTS_MAX;
-        }
-        let most = self.owed_most(self.quests.len());
-        let owed = self.pending_releases.0.len();
-        if self.kind == NameKind::Semaphore { owed + 2 <= most } else { owed <= most }
+    /// Whether the lease of this owner may be replaced, which may end in two releases: not while an earlier claim of the owner is
+    /// under way.
+    pub(super) fn may_replace(&self, owner: Owner) -> bool {
+        let Some(held) = self.leases.iter().find(|held| held.lease.owner == owner) else { return true };
+        let owed = self.releases.count(held.usage) + if held.usage == LeaseUse::Private { 2 } else { 0 };
+        owed <= self.owed_most(held.usage) && self.attempts.iter().all(|attempt| attempt.owner != owner)
     }
 
     /// Repeats the release that holds claims back at once, unless it is under way.
     pub(super) fn hasten_release(&mut self, now: Moment) {
-        let most = self.owed_most(self.quests.len());
-        let mode = self.wanted();
-        self.pending_releases.hasten_before_claims(now, &self.policy, most, mode);
+        let next = self.next();
+        self.releases.hasten_before(now, &self.policy, next);
     }
 
-    /// Has the store release what it may keep for a quest: a place, a grant, or a claim that may still be under way.
-    pub(super) fn part(&mut self, now: Moment, quest: &Quest) {
-        let (name, owner, terms, certainty) = (self.name.clone(), quest.owner, quest.terms, quest.certainty());
-        let evidence = Evidence::Nothing;
-        self.release(now, ReleaseRequest { name, owner, terms, certainty, keep: None, evidence }, Of::Claim, None);
+    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way. A waiter that was
+    /// just refused may see to that.
+    pub(super) fn part(&mut self, now: Moment, attempt: &Attempt) {
+        let (name, owner, terms, certainty) = (self.name.clone(), attempt.owner, attempt.terms, attempt.certainty());
+        let request = ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
+        let turn = |output: &Output| if let Output::Refuse { turn, .. } = output { Some(*turn) } else { None };
+        let refused = self.outbox.iter().rev().find_map(turn);
+        self.release(now, request, (Of::Claim, attempt.usage()), refused.map_or(ForWhom::Nobody, ForWhom::Turn));
     }
 
-    /// Has the store release what an owner has there; `turn` gets the outcome of the first try.
-    pub(super) fn release(&mut self, now: Moment, request: ReleaseRequest, of: Of, turn: Option<TurnId>) {
+    /// Has the store release what an owner has there. A turn that holds gets the outcome of the first try.
+    pub(super) fn release(
+        &mut self,
+        now: Moment,
+        request: ReleaseRequest,
+        (of, usage): (Of, LeaseUse),
+        for_whom: ForWhom,
+    ) {
         let ttl = request.terms.ttl;
         // A request that is under way may re-arm the ttl once more before the release arrives.
         let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
+        let turn = match for_whom {
+            ForWhom::Turn(turn) if of != Of::Claim => Some(turn),
+            ForWhom::Turn(_) | ForWhom::AnyWaiter | ForWhom::Nobody => None,
+        };
+        let (tries, trouble, stalled) = (0, None, None);
         let pending =
-            PendingRelease { request, of, turn, progress, tries: 0, over_at, kept_until, trouble: None, stalled: None };
-        self.send(now, Box::new(pending));
+            PendingRelease { request, of, usage, turn, progress, tries, over_at, kept_until, trouble, stalled };
+        self.send(now, Box::new(pending), for_whom);
     }
 
-    fn send(&mut self, now: Moment, mut pending: Box<PendingRelease>) {
+    fn send(&mut self, now: Moment, mut pending: Box<PendingRelease>, for_whom: ForWhom) {
         pending.request.keep = pending.kept_until.map(|end| end.since(now)).filter(|left| !left.is_zero());
         if pending.tries > 0 {
             pending.request.evidence = Evidence::Nothing;
         }
-        pending.progress = self.run(now, Request::Release(pending.request.clone()), pending.request.terms);
-        self.pending_releases.push(pending);
+        pending.progress = self.run(now, Request::Release(pending.request.clone()), pending.request.terms, for_whom);
+        self.releases.push(pending);
     }
 
     /// The releases that nobody awaits and that have had no answer for this long, each once. A facade whose tasks may not be polled
@@ -118,7 +120,7 @@ impl Station {
         mut is_awaited: impl FnMut(TurnId) -> bool,
     ) -> (Vec<Action>, Option<Moment>) {
         let (mut stalled, mut next) = (Vec::new(), None);
-        for (pending, id, at) in self.pending_releases.unanswered() {
+        for (pending, id, at) in self.releases.unanswered() {
             if pending.turn.is_some_and(&mut is_awaited) {
                 continue;
             }
@@ -131,24 +133,24 @@ impl Station {
             // By now the lease may have expired.
             let request = ReleaseRequest { keep, evidence: Evidence::Nothing, ..pending.request.clone() };
             let within = self.policy.within(request.terms.ttl);
-            stalled.push(Action { id, request: Request::Release(request), within });
+            stalled.push(Action { id, request: Request::Release(request), within, for_whom: ForWhom::Nobody });
         }
         (stalled, next)
     }
 
     pub(super) fn repeat_releases(&mut self, now: Moment) {
-        while let Some(pending) = self.pending_releases.take_due(now) {
+        while let Some(pending) = self.releases.take_due(now) {
             if now < pending.over_at {
-                self.send(now, pending);
+                self.send(now, pending, ForWhom::Nobody);
             }
         }
     }
 
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
-        let Some(mut pending) = self.pending_releases.answered(id) else { return };
+        let Some(mut pending) = self.releases.answered(id) else { return };
         if let Some(turn) = pending.turn.take() {
             // The turn held one of the two leases when it ended, and the other release may be the one that found it.
-            let is_one_of_two = pending.of.is_one_of_two();
+            let is_one_of_two = pending.of == Of::OneOfTwo;
             let result = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
             self.outbox.push(Output::Ended { turn, result });
         }
@@ -166,13 +168,13 @@ impl Station {
 
     /// A release was not answered. It is tried again, sooner if there are waiters. A waiter that does not wait is rejected.
     fn release_again(&mut self, now: Moment, mut pending: Box<PendingRelease>, error: BackendError) {
-        let pause = if self.line.is_empty() { pace::unattended } else { pace::retry };
+        let pause = if self.waiters.is_empty() { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));
         pending.progress = Progress::Due(again_at.min(pending.over_at));
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
-        self.pending_releases.push(pending);
-        if (self.common().is_none() || self.kind == NameKind::Semaphore) && self.is_held_back() {
+        self.releases.push(pending);
+        if self.common().is_none() && self.is_held_back() {
             self.fail_impatient(now, None, &error);
         }
     }

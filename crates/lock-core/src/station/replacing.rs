@@ -7,163 +7,128 @@
 use std::sync::Arc;
 
 use super::Station;
-use super::io::{ActionId, Output, Request, TurnId};
+use super::attempt::{Attempt, Grant, LeaseUse, Purpose, Replace};
+use super::io::{Output, TurnId};
 use super::progress::Progress;
-use super::quest::Grant;
-use super::replacement::Replacement;
-use super::tenure::Tenure;
-use crate::policy::pace;
 use crate::{
-    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Claim, Effect, Fairness, Invalid, LossReason,
-    Mode, Moment, Owner, Queueing, Refusal, Terms,
+    Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Effect, Invalid, Lease, LossReason, Mode,
+    Moment, Owner, Refusal, Terms,
 };
 
 impl Station {
     /// A holder wants other terms.
     pub(super) fn on_replace(&mut self, now: Moment, turn: TurnId, terms: Terms) {
-        let Some(tenure) = self.tenures.iter_mut().find(|tenure| tenure.has(turn)) else { return };
-        let busy = tenure.turns.len() > 1 || tenure.replacement.is_some();
-        let old = tenure.lease.terms;
+        let Some(held) = self.leases.iter().find(|held| held.has(turn)) else { return };
+        let Lease { owner, terms: old, .. } = *held.lease;
+        let busy = held.turns.len() > 1 || self.replacement_of(owner).is_some();
         // Readers share a lease of any ttl.
         let terms =
             if old.mode.kind() == terms.mode.kind() { terms } else { Terms { ttl: terms.ttl.max(old.ttl), ..terms } };
         let refusal = match check(&self.policy.store, old, terms) {
             Err(error) => Refusal::Error(error),
-            Ok(()) if busy => Refusal::Busy { holder: tenure.as_holder() },
+            Ok(()) if busy => Refusal::Busy { holder: held.as_holder() },
             Ok(()) => {
-                let replacement = Replacement::new(tenure.lease.owner, self.owners.draw(), terms, now);
-                return tenure.replacement = Some(Box::new(replacement));
+                let purpose = Purpose::Replace(Box::new(Replace::new(owner, held.usage)));
+                let attempt = Attempt::new(self.owners.draw(), terms, purpose, now);
+                return self.attempts.push(Box::new(attempt));
             }
         };
         self.outbox.push(Output::Replaced { turn, result: Err(refusal) });
     }
 
-    /// When the claim to replace this lease is to go out, unless something else has to be answered first: a claim of the old
-    /// owner, or releases, as the end of the hold may add two.
-    pub(super) fn replacement_due(&self, tenure: &Tenure) -> Option<Moment> {
-        let due = tenure.replacement.as_ref()?.progress.due()?;
-        let asks = self.quests.iter().any(|quest| quest.owner == tenure.lease.owner);
-        let free = !asks && self.may_replace(tenure);
-        free.then_some(due)
+    /// The attempt to replace the lease of this owner.
+    pub(super) fn replacement_of(&self, owner: Owner) -> Option<&Attempt> {
+        let is_it = |attempt: &&Attempt| matches!(&attempt.purpose, Purpose::Replace(replace) if replace.old == owner);
+        self.attempts.iter().find(is_it)
     }
 
-    /// Sends the claims that are due.
-    pub(super) fn ask_replacements(&mut self, now: Moment) {
-        let is_due = |tenure: &&Tenure| self.replacement_due(tenure).is_some_and(|due| due <= now);
-        let due: Vec<_> = self.tenures.iter().filter(is_due).map(|tenure| tenure.lease.owner).collect();
-        due.into_iter().for_each(|owner| self.ask_replacement(now, owner));
-    }
-
-    fn ask_replacement(&mut self, now: Moment, replaces: Owner) {
-        let Some(tenure) = self.tenure_of(replaces) else { return };
-        let note = tenure.turns.first().map(|(_, turn)| turn.note.clone());
-        let (Some(mut replacement), Some(note)) = (tenure.replacement.take(), note) else { return };
-        if replacement.tries == 0 {
-            replacement.floor = self.floor.get();
-        }
-        replacement.tries = replacement.tries.saturating_add(1);
-        let claim = Claim {
-            name: self.name.clone(),
-            owner: replacement.owner,
-            terms: replacement.terms,
-            width: replacement.terms.mode.width(),
-            floor: replacement.floor,
-            note,
-            queueing: Queueing::Unwanted,
-            replaces: Some(replaces),
-            fairness: Fairness::Fair,
-        };
-        replacement.progress = self.run(now, Request::Acquire(claim), replacement.terms);
-        self.go_on_replacing(replacement);
-    }
-
-    fn go_on_replacing(&mut self, replacement: Box<Replacement>) {
-        if let Some(tenure) = self.tenure_of(replacement.replaces) {
-            tenure.replacement = Some(replacement);
-        }
-    }
-
-    /// The replacement that this action was for, and when it was handed out.
-    pub(super) fn take_replacement(&mut self, id: ActionId) -> Option<(Moment, Box<Replacement>)> {
-        let asked_at = |tenure: &Tenure| tenure.replacement.as_ref()?.progress.asked_at(id);
-        let (tenure, asked_at) = self.tenures.iter_mut().find_map(|tenure| asked_at(tenure).map(|at| (tenure, at)))?;
-        Some((asked_at, tenure.replacement.take()?))
+    pub(super) fn take_replacement_of(&mut self, owner: Owner) -> Option<Box<Attempt>> {
+        self.attempts.take(|attempt| matches!(&attempt.purpose, Purpose::Replace(replace) if replace.old == owner))
     }
 
     pub(super) fn on_replacement_answer(
         &mut self,
         now: Moment,
         asked_at: Moment,
-        mut replacement: Box<Replacement>,
+        mut attempt: Box<Attempt>,
         result: Result<Answer, BackendError>,
     ) {
-        let Some(old) = self.tenure_of(replacement.replaces).map(|tenure| Arc::clone(&tenure.lease)) else { return };
+        attempt.progress = Progress::Due(now);
+        let terms = attempt.terms;
+        let Purpose::Replace(replace) = &mut attempt.purpose else { return };
+        let (is_settled, never_happened) = (replace.is_settled(now), replace.never_happened(now, terms));
+        let owner = replace.old;
+        let Some(old) = self.held_of(owner).map(|held| Arc::clone(&held.lease)) else { return };
         let effect = match result {
-            Ok(Answer::Granted { lease, valid_for, wanted }) if replacement.is_granted_by(&lease, &old) => {
+            Ok(Answer::Granted { lease, valid_for, wanted }) if self.is_replaced_by(&attempt, &old, &lease) => {
                 let grant = Grant { lease, basis: asked_at, valid_for, wanted };
                 if self.is_outlived(&grant.lease) {
-                    let replaces = replacement.replaces;
-                    self.go_on_replacing(replacement);
-                    return self.lose_lease(now, replaces, &LossReason::NotHeld);
+                    attempt.certainty = Certainty::Unknown;
+                    self.attempts.push(attempt);
+                    return self.lose_lease(now, owner, &LossReason::NotHeld);
                 }
                 if !grant.is_stale(now) {
-                    return self.go_on_under(now, grant, &replacement);
+                    return self.go_on_under(now, grant, owner, &attempt);
                 }
                 Effect::Unknown
             }
             // Not what was asked for.
             Ok(Answer::Granted { .. } | Answer::Queued { .. }) => Effect::Unknown,
-            Ok(Answer::Busy { holder, .. }) if replacement.is_settled(now) => {
-                return self.refuse_replacement(now, &replacement, Refusal::Busy { holder: Some(holder) });
+            Ok(Answer::Busy { holder, .. }) if is_settled => {
+                return self.refuse_replacement(now, &mut attempt, Refusal::Busy { holder: Some(holder) });
             }
             Ok(Answer::Busy { .. }) => Effect::None,
-            Err(error) if error.effect() == Effect::None && replacement.never_happened(now) => {
-                return self.refuse_replacement(now, &replacement, Refusal::Error(error.into()));
+            Err(error) if error.effect() == Effect::None && never_happened => {
+                return self.refuse_replacement(now, &mut attempt, Refusal::Error(error.into()));
             }
             Err(error) => error.effect(),
         };
         // The store may have replaced the lease, or still may.
         if effect == Effect::Unknown {
-            let ttl = replacement.terms.ttl.get();
-            replacement.unanswered_until = Some(now + ttl + crate::drift(ttl));
+            let ttl = terms.ttl.get();
+            attempt.certainty = Certainty::Unknown;
+            attempt.replacing(owner).into_iter().for_each(|replace| {
+                replace.unanswered_until = Some(now + ttl + crate::drift(ttl));
+            });
         }
-        let pause = self.dice.jittered(pace::retry(replacement.tries.saturating_sub(1)));
-        replacement.progress = Progress::Due(now + pause);
-        self.go_on_replacing(replacement);
+        self.pause(now, &mut attempt);
+        self.attempts.push(attempt);
     }
 
-    fn refuse_replacement(&mut self, now: Moment, replacement: &Replacement, refusal: Refusal) {
-        let Some(tenure) = self.tenure_of(replacement.replaces) else { return };
-        let Some(turn) = tenure.turns.first().map(|(id, _)| id) else { return };
+    /// Whether this is the lease that is to replace the old one. Of several slots, the first ones stay.
+    fn is_replaced_by(&self, attempt: &Attempt, old: &Lease, lease: &Lease) -> bool {
+        attempt.is_granted_by(lease, &self.name)
+            && old.slots.get().starts_with(lease.slots.get())
+            && attempt.floor.is_none_or(|floor| lease.tokens.low() > floor)
+    }
+
+    fn refuse_replacement(&mut self, now: Moment, attempt: &mut Attempt, refusal: Refusal) {
+        let Purpose::Replace(replace) = &mut attempt.purpose else { return };
+        let Some(turn) = self.held_of(replace.old).and_then(|held| Some(held.turns.first()?.0)) else { return };
         self.outbox.push(Output::Replaced { turn, result: Err(refusal) });
-        if let Some(reason) = &replacement.old_is_gone {
-            self.lose_lease(now, replacement.replaces, reason);
+        if let Some(reason) = replace.old_is_gone.take() {
+            self.lose_lease(now, replace.old, &reason);
         }
     }
 
     /// The turn goes on under the new lease.
-    fn go_on_under(&mut self, now: Moment, grant: Grant, replacement: &Replacement) {
-        let is_old = |tenure: &Tenure| tenure.lease.owner == replacement.replaces;
-        let Some(mut old) = self.tenures.take(is_old) else { return };
+    fn go_on_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
+        let Some(mut old) = self.leases.take(|held| held.lease.owner == owner) else { return };
         let Some((id, before)) = old.take_first() else { return };
-        let certainty = match replacement.unanswered_until {
-            Some(_) => Certainty::Unknown,
-            None => Certainty::Answered,
-        };
-        self.outbox.push(Output::Forget(old.lease.owner));
+        self.outbox.push(Output::Forget(owner));
         let token = grant.lease.tokens.low();
         self.lose_excluded(now, &grant.lease);
-        // Nobody here waits at the store beside an exclusive lease, unless it was adopted.
-        if old.is_shared() && !old.adopted {
-            self.give_up_quests(now);
+        // Nobody here waits at the store beside an exclusive lease, unless that is private to its turn.
+        if old.is_shared() && old.usage == LeaseUse::PassedOn {
+            self.give_up_waiting(now);
         }
-        let mut tenure = self.keep(now, grant, certainty);
-        (tenure.passes, tenure.adopted) = (old.passes, old.adopted);
-        let hold = tenure.begin(now, id, token, before.note.clone(), before.hold.hold_until);
+        let mut held = self.keep(now, grant, attempt);
+        (held.passes, held.evidence) = (old.passes, old.evidence);
+        let hold = held.begin(now, id, token, before.note.clone(), before.hold.hold_until);
         before.hold.go_on_as(Arc::clone(&hold));
-        self.raise_floor(&tenure.lease, token);
+        self.raise_floor(&held.lease, token);
         self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
-        self.tenures.push(tenure);
+        self.leases.push(held);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{Rig, millis, reader};
-use super::states::{Drive, FIRST, QUEST, READING, SECOND, SEMAPHORE, TENURE};
+use super::states::{ATTEMPT, Drive, FIRST, HELD, READING, SECOND, SEMAPHORE};
 use crate::Patience;
 
 /// The waiter that joins.
@@ -41,7 +41,7 @@ fn is_the_same(drive: Drive, later: u64, input: Input) -> bool {
 #[test]
 fn in_every_state_it_is_the_same_as_the_input() {
     let mut count = 0;
-    for (_, drive) in [QUEST, TENURE, READING, SEMAPHORE].concat() {
+    for (_, drive) in [ATTEMPT, HELD, READING, SEMAPHORE].concat() {
         // Soon after; when the word of the store is old; when the lease is over.
         for later in [1, 50, 40_000] {
             for patience in [Patience::Forever, Patience::Never] {

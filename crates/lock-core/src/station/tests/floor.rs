@@ -22,7 +22,7 @@ fn with_a_shared_counter_a_token_must_be_above_those_of_other_locks() {
     one.grant(20, 22);
     assert_eq!(other.join(2), ["run #1: acquire o1, ttl 30s, width 1, above 20, place wanted, within 1000ms"]);
     let forgotten =
-        ["run #2: release o1, all answered, within 1000ms", "refuse 2: the store forgot, token 20 after 20"];
+        ["refuse 2: the store forgot, token 20 after 20", "run #2: release o1, all answered, within 1000ms"];
     assert_eq!(other.grant(20, 20), forgotten);
 }
 

@@ -8,7 +8,7 @@ use crate::{Effect, ErrorKind, Evidence, OnUnavailable, Renewed};
 
 /// What the pending release says of the hold.
 fn evidence(rig: &Rig) -> Evidence {
-    let Some(pending) = rig.station.pending_releases.0.first() else { panic!("there is one release") };
+    let Some(pending) = rig.station.releases.0.first() else { panic!("there is one release") };
     pending.request.evidence
 }
 
@@ -71,6 +71,6 @@ fn a_hold_that_ends_before_its_replacement_is_answered_proves_nothing() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.replace(1, "60s");
     rig.leave(1);
-    let pending: Vec<_> = rig.station.pending_releases.0.iter().map(|pending| pending.request.evidence).collect();
+    let pending: Vec<_> = rig.station.releases.0.iter().map(|pending| pending.request.evidence).collect();
     assert_eq!(pending, [Evidence::Nothing; 2]);
 }

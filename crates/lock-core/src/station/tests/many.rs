@@ -39,7 +39,7 @@ fn readers_join_and_leave_a_lease_without_a_look_at_the_others() {
     for turn in (2..MANY).map(|turn| 2 + (turn * 7919) % (MANY - 2)) {
         assert_eq!(rig.looks(Input::Leave(Leaving::now(TurnId(turn)))), 0);
     }
-    assert_eq!(rig.station.tenures.first().map(|tenure| tenure.turns.len()), Some(1));
+    assert_eq!(rig.station.leases.first().map(|held| held.turns.len()), Some(1));
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Hung {
                 }
             }
         }
-        assert!(self.station.pending_releases.0.len() <= 4, "{:?}", self.station);
+        assert!(self.station.releases.0.len() <= 4, "{:?}", self.station);
     }
 
     fn pass(&mut self, time: Duration) {
@@ -238,7 +238,7 @@ fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
         rig.feed(impatient(turn));
         rig.fail(ErrorKind::Timeout, Effect::Unknown);
     }
-    assert_eq!(rig.station.pending_releases.0.len(), 4);
+    assert_eq!(rig.station.releases.0.len(), 4);
     assert_eq!(rig.join(5), none());
     let deadline = rig.now + millis(10);
     rig.feed(Input::Join(Join { patience: Patience::Until(deadline), ..join(6) }));
@@ -291,7 +291,7 @@ fn a_release_reports_the_unanswered_claims_of_its_own_owner() {
     let id = rig.claim_id();
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     assert_eq!(rig.leave(1), ["run #2: release o1, claim may be under way, within 1000ms"]);
-    let pending = rig.station.pending_releases.0.first().map(|pending| &pending.request);
+    let pending = rig.station.releases.0.first().map(|pending| &pending.request);
     assert!(pending.is_some_and(|it| it.certainty == Certainty::Unknown && words::owner(it.owner) == "o1"));
     assert_eq!(rig.claim_id(), id);
 }

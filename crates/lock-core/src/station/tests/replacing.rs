@@ -34,7 +34,7 @@ fn the_turn_goes_on_under_the_new_lease() {
 #[test]
 fn late_answers_about_the_old_lease_change_nothing() {
     let mut rig = replacing();
-    let old = rig.station.tenures.first().unwrap().lease.owner;
+    let old = rig.station.leases.first().unwrap().lease.owner;
     rig.grant(8, 8);
     let until = rig.hold().valid_until();
     for answer in [renewed(), Ok(Renewed::NotHeld)] {

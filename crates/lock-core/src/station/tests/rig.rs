@@ -300,13 +300,13 @@ impl Rig {
 
     /// Answers a renewal of the latest claim's lease, asked at `asked_at`.
     pub(super) fn renewal(&mut self, asked_at: Moment, answer: Result<Renewed, BackendError>) -> Vec<String> {
-        let owner = self.station.tenures.first().map_or_else(|| self.claimant(), |tenure| tenure.lease.owner);
+        let owner = self.station.leases.first().map_or_else(|| self.claimant(), |held| held.lease.owner);
         self.feed(Input::Renewal { owner, asked_at, answer })
     }
 
     /// The owner of the present lease.
     pub(super) fn owner(&self) -> Owner {
-        self.station.tenures.first().expect("somebody holds").lease.owner
+        self.station.leases.first().expect("somebody holds").lease.owner
     }
 
     /// The owner of the latest claim.
@@ -340,8 +340,8 @@ impl Rig {
 
     /// What the present guard knows.
     pub(super) fn hold(&self) -> Arc<Hold> {
-        let tenure = self.station.tenures.first().expect("somebody holds");
-        Arc::clone(&tenure.turns.first().expect("a turn").1.hold)
+        let held = self.station.leases.first().expect("somebody holds");
+        Arc::clone(&held.turns.first().expect("a turn").1.hold)
     }
 
     pub(super) fn claim_id(&self) -> ActionId {

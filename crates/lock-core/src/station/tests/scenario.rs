@@ -221,7 +221,7 @@ fn a_store_that_forgot_its_tokens_admits_nobody() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.leave(1);
     rig.join(2);
-    let forgotten = ["run #4: release o2, all answered, within 1000ms", "refuse 2: the store forgot, token 7 after 7"];
+    let forgotten = ["refuse 2: the store forgot, token 7 after 7", "run #4: release o2, all answered, within 1000ms"];
     assert_eq!(rig.grant(7, 8), forgotten);
     assert_eq!(rig.join(3), ["run #5: acquire o3, ttl 30s, width 1, above 7, place wanted, within 1000ms"]);
     assert_eq!(rig.grant(8, 8)[1], "admit 3: token 8, valid for 29698ms");

@@ -173,7 +173,7 @@ fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     assert_eq!(rig.leave(2), last);
 }
 
-/// The quest was for the waiter that left. Its grant is released, and the next waiter asks under its own terms.
+/// The attempt was for the waiter that left. Its grant is released, and the next waiter asks under its own terms.
 #[test]
 fn a_grant_with_other_terms_than_the_next_waiter_wants_is_released() {
     let mut rig = rig();

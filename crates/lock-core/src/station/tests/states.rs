@@ -19,8 +19,8 @@ pub(super) const FLOOR: u64 = 9;
 /// A way to drive a fresh station into a state.
 pub(super) type Drive = fn() -> Rig;
 
-/// Without a tenure: idle, asking, waiting, closed.
-pub(super) const QUEST: &[(&str, Drive)] = &[
+/// Without a lease: idle, asking, waiting, closed.
+pub(super) const ATTEMPT: &[(&str, Drive)] = &[
     ("idle", idle),
     ("idle, release under way", || releasing(RequestOrder::InOrder)),
     ("idle, release under way, store without order", || releasing(RequestOrder::Unordered)),
@@ -41,8 +41,8 @@ pub(super) const QUEST: &[(&str, Drive)] = &[
     ("closed", closed),
 ];
 
-/// With a tenure, and maybe a claim whose answer it overtook.
-pub(super) const TENURE: &[(&str, Drive)] = &[
+/// With a lease, and maybe a claim whose answer it overtook.
+pub(super) const HELD: &[(&str, Drive)] = &[
     ("held", held),
     ("held, a waiter fits", || held_with(&[join(SECOND)])),
     ("held, a waiter has another ttl", || held_with(&[other_ttl(SECOND)])),
@@ -91,7 +91,7 @@ fn adopted(mode: Mode) -> Rig {
     rig
 }
 
-/// With a tenure that readers share, and maybe a quest for those who cannot join it.
+/// With a lease that readers share, and maybe an attempt for those who cannot join it.
 pub(super) const READING: &[(&str, Drive)] = &[
     ("read, the word is new", || reading(&[])),
     ("read by two, the word is old", reading_for_long),

@@ -1,7 +1,7 @@
-//! Every state and every input, as reviewed tables: of the quest, of the tenure, of one that readers share, of an adopted one, and
+//! Every state and every input, as reviewed tables: of the attempt, of the held, of one that readers share, of an adopted one, and
 //! of a semaphore.
 //!
-//! They are beside this file as `quest.txt`, `tenure.txt`, `reading.txt`, `adopted.txt` and `semaphore.txt`. After a change of the
+//! They are beside this file as `attempt.txt`, `held.txt`, `reading.txt`, `adopted.txt` and `semaphore.txt`. After a change of the
 //! machine, run the tests with `LEASEHOLD_BLESS=1` and review the difference.
 
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use super::inputs::{INPUTS, OF_LOCKS};
 use super::rig::millis;
-use super::states::{ADOPTED, Drive, QUEST, READING, SEMAPHORE, TENURE};
+use super::states::{ADOPTED, ATTEMPT, Drive, HELD, READING, SEMAPHORE};
 
 const TABLES: [(&str, &[(&str, Drive)]); 5] = [
-    ("src/station/tests/quest.txt", QUEST),
-    ("src/station/tests/tenure.txt", TENURE),
+    ("src/station/tests/attempt.txt", ATTEMPT),
+    ("src/station/tests/held.txt", HELD),
     ("src/station/tests/reading.txt", READING),
     ("src/station/tests/adopted.txt", ADOPTED),
     ("src/station/tests/semaphore.txt", SEMAPHORE),

@@ -2,18 +2,16 @@
 
 use std::sync::LazyLock;
 
-use super::super::adoption::Adoption;
+use super::super::attempt::{Attempt, Hint, LeaseUse, Place, Purpose};
+use super::super::held::HeldLease;
 use super::super::owners::Owners;
 use super::super::progress::Progress;
-use super::super::quest::{Hint, Place, Quest};
-use super::super::replacement::Replacement;
-use super::super::tenure::Tenure;
 use super::super::turns::Turn;
 use super::super::{Action, Output, Request, Station, TurnId};
 use super::rig::{SECRET, detached};
 use crate::{
-    AcquireError, Admission, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, Owner, Queueing,
-    Refusal, Released, TokenRange,
+    AcquireError, Admission, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, NameKind, Owner,
+    Queueing, Refusal, Released, TokenRange,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next; `t` for that of a ticket.
@@ -145,22 +143,23 @@ fn loss(reason: &LossReason) -> &'static str {
     }
 }
 
-/// The station's state: its tenures, its quests, the waiters in line, and the releases under way.
+/// The station's state: its leases, its attempts, the waiters in line, and the releases under way.
 pub(super) fn state(now: Moment, station: &Station) -> String {
-    let tenures = station.tenures.iter().map(|tenure| holding(now, tenure));
-    let adoptions = station.adoptions.iter().map(|adoption| adopting(now, adoption));
-    let parts = tenures.chain(station.quests.iter().map(|quest| asking(now, quest))).chain(adoptions);
-    let parts: Vec<_> = parts.collect();
+    let leases = station.leases.iter().map(|held| holding(now, station, held));
+    let attempts = || station.attempts.iter();
+    let asks = attempts().filter(|attempt| attempt.may_queue()).map(|attempt| asking(now, attempt));
+    let adopts = attempts().filter_map(|attempt| adopting(now, attempt));
+    let parts: Vec<_> = leases.chain(asks).chain(adopts).collect();
     let mut text = match (parts.is_empty(), station.closed) {
         (false, _) => parts.join("; "),
         (true, false) => "Idle".to_owned(),
         (true, true) => "Closed".to_owned(),
     };
-    for (index, waiter) in station.line.iter().enumerate() {
+    for (index, waiter) in station.waiters.iter().enumerate() {
         let joint = if index == 0 { "; line: " } else { ", " };
         text.push_str(&format!("{joint}{}", waiter.join.turn.0));
     }
-    for pending in station.pending_releases.0.iter() {
+    for pending in station.releases.0.iter() {
         let progress = match pending.progress {
             Progress::UnderWay(id, _) => format!("#{}", id.0),
             Progress::Due(at) => format!("again in {}", after(now, at)),
@@ -178,60 +177,63 @@ fn hint(hint: &Hint) -> &'static str {
     }
 }
 
-fn asking(now: Moment, quest: &Quest) -> String {
-    let place = match quest.place {
+fn asking(now: Moment, attempt: &Attempt) -> String {
+    let place = match attempt.place {
         Place::Outside => "outside",
         Place::Queued => "in the queue",
     };
-    let whose = quest.turn.map_or_else(String::new, |turn| format!(" for {}", turn.0));
-    let place = format!("{place}{whose} as {}{}", owner(quest.owner), unanswered(quest.certainty));
-    match quest.progress {
-        Progress::UnderWay(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&quest.hint)),
+    let whose = attempt.turn().map_or_else(String::new, |turn| format!(" for {}", turn.0));
+    let place = format!("{place}{whose} as {}{}", owner(attempt.owner), unanswered(attempt.certainty));
+    match attempt.progress {
+        Progress::UnderWay(id, _) => format!("Asking {place}, claim #{}{}", id.0, hint(&attempt.hint)),
         Progress::Due(at) => format!("Waiting {place}, again in {}", after(now, at)),
     }
 }
 
-fn holding(now: Moment, tenure: &Tenure) -> String {
-    let unanswered = unanswered(tenure.certainty);
-    let error = if tenure.last_error.is_some() { ", last renewal failed" } else { "" };
-    let wanted = match (tenure.wanted, tenure.is_shared()) {
+fn holding(now: Moment, station: &Station, held: &HeldLease) -> String {
+    let unanswered = unanswered(held.certainty);
+    let error = if held.last_error.is_some() { ", last renewal failed" } else { "" };
+    let wanted = match (held.wanted, held.is_shared()) {
         (false, false) => String::new(),
         (true, false) => ", wanted".to_owned(),
-        (false, true) => format!(", not wanted {} ago", after(tenure.word_at, now)),
-        (true, true) => format!(", wanted {} ago", after(tenure.word_at, now)),
+        (false, true) => format!(", not wanted {} ago", after(held.word_at, now)),
+        (true, true) => format!(", wanted {} ago", after(held.word_at, now)),
     };
-    let asked = if tenure.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
+    let asked = if held.word_asked_at.is_some() { ", a renewal asked for" } else { "" };
     let turn = |(id, turn): (TurnId, &Turn)| {
         let (token, left) = (turn.hold.token(), after(now, turn.hold.valid_until()));
-        let slots = match tenure.lease.slots.get() {
+        let slots = match held.lease.slots.get() {
             [] => String::new(),
-            _ => format!(", slots {}", tenure.lease.slots),
+            _ => format!(", slots {}", held.lease.slots),
         };
-        format!("{} as {}, token {token}{slots}, for {left}", id.0, owner(tenure.lease.owner))
+        format!("{} as {}, token {token}{slots}, for {left}", id.0, owner(held.lease.owner))
     };
-    let turns: Vec<_> = tenure.turns.iter().map(turn).collect();
-    let replacement = tenure.replacement.as_ref().map_or_else(String::new, |new| replacing(now, new));
-    let held = if tenure.is_shared() { "Read" } else { "Held" };
-    let adopted = if tenure.adopted { ", adopted," } else { "" };
-    format!("{held}{adopted} by {}{wanted}{asked}{unanswered}{error}{replacement}", turns.join(" and "))
+    let turns: Vec<_> = held.turns.iter().map(turn).collect();
+    let replacement = station.replacement_of(held.lease.owner).map_or_else(String::new, |new| replacing(now, new));
+    let verb = if held.is_shared() { "Read" } else { "Held" };
+    let is_adopted = held.usage == LeaseUse::Private && station.kind == NameKind::Lock;
+    let adopted = if is_adopted { ", adopted," } else { "" };
+    format!("{verb}{adopted} by {}{wanted}{asked}{unanswered}{error}{replacement}", turns.join(" and "))
 }
 
-fn replacing(now: Moment, new: &Replacement) -> String {
+fn replacing(now: Moment, new: &Attempt) -> String {
+    let Purpose::Replace(replace) = &new.purpose else { return String::new() };
     let progress = match new.progress {
         Progress::UnderWay(id, _) => format!("claim #{}", id.0),
         Progress::Due(at) => format!("again in {}", after(now, at)),
     };
-    let unanswered = if new.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
-    let old = if new.old_is_gone.is_some() { ", the old one not held" } else { "" };
+    let unanswered = if replace.unanswered_until.is_some() { ", a claim unanswered" } else { "" };
+    let old = if replace.old_is_gone.is_some() { ", the old one not held" } else { "" };
     format!("; replacing it as {}, {progress}{unanswered}{old}", owner(new.owner))
 }
 
-fn adopting(now: Moment, adoption: &Adoption) -> String {
-    let whose = format!("Adopting for {} as {}", adoption.join.turn.0, owner(adoption.owner));
-    match adoption.progress {
+fn adopting(now: Moment, attempt: &Attempt) -> Option<String> {
+    let Purpose::Adopt { turn, .. } = attempt.purpose else { return None };
+    let whose = format!("Adopting for {} as {}", turn.0, owner(attempt.owner));
+    Some(match attempt.progress {
         Progress::UnderWay(id, _) => format!("{whose}, claim #{}", id.0),
-        Progress::Due(at) => format!("{whose}{}, again in {}", unanswered(adoption.certainty()), after(now, at)),
-    }
+        Progress::Due(at) => format!("{whose}{}, again in {}", unanswered(attempt.certainty()), after(now, at)),
+    })
 }
 
 fn unanswered(certainty: Certainty) -> &'static str {

@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::pending::{Of, PendingRelease};
+use super::super::attempt::{Attempt, LeaseUse, Place};
 use super::super::progress::Progress;
-use super::super::quest::Place;
-use super::super::replacement::Replacement;
+use super::super::releases::{Of, PendingRelease};
 use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::model::Store;
-use crate::policy::{QUESTS_MAX, WORD_FOR};
+use crate::policy::{ATTEMPTS_MAX, WORD_FOR};
 use crate::{
     BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
     NameKind, Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Ticket, Waiting,
@@ -200,8 +199,8 @@ impl World {
         self.check();
         self.check_claims();
         self.check_debt(client);
-        let mut adopted = self.clients[client].station.tenures.iter().filter(|tenure| tenure.adopted);
-        assert!(adopted.all(|tenure| tenure.turns.len() == 1), "an adopted lease is for one turn");
+        let mut private = self.clients[client].station.leases.iter().filter(|held| held.usage == LeaseUse::Private);
+        assert!(private.all(|held| held.turns.len() == 1), "a private lease is for one turn");
     }
 
     /// Every other turn begins and ends at once, if it can.
@@ -346,13 +345,12 @@ impl World {
             let Content::Action(_, Request::Acquire(claim)) = &letter.content else { continue };
             let client = &self.clients[letter.client];
             let station = &client.station;
-            let asks = station.quests.iter().any(|quest| quest.owner == claim.owner);
-            let holds = station.tenures.iter().any(|tenure| tenure.lease.owner == claim.owner);
+            let asks = station.attempts.iter().any(|attempt| attempt.is_for_waiter() && attempt.owner == claim.owner);
+            let holds = station.leases.iter().any(|held| held.lease.owner == claim.owner);
             let replaces = claim.replaces.is_some_and(|old| client.replacement(old) == Some(claim.owner));
-            let adopts = station.adoptions.iter().any(|adoption| adoption.owner == claim.owner);
             // Nobody clears up after one who detached its lease: a claim that is later than that lasts for a ttl at most.
             let detached = self.tickets.iter().any(|ticket| ticket.owner == claim.owner);
-            let known = asks || holds || replaces || adopts || detached;
+            let known = asks || holds || replaces || detached;
             assert!(known || client.parted.contains(&claim.owner), "a late claim would not be cleared: {letter:?}");
         }
     }
@@ -360,13 +358,12 @@ impl World {
     /// The unanswered releases of a station are bounded.
     fn check_debt(&self, number: usize) {
         let station = &self.clients[number].station;
-        let owed: Vec<_> = station.pending_releases.0.iter().filter(|pending| !pending.of.is_adopted()).collect();
-        // At a semaphore, each turn that ends adds one, and each of several claims may.
-        let (of_turns, of_claims): (Vec<_>, Vec<_>) =
-            owed.into_iter().partition(|pending| self.limit.is_some() && pending.of != Of::Claim);
-        let asked = if self.limit.is_some() { station.quests.len() } else { 0 };
-        let most = OWED_MAX + if self.limit.is_some() { QUESTS_MAX - 1 } else { 0 };
-        assert!(of_claims.len() + asked <= most, "client {number} owes too much: {of_turns:?}, {of_claims:?}");
+        let owed = |usage| station.releases.0.iter().filter(move |pending| pending.usage == usage);
+        assert!(owed(LeaseUse::PassedOn).count() <= OWED_MAX, "client {number} owes too much: {station:?}");
+        // Each private lease that ends adds one, and each of several claims may.
+        let claims = owed(LeaseUse::Private).filter(|pending| pending.of == Of::Claim).count();
+        let asked = station.known_attempts(LeaseUse::Private);
+        assert!(claims + asked < OWED_MAX + ATTEMPTS_MAX, "client {number} owes too much: {station:?}");
     }
 
     /// The letter reaches the store.
@@ -518,9 +515,8 @@ impl Client {
         self.replacing(old).map(|new| new.owner)
     }
 
-    fn replacing(&self, old: Owner) -> Option<&Replacement> {
-        let tenure = self.station.tenures.iter().find(|tenure| tenure.lease.owner == old)?;
-        tenure.replacement.as_deref()
+    fn replacing(&self, old: Owner) -> Option<&Attempt> {
+        self.station.replacement_of(old)
     }
 
     /// The slots that a holder may use: while it gives some of them back, only the others.
@@ -539,10 +535,10 @@ fn check_order(station: &Station, id: ActionId, claim: &Claim) {
         Progress::UnderWay(release, _) => release < id,
         Progress::Due(_) => true,
     };
-    let owed = station.pending_releases.0.iter().filter(came_first);
+    let owed = station.releases.0.iter().filter(came_first);
     let unanswered: Vec<_> = owed.filter(|pending| pending.request.certainty == Certainty::Unknown).collect();
     // A grant that came too late is asked for again.
-    let known = station.quests.iter().find(|quest| quest.owner == claim.owner && quest.place == Place::Queued);
+    let known = station.attempts.iter().find(|attempt| attempt.owner == claim.owner && attempt.place == Place::Queued);
     let is_first = station.policy.store.waiting == Waiting::Poll && claim.replaces.is_none() && known.is_none();
     assert!(!is_first || unanswered.is_empty(), "{claim:?} goes out before the answers to {unanswered:?}");
 }

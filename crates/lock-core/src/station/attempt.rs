@@ -1,22 +1,22 @@
-//! What is known of an effort to get a lease.
+//! An attempt to get a lease, and what is known of it.
 
 use std::time::Duration;
 
 use super::io::TurnId;
 use super::progress::Progress;
 use crate::{
-    BackendError, Certainty, Fairness, FencingToken, Holder, Lease, LockName, Mode, Moment, Owner, Terms, Width,
+    BackendError, Certainty, Fairness, FencingToken, Holder, Lease, LockName, LossReason, Mode, Moment, Owner, Terms,
+    Width,
 };
 
 /// A station's effort to get a lease: one owner's claims, until it is granted or given up.
 #[derive(Debug)]
-pub(super) struct Quest {
+pub(super) struct Attempt {
     pub(super) owner: Owner,
     pub(super) terms: Terms,
+    pub(super) purpose: Purpose,
     /// That of its latest claim.
     pub(super) fairness: Fairness,
-    /// The waiter that it is for, if each asks for itself. Otherwise it is for the first in line.
-    pub(super) turn: Option<TurnId>,
     /// The claim that is under way, or when the next one goes out.
     pub(super) progress: Progress,
     /// What the store reported while a claim was under way.
@@ -29,13 +29,13 @@ pub(super) struct Quest {
     pub(super) place: Place,
     /// Whether an earlier claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
-    /// The highest token that the client had when this owner's first claim was handed out. Later ones say nothing: its own
-    /// grant may be older than they are, where the answers overlap.
+    /// The highest token that the client had when this owner's first claim was handed out, or that of the ticket. Later ones say
+    /// nothing: its own grant may be older than they are, where the answers overlap.
     pub(super) floor: Option<FencingToken>,
     /// How many tokens the store has granted to this owner. Asked again, it answers with that grant, so the claim must
     /// be for as many: a store that keeps only the last token would count a wider range down into an earlier lease.
     pub(super) granted: Option<Width>,
-    /// How many negative answers in a row, for the pace.
+    /// How many claims in a row were not granted, for the pace.
     pub(super) tries: u32,
     /// How many grants in a row were too old when they arrived.
     pub(super) stale_answers: u32,
@@ -47,6 +47,42 @@ pub(super) struct Quest {
     pub(super) trouble: Option<BackendError>,
 }
 
+/// What an attempt is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// For the front waiter, whoever that is by then. The lease is passed on.
+    Front,
+    /// For this waiter. The lease is private to its turn.
+    Waiter(TurnId),
+    /// For a waiter that wants to continue with the lease of a ticket, which this owner has. The new lease is private to its turn.
+    Adopt { turn: TurnId, from: Owner },
+    /// For the holder under a lease, who wants other terms.
+    Replace(Box<Replace>),
+    /// For nobody: it was given up with a claim under way. What the store keeps of that is released once more.
+    Nothing(LeaseUse),
+}
+
+/// How a lease is used here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeaseUse {
+    /// Local waiters pass it on, or share it. A station of a lock has one such lease.
+    PassedOn,
+    /// It is for one turn and ends with it: permits, and leases that were adopted.
+    Private,
+}
+
+/// How a lease is to be replaced.
+#[derive(Debug)]
+pub(super) struct Replace {
+    /// The owner of the old lease.
+    pub(super) old: Owner,
+    usage: LeaseUse,
+    /// Until when a claim that was not answered may still arrive, if there was one.
+    pub(super) unanswered_until: Option<Moment>,
+    /// Why the old lease is lost, if the store said meanwhile that it is not held. It counts only if the replacement is refused.
+    pub(super) old_is_gone: Option<LossReason>,
+}
+
 /// What the store reported while a claim was under way.
 #[derive(Clone, Debug)]
 pub(super) enum Hint {
@@ -56,13 +92,14 @@ pub(super) enum Hint {
     Granted(Box<Grant>),
 }
 
-impl Quest {
-    pub(super) fn new(owner: Owner, terms: Terms, turn: Option<TurnId>, now: Moment) -> Self {
+impl Attempt {
+    /// An attempt whose first claim goes out now.
+    pub(super) fn new(owner: Owner, terms: Terms, purpose: Purpose, now: Moment) -> Self {
         Self {
             owner,
             terms,
+            purpose,
             fairness: Fairness::Fair,
-            turn,
             progress: Progress::Due(now),
             hint: Hint::Nothing,
             basis: now,
@@ -75,6 +112,53 @@ impl Quest {
             holder: None,
             drawn: None,
             trouble: None,
+        }
+    }
+
+    /// How the lease will be used.
+    pub(super) fn usage(&self) -> LeaseUse {
+        match &self.purpose {
+            Purpose::Front => LeaseUse::PassedOn,
+            Purpose::Waiter(_) | Purpose::Adopt { .. } => LeaseUse::Private,
+            Purpose::Replace(replace) => replace.usage,
+            Purpose::Nothing(usage) => *usage,
+        }
+    }
+
+    /// Whether it is for a waiter.
+    pub(super) fn is_for_waiter(&self) -> bool {
+        !matches!(self.purpose, Purpose::Replace(_) | Purpose::Nothing(_))
+    }
+
+    /// Whether it is for a waiter that the store may put into its queue.
+    pub(super) fn may_queue(&self) -> bool {
+        matches!(self.purpose, Purpose::Front | Purpose::Waiter(_))
+    }
+
+    /// The waiter that alone it is for.
+    pub(super) fn turn(&self) -> Option<TurnId> {
+        match self.purpose {
+            Purpose::Waiter(turn) | Purpose::Adopt { turn, .. } => Some(turn),
+            Purpose::Front | Purpose::Replace(_) | Purpose::Nothing(_) => None,
+        }
+    }
+
+    /// How it is to replace the lease of this owner, if it is for that.
+    pub(super) fn replacing(&mut self, old: Owner) -> Option<&mut Replace> {
+        if let Purpose::Replace(replace) = &mut self.purpose
+            && replace.old == old
+        {
+            return Some(replace);
+        }
+        None
+    }
+
+    /// The owner whose lease is to end with the grant.
+    pub(super) fn replaces(&self) -> Option<Owner> {
+        match &self.purpose {
+            Purpose::Adopt { from, .. } => Some(*from),
+            Purpose::Replace(replace) => Some(replace.old),
+            Purpose::Front | Purpose::Waiter(_) | Purpose::Nothing(_) => None,
         }
     }
 
@@ -148,7 +232,24 @@ impl Quest {
     }
 }
 
-/// What the store may know of a quest's owner.
+impl Replace {
+    pub(super) fn new(old: Owner, usage: LeaseUse) -> Self {
+        Self { old, usage, unanswered_until: None, old_is_gone: None }
+    }
+
+    /// Whether no claim but the one that was just answered can still arrive.
+    pub(super) fn is_settled(&self, now: Moment) -> bool {
+        self.unanswered_until.is_none_or(|until| until <= now)
+    }
+
+    /// Whether the store surely has the old lease, if that is still valid: then it was renewed after the last claim could
+    /// arrive.
+    pub(super) fn never_happened(&self, now: Moment, terms: Terms) -> bool {
+        self.unanswered_until.is_none_or(|until| until + terms.ttl.get() <= now)
+    }
+}
+
+/// What the store may know of an attempt's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Nothing.

@@ -1,16 +1,19 @@
 //! Pending releases, and which of them hold a new claim back.
 
+use super::attempt::LeaseUse;
 use super::few::Few;
 use super::io::{ActionId, TurnId};
 use super::progress::Progress;
-use crate::policy::QUESTS_MAX;
-use crate::{BackendError, Certainty, Mode, Moment, NameKind, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
+use crate::policy::ATTEMPTS_MAX;
+use crate::{BackendError, Certainty, Mode, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
 
 /// A release request that was not answered yet.
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) request: ReleaseRequest,
     pub(super) of: Of,
+    /// How the lease was used here, or would have been.
+    pub(super) usage: LeaseUse,
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
     pub(super) progress: Progress,
@@ -30,25 +33,11 @@ pub(super) struct PendingRelease {
 pub(super) enum Of {
     /// A lease that somebody here held.
     Lease,
-    /// A lease that somebody here had adopted, or a claim to adopt it.
-    Adopted,
     /// A lease that somebody here held, or the one that was to replace it: the store has one of them, and it is not known
     /// which.
     OneOfTwo,
-    /// The same, of a lease that somebody here had adopted.
-    OneOfTwoAdopted,
     /// A claim, and whatever came of it: a place, or a lease that nobody here held.
     Claim,
-}
-
-impl Of {
-    pub(super) fn is_one_of_two(self) -> bool {
-        matches!(self, Self::OneOfTwo | Self::OneOfTwoAdopted)
-    }
-
-    pub(super) fn is_adopted(self) -> bool {
-        matches!(self, Self::Adopted | Self::OneOfTwoAdopted)
-    }
 }
 
 impl PendingRelease {
@@ -58,13 +47,25 @@ impl PendingRelease {
     /// requests may overtake each other, the next claim would meet the lease that was held here; the first try of the
     /// release is waited for, and no other. A claim that uses the name otherwise is an error at the store as long as anything
     /// is left of this use.
-    fn comes_before_claims(&self, policy: &Policy, mode: Option<Mode>) -> bool {
-        let is_other_use = mode.is_some_and(|mode| !mode.suits(self.request.terms.mode));
+    fn comes_before(&self, policy: &Policy, mode: Option<Mode>) -> bool {
+        let Some(mode) = mode else { return false };
+        let is_other_use = !mode.suits(self.request.terms.mode);
         let may_linger = policy.store.waiting == Waiting::Poll && self.request.certainty == Certainty::Unknown;
         let may_be_overtaken =
             policy.store.ordering == RequestOrder::Unordered && self.of != Of::Claim && self.tries == 0;
         may_linger || may_be_overtaken || is_other_use
     }
+}
+
+/// The next claim of a new owner.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    /// Of the lease that it asks for.
+    pub(super) usage: LeaseUse,
+    /// `None` if it is to replace a lease: then it meets no other.
+    pub(super) mode: Option<Mode>,
+    /// With so many releases pending, it has to wait.
+    pub(super) most: usize,
 }
 
 /// All pending releases of a station.
@@ -77,40 +78,38 @@ impl PendingReleases {
         self.0.iter().any(|pending| pending.request.owner == owner)
     }
 
-    /// Whether a release has to be answered before a new owner may ask for a lease of this mode. With `most` pending, one has.
-    pub(super) fn come_before_claims(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> bool {
-        self.before_claims_at(policy, most, mode).is_some()
+    /// How many there are of leases that were used like this.
+    pub(super) fn count(&self, usage: LeaseUse) -> usize {
+        self.0.iter().filter(|pending| pending.usage == usage).count()
+    }
+
+    /// Whether a release has to be answered before a new owner may make this claim.
+    pub(super) fn come_before(&self, policy: &Policy, next: Next) -> bool {
+        self.count(next.usage) >= next.most || self.before_at(policy, next).is_some()
     }
 
     /// Repeats that release at once, unless it is under way.
-    pub(super) fn hasten_before_claims(&mut self, now: Moment, policy: &Policy, most: usize, mode: Option<Mode>) {
-        let first = self.before_claims_at(policy, most, mode).and_then(|index| self.0.iter_mut().nth(index));
+    pub(super) fn hasten_before(&mut self, now: Moment, policy: &Policy, next: Next) {
+        let first = self.before_at(policy, next).and_then(|index| self.0.iter_mut().nth(index));
         if let Some(Progress::Due(at)) = first.map(|pending| &mut pending.progress) {
             *at = now;
         }
     }
 
-    fn before_claims_at(&self, policy: &Policy, most: usize, mode: Option<Mode>) -> Option<usize> {
-        let one = self.0.iter().position(|pending| pending.comes_before_claims(policy, mode));
+    fn before_at(&self, policy: &Policy, next: Next) -> Option<usize> {
+        let one = self.0.iter().position(|pending| pending.comes_before(policy, next.mode));
         // One that is under way comes first.
-        let any =
-            || self.0.iter().enumerate().min_by_key(|(_, pending)| pending.progress.due()).map(|(index, _)| index);
-        if one.is_none() && self.0.len() >= most { any() } else { one }
+        let alike = self.0.iter().enumerate().filter(|(_, pending)| pending.usage == next.usage);
+        let any = || alike.min_by_key(|(_, pending)| pending.progress.due()).map(|(index, _)| index);
+        if one.is_none() && self.count(next.usage) >= next.most { any() } else { one }
     }
 
-    /// Whether there are no more of them than a station may have. Each permit that was held adds one, and so does each lease that
-    /// was adopted, or two.
+    /// Whether there are no more of them than a station may have. Each private lease that was held adds one, or two.
     pub(super) fn are_few(&self, policy: &Policy) -> bool {
-        let of_semaphore = |pending: &PendingRelease| pending.request.terms.mode.name_kind() == NameKind::Semaphore;
-        let others = self.0.iter().filter(|pending| !pending.of.is_adopted());
-        let (permits, locks): (Vec<_>, Vec<_>) = others.partition(|pending| of_semaphore(pending));
-        let claims = permits.iter().filter(|pending| pending.of == Of::Claim).count();
-        locks.len() <= policy.owed_max && claims < policy.owed_max.saturating_add(QUESTS_MAX)
-    }
-
-    /// How many of them are of leases that were adopted, or asked for.
-    pub(super) fn of_adopted(&self) -> usize {
-        self.0.iter().filter(|pending| pending.of.is_adopted()).count()
+        let (private, passed_on): (Vec<_>, Vec<_>) =
+            self.0.iter().partition(|pending| pending.usage == LeaseUse::Private);
+        let claims = private.iter().filter(|pending| pending.of == Of::Claim).count();
+        passed_on.len() <= policy.owed_max && claims < policy.owed_max.saturating_add(ATTEMPTS_MAX)
     }
 
     /// Why a release was not answered, if one was not.

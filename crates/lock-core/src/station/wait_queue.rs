@@ -56,7 +56,7 @@ impl Waiter {
 
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct WaitQueue {
     /// Boxed, because most lines have one waiter or none, and there may be many lines.
     waiters: ByTurn<Box<Waiter>>,
     /// Finds waiters without a look at the others, from the second one on.
@@ -86,7 +86,7 @@ impl Index {
     }
 }
 
-impl Line {
+impl WaitQueue {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
         let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
         let waiter = Box::new(Waiter { join, since: now, last_answer });
@@ -264,8 +264,8 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    fn line(patiences: &[Patience]) -> Line {
-        let mut line = Line::default();
+    fn line(patiences: &[Patience]) -> WaitQueue {
+        let mut line = WaitQueue::default();
         for (turn, patience) in (1..).zip(patiences) {
             let note = Note::from_wire("1@test");
             let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn attempts_are_counted_from_the_join() {
         let mut line = line(&[Patience::Forever; 2]);
-        let join = |line: &mut Line, turn, attempts| {
+        let join = |line: &mut WaitQueue, turn, attempts| {
             let join = line.iter().next().unwrap().join.clone();
             line.join(at(1), Join { turn: TurnId(turn), attempts: NonZeroU32::new(attempts), ..join });
         };
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn many_waits_end_one_by_one() {
         const MANY: u64 = 100_000;
-        let mut line = Line::default();
+        let mut line = WaitQueue::default();
         let note = Note::from_wire("1@test");
         for turn in 0..MANY {
             // The last to come are the first to go.

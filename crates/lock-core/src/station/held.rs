@@ -1,20 +1,21 @@
-//! A station's time with one lease, and the turns under it.
+//! A lease that is held here, and the turns under it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attempt::{Attempt, Grant, LeaseUse, Purpose};
 use super::io::TurnId;
-use super::quest::Grant;
-use super::replacement::Replacement;
 use super::turns::{Turn, Turns};
 use crate::policy::WORD_FOR;
-use crate::{BackendError, Certainty, FencingToken, Hold, Holder, Lease, Limit, LossReason, Mode, Moment, Note};
+use crate::{
+    BackendError, Certainty, Evidence, FencingToken, Hold, Holder, Lease, Limit, LossReason, Mode, Moment, Note,
+};
 
-/// A station's time with one lease. It ends with its last turn.
+/// A lease that is held here. It is given up with its last turn.
 #[derive(Debug)]
-pub(super) struct Tenure {
+pub(super) struct HeldLease {
     pub(super) lease: Arc<Lease>,
-    /// With which limit it was asked for, if not with that of the lease. Only the limit, because there may be many tenures.
+    /// With which limit it was asked for, if not with that of the lease. Only the limit, because there may be many leases.
     pub(super) asked: Option<Limit>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
@@ -31,36 +32,36 @@ pub(super) struct Tenure {
     pub(super) word_at: Moment,
     /// Since when a renewal is asked for whose answer refreshes that, if one is.
     pub(super) word_asked_at: Option<Moment>,
-    /// Whether it was detached elsewhere and adopted here: then it is for its one turn only.
-    pub(super) adopted: bool,
+    pub(super) usage: LeaseUse,
+    /// What its end tells the store while it is valid. A lease that was adopted may have been adopted twice, if the store has
+    /// forgotten the first time.
+    pub(super) evidence: Evidence,
     pub(super) turns: Turns,
     /// Until when the store is to keep the lock, however the present turn ends.
     kept_until: Option<Moment>,
-    /// What is to replace the lease. Boxed, because most leases are never replaced.
-    pub(super) replacement: Option<Box<Replacement>>,
 }
 
-impl Tenure {
-    pub(super) fn new(grant: Grant, certainty: Certainty) -> Self {
+impl HeldLease {
+    /// A lease that an attempt was granted, without turns.
+    pub(super) fn new(grant: Grant, attempt: &Attempt) -> Self {
         let until = grant.until();
         let Grant { lease, basis: word_at, valid_for, wanted } = grant;
-        let (lease, last_error, turns, replacement) = (Arc::new(lease), None, Turns::default(), None);
-        let (passes, word_asked_at, adopted) = (0, None, false);
+        let adopted = matches!(attempt.purpose, Purpose::Adopt { .. });
         Self {
-            lease,
+            lease: Arc::new(lease),
             asked: None,
             until,
             half_left_until: until - valid_for / 2,
-            certainty,
-            passes,
-            last_error,
+            certainty: attempt.certainty,
+            passes: 0,
+            last_error: None,
             wanted,
             word_at,
-            word_asked_at,
-            adopted,
-            turns,
+            word_asked_at: None,
+            usage: attempt.usage(),
+            evidence: if adopted { Evidence::Nothing } else { Evidence::ValidHold },
+            turns: Turns::default(),
             kept_until: None,
-            replacement,
         }
     }
 
@@ -76,11 +77,6 @@ impl Tenure {
 
     pub(super) fn is_shared(&self) -> bool {
         self.lease.terms.mode == Mode::Shared
-    }
-
-    /// Whether the store may hold a shared lease.
-    pub(super) fn may_be_shared(&self) -> bool {
-        self.is_shared() || self.replacement.as_ref().is_some_and(|new| new.terms.mode == Mode::Shared)
     }
 
     /// The store said whether others wait. The latest word counts.
@@ -131,11 +127,6 @@ impl Tenure {
         self.turns.iter().filter(|(_, turn)| !turn.hold.extend(until)).map(|(id, _)| id).collect()
     }
 
-    /// Whether the store may hold another lease instead of this one.
-    pub(super) fn may_be_replaced(&self) -> bool {
-        self.replacement.as_ref().is_some_and(|new| new.may_have_happened())
-    }
-
     pub(super) fn has(&self, id: TurnId) -> bool {
         self.turns.has(id)
     }
@@ -163,7 +154,7 @@ impl Tenure {
         self.turns.iter().map(|(id, turn)| (id, reason(turn))).collect()
     }
 
-    /// This tenure as waiters see it.
+    /// This lease as waiters see it.
     pub(super) fn as_holder(&self) -> Option<Holder> {
         let note = self.turns.first()?.1.note.clone();
         Some(Holder::Leasehold { tokens: self.lease.tokens, note })
