@@ -76,7 +76,7 @@ pub use owners::Owners;
 use progress::Progress;
 use reading::Need;
 use releases::PendingReleases;
-use wait_queue::WaitQueue;
+use wait_queue::{WaitQueue, Waiter};
 
 use crate::policy::Dice;
 use crate::{Ability, AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms, Ticket};
@@ -254,7 +254,7 @@ impl Station {
     fn on_close(&mut self, now: Moment) {
         self.refuse_all(&AcquireError::Closed);
         self.lose_all(now, &crate::LossReason::Closed);
-        self.give_up_waiting(now);
+        self.give_up_all(now, Attempt::is_for_waiter);
         self.closed = true;
     }
 
@@ -273,6 +273,11 @@ impl Station {
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.releases.are_few(&self.policy), "debt is bounded");
+        debug_assert!(self.adopters.iter().all(|queue| queue.iter().all(|waiter| self.adopts(waiter))), "adopters ask");
+    }
+
+    fn adopts(&self, waiter: &Waiter) -> bool {
+        self.attempts.iter().any(|attempt| attempt.turn() == Some(waiter.join.turn))
     }
 
     /// Serves the waiters here: they join what is held, or ask the store. At a lock the front waiter asks for all, and at a semaphore
@@ -318,9 +323,9 @@ impl Station {
         self.leases.iter_mut().find(|held| held.lease.owner == owner)
     }
 
-    /// Ends all attempts for waiters, leaving nothing of them at the store.
-    fn give_up_waiting(&mut self, now: Moment) {
-        while let Some(attempt) = self.attempts.take(Attempt::is_for_waiter) {
+    /// Ends all attempts that are like this, leaving nothing of them at the store.
+    fn give_up_all(&mut self, now: Moment, are_like_this: fn(&Attempt) -> bool) {
+        while let Some(attempt) = self.attempts.take(are_like_this) {
             self.leave_queue(now, &attempt);
         }
     }

@@ -120,7 +120,7 @@ impl Station {
         self.lose_excluded(now, &grant.lease);
         // Nobody here waits at the store beside an exclusive lease, unless that is private to its turn.
         if old.is_shared() && old.usage == LeaseUse::PassedOn {
-            self.give_up_waiting(now);
+            self.give_up_all(now, Attempt::may_queue);
         }
         let mut held = self.keep(now, grant, attempt);
         (held.passes, held.evidence) = (old.passes, old.evidence);

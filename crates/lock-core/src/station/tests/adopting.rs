@@ -254,6 +254,19 @@ fn a_writer_that_was_adopted_can_go_on_as_a_reader_and_back() {
     assert_eq!(back.len(), 3, "the waiter keeps its place: {back:?}");
 }
 
+/// The reader becomes the writer, so nobody else here has a place in the queue, but the ticket is of another lease.
+#[test]
+fn an_upgrade_ends_no_adoption() {
+    let mut rig = rig();
+    rig.read(1);
+    rig.grant(9, 9);
+    rig.adopt(join(2), 8);
+    lost_reply(&mut rig);
+    rig.upgrade(1);
+    rig.grant(10, 10);
+    assert!(rig.state().contains("Adopting for 2"), "{}", rig.state());
+}
+
 #[test]
 fn permits_are_adopted_beside_others() {
     let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 4).unwrap());
