@@ -5,16 +5,17 @@
 //! released. It does no I/O and reads no clock. A facade feeds it [`Input`]s with the present moment, carries out the
 //! [`Output`]s that they lead to, and ticks it at [`Station::next_wake`].
 //!
-//! Its state is a product: a *held* (its time with a lease, and the turns under it), and a *attempt* (its effort to get one).
+//! Its state is a product: *held leases* with the turns under them, and *attempts* to get one. An attempt has a purpose: it is for
+//! the front waiter or for one waiter, it adopts the lease of a ticket, or it replaces a lease that is held.
 //!
 //! ```text
-//! attempt     join               busy, queued, error
+//! attempt   join               busy, queued, error
 //! ─────────────▶ Asking ─────────────────────────▶ Waiting
 //!                  │  ▲            again              │
 //!                  │  └───────────────────────────────┤
 //!          granted │                                  │ handed over by the store
 //!                  ▼                                  ▼
-//! held         Held ──┐ turn ends, the next waiter fits
+//! held lease   Held ──┐ turn ends, the next waiter fits
 //!                │  ▲───┘
 //!                ▼
 //!                turn ends and nobody fits, or the hold is lost: released
@@ -27,11 +28,12 @@
 //! - Validity counts from when the request was handed out. Expiry wins over anything that arrives at the same moment.
 //! - An outcome that is not known keeps its owner where the store has a queue. Elsewhere it is followed by a release, and the
 //!   next claim, of another owner, waits for the answer to that.
-//! - At most four releases are owed; with four owed nothing new is asked. At a semaphore there may be more.
+//! - At most four releases of leases that are passed on are owed; with four owed nothing new is asked. Private leases have a bound of
+//!   their own.
 //! - Nobody is told that the lock is held before the store has said so.
 //! - A grant that nobody wants any more is released at once. So is a claim without an answer, after a moment.
 //! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
-//! - A lease is adopted under another owner. It belongs to one turn, and nobody here waits for it.
+//! - A lease is passed on among local waiters, or private to one turn: permits, and leases that were adopted under another owner.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 //!   At a semaphore each waiter asks for itself, in that order.
 

@@ -20,9 +20,8 @@ fn with_a_shared_counter_a_token_must_be_above_those_of_other_locks() {
     let [mut one, mut other] = stations(Counter::Shared);
     one.join(1);
     one.grant(20, 22);
-    assert_eq!(other.join(2), ["run #1: acquire o1, ttl 30s, width 1, above 20, place wanted, within 1000ms"]);
-    let forgotten =
-        ["refuse 2: the store forgot, token 20 after 20", "run #2: release o1, all answered, within 1000ms"];
+    assert_eq!(other.join(2), ["run #1: acquire o1, above 20"]);
+    let forgotten = ["refuse 2: the store forgot, token 20 after 20", "run #2: release o1"];
     assert_eq!(other.grant(20, 20), forgotten);
 }
 
@@ -34,7 +33,7 @@ fn the_tokens_of_a_dropped_station_are_remembered() {
     for above in ["", ", above 7"] {
         let mut rig = Rig::new(policy);
         rig.station = Station::new("a".parse().unwrap(), NameKind::Lock, policy, Owners::new(SECRET)).sharing(&floor);
-        let claim = format!("run #1: acquire o1, ttl 30s, width 1{above}, place wanted, within 1000ms");
+        let claim = format!("run #1: acquire o1{above}");
         assert_eq!(rig.join(1), [claim]);
         rig.grant(7, 7);
     }
@@ -57,7 +56,7 @@ fn a_repeated_claim_is_compared_with_the_floor_of_the_first() {
     one.join(1);
     one.grant(20, 20);
     assert_eq!(other.fail(ErrorKind::Timeout, Effect::Unknown), none());
-    assert_eq!(other.wake(), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(other.wake(), ["run #2: acquire o1"]);
     assert_eq!(other.grant(15, 15)[1], "admit 2: token 15, valid for 29698ms");
 }
 

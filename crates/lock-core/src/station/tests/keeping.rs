@@ -13,11 +13,7 @@ fn lost() -> crate::BackendError {
 #[test]
 fn a_kept_lock_is_not_passed_on_to_local_waiters() {
     let mut rig = holding(told_in_order(), 7, 8, 1);
-    let asked = [
-        "forget o1",
-        "run #2: release o1, all answered, keep for 60000ms, within 1000ms",
-        "run #3: acquire o2, ttl 30s, width 1, above 7, place wanted, within 1000ms",
-    ];
+    let asked = ["forget o1", "run #2: release o1, keep for 60000ms", "run #3: acquire o2, above 7"];
     assert_eq!(rig.leave_and_keep(1), asked);
     assert_eq!(rig.release(Ok(Released::Released)), ["ended 1: released"]);
 }
@@ -31,10 +27,10 @@ fn a_repeated_release_keeps_the_lock_for_the_remaining_time() {
     assert_eq!(rig.release(Err(lost())), ["ended 1: error Timeout, effect Unknown"]);
     let [again] = &rig.wake()[..] else { panic!("it is asked again") };
     let remaining = end.since(rig.now).as_millis();
-    assert!(again.contains(&format!("release o1, all answered, keep for {remaining}ms,")), "{again}");
+    assert!(again.contains(&format!("release o1, keep for {remaining}ms")), "{again}");
     rig.pass(millis(1_000));
     rig.release(Err(lost()));
-    assert_eq!(rig.wake(), ["run #4: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #4: release o1"]);
 }
 
 #[test]
@@ -49,14 +45,14 @@ fn a_waiter_that_leaves_keeps_nothing() {
     let mut rig = Rig::new(told_in_order());
     rig.join(1);
     rig.queue();
-    assert_eq!(rig.leave_and_keep(1), ["run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.leave_and_keep(1), ["run #2: release o1"]);
 }
 
 #[test]
 fn the_end_of_a_lost_hold_keeps_nothing() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     rig.pass(Duration::from_secs(30));
-    let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    let lost = ["lose 1: expired", "forget o1", "run #2: release o1"];
     assert_eq!(rig.leave_and_keep(1), lost);
 }
 
@@ -66,7 +62,7 @@ fn the_head_of_the_queue_asks_once_the_lock_is_no_longer_kept() {
     let mut rig = Rig::new(told_in_order());
     rig.feed(Input::Join(Join { patience: Patience::Forever, ..join(1) }));
     rig.queue();
-    let claim = ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"];
+    let claim = ["run #2: acquire o1"];
     assert_eq!(rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() })), claim);
     assert_eq!(rig.queue_for(millis(700)), none());
     assert_eq!(rig.station.next_wake().unwrap().since(rig.now), millis(710));
@@ -84,7 +80,7 @@ fn a_lock_is_kept_at_least_so_long_however_its_turn_ends() {
         keep_at_least(&mut rig, 1, millis(5_000));
         rig.pass(millis(1_000));
         let told = rig.feed(input);
-        assert!(told.iter().any(|told| told.contains("release o1, all answered, keep for 4000ms,")), "{told:?}");
+        assert!(told.iter().any(|told| told.contains("release o1, keep for 4000ms")), "{told:?}");
     }
 }
 
@@ -94,7 +90,7 @@ fn a_hold_that_is_lost_is_kept_at_least_so_long() {
     keep_at_least(&mut rig, 1, Duration::from_secs(60));
     rig.pass(Duration::from_secs(30));
     let told = rig.feed(Input::Tick);
-    assert!(told.iter().any(|told| told.contains("keep for 30000ms,")), "{told:?}");
+    assert!(told.iter().any(|told| told.contains("keep for 30000ms")), "{told:?}");
 }
 
 #[test]
@@ -103,7 +99,7 @@ fn a_turn_that_was_long_enough_is_passed_on_and_the_next_one_keeps_nothing() {
     keep_at_least(&mut rig, 1, millis(500));
     rig.pass(millis(500));
     assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 8, valid for 29198ms"]);
-    assert_eq!(rig.leave(2), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.leave(2), ["forget o1", "run #2: release o1"]);
 }
 
 #[test]

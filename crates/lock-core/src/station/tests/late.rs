@@ -29,7 +29,7 @@ fn a_release_also_frees_a_pushed_grant_that_crosses_it() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
-    assert_eq!(rig.leave(1), ["run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.leave(1), ["run #2: release o1"]);
     assert_eq!(rig.hand_over(9, 9), none());
     assert_eq!(rig.release(Ok(Released::Released)), none());
     assert!(rig.station.is_idle());
@@ -44,10 +44,10 @@ fn a_pushed_grant_that_does_not_count_yet_is_asked_for() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
-    assert_eq!(told(&mut rig, 9), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(told(&mut rig, 9), ["run #2: acquire o1"]);
     // One that comes before the answer to a claim may be older or newer than that answer.
     assert_eq!(told(&mut rig, 9), none());
-    assert_eq!(rig.queue(), ["run #3: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.queue(), ["run #3: acquire o1"]);
     assert_eq!(rig.grant(9, 9)[1], "admit 1: token 9, valid for 29698ms");
 }
 
@@ -56,7 +56,7 @@ fn a_pushed_grant_for_an_abandoned_claim_is_released() {
     let mut rig = rig();
     rig.join(1);
     rig.leave(1);
-    assert_eq!(rig.hand_over(9, 9), ["run #2: release o1, claim may be under way, within 1000ms"]);
+    assert_eq!(rig.hand_over(9, 9), ["run #2: release o1, claim may be under way"]);
 }
 
 #[test]
@@ -65,12 +65,12 @@ fn a_store_that_is_too_slow_for_the_ttl_is_asked_three_times_and_then_after_a_pa
     rig.join(1);
     for claim in ["#2", "#3"] {
         assert_eq!(grant_late(&mut rig), none());
-        assert_eq!(rig.wake(), [format!("run {claim}: acquire o1, ttl 30s, width 1, place wanted, within 1000ms")]);
+        assert_eq!(rig.wake(), [format!("run {claim}: acquire o1")]);
     }
-    assert_eq!(grant_late(&mut rig), ["run #4: release o1, all answered, within 1000ms"]);
+    assert_eq!(grant_late(&mut rig), ["run #4: release o1"]);
     rig.release(Ok(Released::Released));
     assert!(rig.station.next_wake().unwrap().since(rig.now) >= millis(25));
-    assert_eq!(rig.wake(), ["run #5: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #5: acquire o2"]);
     assert_eq!(rig.grant(8, 8)[1], "admit 1: token 8, valid for 29698ms");
 }
 
@@ -87,7 +87,7 @@ fn a_negative_answer_between_stale_grants_restarts_the_count() {
         assert_eq!(grant_late(&mut rig), none(), "{claim} is asked again under the same owner");
     }
     rig.wake();
-    assert_eq!(grant_late(&mut rig), ["run #6: release o1, all answered, within 1000ms"], "the third in a row");
+    assert_eq!(grant_late(&mut rig), ["run #6: release o1"], "the third in a row");
 }
 
 /// A quorum stores only the highest token. With a wider claim, the tokens of this lease would overlap an earlier one's.
@@ -97,7 +97,7 @@ fn a_stale_lease_is_asked_for_with_the_width_it_has() {
     rig.join(1);
     assert_eq!(grant_late(&mut rig), none());
     rig.join(2);
-    assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #2: acquire o1"]);
 }
 
 /// The store may keep a lease that no client uses. It is released, and the effect of the error is unknown.
@@ -139,7 +139,7 @@ fn a_waiter_that_does_not_wait_is_rejected_after_the_second_stale_grant() {
     rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) }));
     assert_eq!(grant_late(&mut rig), none());
     rig.wake();
-    let refused = ["refuse 1: error Timeout, effect Unknown", "run #3: release o1, all answered, within 1000ms"];
+    let refused = ["refuse 1: error Timeout, effect Unknown", "run #3: release o1"];
     assert_eq!(grant_late(&mut rig), refused);
 }
 
@@ -169,8 +169,7 @@ fn a_grant_with_another_ttl_is_refused_and_not_asked_for_again() {
     let mut rig = rig();
     rig.join(1);
     let lease = Lease { terms: Terms::exclusive(ttl("20s")), ..rig.lease(7, 7) };
-    let refused =
-        ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be under way, within 1000ms"];
+    let refused = ["refuse 1: error Protocol, effect Unknown", "run #2: release o1, claim may be under way"];
     assert_eq!(rig.answer(Ok(Answer::Granted { lease, valid_for: Duration::from_secs(20), wanted: false })), refused);
 }
 
@@ -209,7 +208,7 @@ fn a_hold_whose_guard_has_seen_its_end_is_not_renewed() {
     rig.grant(7, 7);
     let hold = rig.hold();
     assert!(hold.check(hold.valid_until()).is_err());
-    let lost = ["lose 1: expired", "forget o1", "run #2: release o1, all answered, within 1000ms"];
+    let lost = ["lose 1: expired", "forget o1", "run #2: release o1"];
     assert_eq!(rig.feed(Input::Tick), none(), "the station's clock says that it still holds");
     rig.pass(millis(1));
     assert_eq!(rig.renewed(false), lost);

@@ -154,11 +154,11 @@ fn a_wait_at_a_hung_store_ends_on_time_and_says_why() {
 fn without_a_queue_the_next_claim_waits_until_an_unanswered_one_is_released() {
     let mut rig = Rig::new(polled());
     rig.join(1);
-    let given_up = ["run #2: release o1, claim may be under way, within 1000ms"];
+    let given_up = ["run #2: release o1, claim may be under way"];
     assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), given_up);
     rig.pass(millis(900));
     assert_eq!(rig.feed(Input::Tick), none(), "the release is not answered");
-    let next = ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"];
+    let next = ["run #3: acquire o2"];
     assert_eq!(rig.release(Ok(Released::NotHeld)), next);
 }
 
@@ -168,7 +168,7 @@ fn a_permanent_error_of_the_release_counts_as_an_answer() {
     rig.join(1);
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.pass(millis(900));
-    let next = ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"];
+    let next = ["run #3: acquire o2"];
     assert_eq!(rig.release(Err(error(ErrorKind::Denied, Effect::None))), next);
 }
 
@@ -194,8 +194,8 @@ fn a_join_at_once_repeats_the_release_that_delays_it() {
     }
     rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown)));
     assert!(rig.station.next_wake().unwrap().since(rig.now) > Duration::from_secs(2), "nobody waits for it");
-    assert_eq!(rig.feed(impatient(2)), ["run #11: release o1, claim may be under way, within 1000ms"]);
-    let next = ["run #12: acquire o2, ttl 30s, width 1, no place, within 1000ms"];
+    assert_eq!(rig.feed(impatient(2)), ["run #11: release o1, claim may be under way"]);
+    let next = ["run #12: acquire o2, no place"];
     assert_eq!(rig.release(Ok(Released::NotHeld)), next);
 }
 
@@ -219,7 +219,7 @@ fn other_releases_delay_no_waiter() {
         rig.join(1);
         rig.queue();
         rig.leave(1);
-        let claim = ["run #3: acquire o2, ttl 30s, width 1, no place, within 1000ms"];
+        let claim = ["run #3: acquire o2, no place"];
         assert_eq!(rig.feed(impatient(2)), claim);
     }
     let mut rig = Rig::new(unordered());
@@ -228,7 +228,7 @@ fn other_releases_delay_no_waiter() {
     rig.leave(1);
     assert_eq!(rig.feed(impatient(2)), none(), "the lease is not free yet");
     let result = rig.release(Err(error(ErrorKind::Timeout, Effect::Unknown)));
-    assert_eq!(result[1], "run #3: acquire o2, ttl 30s, width 1, above 7, no place, within 1000ms");
+    assert_eq!(result[1], "run #3: acquire o2, above 7, no place");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
     let failed = rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
     assert_eq!(failed, ["refuse 7: error Unreachable, effect None"]);
     rig.wake();
-    let next = ["run #10: acquire o5, ttl 30s, width 1, place wanted, within 1000ms"];
+    let next = ["run #10: acquire o5"];
     assert_eq!(rig.release(Ok(Released::NotHeld)), next);
 }
 
@@ -275,11 +275,11 @@ fn at_a_store_with_a_queue_the_owner_is_kept_after_an_unknown_outcome() {
         rig.join(1);
         for claim in 2..10 {
             assert_eq!(rig.fail(ErrorKind::Timeout, Effect::Unknown), none());
-            let again = format!("run #{claim}: acquire o1, ttl 30s, width 1, place wanted, within 1000ms");
+            let again = format!("run #{claim}: acquire o1");
             assert_eq!(rig.wake(), [again]);
         }
         rig.grant(7, 7);
-        let gone = ["forget o1", "run #10: release o1, claim may be under way, within 1000ms"];
+        let gone = ["forget o1", "run #10: release o1, claim may be under way"];
         assert_eq!(rig.leave(1), gone, "one release for all of them");
     }
 }
@@ -290,7 +290,7 @@ fn a_release_reports_the_unanswered_claims_of_its_own_owner() {
     rig.join(1);
     let id = rig.claim_id();
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
-    assert_eq!(rig.leave(1), ["run #2: release o1, claim may be under way, within 1000ms"]);
+    assert_eq!(rig.leave(1), ["run #2: release o1, claim may be under way"]);
     let pending = rig.station.releases.0.first().map(|pending| &pending.request);
     assert!(pending.is_some_and(|it| it.certainty == Certainty::Unknown && words::owner(it.owner) == "o1"));
     assert_eq!(rig.claim_id(), id);

@@ -26,7 +26,7 @@ fn an_event_may_overtake_the_answer() {
     assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms; Asking outside as o1, claim #1");
     assert_eq!(rig.queue(), none());
     assert_eq!(rig.state(), "Held by 1 as o1, token 9, for 9896ms");
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, all answered, within 1000ms"]);
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1"]);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_release_says_that_a_claim_is_still_under_way() {
     let mut rig = rig();
     rig.join(1);
     rig.hand_over(9, 9);
-    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, claim may be under way, within 1000ms"]);
+    assert_eq!(rig.leave(1), ["forget o1", "run #2: release o1, claim may be under way"]);
 }
 
 #[test]
@@ -88,16 +88,12 @@ fn a_claim_is_as_wide_as_the_line_and_the_lease_passes_along_it_with_rising_toke
     rig.queue();
     rig.join(2);
     rig.join(3);
-    assert_eq!(rig.wake(), ["run #2: acquire o1, ttl 30s, width 3, place wanted, within 1000ms"]);
+    assert_eq!(rig.wake(), ["run #2: acquire o1, width 3"]);
     rig.grant(10, 12);
     assert_eq!(rig.leave(1), ["ended 1: released", "admit 2: token 11, valid for 29698ms"]);
     assert_eq!(rig.leave(2), ["ended 2: released", "admit 3: token 12, valid for 29698ms"]);
     assert_eq!(rig.join(4), none());
-    let handed_back = [
-        "forget o1",
-        "run #3: release o1, all answered, within 1000ms",
-        "run #4: acquire o2, ttl 30s, width 1, above 12, place wanted, within 1000ms",
-    ];
+    let handed_back = ["forget o1", "run #3: release o1", "run #4: acquire o2, above 12"];
     assert_eq!(rig.leave(3), handed_back, "the tokens are used up");
 }
 
@@ -126,7 +122,7 @@ fn the_width_is_bounded_by_the_chain_and_by_the_widest_range() {
         }
         rig.queue();
         let [claim] = <[String; 1]>::try_from(rig.wake()).unwrap();
-        claim.split(", ").find_map(|part| part.strip_prefix("width ").map(str::to_owned)).unwrap()
+        claim.split(", ").find_map(|part| part.strip_prefix("width ").map(str::to_owned)).unwrap_or("1".to_owned())
     };
     assert_eq!([width(0), width(2), width(1_000)], ["1", "3", "64"]);
 }
@@ -158,18 +154,10 @@ fn a_waiter_with_another_ttl_ends_the_chain_and_is_not_passed() {
     let mut rig = holding(told_in_order(), 10, 12, 0);
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     rig.join(3);
-    let next = [
-        "forget o1",
-        "run #2: release o1, all answered, within 1000ms",
-        "run #3: acquire o2, ttl 10s, width 1, above 10, place wanted, within 1000ms",
-    ];
+    let next = ["forget o1", "run #2: release o1", "run #3: acquire o2, ttl 10s, above 10"];
     assert_eq!(rig.leave(1), next);
     assert_eq!(rig.grant(13, 13)[1], "admit 2: token 13, valid for 9898ms");
-    let last = [
-        "forget o2",
-        "run #4: release o2, all answered, within 1000ms",
-        "run #5: acquire o3, ttl 30s, width 1, above 13, place wanted, within 1000ms",
-    ];
+    let last = ["forget o2", "run #4: release o2", "run #5: acquire o3, above 13"];
     assert_eq!(rig.leave(2), last);
 }
 
@@ -181,10 +169,7 @@ fn a_grant_with_other_terms_than_the_next_waiter_wants_is_released() {
     rig.feed(Input::Join(Join { terms: Terms::exclusive(ttl("10s")), ..join(2) }));
     rig.join(3);
     rig.leave(1);
-    let next = [
-        "run #2: release o1, all answered, within 1000ms",
-        "run #3: acquire o2, ttl 10s, width 1, place wanted, within 1000ms",
-    ];
+    let next = ["run #2: release o1", "run #3: acquire o2, ttl 10s"];
     assert_eq!(rig.grant(7, 7), next, "the third waiter would fit, and is not the next one");
 }
 
@@ -193,7 +178,7 @@ fn after_an_event_older_than_the_latest_answer_the_station_asks() {
     let mut rig = rig();
     rig.join(1);
     rig.queue();
-    let claim = ["run #2: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"];
+    let claim = ["run #2: acquire o1"];
     assert_eq!(rig.hand_over(7, 7), claim, "the store said meanwhile that token 8 holds");
     assert_eq!(rig.hand_over(7, 7), none());
     rig.queue();
@@ -223,7 +208,7 @@ fn if_the_answer_may_be_newer_than_the_event_the_station_asks_at_once() {
         queue_behind(&mut rig, Holder::Foreign);
         rig.wake();
         rig.hand_over(9, 9);
-        let claim = ["run #3: acquire o1, ttl 30s, width 1, place wanted, within 1000ms"];
+        let claim = ["run #3: acquire o1"];
         assert_eq!(queue_behind(&mut rig, holder), claim);
     }
 }

@@ -62,7 +62,7 @@ fn a_stalled_release_keeps_the_lock_for_the_remaining_time() {
 
 /// A release that may overtake the claim of the first owner, sent as this action.
 fn parts(action: u64) -> [String; 1] {
-    [format!("run #{action}: release o1, claim may be under way, within 1000ms")]
+    [format!("run #{action}: release o1, claim may be under way")]
 }
 
 /// A station whose claim was abandoned, which it parts from by now.
@@ -79,7 +79,7 @@ fn parted(policy: Policy) -> Rig {
 #[test]
 fn an_abandoned_claim_without_an_answer_is_parted_from_after_a_tenth_of_a_second() {
     let mut rig = parted(told_in_order());
-    assert_eq!(rig.join(2), ["run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms"]);
+    assert_eq!(rig.join(2), ["run #3: acquire o2"]);
     rig.pass(millis(100));
     assert_eq!(only_release(stalled(&mut rig, None)).owner, rig.about(1).claimant());
     assert_eq!(rig.about(1).grant(7, 7), none(), "the release frees it");
@@ -92,15 +92,15 @@ fn an_abandoned_claim_without_an_answer_is_parted_from_after_a_tenth_of_a_second
 fn a_claim_that_the_store_answers_after_its_release_leaves_nothing_there() {
     let unknown = |rig: &mut Rig| rig.fail(ErrorKind::Timeout, Effect::Unknown);
     let again = [
-        ("claim may be under way", unknown as fn(&mut Rig) -> Vec<String>),
-        ("all answered", |rig| rig.grant(7, 7)),
-        ("all answered", Rig::queue),
+        (", claim may be under way", unknown as fn(&mut Rig) -> Vec<String>),
+        ("", |rig| rig.grant(7, 7)),
+        ("", Rig::queue),
     ];
     for (certainty, answer) in again {
         let mut rig = parted(told_in_order());
         rig.release(Ok(Released::NotHeld));
         assert!(rig.station.is_idle());
-        assert_eq!(answer(&mut rig), [format!("run #3: release o1, {certainty}, within 1000ms")]);
+        assert_eq!(answer(&mut rig), [format!("run #3: release o1{certainty}")]);
     }
     for nothing in [Rig::be_busy, |rig: &mut Rig| rig.fail(ErrorKind::Unreachable, Effect::None)] {
         let mut rig = parted(told_in_order());
@@ -127,7 +127,7 @@ fn where_the_store_has_no_queue_the_next_claim_waits_for_the_release() {
     policy.store.waiting = Waiting::Poll;
     let mut rig = parted(policy);
     assert_eq!(rig.join(2), none());
-    let claim = "run #3: acquire o2, ttl 30s, width 1, place wanted, within 1000ms";
+    let claim = "run #3: acquire o2";
     assert_eq!(rig.release(Ok(Released::NotHeld)), [claim]);
 }
 
@@ -140,7 +140,7 @@ fn whoever_wants_other_terms_asks_once_the_claim_is_parted_from() {
     assert_eq!(rig.leave(1), none());
     let outputs = rig.wake();
     assert_eq!(outputs[..1], parts(2));
-    assert_eq!(outputs[1], "run #3: acquire o2, shared, ttl 30s, width 1, place wanted, within 1000ms");
+    assert_eq!(outputs[1], "run #3: acquire o2, shared");
 }
 
 #[test]

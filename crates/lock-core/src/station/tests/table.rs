@@ -60,14 +60,30 @@ impl Section {
     }
 
     fn as_text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.name, self.state);
+        let mut text = wrapped(&format!("{}: {}", self.name, self.state), "; ") + "\n";
         for Row { input, outputs, next } in &self.rows {
             let outputs = if outputs.is_empty() { "nothing".to_owned() } else { outputs.join("; ") };
-            writeln!(text, "    {input} -> {outputs} => {next}").unwrap();
+            let next = if *next == self.state { "the same" } else { next };
+            writeln!(text, "{}", wrapped(&format!("    {input} -> {outputs} => {next}"), "; ")).unwrap();
         }
-        writeln!(text, "    no effect: {}", self.without_effect.join(" · ")).unwrap();
+        writeln!(text, "{}", wrapped(&format!("    no effect: {}", self.without_effect.join(" · ")), " · ")).unwrap();
         text
     }
+}
+
+/// Breaks a row before it is wider than a screen, between its parts.
+fn wrapped(row: &str, between: &str) -> String {
+    const WIDTH: usize = 116;
+    let mut lines = vec![String::new()];
+    for part in row.split_inclusive(between).flat_map(|part| part.split_inclusive(" => ")) {
+        let line = lines.last_mut().unwrap();
+        if line.is_empty() || line.chars().count() + part.trim_end().chars().count() <= WIDTH {
+            line.push_str(part);
+        } else {
+            lines.push(format!("        {part}"));
+        }
+    }
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }
 
 /// Compares with the checked-in text, or rewrites it if `LEASEHOLD_BLESS` is set.

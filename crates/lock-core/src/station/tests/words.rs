@@ -11,7 +11,7 @@ use super::super::{Action, Output, Request, Station, TurnId};
 use super::rig::{SECRET, detached};
 use crate::{
     AcquireError, Admission, BackendError, Certainty, Fairness, Holder, LossReason, Mode, Moment, NameKind, Owner,
-    Queueing, Refusal, Released, TokenRange,
+    Queueing, Refusal, Released, TokenRange, Ttl, Width,
 };
 
 /// `o1` for the first owner that a station draws, `o2` for the next; `t` for that of a ticket.
@@ -56,30 +56,27 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
     }
 }
 
+/// What is usual is left out: a ttl of 30 s, one token, a place in the queue, a second to answer, claims that were answered.
 fn run(action: &Action) -> String {
     let (id, within) = (action.id.0, action.within.as_millis());
+    let within = if within == 1000 { String::new() } else { format!(", within {within}ms") };
     match &action.request {
         Request::Acquire(claim) => {
-            let queueing = match claim.queueing {
-                Queueing::Wanted => "place wanted",
-                Queueing::Unwanted => "no place",
-            };
-            let fairness = match claim.fairness {
-                Fairness::Fair => "",
-                Fairness::Barging => ", barging",
-            };
+            let ttl =
+                if claim.terms.ttl == Ttl::DEFAULT { String::new() } else { format!(", ttl {}", claim.terms.ttl) };
+            let width =
+                if claim.width == Width::ONE { String::new() } else { format!(", width {}", claim.width.get()) };
             let floor = claim.floor.map_or_else(String::new, |floor| format!(", above {floor}"));
-            let (whose, ttl, width) = (owner(claim.owner), claim.terms.ttl, claim.width.get());
+            let place = if claim.queueing == Queueing::Wanted { "" } else { ", no place" };
+            let fairness = if claim.fairness == Fairness::Fair { "" } else { ", barging" };
             let old = claim.replaces.map_or_else(String::new, |old| format!(" in place of {}", owner(old)));
-            let mode = mode(claim.terms.mode);
-            format!(
-                "run #{id}: acquire {whose}{old}{mode}, ttl {ttl}, width {width}{floor}, {queueing}{fairness}, within {within}ms"
-            )
+            let (whose, mode) = (owner(claim.owner), mode(claim.terms.mode));
+            format!("run #{id}: acquire {whose}{old}{mode}{ttl}{width}{floor}{place}{fairness}{within}")
         }
         Request::Release(request) => {
             let keep = request.keep.map_or_else(String::new, |keep| format!(", keep for {}ms", keep.as_millis()));
             let (whose, certainty) = (owner(request.owner), certainty(request.certainty));
-            format!("run #{id}: release {whose}, {certainty}{keep}, within {within}ms")
+            format!("run #{id}: release {whose}{certainty}{keep}{within}")
         }
     }
 }
@@ -94,8 +91,8 @@ fn mode(mode: Mode) -> String {
 
 fn certainty(certainty: Certainty) -> &'static str {
     match certainty {
-        Certainty::Answered => "all answered",
-        Certainty::Unknown => "claim may be under way",
+        Certainty::Answered => "",
+        Certainty::Unknown => ", claim may be under way",
     }
 }
 
