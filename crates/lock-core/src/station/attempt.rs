@@ -50,7 +50,7 @@ pub(super) struct Attempt {
 /// What an attempt is for.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// For the front waiter, whoever that is by then. The lease is passed on.
+    /// For the front waiter, the one that is in front by then. The lease is passed on.
     Front,
     /// For this waiter. The lease is private to its turn.
     Waiter(TurnId),
