@@ -12,31 +12,32 @@ const TESTS_PER_CORE: usize = 6;
 /// How long each test with random input reads, in seconds: for each change, and each night.
 const FUZZ_SECONDS: [&str; 2] = ["1", "20"];
 
+/// All programs run, even after one has failed, so that one run shows every test that fails.
+const TEST: [&str; 2] = ["test", "--no-fail-fast"];
+
 /// Runs the tests of the workspace.
 pub(crate) fn run() -> Result<()> {
     services::for_tests()?;
-    tests(FUZZ_SECONDS[0], &[])?;
-    // The default features include no store, and its absence has tests, too.
-    step::cargo(&["test", "--package", "leasehold", "--lib"])
+    tests(FUZZ_SECONDS[0], &[])
 }
 
 /// Runs them with those that are ignored otherwise.
 pub(crate) fn all() -> Result<()> {
     services::all()?;
-    tests(FUZZ_SECONDS[1], &["--", "--include-ignored"])?;
-    step::cargo(&["test", "--package", "leasehold", "--lib"])
+    tests(FUZZ_SECONDS[1], &["--", "--include-ignored"])
 }
 
 /// Runs the tests beside other lock libraries.
 pub(crate) fn peers() -> Result<()> {
-    step::cargo(&["test", "--manifest-path", "tests/peers/Cargo.toml"])
+    step::cargo(&[&TEST[..], &["--manifest-path", "tests/peers/Cargo.toml"]].concat())
 }
 
 fn tests(fuzz_seconds: &str, arguments: &[&str]) -> Result<()> {
-    let every = ["test", "--workspace", "--all-features"];
-    step::cargo(&[&every[..], &["--no-run"]].concat())?;
-    let mut command = step::command(&[&every[..], arguments].concat());
+    let every = ["--workspace", "--all-features"];
+    step::cargo(&[&["test", "--no-run"], &every[..]].concat())?;
+    let mut command = step::command(&[&TEST[..], &every[..], arguments].concat());
     command.env("RUST_TEST_THREADS", (TESTS_PER_CORE * thread::available_parallelism()?.get()).to_string());
     command.env("LEASEHOLD_FUZZ_SECONDS", fuzz_seconds);
-    step::run(command)
+    // The default features include no store, and its absence has tests, too: those run in any case.
+    [step::run(command), step::cargo(&["test", "--package", "leasehold", "--lib"])].into_iter().collect()
 }

@@ -28,6 +28,7 @@ mod list;
 mod locks;
 mod need;
 mod on_command;
+mod pairs;
 mod play;
 mod player;
 mod reference;

@@ -34,6 +34,7 @@ macro_rules! __cases {
             store rules {
                 requests_are_answered_as_the_rules_say: Mode(Permits);
                 overlapping_requests_are_answered_as_a_sequence_of_them: Mode(Permits);
+                pairs_are_answered_as_one_after_the_other: Queue;
             }
             store ownership {
                 a_stranger_cannot_release: Nothing;

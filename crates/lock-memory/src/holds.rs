@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use lock_core::{FencingToken, Limit, Moment, Owner};
 use lock_rules::{Hold, Standing, ends_of};
 
+use crate::visits::visits;
+
 /// The leases of one lock, found by owner and by end, so that neither a claim nor a renewal looks at all of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
@@ -28,7 +30,7 @@ impl FreeSlots {
     }
 
     fn take(&mut self, slot: u32) {
-        self.returned.extend(self.never_taken..slot);
+        self.returned.extend(visits(self.never_taken..slot));
         self.never_taken = self.never_taken.max(slot.saturating_add(1));
         self.returned.remove(&slot);
     }
@@ -55,12 +57,12 @@ impl Holds {
 
     /// Those that have not expired, the one that ends last first.
     pub(crate) fn living(&self, now: Moment) -> impl Iterator<Item = &Hold> {
-        let living = self.by_end.iter().rev().take_while(move |(until, _)| now < *until);
+        let living = visits(self.by_end.iter().rev()).take_while(move |(until, _)| now < *until);
         living.filter_map(|(_, owner)| self.by_owner.get(owner))
     }
 
     pub(crate) fn with(&self, token: FencingToken) -> Option<&Hold> {
-        self.by_owner.values().find(|hold| hold.tokens.contains(token))
+        visits(self.by_owner.values()).find(|hold| hold.tokens.contains(token))
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -76,18 +78,18 @@ impl Holds {
 
     /// The same leases under another limit.
     pub(crate) fn set_limit(&mut self, limit: Limit) {
-        self.by_owner.values_mut().for_each(|hold| hold.mode = hold.mode.under(limit));
+        visits(self.by_owner.values_mut()).for_each(|hold| hold.mode = hold.mode.under(limit));
     }
 
     /// The leases that end first and have so many permits together: their ends and permits.
     pub(crate) fn first_ends(&self, permits: u32) -> Vec<(Moment, u32)> {
         let permits_of = |owner| self.get(owner).map_or(0, |hold| hold.mode.count());
-        ends_of(permits, self.by_end.iter().map(|(until, owner)| (*until, permits_of(*owner))))
+        ends_of(permits, visits(self.by_end.iter()).map(|(until, owner)| (*until, permits_of(*owner))))
     }
 
     /// The lowest free slots.
     pub(crate) fn free_slots(&self, count: u32) -> Vec<u32> {
-        self.free.get().take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+        visits(self.free.get()).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
 
     /// Stores a lease, in place of the one that its owner has.

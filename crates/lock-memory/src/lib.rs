@@ -39,6 +39,8 @@ pub mod blocking;
 mod client;
 mod config;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod failing;
 pub mod faults;
 mod holds;
@@ -51,6 +53,7 @@ mod queue;
 mod revocations;
 mod rows;
 pub mod store;
+mod visits;
 
 pub use client::MemoryStore;
 pub use config::{MemoryConfig, StoreName};

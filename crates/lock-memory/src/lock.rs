@@ -1,6 +1,6 @@
 //! One lock as the store keeps it: its leases, its queue, the limit that was set, and the tombstones of late claims.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use lock_core::inspect::Entry;
 use lock_core::limit::Record;
@@ -48,26 +48,35 @@ fn number(of: usize) -> u32 {
     u32::try_from(of).unwrap_or(u32::MAX)
 }
 
-/// The owners that were given up while a claim of theirs was under way, and until when that claim is refused.
+/// The owners that were given up while a claim of theirs was under way, and until when that claim is refused; found by end as well, so that
+/// a request does not look at all of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tombstones(HashMap<Owner, Moment>);
+pub(crate) struct Tombstones {
+    by_owner: HashMap<Owner, Moment>,
+    by_end: BTreeSet<(Moment, Owner)>,
+}
 
 impl Tombstones {
     pub(crate) fn forget_expired(&mut self, now: Moment) {
-        self.0.retain(|_, until| now < *until);
+        while let Some((until, owner)) = self.by_end.first().copied().filter(|(until, _)| *until <= now) {
+            self.by_end.remove(&(until, owner));
+            self.by_owner.remove(&owner);
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_owner.is_empty()
     }
 
     pub(crate) fn contains(&self, owner: Owner) -> bool {
-        self.0.contains_key(&owner)
+        self.by_owner.contains_key(&owner)
     }
 
     /// Refuses claims until then, or for longer if they are already.
     pub(crate) fn add(&mut self, owner: Owner, until: Moment) {
-        let present = self.0.entry(owner).or_insert(until);
+        let present = self.by_owner.entry(owner).or_insert(until);
+        self.by_end.remove(&(*present, owner));
         *present = until.max(*present);
+        self.by_end.insert((*present, owner));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use lock_core::{Limit, Moment, Owner};
 
 use crate::notice::Place;
+use crate::visits::visits;
 
 /// The places of one lock, found by number, by owner and by end, so that no request looks at all of them.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +24,7 @@ impl Queue {
 
     /// The same queue under another limit.
     pub(crate) fn set_limit(&mut self, limit: Limit) {
-        self.by_number.values_mut().for_each(|place| place.terms.mode = place.terms.mode.under(limit));
+        visits(self.by_number.values_mut()).for_each(|place| place.terms.mode = place.terms.mode.under(limit));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -36,12 +37,12 @@ impl Queue {
 
     /// The places with a higher number.
     pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = &Place> {
-        self.by_number.range(number.saturating_add(1)..).map(|(_, place)| place)
+        visits(self.by_number.range(number.saturating_add(1)..)).map(|(_, place)| place)
     }
 
     /// How many places have a lower number, counted up to `most`.
     pub(crate) fn before(&self, number: u64, most: u32) -> u32 {
-        self.by_number.range(..number).zip(0..most).map(|(_, counted)| counted + 1).last().unwrap_or_default()
+        visits(self.by_number.range(..number)).zip(0..most).map(|(_, counted)| counted + 1).last().unwrap_or_default()
     }
 
     pub(crate) fn last_number(&self) -> u64 {

@@ -3,9 +3,12 @@
 //! A failure names its seed; `LEASEHOLD_SEED` plays it again.
 
 use std::env;
+use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::history::History;
+use crate::pairs::{EXPIRY, Scene};
 use crate::player::{Player, Use};
 use crate::reference::{Ask, Reference, SHORT, Timing};
 use crate::verbs::LONG;
@@ -68,6 +71,41 @@ pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
         }
     }
     assert!(checked > HISTORIES / 2, "only {checked} of {HISTORIES} histories took less than {LONGEST:?}");
+}
+
+/// Each pair of requests at the same time, in each scene: a lock that is free, held, shared, expired in part, or kept, and one with a queue.
+pub fn pairs_are_answered_as_one_after_the_other(bench: &Bench) {
+    let clients = [bench.verbs(), bench.verbs()];
+    let scenes = Scene::all(&clients[0].capabilities());
+    let mut pairs = Vec::new();
+    for (number, scene) in scenes.iter().enumerate() {
+        let first = scene.play(bench, &clients, &format!("a {number}"));
+        pairs.extend(first.pairs().into_iter().map(|pair| (scene, format!("a {number} {pair:?}"), pair)));
+    }
+    let all = pairs.len();
+    let stages = in_parallel(pairs, |(scene, name, pair)| (scene.play(bench, &clients, &name), pair));
+    // Once for all of them, because some stores' clocks cannot be moved.
+    bench.elapse(EXPIRY);
+    let judged = in_parallel(stages, |(stage, pair)| stage.ask_both(bench, &clients, pair));
+    let judged = judged.into_iter().filter(|is_judged| *is_judged).count();
+    assert!(judged > all / 2, "only {judged} of {all} pairs were in time");
+}
+
+/// Does the same with all of these, on threads that wait for the store together.
+fn in_parallel<T: Send, U: Send>(works: Vec<T>, act: impl Fn(T) -> U + Sync) -> Vec<U> {
+    let (works, done) = (Mutex::new(works.into_iter()), Mutex::new(Vec::new()));
+    let next = || works.lock().unwrap().next();
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                while let Some(work) = next() {
+                    let result = act(work);
+                    done.lock().unwrap().push(result);
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap()
 }
 
 fn seeds() -> impl Iterator<Item = u64> {

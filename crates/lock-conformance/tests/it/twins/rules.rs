@@ -3,7 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{Answer, BackendError, BlockingBackend, Claim, Holder};
+use lock_core::{
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, Note, Queueing, Renewed,
+};
 
 use super::cover::{Breakage, WITHIN};
 use super::holding::DrawsAnew;
@@ -14,7 +16,13 @@ twins! {
         caught by ["rules::requests_are_answered_as_the_rules_say"],
         spared by ["exclusion::a_second_owner_is_refused"];
     one_that_looks_before_it_takes: LooksBeforeItTakes,
-        caught by ["rules::overlapping_requests_are_answered_as_a_sequence_of_them"],
+        caught by [
+            "rules::overlapping_requests_are_answered_as_a_sequence_of_them",
+            "rules::pairs_are_answered_as_one_after_the_other"
+        ],
+        spared by ["rules::requests_are_answered_as_the_rules_say"];
+    one_that_renews_what_it_saw: RenewsWhatItSaw,
+        caught by ["rules::pairs_are_answered_as_one_after_the_other"],
         spared by ["rules::requests_are_answered_as_the_rules_say"];
 }
 
@@ -33,5 +41,28 @@ impl Breakage for LooksBeforeItTakes {
             }
         }
         store.acquire(claim, WITHIN)
+    }
+}
+
+/// Looks whether the lease is held, and then stores it for another ttl, even if it has been released meanwhile.
+#[derive(Default)]
+struct RenewsWhatItSaw;
+
+impl Breakage for RenewsWhatItSaw {
+    fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        for lease in leases {
+            if store.fence(lease, WITHIN)? == Fenced::Acknowledged {
+                thread::sleep(Duration::from_millis(1));
+                let Lease { name, owner, terms, tokens, .. } = lease.clone();
+                let note = Note::from_wire("1@twin");
+                let (queueing, fairness) = (Queueing::Unwanted, Fairness::Barging);
+                let width = tokens.width();
+                store.acquire(
+                    &Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None, fairness },
+                    WITHIN,
+                )?;
+            }
+        }
+        store.renew(leases, WITHIN)
     }
 }
