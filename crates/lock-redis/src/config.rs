@@ -1,6 +1,6 @@
 //! What a Redis URL says.
 
-mod deployment;
+mod scheme;
 mod settings;
 mod tables;
 
@@ -12,13 +12,14 @@ use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl};
 use redis::ConnectionInfo;
 use serde::Deserialize;
 
+use crate::deployment::Deployment;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::{Copies, Fsync, Replicas};
-use deployment::Scheme;
+use scheme::Scheme;
 use settings::{Settings, eviction, protocol};
 use tables::{ClusterTable, SentinelTable};
 
-pub(crate) use deployment::{Deployment, Sentinels};
+pub(crate) use scheme::Servers;
 pub(crate) use settings::Eviction;
 
 /// Which Redis to use, and how.
@@ -42,8 +43,7 @@ pub(crate) use settings::Eviction;
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct RedisConfig {
-    server: ConnectionInfo,
-    deployment: Deployment,
+    servers: Servers,
     shown: String,
     prefix: Prefix,
     op_timeout: Option<Duration>,
@@ -131,11 +131,11 @@ impl RedisConfig {
     fn of(url: &StoreUrl, beside: Settings) -> Result<Self, Invalid> {
         let scheme = Scheme::of(url.scheme())?;
         let settings = Settings::of_url(url, scheme)?.and(beside, url)?;
-        let (deployment, server) = (scheme.read)(url)?;
-        let redis = server.redis_settings().clone().set_protocol(protocol(url)?);
+        let mut servers = (scheme.read)(url)?;
+        let redis = servers.server.redis_settings().clone().set_protocol(protocol(url)?);
+        servers.server = servers.server.set_redis_settings(redis);
         Ok(Self {
-            server: server.set_redis_settings(redis),
-            deployment,
+            servers,
             shown: url.shown().to_owned(),
             prefix: settings.prefix.unwrap_or_default(),
             op_timeout: Policy::check_op_timeout(settings.op_timeout)?,
@@ -162,17 +162,16 @@ impl RedisConfig {
     }
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
-        &self.server
+        &self.servers.server
     }
 
-    /// How the servers are found. Unless there is one, the address of [`server`](Self::server) means nothing.
-    pub(crate) fn deployment(&self) -> &Deployment {
-        &self.deployment
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// Whether these are the servers of a cluster.
     pub fn is_cluster(&self) -> bool {
-        matches!(self.deployment, Deployment::Cluster(_))
+        self.servers.deployment == Deployment::Cluster
     }
 
     /// What to do with free locks if the server may have forgotten leases.
@@ -185,8 +184,8 @@ impl RedisConfig {
         self.failover.max_ttl()
     }
 
-    pub(crate) fn without_prefix(self) -> Self {
-        Self { prefix: Prefix::default(), ..self }
+    pub(crate) fn under(self, prefix: Prefix) -> Self {
+        Self { prefix, ..self }
     }
 
     pub(crate) fn failover(&self) -> Failover {

@@ -12,14 +12,14 @@ use redis::{Cmd, ConnectionAddr, FromRedisValue};
 use self::checks::checks;
 use self::found::{Examination, Exposure, Persistence};
 use crate::RedisConfig;
-use crate::blocking::Redis;
-use crate::cluster::blocking::Cluster;
+use crate::blocking::{Redis, Source};
 use crate::config::Eviction;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::requests::simple::Simple;
 use crate::server::greeting::field;
+use crate::servers::Server;
 use crate::span::Span;
 use crate::wire::{Line, read, remaining};
 
@@ -30,27 +30,22 @@ const ROUND_TRIPS: usize = 10;
 pub(crate) fn examine(config: &RedisConfig) -> Result<Vec<Check>, BackendError> {
     let failed = |failure: Failure| failure.into_error(Operation::Inspect);
     let mut found = vec![Check::ok("reach", format!("connected to {}", config.shown_url()))];
-    if config.is_cluster() {
-        for (redis, _) in Cluster::connect(config)?.primaries()?.iter() {
-            found.extend(checks(&examined(redis, config).map_err(failed)?, config));
-        }
-    } else {
-        let redis = Redis::connect(config)?;
-        found.extend(checks(&examined(&redis, config).map_err(failed)?, config));
+    for (server, _) in Redis::connect(config)?.each()? {
+        found.extend(checks(&examined(&server, config).map_err(failed)?, config));
     }
     Ok(found)
 }
 
-fn examined(redis: &Redis, config: &RedisConfig) -> Result<Examination, Failure> {
-    let section = |name: &str| ask::<String>(redis, redis::cmd("INFO").arg(name));
+fn examined(server: &Server<Source>, config: &RedisConfig) -> Result<Examination, Failure> {
+    let section = |name: &str| ask::<String>(server, redis::cmd("INFO").arg(name));
     let info = [section("server")?, section("replication")?, section("memory")?, section("persistence")?].concat();
     let info = Info(&info);
-    let save: Option<Vec<String>> = ask(redis, redis::cmd("CONFIG").arg("GET").arg("save")).ok();
-    let dwell = if config.is_cluster() { None } else { remaining(dwell_of(redis)?) };
-    let mut round_trips = (0..ROUND_TRIPS).map(|_| timed(redis)).collect::<Result<Vec<_>, _>>()?;
+    let save: Option<Vec<String>> = ask(server, redis::cmd("CONFIG").arg("GET").arg("save")).ok();
+    let dwell = if config.is_cluster() { None } else { remaining(dwell_of(server)?) };
+    let mut round_trips = (0..ROUND_TRIPS).map(|_| timed(server)).collect::<Result<Vec<_>, _>>()?;
     round_trips.sort_unstable();
     Ok(Examination {
-        server: address(redis)?,
+        server: address(server)?,
         version: info.version(),
         replicas: info.number("connected_slaves:").and_then(|count| u32::try_from(count).ok()).unwrap_or_default(),
         awaited_replicas: config.copies().map(|copies| copies.replicas().into()).filter(|replicas| *replicas > 0),
@@ -59,27 +54,27 @@ fn examined(redis: &Redis, config: &RedisConfig) -> Result<Examination, Failure>
         memory_limit: info.number("maxmemory:").filter(|limit| *limit > 0),
         persistence: info.persistence(save),
         dwell,
-        clock_ahead_ms: clock_ahead(redis)?,
+        clock_ahead_ms: clock_ahead(server)?,
         round_trips,
         exposure: exposure(config.server().addr()),
         uses_password: config.server().redis_settings().password().is_some(),
     })
 }
 
-fn dwell_of(redis: &Redis) -> Result<i64, Failure> {
-    ask(redis, redis::cmd("PTTL").arg(Key::Dwell(Scope::Database)))
+fn dwell_of(server: &Server<Source>) -> Result<i64, Failure> {
+    ask(server, redis::cmd("PTTL").arg(Key::Dwell(Scope::Database)))
 }
 
 /// How long the server takes to say what time it is.
-fn timed(redis: &Redis) -> Result<Duration, Failure> {
+fn timed(server: &Server<Source>) -> Result<Duration, Failure> {
     let began = Instant::now();
-    ask::<Vec<u64>>(redis, &redis::cmd("TIME"))?;
+    ask::<Vec<u64>>(server, &redis::cmd("TIME"))?;
     Ok(began.elapsed())
 }
 
-fn clock_ahead(redis: &Redis) -> Result<i64, Failure> {
+fn clock_ahead(server: &Server<Source>) -> Result<i64, Failure> {
     let (began, at) = (Instant::now(), SystemTime::now());
-    let time: Vec<i64> = ask(redis, &redis::cmd("TIME"))?;
+    let time: Vec<i64> = ask(server, &redis::cmd("TIME"))?;
     let [seconds, micros] = time[..] else { return Err(Failure::strange_answer()) };
     let middle = at + began.elapsed() / 2;
     let here = middle.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -130,18 +125,18 @@ impl<'a> Info<'a> {
     }
 }
 
-fn ask<T: FromRedisValue + Send>(redis: &Redis, command: &Cmd) -> Result<T, Failure> {
-    answer(redis, Simple::repeatable(Operation::Inspect, command.clone(), |_line, reply| read(reply)))
+fn ask<T: FromRedisValue + Send>(server: &Server<Source>, command: &Cmd) -> Result<T, Failure> {
+    answer(server, Simple::repeatable(Operation::Inspect, command.clone(), |_line, reply| read(reply)))
 }
 
 /// The address that messages show.
-fn address(redis: &Redis) -> Result<String, Failure> {
+fn address(server: &Server<Source>) -> Result<String, Failure> {
     let answered = |line: Line<'_>, _reply| Ok(line.wire.server.clone());
-    answer(redis, Simple::repeatable(Operation::Inspect, redis::cmd("TIME"), answered))
+    answer(server, Simple::repeatable(Operation::Inspect, redis::cmd("TIME"), answered))
 }
 
-fn answer<T: Send>(redis: &Redis, question: Simple<T>) -> Result<T, Failure> {
-    redis.answer(&question, Span::from_now(CONNECT_WITHIN))
+fn answer<T: Send>(server: &Server<Source>, question: Simple<T>) -> Result<T, Failure> {
+    server.answer(&question, Span::from_now(CONNECT_WITHIN))
 }
 
 #[cfg(test)]

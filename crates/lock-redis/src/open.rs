@@ -7,7 +7,7 @@ use lock_core::AsyncBackend;
 use lock_core::{BackendError, BlockingBackend};
 
 use crate::RedisConfig;
-use crate::{blocking, cluster};
+use crate::blocking;
 
 /// Connects for tokio.
 ///
@@ -18,9 +18,6 @@ use crate::{blocking, cluster};
 /// Can be dropped at any point.
 #[cfg(feature = "async")]
 pub async fn open(config: &RedisConfig) -> Result<Arc<dyn AsyncBackend>, BackendError> {
-    if config.is_cluster() {
-        return Ok(Arc::new(cluster::nonblocking::Cluster::connect(config).await?));
-    }
     Ok(Arc::new(crate::nonblocking::Redis::connect(config).await?))
 }
 
@@ -29,8 +26,5 @@ pub async fn open(config: &RedisConfig) -> Result<Arc<dyn AsyncBackend>, Backend
 /// # Errors
 /// Those of [`Redis::connect`](crate::blocking::Redis::connect).
 pub fn open_blocking(config: &RedisConfig) -> Result<Arc<dyn BlockingBackend>, BackendError> {
-    if config.is_cluster() {
-        return Ok(Arc::new(cluster::blocking::Cluster::connect(config)?));
-    }
     Ok(Arc::new(blocking::Redis::connect(config)?))
 }

@@ -1,8 +1,11 @@
 //! The user's clients and pools.
 
 #[cfg(feature = "r2d2")]
+use std::sync::Arc;
+#[cfg(feature = "r2d2")]
 use std::time::Duration;
 
+use lock_core::Prefix;
 #[cfg(feature = "r2d2")]
 use lock_core::{BackendError, Operation};
 use redis::Client;
@@ -12,17 +15,18 @@ use redis::Connection;
 use super::Redis;
 #[cfg(feature = "r2d2")]
 use super::source::Source;
-use super::stack::Stack;
 #[cfg(feature = "r2d2")]
 use crate::RedisConfig;
-#[cfg(feature = "r2d2")]
 use crate::channel::Channel;
 #[cfg(feature = "r2d2")]
 use crate::connect::CONNECT_WITHIN;
-use crate::failover::Failover;
+#[cfg(feature = "r2d2")]
+use crate::failure::Failure;
 #[cfg(feature = "r2d2")]
 use crate::probe::Probe;
-use crate::server::greeting::Role;
+use crate::servers::Server;
+#[cfg(feature = "r2d2")]
+use crate::span::Span;
 use crate::target::Target;
 #[cfg(feature = "r2d2")]
 use crate::wire::Wire;
@@ -30,7 +34,7 @@ use crate::wire::Wire;
 /// Uses the client only as an address: connections are made and verified here, the first one with the first request.
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
-        Self::own(Stack::new(Target::fixed(client), Role::Alone(Failover::UNHEEDED)))
+        Self::one(Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None))
     }
 }
 
@@ -48,24 +52,25 @@ impl Redis {
     /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
     /// own error if it provides no connection.
     pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        let (stack, warnings) = Self::stack(config, Target::of_a_pool(config))?;
-        let channel = Channel::new();
-        let stack = stack.with_listener(channel.clone());
-        let wire = Wire::own(stack.target(), channel).with_prefix(config.own_prefix());
-        let wire = wire.with_copies(config.copies());
-        let pooled = Self { wire, source: Source::PoolAndStack(pool, Box::new(stack)), warnings };
-        let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().check_disk(config).map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().ask(probe.leave(), CONNECT_WITHIN)?;
-        pooled.ask(probe.take(), CONNECT_WITHIN)?;
-        Ok(pooled)
+        Self::try_pooled(pool, config).map_err(|failure| failure.into_error(Operation::Connect))
+    }
+
+    fn try_pooled(pool: Pool, config: &RedisConfig) -> Result<Self, Failure> {
+        let own = Server::of(Target::of_a_pool(config)?, config);
+        let warnings = super::first_greeting(&own, config)?;
+        let Source::Own(stack) = &own.source else { return Err(Failure::strange_answer()) };
+        let pooled = Server { wire: own.wire.clone(), source: Source::PoolAndStack(pool, Arc::clone(stack)) };
+        let probe = Probe::new()?;
+        own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN))?;
+        pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN))?;
+        Ok(Self { warnings, ..Self::one(pooled) })
     }
 }
 
 #[cfg(feature = "r2d2")]
 impl From<Pool> for Redis {
     fn from(pool: Pool) -> Self {
-        Self { wire: Wire::handed_in(), source: Source::Pool(pool), warnings: Vec::new() }
+        Self::one(Server { wire: Wire::handed_in(), source: Source::Pool(pool) })
     }
 }
 

@@ -1,13 +1,13 @@
 //! Where the connections of plain threads come from.
 
-#[cfg(feature = "r2d2")]
 use std::sync::Arc;
 
-use lock_core::Operation;
+use lock_core::{Capabilities, Isolation, Operation};
 #[cfg(feature = "r2d2")]
 use redis::{Client, ConnectionLike};
 
 use super::stack::{Asks, Heard, Stack};
+use crate::channel::Channel;
 #[cfg(feature = "r2d2")]
 use crate::classify::pool_failure;
 #[cfg(feature = "r2d2")]
@@ -15,29 +15,54 @@ use crate::connect::bound;
 use crate::failure::Failure;
 #[cfg(feature = "r2d2")]
 use crate::server::server_info::ServerInfo;
+use crate::servers;
 use crate::span::Span;
+use crate::target::Target;
 
-pub(super) enum Source {
-    Own(Box<Stack>),
+#[derive(Clone)]
+pub(crate) enum Source {
+    Own(Arc<Stack>),
     #[cfg(feature = "r2d2")]
     Pool(r2d2::Pool<Client>),
     /// A pool, and connections of its own, on one of which waiters are notified.
     #[cfg(feature = "r2d2")]
-    PoolAndStack(r2d2::Pool<Client>, Box<Stack>),
+    PoolAndStack(r2d2::Pool<Client>, Arc<Stack>),
 }
 
-impl Source {
-    /// Connections of its own to the same server, or what was passed in.
-    pub(super) fn another(&self) -> Self {
-        match self {
-            Self::Own(stack) => Self::Own(Box::new(stack.another())),
-            #[cfg(feature = "r2d2")]
-            Self::Pool(pool) => Self::Pool(pool.clone()),
-            #[cfg(feature = "r2d2")]
-            Self::PoolAndStack(_, stack) => Self::Own(Box::new(stack.another())),
+impl servers::Source for Source {
+    fn own(target: Target, channel: Option<Arc<Channel>>) -> Self {
+        Self::Own(Arc::new(Stack::new(target, channel)))
+    }
+
+    fn another(&self) -> Self {
+        match self.stack() {
+            Some(stack) => Self::Own(Arc::new(stack.another())),
+            None => self.clone(),
         }
     }
 
+    fn promise(source: Option<&Self>, redis: Capabilities) -> Capabilities {
+        match source {
+            #[cfg(feature = "r2d2")]
+            Some(Self::Pool(_)) => redis,
+            Some(_) | None => redis.with_isolation(Isolation::Isolated),
+        }
+    }
+
+    fn forget_verified(&self) {
+        self.stack().into_iter().for_each(Stack::forget_verified);
+    }
+
+    fn listens(&self) -> bool {
+        self.stack().is_some_and(Stack::listens)
+    }
+
+    fn listen_in_time(&self) {
+        self.stack().into_iter().for_each(Stack::listen_in_time);
+    }
+}
+
+impl Source {
     /// Connections of its own, one of which can listen.
     pub(super) fn stack(&self) -> Option<&Stack> {
         match self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{Invalid, Prefix, StoreUrl, Ttl, parse_duration};
 use redis::ProtocolVersion;
 
-use super::deployment::Scheme;
+use super::scheme::Scheme;
 use crate::failover::OnFailover;
 use crate::replicas::{Fsync, Replicas};
 

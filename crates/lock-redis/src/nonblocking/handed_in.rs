@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use lock_core::Prefix;
 #[cfg(feature = "deadpool")]
 use lock_core::{BackendError, Operation};
 use redis::aio::MultiplexedConnection;
 use redis::{Client, ProtocolVersion};
 
 use super::Redis;
-use super::link::Link;
 use super::source::Source;
 #[cfg(feature = "deadpool")]
 use crate::RedisConfig;
@@ -16,16 +16,19 @@ use crate::channel::Channel;
 #[cfg(feature = "deadpool")]
 use crate::connect::CONNECT_WITHIN;
 use crate::connect::speaking;
-use crate::failover::Failover;
+#[cfg(feature = "deadpool")]
+use crate::failure::Failure;
 #[cfg(feature = "deadpool")]
 use crate::probe::Probe;
-use crate::server::greeting::Role;
+use crate::servers::{Server, Servers};
+#[cfg(feature = "deadpool")]
+use crate::span::Span;
 use crate::target::Target;
 use crate::wire::Wire;
 
 impl Redis {
     fn handed_in(source: Source) -> Self {
-        Self { wire: Wire::handed_in(), source, warnings: Vec::new() }
+        Self::over(Servers::one(Server { wire: Wire::handed_in(), source }), Vec::new())
     }
 
     /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified and locks are
@@ -40,13 +43,18 @@ impl Redis {
     /// Can be dropped at any point; a key that expires after ten seconds may be left.
     #[cfg(feature = "deadpool")]
     pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        let (wire, link, warnings) = Self::link(config, Target::of_a_pool(config)).await?;
-        let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
-        let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().check_disk(config).await.map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().ask(probe.leave(), CONNECT_WITHIN).await?;
-        pooled.ask(probe.take(), CONNECT_WITHIN).await?;
-        Ok(pooled)
+        Self::try_pooled(pool, config).await.map_err(|failure| failure.into_error(Operation::Connect))
+    }
+
+    async fn try_pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, Failure> {
+        let own = Server::of(Target::of_a_pool(config)?, config);
+        let (own, warnings) = super::connected(own, config).await?;
+        let Source::Own(link) = &own.source else { return Err(Failure::strange_answer()) };
+        let pooled = Server { wire: own.wire.clone(), source: Source::PoolAndLink(pool, Arc::clone(link)) };
+        let probe = Probe::new()?;
+        own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN)).await?;
+        pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN)).await?;
+        Ok(Self::over(Servers::one(pooled), warnings))
     }
 }
 
@@ -56,11 +64,8 @@ impl Redis {
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
-        let channel = Channel::new();
-        let target = Target::fixed(client);
-        let wire = Wire::own(&target, channel.clone());
-        let link = Link::new(target, Role::Alone(Failover::UNHEEDED), channel);
-        Self { wire, source: Source::Own(link), warnings: Vec::new() }
+        let server = Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None);
+        Self::over(Servers::one(server), Vec::new())
     }
 }
 

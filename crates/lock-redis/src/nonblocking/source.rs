@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::Either;
-use lock_core::Operation;
+use lock_core::{Capabilities, Isolation, Operation, RequestOrder};
 use redis::aio::ConnectionLike;
 use redis::{RedisResult, Value};
 
 use super::link::Link;
 use super::live::Live;
 use super::silence::Patience;
+use crate::channel::Channel;
 #[cfg(feature = "deadpool")]
 use crate::classify::pool_failure;
 use crate::failure::{Failure, Fate};
@@ -18,21 +19,24 @@ use crate::hash_slot::HashSlot;
 use crate::script::Script;
 use crate::server::server_info::ServerInfo;
 use crate::server::verification;
+use crate::servers;
+use crate::target::Target;
 use crate::wire::{Call, load};
 
-pub(super) enum Source {
-    Own(Link),
+#[derive(Clone)]
+pub(crate) enum Source {
+    Own(Arc<Link>),
     /// A connection of the user's, which its requests share.
     HandedIn(Arc<dyn Shared>),
     #[cfg(feature = "deadpool")]
     Pool(deadpool_redis::Pool),
     /// A pool, and a connection of its own on which waiters are notified.
     #[cfg(feature = "deadpool")]
-    PoolAndLink(deadpool_redis::Pool, Link),
+    PoolAndLink(deadpool_redis::Pool, Arc<Link>),
 }
 
 /// A connection of the user's. Its copies are the same connection.
-pub(super) trait Shared: Send + Sync {
+pub(crate) trait Shared: Send + Sync {
     fn copy(&self) -> Box<dyn ConnectionLike + Send + Sync>;
 }
 
@@ -50,25 +54,47 @@ pub(super) enum Handle {
     Pooled(Box<deadpool_redis::Connection>),
 }
 
-impl Source {
-    /// A connection of its own to the same server, or what was passed in.
-    pub(super) fn another(&self) -> Self {
-        match self {
-            Self::Own(link) => Self::Own(link.another()),
-            Self::HandedIn(connection) => Self::HandedIn(Arc::clone(connection)),
-            #[cfg(feature = "deadpool")]
-            Self::Pool(pool) => Self::Pool(pool.clone()),
-            #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) => Self::Own(link.another()),
+impl servers::Source for Source {
+    fn own(target: Target, channel: Option<Arc<Channel>>) -> Self {
+        Self::Own(Arc::new(Link::new(target, channel)))
+    }
+
+    fn another(&self) -> Self {
+        match self.link() {
+            Some(link) => Self::Own(Arc::new(link.another())),
+            None => self.clone(),
         }
     }
 
-    /// The server, for debug output.
-    pub(super) fn shown(&self) -> String {
-        let Self::Own(link) = self else { return "(handed in)".to_owned() };
-        link.target().shown()
+    fn promise(source: Option<&Self>, redis: Capabilities) -> Capabilities {
+        match source {
+            Some(Self::Own(_)) | None => redis.with_ordering(RequestOrder::InOrder).with_isolation(Isolation::Isolated),
+            Some(Self::HandedIn(_)) => redis.with_ordering(RequestOrder::InOrder),
+            #[cfg(feature = "deadpool")]
+            Some(Self::Pool(_)) => redis,
+            #[cfg(feature = "deadpool")]
+            Some(Self::PoolAndLink(..)) => redis.with_isolation(Isolation::Isolated),
+        }
     }
 
+    fn forget_verified(&self) {
+        let live = self.link().and_then(Link::at_hand);
+        live.iter().for_each(|live| live.server_info().forget_verified());
+    }
+
+    fn listen_in_time(&self) {
+        match self {
+            #[cfg(feature = "deadpool")]
+            Self::PoolAndLink(_, link) => link.listen(),
+            #[cfg(feature = "deadpool")]
+            Self::Pool(_) => {}
+            // Its own link listens whenever it is connected.
+            Self::Own(_) | Self::HandedIn(_) => {}
+        }
+    }
+}
+
+impl Source {
     /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.
     #[cfg_attr(not(feature = "deadpool"), expect(unused_variables, reason = "without pools, all requests go one way"))]
     pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
@@ -83,18 +109,6 @@ impl Source {
                 let connection = Box::pin(pool.get()).await.map_err(|error| pool_failure(&error))?;
                 Ok(Handle::Pooled(Box::new(connection)))
             }
-        }
-    }
-
-    /// A claim is about to wait, or a lease to last: the client should be notified.
-    pub(super) fn listen(&self) {
-        match self {
-            #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) => link.listen(),
-            #[cfg(feature = "deadpool")]
-            Self::Pool(_) => {}
-            // Its own link listens whenever it is connected.
-            Self::Own(_) | Self::HandedIn(_) => {}
         }
     }
 
