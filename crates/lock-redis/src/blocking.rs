@@ -1,10 +1,11 @@
 //! Redis for plain threads, over plain sockets.
 
 mod backend;
-mod handed_in;
 mod listener;
 mod listening;
 mod listing;
+#[cfg(feature = "r2d2")]
+mod pool;
 mod renewal;
 mod server;
 mod slots;
@@ -15,21 +16,23 @@ mod stack;
 use std::fmt;
 use std::thread;
 
-use lock_core::{BackendError, Invalid, LockName, Operation};
+use lock_core::{BackendError, Invalid, LockName, Operation, Prefix};
+use redis::Client;
 
 use crate::RedisConfig;
+use crate::channel::Channel;
 use crate::connect::{CONNECT_WITHIN, explain};
 use crate::failure::Failure;
 use crate::routing::{Asked, Form, PAUSE, Patience, Routing, Step};
 use crate::servers::{Many, Server, Servers, Serving};
 use crate::span::Span;
+use crate::target::Target;
 use crate::wire::Question;
-use listening::Listening;
 
 pub(crate) use self::source::Source;
 
 #[cfg(feature = "r2d2")]
-pub use self::handed_in::{Pool, SocketTimeouts};
+pub use self::pool::{Pool, SocketTimeouts};
 
 /// A Redis, used from threads over a few connections of its own to each server, or through the user's pool.
 ///
@@ -94,19 +97,6 @@ impl Redis {
             Servers::Many(many) => follow(many, many.routing(name, span), question, span),
         }
     }
-
-    /// Calls this with how waiters for a lock are notified.
-    fn listening<T>(&self, name: &LockName, span: Span, ask: impl FnOnce(Listening<'_>) -> T) -> T {
-        let node = match &self.servers {
-            Servers::One(server) => return ask(server.listening(span)),
-            Servers::Many(many) => many.primary(name).and_then(|address| many.node(&address).ok()),
-        };
-        match node {
-            Some(node) => ask(node.listening(span)),
-            // The request finds out why there is none.
-            None => ask(Listening::none(span)),
-        }
-    }
 }
 
 /// Asks one server after another, until one has answered.
@@ -168,6 +158,13 @@ fn contact(many: &Many<Source>) -> Result<Vec<String>, Failure> {
         }
     }
     Err(last.unwrap_or_else(Failure::strange_answer))
+}
+
+/// Uses the client only as an address: connections are made and verified here, the first one with the first request.
+impl From<Client> for Redis {
+    fn from(client: Client) -> Self {
+        Self::one(Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None))
+    }
 }
 
 impl fmt::Debug for Redis {

@@ -8,6 +8,6 @@ mod slot_map;
 mod topology;
 
 pub(crate) use redirect::Redirect;
-#[cfg(feature = "fuzz")]
+#[cfg(feature = "dev")]
 pub(crate) use slot_map::SlotMap;
 pub(crate) use topology::Topology;

@@ -81,37 +81,9 @@ impl<'a> Keys<'a> {
         self.scope
     }
 
-    pub(crate) fn counter(self) -> Key<'a> {
-        Key::Counter(self.scope)
-    }
-
-    pub(crate) fn lock(self) -> Key<'a> {
-        Key::Lock(self)
-    }
-
-    pub(crate) fn queue(self) -> Key<'a> {
-        Key::Queue(self)
-    }
-
-    pub(crate) fn waiters(self) -> Key<'a> {
-        Key::Waiters(self)
-    }
-
-    pub(crate) fn limits(self) -> Key<'a> {
-        Key::Limits(self)
-    }
-
     /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
     pub(crate) fn latch(self) -> [Key<'a>; 4] {
         ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
-    }
-
-    pub(crate) fn revocation(self, highest: FencingToken) -> Key<'a> {
-        Key::Revocation(self, highest)
-    }
-
-    pub(crate) fn leading(self) -> Key<'a> {
-        Key::Lead(self)
     }
 
     /// Writes what our own keys for this lock begin with.
@@ -240,8 +212,8 @@ mod tests {
         let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), name.parse().unwrap());
         let keys = Keys::of(deployment, &shop, &name);
         let [g, a, b, w] = keys.latch();
-        let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
-        let all = [lock, queue, waiters, keys.limits(), g, a, b, w];
+        let [lock, queue, waiters] = [Key::Lock(keys), Key::Queue(keys), Key::Waiters(keys)];
+        let all = [lock, queue, waiters, Key::Limits(keys), g, a, b, w];
         all.iter().map(Key::to_string).collect()
     }
 
@@ -284,9 +256,9 @@ mod tests {
                 let keys = Keys::of(Deployment::Cluster, &prefix, &name);
                 let slot = HashSlot::of(prefix.key(name.as_str()).as_bytes());
                 let highest = FencingToken::new(7).unwrap();
-                let beside = [keys.queue(), keys.revocation(highest), Key::Latch(keys, ":w")];
+                let beside = [Key::Queue(keys), Key::Revocation(keys, highest), Key::Latch(keys, ":w")];
                 let beside = beside.map(|key| key.to_string());
-                assert!(beside.iter().all(|key| key.starts_with(&format!("{}{keys}}}:", keys.leading()))));
+                assert!(beside.iter().all(|key| key.starts_with(&format!("{}{keys}}}:", Key::Lead(keys)))));
                 for key in beside.iter().chain(&shared(keys.scope())) {
                     assert_eq!(HashSlot::of(key.as_bytes()), slot, "{key} beside {name}");
                 }

@@ -28,7 +28,9 @@
 
 mod address;
 pub mod blocking;
+#[cfg(feature = "dev")]
 #[doc(hidden)]
+#[path = "../dev/by_hand.rs"]
 pub mod by_hand;
 mod channel;
 mod classify;
@@ -41,8 +43,9 @@ mod directory;
 mod examine;
 mod failover;
 mod failure;
-#[cfg(feature = "fuzz")]
+#[cfg(feature = "dev")]
 #[doc(hidden)]
+#[path = "../dev/fuzz.rs"]
 pub mod fuzz;
 mod hash_slot;
 mod init;
@@ -50,7 +53,6 @@ mod keys;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
-mod open;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
 mod replicas;
@@ -69,9 +71,6 @@ mod wire;
 pub use config::RedisConfig;
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
-#[cfg(feature = "async")]
-pub use open::open;
-pub use open::open_blocking;
 
 use lock_core::{Ability, ModeKind};
 

@@ -6,6 +6,8 @@ mod handed_in;
 mod link;
 mod listing;
 mod live;
+#[cfg(feature = "deadpool")]
+mod pool;
 mod server;
 mod silence;
 mod source;

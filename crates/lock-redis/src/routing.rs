@@ -226,6 +226,10 @@ impl<Q: Question> Question for Asked<'_, Q> {
         self.0.read(line, reply)
     }
 
+    fn gives(&self, answer: Option<&Q::Answer>) -> bool {
+        self.0.gives(answer)
+    }
+
     fn retry(&self) -> Retry {
         self.0.retry()
     }

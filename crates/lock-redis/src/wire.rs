@@ -3,7 +3,7 @@
 mod call;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
 use redis::{Cmd, FromRedisValue, Value, from_redis_value};
@@ -15,7 +15,7 @@ use crate::deployment::Deployment;
 use crate::failure::{Failure, Scene, Stage};
 use crate::hash_slot::HashSlot;
 use crate::keys::Keys;
-use crate::replicas::Copies;
+use crate::replicas::{Copies, Wait, without_wait};
 use crate::script::Script;
 use crate::server::server_info::ServerInfo;
 use crate::target::Target;
@@ -136,6 +136,28 @@ pub(crate) struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// The command that asks, with what its answer waits for besides, for as long as the request has time.
+    pub(crate) fn call<Q: Question>(self, question: &Q, until: Instant) -> Result<Call, Failure> {
+        let wait = self.copies(question).map(|copies| Wait { copies, until });
+        Ok(Call { wait, ..question.call(self)? })
+    }
+
+    /// Reads the reply to that command. A grant that too few replicas have is an error whose outcome is unknown, so the machine gives it
+    /// back, or asks again under the same owner.
+    pub(crate) fn read<Q: Question>(self, question: &Q, reply: Value) -> Result<Q::Answer, Failure> {
+        let Some(copies) = self.copies(question) else { return question.read(self, reply) };
+        let (own, had) = without_wait(&self.wire.server, reply)?;
+        let answer = question.read(self, own)?;
+        if question.gives(Some(&answer)) {
+            copies.check(had?, self.server_info.replicas)?;
+        }
+        Ok(answer)
+    }
+
+    fn copies<Q: Question>(self, question: &Q) -> Option<Copies> {
+        self.wire.copies.filter(|_| question.gives(None))
+    }
+
     /// The meaning of the answer to a release. If a retry finds nothing, the first attempt may have ended the hold or
     /// the place. Not so if another incarnation answers: what broke the connection may have lost the lease as well.
     pub(crate) fn released(self, answer: Released) -> Released {
@@ -161,6 +183,13 @@ pub(crate) trait Question {
 
     /// Reads the reply.
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure>;
+
+    /// Whether this answer, or any, may give somebody a lease, more time with it, or a limit. If the client's URL says so, that counts
+    /// once replicas have acknowledged it, or once it is on disk. A refusal needs no acknowledgement: it gives nothing that a promoted
+    /// replica could give to somebody else.
+    fn gives(&self, _answer: Option<&Self::Answer>) -> bool {
+        false
+    }
 
     /// Whether it may be asked once more if its connection breaks.
     fn retry(&self) -> Retry {

@@ -13,11 +13,10 @@ use lock_core::{
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::requests::acknowledged::Acknowledged;
 use crate::requests::look::WhoHolds;
 use crate::requests::revocation::{Revocation, RevokedBy};
+use crate::servers::Source as _;
 use crate::servers::listing::Listing;
-use crate::servers::{Servers, Source as _};
 use crate::span::Span;
 use crate::wire::Question;
 
@@ -43,13 +42,7 @@ impl Backend for Redis {
     }
 
     fn holds(&self, lease: &Lease) {
-        match &self.servers {
-            Servers::One(server) => server.source.listen_in_time(),
-            Servers::Many(many) => {
-                let node = many.primary(&lease.name).and_then(|address| many.node(&address).ok());
-                node.iter().for_each(|node| node.source.listen_in_time());
-            }
-        }
+        self.server_of(&lease.name).iter().for_each(|server| server.source.listen_in_time());
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -63,10 +56,7 @@ impl BlockingBackend for Redis {
     }
 
     fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
-        let (span, wire) = (Span::from_now(within), self.servers.wire());
-        let asked = |claim: &Claim| self.answer(&claim.name, &Acknowledged::new(claim, wire, span), span);
-        let answer = self.listening(&claim.name, span, |listening| listening.claim(claim, asked));
-        answer.map_err(|failure| failure.into_error(Operation::Acquire))
+        self.claim(claim, Span::from_now(within)).map_err(|failure| failure.into_error(Operation::Acquire))
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
@@ -74,8 +64,7 @@ impl BlockingBackend for Redis {
     }
 
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        let asked = Acknowledged::release(request, self.servers.wire(), Span::from_now(within));
-        self.ask(&request.name, asked, within)
+        self.ask(&request.name, request, within)
     }
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
@@ -83,15 +72,11 @@ impl BlockingBackend for Redis {
     }
 
     fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
-        let span = Span::from_now(within);
-        let asked = || self.answer(&request.name, &request, span);
-        let seen = self.listening(&request.name, span, |listening| listening.latch(request, asked));
-        seen.map_err(|failure| failure.into_error(Operation::Latch))
+        self.watch(request, Span::from_now(within)).map_err(|failure| failure.into_error(Operation::Latch))
     }
 
     fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        let asked = Acknowledged::limit(request, self.servers.wire(), Span::from_now(within));
-        self.ask(&request.name, asked, within)
+        self.ask(&request.name, request, within)
     }
 
     fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {

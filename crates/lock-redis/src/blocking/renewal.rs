@@ -9,7 +9,6 @@ use lock_core::{BackendError, Lease, Renewed};
 use super::{Redis, follow};
 use crate::address::Address;
 use crate::failure::Failure;
-use crate::requests::acknowledged::Acknowledged;
 use crate::requests::renewal::Renewal;
 use crate::routing::Form;
 use crate::servers::{Servers, renewed};
@@ -64,9 +63,7 @@ impl Redis {
 
     /// Renews the leases at one server in one write, and elsewhere those that it does not have.
     fn renew_at(&self, address: Option<&Arc<Address>>, batches: &[Placed<'_>], span: Span) -> Vec<Answer> {
-        let wire = self.servers.wire();
-        let questions: Vec<_> =
-            batches.iter().map(|(_, batch)| Acknowledged::new(Renewal(batch), wire, span)).collect();
+        let questions: Vec<_> = batches.iter().map(|(_, batch)| Renewal(batch)).collect();
         let many = match &self.servers {
             Servers::One(server) => return server.answer_each(&questions, span),
             Servers::Many(many) => many,

@@ -2,14 +2,13 @@
 
 use std::cell::Cell;
 
-use super::listening::Listening;
 use super::source::Source;
 use super::stack::{Asks, Heard};
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, has_forgotten_the_script};
 use crate::failure::Failure;
-use crate::requests::acknowledged::disk_check;
+use crate::requests::simple::disk_check;
 use crate::runs::was_cut_short;
 use crate::server::greeting::warnings;
 use crate::server::server_info::ServerInfo;
@@ -30,11 +29,6 @@ impl Server<Source> {
         Ok(warnings)
     }
 
-    /// How its waiters are notified.
-    pub(super) fn listening(&self, span: Span) -> Listening<'_> {
-        Listening { stack: self.source.stack(), span }
-    }
-
     /// Asks within a time limit that may be shared with other questions. An idempotent question is repeated once over
     /// another connection if the first one broke.
     pub(crate) fn answer<Q: Question>(&self, question: &Q, span: Span) -> Result<Q::Answer, Failure> {
@@ -45,7 +39,7 @@ impl Server<Source> {
     pub(crate) fn answer_each<Q: Question>(&self, questions: &[Q], span: Span) -> Vec<Result<Q::Answer, Failure>> {
         let calls = |server_info: &ServerInfo| {
             let line = Line { wire: &self.wire, server_info, first: None };
-            questions.iter().map(|question| question.call(line)).collect()
+            questions.iter().map(|question| line.call(question, span.until)).collect()
         };
         let heard = match self.source.stack().filter(|_| questions.len() > 1) {
             Some(stack) => stack.ask_each(&calls, span),
@@ -98,7 +92,7 @@ impl Server<Source> {
     ) -> Result<Q::Answer, Failure> {
         let broke = |error| classify(self.wire.asked(span.within), &error).at(|| server_info.incarnation());
         let line = Line { wire: &self.wire, server_info: &server_info, first };
-        reply.map_err(broke).and_then(|reply| question.read(line, reply))
+        reply.map_err(broke).and_then(|reply| line.read(question, reply))
     }
 
     /// Sends a question, and sends it again while its script ends before it is done.
@@ -112,7 +106,10 @@ impl Server<Source> {
 
     /// Sends a question; if the server has forgotten its script, loads that and sends it again in full.
     fn evaluate_once<Q: Question>(&self, question: &Q, span: Span, first: Option<&Failure>) -> Result<Heard, Failure> {
-        let call = |server_info: &ServerInfo| question.call(Line { wire: &self.wire, server_info, first });
+        let call = |server_info: &ServerInfo| {
+            let line = Line { wire: &self.wire, server_info, first };
+            line.call(question, span.until)
+        };
         let ask = |asks: &Asks<'_>| self.source.ask(question.operation(), asks, span);
         let heard = verified(&call, &ask)?;
         if !heard.reply.as_ref().is_err_and(has_forgotten_the_script) {

@@ -15,7 +15,6 @@ use lock_core::{
 
 use super::Redis;
 use crate::failure::Failure;
-use crate::requests::acknowledged::Acknowledged;
 use crate::requests::look::WhoHolds;
 use crate::requests::renewal::Renewal;
 use crate::requests::revocation::{Revocation, RevokedBy};
@@ -76,24 +75,21 @@ impl AsyncBackend for Redis {
         if claim.queueing == Queueing::Wanted {
             self.listen_in_time();
         }
-        let span = Span::from_now(within);
-        let answer = self.answer(&claim.name, &Acknowledged::new(claim, self.servers.wire(), span), span).await;
-        answer.map_err(|failure| failure.into_error(Operation::Acquire))
+        self.ask(&claim.name, claim, within).await
     }
 
     /// What one script renews is asked for itself. All of that is sent together, and a server that does not answer delays no other.
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let (span, wire) = (Span::from_now(within), self.servers.wire());
-        let answers = leases.chunks(wire.locks_per_script()).map(async |batch: &[Lease]| {
+        let span = Span::from_now(within);
+        let answers = leases.chunks(self.servers.wire().locks_per_script()).map(async |batch: &[Lease]| {
             let Some(first) = batch.first() else { return (0, Ok(Vec::new())) };
-            (batch.len(), self.answer(&first.name, &Acknowledged::new(Renewal(batch), wire, span), span).await)
+            (batch.len(), self.answer(&first.name, &Renewal(batch), span).await)
         });
         renewed(join_all(answers).await)
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
-        let asked = Acknowledged::release(request, self.servers.wire(), Span::from_now(within));
-        self.ask(&request.name, asked, within).await
+        self.ask(&request.name, request, within).await
     }
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
@@ -108,8 +104,7 @@ impl AsyncBackend for Redis {
     }
 
     async fn limit(&self, request: &limit::Request, within: Duration) -> Result<Usage, BackendError> {
-        let asked = Acknowledged::limit(request, self.servers.wire(), Span::from_now(within));
-        self.ask(&request.name, asked, within).await
+        self.ask(&request.name, request, within).await
     }
 
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {

@@ -101,7 +101,6 @@ impl Link {
     }
 
     /// Has the channel opened if it is not open, without waiting for that.
-    #[cfg(feature = "deadpool")]
     pub(crate) fn listen(&self) {
         let mut state = lock(&self.state);
         let listens = match &*state {
@@ -116,7 +115,6 @@ impl Link {
     }
 
     /// Whether messages arrive on this connection, or never can.
-    #[cfg(feature = "deadpool")]
     fn hears(&self, live: &Live) -> bool {
         let (Some(channel), Some(subscription)) = (&self.channel, live.subscription) else { return true };
         channel.is_opened_by(subscription)

@@ -1,19 +1,18 @@
 //! The client of one server, on tokio.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, FutureExt, TryFutureExt, ready};
 use redis::{RedisResult, Value};
 use tokio::time::timeout_at;
 
-use super::link::Link;
 use super::source::{Handle, Source};
 use crate::RedisConfig;
 use crate::classify::classify;
 use crate::connect::CONNECT_WITHIN;
 use crate::failure::Failure;
-use crate::requests::acknowledged::disk_check;
+use crate::requests::simple::disk_check;
 use crate::runs::{was_cut_short, was_not_run};
 use crate::server::greeting::warnings;
 use crate::servers::Server;
@@ -54,14 +53,15 @@ impl Server<Source> {
         question: &Q,
         within: Duration,
     ) -> Result<Q::Answer, Failure> {
-        let at_hand = |link| Some((link, Link::at_hand(link)?));
-        let Some((link, live)) = self.source.link().and_then(at_hand) else {
+        let link = self.source.link();
+        let Some((link, live)) = link.and_then(|link| Some((link, link.at_hand()?))) else {
             // Boxed: most requests do not need this space.
             return Box::pin(self.answer(question, Span::from_now(within))).await;
         };
         let mut handle = Handle::Own(Arc::clone(&live));
         let unanswered = link.begin(live, within);
-        let reply = self.evaluate(&mut handle, question, None).await;
+        let until = Instant::now() + within;
+        let reply = self.evaluate(&mut handle, question, until, None).await;
         unanswered.end();
         let first = self.read(question, handle, Some(reply?), within, None);
         self.repeat(question, || Span::from_now(within), first).await
@@ -97,7 +97,7 @@ impl Server<Source> {
             let mut handle = None;
             let asked = timeout_at(span.until.into(), async {
                 let handle = handle.insert(self.source.checkout(question.operation()).await?);
-                self.evaluate(handle, question, first).await
+                self.evaluate(handle, question, span.until, first).await
             });
             let reply = asked.await.ok().transpose()?;
             let handle = handle.ok_or_else(|| Failure::no_connection(&self.wire.server, span.within))?;
@@ -119,7 +119,7 @@ impl Server<Source> {
                 .map_err(|error| classify(self.wire.asked(within), &error).at(|| handle.server_info().incarnation())),
             None => Err(Failure::no_answer(&self.wire.server, within)),
         };
-        let answer = outcome.map(|reply| question.read(Line { first, ..self.line(&handle) }, reply));
+        let answer = outcome.map(|reply| self.line(&handle, first).read(question, reply));
         self.source.give_back(handle, within, answer.as_ref().err());
         answer.and_then(|read| read)
     }
@@ -130,11 +130,12 @@ impl Server<Source> {
         &self,
         handle: &mut Handle,
         question: &Q,
+        until: Instant,
         first: Option<&Failure>,
     ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
         async move {
             loop {
-                let outcome = self.evaluate_once(handle, question, first).await?;
+                let outcome = self.evaluate_once(handle, question, until, first).await?;
                 if !outcome.as_ref().is_err_and(was_cut_short) {
                     return Ok(outcome);
                 }
@@ -148,24 +149,25 @@ impl Server<Source> {
         &self,
         handle: &mut Handle,
         question: &Q,
+        until: Instant,
         first: Option<&Failure>,
     ) -> impl Future<Output = Result<RedisResult<Value>, Failure>> + Send {
         async move {
-            let mut call = question.call(Line { first, ..self.line(handle) })?;
+            let mut call = self.line(handle, first).call(question, until)?;
             if let Some(slot) = handle.server_info().unverified(call.slot) {
                 drop(call);
                 // Boxed: most requests do not need this space.
                 if let Err(error) = Box::pin(handle.verify(slot)).await {
                     return Ok(Err(error));
                 }
-                call = question.call(Line { first, ..self.line(handle) })?;
+                call = self.line(handle, first).call(question, until)?;
             }
             let script = call.script;
             let outcome = handle.ask(call).await;
             handle.server_info().judge(&outcome);
             match script.filter(|_| outcome.as_ref().is_err_and(was_not_run)) {
                 Some(script) => {
-                    let again = question.call(Line { first, ..self.line(handle) })?;
+                    let again = self.line(handle, first).call(question, until)?;
                     // Boxed: most requests do not need this space.
                     Ok(Box::pin(handle.ask_alone(script, again)).await)
                 }
@@ -174,7 +176,7 @@ impl Server<Source> {
         }
     }
 
-    fn line<'a>(&'a self, handle: &'a Handle) -> Line<'a> {
-        Line { wire: &self.wire, server_info: handle.server_info(), first: None }
+    fn line<'a>(&'a self, handle: &'a Handle, first: Option<&'a Failure>) -> Line<'a> {
+        Line { wire: &self.wire, server_info: handle.server_info(), first }
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
-use super::server_info::{Longest, Membership, ServerInfo};
-use super::verification::{self, Found, Promoted};
+use super::learned::Learned;
+use super::server_info::ServerInfo;
+use super::verification;
 use crate::RedisConfig;
 use crate::classify::{CLUSTER, classify};
 use crate::config::Eviction;
@@ -45,10 +46,10 @@ impl ServerInfo {
         let alone = !may_be_replaced && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
-        let slots = (target.deployment == Deployment::Cluster).then(Arc::default);
+        let is_cluster = target.deployment == Deployment::Cluster;
+        let learned = Some(Arc::new(if is_cluster { Learned::of_cluster() } else { Learned::default() }));
         let failover = target.failover;
-        let (membership, longest) = (Membership::OnItsOwn, Longest::found(0));
-        Ok(Self { run_id, replid, evicts, membership, replicas, counting, failover, longest, slots })
+        Ok(Self { run_id, replid, evicts, is_node: false, replicas, counting, failover, learned })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -123,14 +124,11 @@ pub(crate) fn meet(target: &Target, greeted: Vec<Value>) -> Result<Met, Failure>
     let missing = needed.filter(|script| unknown.iter().any(|other| ptr::eq(*other, *script))).map(load);
     let verification = match deployment {
         Deployment::OneServer | Deployment::Sentinels => {
-            let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };
-            server_info.longest = Longest::found(found.longest.unwrap_or_default());
-            let verification = verification::of_server(&server_info, promoted(&info), found);
+            let (verified, longest) = (read(answer()?)?, read::<Option<u64>>(answer()?)?);
+            server_info.learned.iter().for_each(|learned| learned.raise(longest.unwrap_or_default()));
             // It is needed only for a warning, so a client that may not ask goes without.
-            if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
-                server_info.membership = Membership::InQuorum;
-            }
-            verification
+            server_info.is_node = answer().and_then(read).is_ok_and(|is_node: bool| is_node);
+            verification::of_server(&server_info, promoted(&info), verified, longest)
         }
         Deployment::Cluster | Deployment::Quorum => None,
     };
@@ -140,9 +138,9 @@ pub(crate) fn meet(target: &Target, greeted: Vec<Value>) -> Result<Met, Failure>
 }
 
 /// Whether the server's data may be that of another one.
-fn promoted(info: &str) -> Promoted {
+fn promoted(info: &str) -> &'static str {
     let is_unpromoted = field(info, "master_replid2:").is_some_and(|name| name.bytes().all(|digit| digit == b'0'));
-    if is_unpromoted { Promoted::Never } else { Promoted::Perhaps }
+    if is_unpromoted { "unpromoted" } else { "promoted" }
 }
 
 /// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
@@ -186,7 +184,7 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
              set it to noeviction, or add ?eviction=allow to the URL"
         )
     });
-    let alone = (server_info.membership == Membership::InQuorum).then(|| {
+    let alone = server_info.is_node.then(|| {
         format!(
             "{server} is a node of a quorum: a lock taken here alone may also be granted by the quorum; \
              use the redlock:// URL"

@@ -1,48 +1,28 @@
-//! The user's clients and pools.
+//! A pool of the user's.
 
-#[cfg(feature = "r2d2")]
 use std::sync::Arc;
-#[cfg(feature = "r2d2")]
 use std::time::Duration;
 
-use lock_core::Prefix;
-#[cfg(feature = "r2d2")]
 use lock_core::{BackendError, Operation};
-use redis::Client;
-#[cfg(feature = "r2d2")]
-use redis::Connection;
+use redis::{Client, Connection, ConnectionLike};
 
 use super::Redis;
-#[cfg(feature = "r2d2")]
-use super::source::Source;
-#[cfg(feature = "r2d2")]
+use super::source::{Lender, Source};
+use super::stack::{Asks, Heard};
 use crate::RedisConfig;
-use crate::channel::Channel;
-#[cfg(feature = "r2d2")]
-use crate::connect::CONNECT_WITHIN;
-#[cfg(feature = "r2d2")]
+use crate::classify::pool_failure;
+use crate::connect::{CONNECT_WITHIN, bound};
 use crate::failure::Failure;
-#[cfg(feature = "r2d2")]
 use crate::probe::Probe;
+use crate::server::server_info::ServerInfo;
 use crate::servers::Server;
-#[cfg(feature = "r2d2")]
 use crate::span::Span;
 use crate::target::Target;
-#[cfg(feature = "r2d2")]
 use crate::wire::Wire;
 
-/// Uses the client only as an address: connections are made and verified here, the first one with the first request.
-impl From<Client> for Redis {
-    fn from(client: Client) -> Self {
-        Self::one(Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None))
-    }
-}
-
 /// The user's pool.
-#[cfg(feature = "r2d2")]
 pub type Pool = r2d2::Pool<Client>;
 
-#[cfg(feature = "r2d2")]
 impl Redis {
     /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified, and on the
     /// others locks are released and the keeper renews, however busy the pool is. The prefix is that of `config`.
@@ -58,8 +38,8 @@ impl Redis {
     fn try_pooled(pool: Pool, config: &RedisConfig) -> Result<Self, Failure> {
         let own = Server::of(Target::of_a_pool(config)?, config);
         let warnings = super::first_greeting(&own, config)?;
-        let Source::Own(stack) = &own.source else { return Err(Failure::strange_answer()) };
-        let pooled = Server { wire: own.wire.clone(), source: Source::PoolAndStack(pool, Arc::clone(stack)) };
+        let source = Source::Lent(Arc::new(pool), own.source.stack().cloned());
+        let pooled = Server { wire: own.wire.clone(), source };
         let probe = Probe::new()?;
         own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN))?;
         pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN))?;
@@ -67,10 +47,25 @@ impl Redis {
     }
 }
 
-#[cfg(feature = "r2d2")]
 impl From<Pool> for Redis {
     fn from(pool: Pool) -> Self {
-        Self::one(Server { wire: Wire::handed_in(), source: Source::Pool(pool) })
+        Self::one(Server { wire: Wire::handed_in(), source: Source::Lent(Arc::new(pool), None) })
+    }
+}
+
+impl Lender for Pool {
+    fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+        let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
+        let call = asks(&server_info)?;
+        let mut connection = self.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
+        let reply = bound(&connection, span.left()).and_then(|()| match call.wait {
+            None => call.command.query(&mut *connection),
+            Some(_) => {
+                let both = call.pipeline();
+                call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
+            }
+        });
+        Ok(Heard { reply, server_info })
     }
 }
 
@@ -87,11 +82,9 @@ impl From<Pool> for Redis {
 /// # Ok(())
 /// # }
 /// ```
-#[cfg(feature = "r2d2")]
 #[derive(Clone, Copy, Debug)]
 pub struct SocketTimeouts(Duration);
 
-#[cfg(feature = "r2d2")]
 impl SocketTimeouts {
     /// Lets each read and write take this long, at least a millisecond.
     pub fn new(timeout: Duration) -> Self {
@@ -99,7 +92,6 @@ impl SocketTimeouts {
     }
 }
 
-#[cfg(feature = "r2d2")]
 impl r2d2::CustomizeConnection<Connection, redis::RedisError> for SocketTimeouts {
     fn on_acquire(&self, connection: &mut Connection) -> Result<(), redis::RedisError> {
         connection.set_read_timeout(Some(self.0))?;
