@@ -39,7 +39,7 @@ const CHOSEN: [Sets; 7] = [
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
     ("lock-host", &["", "bridge", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),
-    ("lock-redis", &["", "async", "tls", "r2d2", "fuzz"]),
+    ("lock-redis", &["", "async", "tls", "r2d2", "dev"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
 ];

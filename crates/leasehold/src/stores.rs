@@ -158,8 +158,8 @@ stores! {
 
     /// One Redis, the primary that sentinels name, or a cluster.
     Redis(Box<lock_redis::RedisConfig>) = "redis",
-    async |config| lock_redis::open(config).await?,
-    blocking |config| lock_redis::open_blocking(config)?,
+    async |config| std::sync::Arc::new(lock_redis::nonblocking::Redis::connect(config).await?),
+    blocking |config| std::sync::Arc::new(lock_redis::blocking::Redis::connect(config)?),
     "redis" "redis": "redis://HOST",
     "tls" "rediss": "rediss://HOST",
     "redis" "redis+sentinel": "redis+sentinel://HOST,HOST,HOST/NAME",

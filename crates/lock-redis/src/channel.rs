@@ -7,7 +7,6 @@ use std::time::Duration;
 use lock_core::{Event, EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
 
 use crate::requests::value::{mode_of, slots, token};
-use crate::sentinels::primary::Follower;
 
 /// The client's own channel, which `docs/wire.md` calls its inbox, and its listeners.
 #[derive(Debug)]
@@ -121,14 +120,6 @@ impl Channel {
 
     fn prefix(&self) -> MutexGuard<'_, Prefix> {
         self.prefix.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Another server is to be asked from now on, and nothing is heard from it yet.
-impl Follower for Channel {
-    fn moved(&self) {
-        self.open.store(0, Ordering::Release);
-        self.recheck();
     }
 }
 

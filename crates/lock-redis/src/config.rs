@@ -1,6 +1,6 @@
 //! What a Redis URL says.
 
-mod deployment;
+mod scheme;
 mod settings;
 mod tables;
 
@@ -12,13 +12,14 @@ use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl};
 use redis::ConnectionInfo;
 use serde::Deserialize;
 
+use crate::deployment::Deployment;
 use crate::failover::{Failover, OnFailover};
 use crate::replicas::{Copies, Fsync, Replicas};
-use deployment::Scheme;
-use settings::{Settings, eviction, protocol};
+use scheme::Scheme;
+use settings::{check_options, duration, eviction, protocol};
 use tables::{ClusterTable, SentinelTable};
 
-pub(crate) use deployment::{Deployment, Sentinels};
+pub(crate) use scheme::Servers;
 pub(crate) use settings::Eviction;
 
 /// Which Redis to use, and how.
@@ -42,8 +43,7 @@ pub(crate) use settings::Eviction;
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct RedisConfig {
-    server: ConnectionInfo,
-    deployment: Deployment,
+    servers: Servers,
     shown: String,
     prefix: Prefix,
     op_timeout: Option<Duration>,
@@ -125,24 +125,26 @@ impl RedisConfig {
     /// # Errors
     /// `Invalid`, without user and password, for anything else.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        Self::of(&read(url)?, Settings::default())
+        Self::of(&read(url)?)
     }
 
-    fn of(url: &StoreUrl, beside: Settings) -> Result<Self, Invalid> {
+    fn of(url: &StoreUrl) -> Result<Self, Invalid> {
         let scheme = Scheme::of(url.scheme())?;
-        let settings = Settings::of_url(url, scheme)?.and(beside, url)?;
-        let (deployment, server) = (scheme.read)(url)?;
-        let redis = server.redis_settings().clone().set_protocol(protocol(url)?);
+        check_options(url, scheme)?;
+        let mut servers = (scheme.read)(url)?;
+        let redis = servers.server.redis_settings().clone().set_protocol(protocol(url)?);
+        servers.server = servers.server.set_redis_settings(redis);
+        let on_failover = url.option("failover").map_or(Ok(scheme.on_failover), OnFailover::read)?;
+        let max_ttl = duration(url, "max_ttl")?.map(Ttl::new).transpose()?;
         Ok(Self {
-            server: server.set_redis_settings(redis),
-            deployment,
+            servers,
             shown: url.shown().to_owned(),
-            prefix: settings.prefix.unwrap_or_default(),
-            op_timeout: Policy::check_op_timeout(settings.op_timeout)?,
+            prefix: url.option("prefix").map(str::parse).transpose()?.unwrap_or_default(),
+            op_timeout: Policy::check_op_timeout(duration(url, "op_timeout")?)?,
             eviction: eviction(url)?,
-            replicas: settings.replicas,
-            fsync: settings.fsync,
-            failover: Failover::new(settings.failover.unwrap_or(scheme.on_failover), settings.max_ttl),
+            replicas: url.option("replicas").map(Replicas::parse).transpose()?,
+            fsync: url.option("fsync").map(Fsync::parse).transpose()?,
+            failover: Failover::new(on_failover, max_ttl),
         })
     }
 
@@ -162,17 +164,16 @@ impl RedisConfig {
     }
 
     pub(crate) fn server(&self) -> &ConnectionInfo {
-        &self.server
+        &self.servers.server
     }
 
-    /// How the servers are found. Unless there is one, the address of [`server`](Self::server) means nothing.
-    pub(crate) fn deployment(&self) -> &Deployment {
-        &self.deployment
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// Whether these are the servers of a cluster.
     pub fn is_cluster(&self) -> bool {
-        matches!(self.deployment, Deployment::Cluster(_))
+        self.servers.deployment == Deployment::Cluster
     }
 
     /// What to do with free locks if the server may have forgotten leases.
@@ -185,8 +186,8 @@ impl RedisConfig {
         self.failover.max_ttl()
     }
 
-    pub(crate) fn without_prefix(self) -> Self {
-        Self { prefix: Prefix::default(), ..self }
+    pub(crate) fn under(self, prefix: Prefix) -> Self {
+        Self { prefix, ..self }
     }
 
     pub(crate) fn failover(&self) -> Failover {
@@ -234,15 +235,15 @@ impl TryFrom<Table> for RedisConfig {
                 return Err(not_one(given));
             }
         };
-        let beside = Settings {
-            prefix: table.prefix.as_deref().map(str::parse).transpose()?,
-            op_timeout: table.op_timeout,
-            replicas: table.replicas,
-            fsync: table.fsync,
-            failover: table.failover,
-            max_ttl: table.max_ttl,
-        };
-        Self::of(&url, beside)
+        let shown = |duration| humantime::format_duration(duration).to_string();
+        let url = url
+            .with_option("prefix", table.prefix)
+            .with_option("op_timeout", table.op_timeout.map(shown))
+            .with_option("replicas", table.replicas.map(|replicas| replicas.to_string()))
+            .with_option("fsync", table.fsync.map(|Fsync::Wait| "wait".to_owned()))
+            .with_option("failover", table.failover.map(|on| on.to_string()))
+            .with_option("max_ttl", table.max_ttl.map(|longest| shown(longest.get())));
+        Self::of(&url)
     }
 }
 

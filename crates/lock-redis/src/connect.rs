@@ -10,6 +10,7 @@ use redis::{
     ServerErrorKind,
 };
 
+use crate::address::Address;
 use crate::failure::{Failure, Scene, Stage};
 use crate::span::Span;
 
@@ -33,10 +34,15 @@ const ALERT: u8 = 0x15;
 
 /// The server of a client as it is shown to users: without user, password and database.
 pub(crate) fn server_of(client: &Client) -> String {
+    shown_at(client.get_connection_info())
+}
+
+/// The same for a server to which nothing is connected.
+pub(crate) fn shown_at(server: &ConnectionInfo) -> String {
     let shown = |scheme: &str, host: &str, port: u16| {
         if host.contains(':') { format!("{scheme}://[{host}]:{port}") } else { format!("{scheme}://{host}:{port}") }
     };
-    match client.get_connection_info().addr() {
+    match server.addr() {
         ConnectionAddr::Tcp(host, port) => shown("redis", host, *port),
         ConnectionAddr::TcpTls { host, port, .. } => shown("rediss", host, *port),
         ConnectionAddr::Unix(path) => format!("unix://{}", path.display()),
@@ -44,15 +50,28 @@ pub(crate) fn server_of(client: &Client) -> String {
     }
 }
 
-/// The address of a host, with TLS if the other server is reached with TLS.
-pub(crate) fn at(server: &ConnectionInfo, host: &str, port: u16) -> ConnectionAddr {
-    let host = host.to_owned();
-    match server.addr() {
+/// How a server is reached that is reached like this one, but elsewhere.
+pub(crate) fn at(server: &ConnectionInfo, address: &Address) -> ConnectionInfo {
+    let Address { host, port } = address.clone();
+    server.clone().set_addr(match server.addr() {
         ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
             ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
         }
         ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => ConnectionAddr::Tcp(host, port),
+    })
+}
+
+/// Why nobody named a server: what one of those who were asked answered, or that none did.
+pub(crate) fn nobody_answered(who: &str, remedy: &'static str, failures: &[Failure], span: Span) -> Failure {
+    if let Some(answered) = failures.iter().find(|failure| failure.is_an_answer()) {
+        return answered.clone();
     }
+    let told: Vec<_> = failures.iter().map(Failure::message).collect();
+    if told.is_empty() {
+        return Failure::no_connection(who, span.within);
+    }
+    let message = format!("no {who} answered: {}", told.join(", "));
+    Failure::new(lock_core::ErrorKind::Unreachable, lock_core::Effect::None, message).remedy(remedy)
 }
 
 /// The context of errors while a connection is made.
@@ -126,20 +145,20 @@ pub(crate) fn for_one_question(server: &ConnectionInfo, span: Span) -> RedisResu
 
 /// Distinguishes TLS where plain was expected, and the reverse, from a server that is not there: a plain Redis waits
 /// silently for the rest of a TLS greeting, and a TLS port only closes a plain connection.
-pub(crate) fn explain(client: &Client, failure: Failure) -> Failure {
+pub(crate) fn explain(server: &ConnectionInfo, failure: Failure) -> Failure {
     if failure.is_an_answer() {
         return failure;
     }
-    let addr = client.get_connection_info().addr();
+    let addr = server.addr();
     if let ConnectionAddr::Tcp(host, port) = addr
         && matches!(first_byte(host, *port, BAD_HANDSHAKE), Ok(ALERT))
     {
-        return Failure::speaks_tls(&server_of(client));
+        return Failure::speaks_tls(&shown_at(server));
     }
     if let ConnectionAddr::TcpTls { host, port, .. } = addr
         && matches!(first_byte(host, *port, b"PING\r\n"), Ok(b'+' | b'-'))
     {
-        return Failure::speaks_no_tls(&server_of(client));
+        return Failure::speaks_no_tls(&shown_at(server));
     }
     failure
 }

@@ -108,6 +108,12 @@ impl Failure {
             .dropping()
     }
 
+    /// A server answered after another one had become the primary. Only that one knows whether the answer is worth anything.
+    pub(crate) fn was_replaced(server: &str) -> Self {
+        let message = format!("the connection to {server} broke: another server has become the primary");
+        Self::new(ErrorKind::Unreachable, Effect::Unknown, message).dropping()
+    }
+
     /// Another server became the primary while the connection was made.
     pub(crate) fn moved() -> Self {
         Self::new(ErrorKind::Unavailable, Effect::None, "another server has become the primary").dropping()

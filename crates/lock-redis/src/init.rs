@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::inspect::Query;
-use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation};
+use lock_core::{BackendError, BlockingBackend, Effect, ErrorKind, Operation, Prefix};
 
-use crate::blocking::Redis;
-use crate::cluster::blocking::Cluster;
+use crate::blocking::{Redis, Source};
 use crate::connect::CONNECT_WITHIN;
 use crate::hash_slot::HashSlot;
 use crate::keys::Scope;
 use crate::requests::end_dwell::{EndDwell, longest_ttl, mark_dwell};
 use crate::server::verification::VerifySlot;
+use crate::servers::Server;
 use crate::span::Span;
 use crate::wire::Question;
 use crate::{BACKEND, RedisConfig};
@@ -48,27 +48,22 @@ pub struct Declared {
 /// # Blocking
 /// For a few seconds at most for each of a few requests, and for as long as it takes to look at all keys.
 pub fn declare_new(config: &RedisConfig) -> Result<Declared, BackendError> {
-    let config = config.clone().without_prefix();
-    if config.is_cluster() {
-        let cluster = Cluster::connect(&config)?;
-        let primaries = cluster.primaries()?.into_iter();
-        declare(&cluster, &primaries.map(|(redis, slots)| Part::of_cluster(redis, slots)).collect::<Vec<_>>(), &config)
-    } else {
-        let redis = Arc::new(Redis::connect(&config)?);
-        declare(&*redis, &[Part::of_server(Arc::clone(&redis))], &config)
-    }
-}
-
-fn declare(locks: &dyn BlockingBackend, parts: &[Part], config: &RedisConfig) -> Result<Declared, BackendError> {
+    let config = config.clone().under(Prefix::default());
+    let redis = Redis::connect(&config)?;
+    let parts = parts(&redis)?;
     let mark = new_mark()?;
     let marked = parts.iter().map(|part| part.begin(&mark)).collect::<Result<Vec<_>, _>>()?;
-    check_unused(locks)?;
+    check_unused(&redis)?;
     let (mut dwell, mut max_ttl) = (None, config.failover().longest());
     for (part, incarnations) in parts.iter().zip(marked) {
         dwell = dwell.max(part.end(&mark, &incarnations)?);
         max_ttl = part.longest_ttl()?.map_or(max_ttl, |stored| stored.max(max_ttl));
     }
     Ok(Declared { dwell, max_ttl })
+}
+
+fn parts(redis: &Redis) -> Result<Vec<Part>, BackendError> {
+    Ok(redis.each()?.into_iter().map(|(server, slots)| Part::new(server, slots)).collect())
 }
 
 /// What tells these dwells from others that begin while the locks are listed.
@@ -82,19 +77,17 @@ fn new_mark() -> Result<String, BackendError> {
 
 /// A server, and what dwells there.
 struct Part {
-    redis: Arc<Redis>,
+    server: Arc<Server<Source>>,
     scopes: Vec<Scope>,
     /// What was not verified on connecting.
     unverified: Vec<HashSlot>,
 }
 
 impl Part {
-    fn of_server(redis: Arc<Redis>) -> Self {
-        Self { redis, scopes: vec![Scope::Database], unverified: Vec::new() }
-    }
-
-    fn of_cluster(redis: Arc<Redis>, slots: Vec<HashSlot>) -> Self {
-        Self { redis, scopes: slots.iter().copied().map(Scope::HashSlot).collect(), unverified: slots }
+    fn new(server: Arc<Server<Source>>, slots: Vec<HashSlot>) -> Self {
+        let scopes =
+            if slots.is_empty() { vec![Scope::Database] } else { slots.iter().copied().map(Scope::HashSlot).collect() };
+        Self { server, scopes, unverified: slots }
     }
 
     /// Marks the dwells as they are before the locks are listed. Gives the incarnation in which each was marked.
@@ -120,7 +113,7 @@ impl Part {
         while questions.peek().is_some() {
             let count = if answers.is_empty() { 1 } else { TOGETHER };
             let write: Vec<_> = questions.by_ref().take(count).collect();
-            for answer in self.redis.answer_each(&write, Span::from_now(CONNECT_WITHIN)) {
+            for answer in self.server.answer_each(&write, Span::from_now(CONNECT_WITHIN)) {
                 answers.push(answer.map_err(|failure| failure.into_error(Operation::Connect))?);
             }
         }
@@ -129,7 +122,7 @@ impl Part {
 }
 
 /// Refuses a server with a lock that is held or waited for.
-fn check_unused(locks: &dyn BlockingBackend) -> Result<(), BackendError> {
+fn check_unused(locks: &Redis) -> Result<(), BackendError> {
     let mut query = Query::all();
     query.limit = LISTED;
     loop {
@@ -174,9 +167,10 @@ mod tests {
         for (how, lose) in LOSSES {
             let mut server = RedisServer::start_with(RedisOptions::default().append_only());
             let config = RedisConfig::from_url(&format!("{}?failover=dwell", server.url())).unwrap();
-            let part = Part::of_server(Arc::new(Redis::connect(&config).unwrap()));
+            let redis = Redis::connect(&config).unwrap();
+            let [part] = &parts(&redis).unwrap()[..] else { panic!("it is one server") };
             let (mark, incarnations) = ("mine", part.begin("mine").unwrap());
-            check_unused(&*part.redis).unwrap();
+            check_unused(&redis).unwrap();
             lose(&mut server);
             Redis::connect(&config).unwrap();
             let error =
@@ -193,7 +187,8 @@ mod tests {
     fn a_dwell_without_an_end_belongs_to_one_incarnation_as_well() {
         let mut server = RedisServer::start_with(RedisOptions::default().append_only());
         let config = RedisConfig::from_url(&format!("{}?failover=dwell", server.url())).unwrap();
-        let part = Part::of_server(Arc::new(Redis::connect(&config).unwrap()));
+        let redis = Redis::connect(&config).unwrap();
+        let [part] = &parts(&redis).unwrap()[..] else { panic!("it is one server") };
         server.command::<()>(&["PERSIST", "leasehold:dwell"]);
         let incarnations = part.begin("mine").unwrap();
         server.restart_with_data();

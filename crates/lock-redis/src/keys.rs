@@ -8,16 +8,8 @@ use std::fmt;
 use lock_core::{FencingToken, LockName, Prefix};
 use redis::{RedisWrite, ToRedisArgs};
 
+use crate::deployment::Deployment;
 use crate::hash_slot::HashSlot;
-
-/// How the keys of locks are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// All keys are in one database.
-    OneServer,
-    /// The keys are spread over the hash slots of a cluster.
-    Cluster,
-}
 
 /// What shares one counter of fencing tokens, one marker and one dwell: the same under every prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +64,10 @@ pub(crate) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    pub(crate) fn of(layout: Layout, prefix: &'a Prefix, name: &'a LockName) -> Self {
-        let (scope, tag) = match layout {
-            Layout::OneServer => (Scope::Database, None),
-            Layout::Cluster => {
+    pub(crate) fn of(deployment: Deployment, prefix: &'a Prefix, name: &'a LockName) -> Self {
+        let (scope, tag) = match deployment {
+            Deployment::OneServer | Deployment::Sentinels | Deployment::Quorum => (Scope::Database, None),
+            Deployment::Cluster => {
                 let key = prefix.key(name.as_str());
                 let slot = HashSlot::of(key.as_bytes());
                 (Scope::HashSlot(slot), key.contains(['{', '}']).then_some(slot))
@@ -89,37 +81,9 @@ impl<'a> Keys<'a> {
         self.scope
     }
 
-    pub(crate) fn counter(self) -> Key<'a> {
-        Key::Counter(self.scope)
-    }
-
-    pub(crate) fn lock(self) -> Key<'a> {
-        Key::Lock(self)
-    }
-
-    pub(crate) fn queue(self) -> Key<'a> {
-        Key::Queue(self)
-    }
-
-    pub(crate) fn waiters(self) -> Key<'a> {
-        Key::Waiters(self)
-    }
-
-    pub(crate) fn limits(self) -> Key<'a> {
-        Key::Limits(self)
-    }
-
     /// The latch, the ids of its two latest generations, and the inboxes of those who wait.
     pub(crate) fn latch(self) -> [Key<'a>; 4] {
         ["", ":a", ":b", ":w"].map(|part| Key::Latch(self, part))
-    }
-
-    pub(crate) fn revocation(self, highest: FencingToken) -> Key<'a> {
-        Key::Revocation(self, highest)
-    }
-
-    pub(crate) fn leading(self) -> Key<'a> {
-        Key::Lead(self)
     }
 
     /// Writes what our own keys for this lock begin with.
@@ -244,12 +208,12 @@ mod tests {
     }
 
     /// All keys of this name.
-    fn keys(layout: Layout, name: &str) -> Vec<String> {
+    fn keys(deployment: Deployment, name: &str) -> Vec<String> {
         let (shop, name): (Prefix, LockName) = ("shop".parse().unwrap(), name.parse().unwrap());
-        let keys = Keys::of(layout, &shop, &name);
+        let keys = Keys::of(deployment, &shop, &name);
         let [g, a, b, w] = keys.latch();
-        let [lock, queue, waiters] = [keys.lock(), keys.queue(), keys.waiters()];
-        let all = [lock, queue, waiters, keys.limits(), g, a, b, w];
+        let [lock, queue, waiters] = [Key::Lock(keys), Key::Queue(keys), Key::Waiters(keys)];
+        let all = [lock, queue, waiters, Key::Limits(keys), g, a, b, w];
         all.iter().map(Key::to_string).collect()
     }
 
@@ -265,13 +229,16 @@ mod tests {
         let named = |lock: &str, beside: &str| {
             [lock.to_owned()].into_iter().chain(parts.iter().map(|part| format!("{beside}{part}"))).collect::<Vec<_>>()
         };
-        for layout in [Layout::OneServer, Layout::Cluster] {
-            assert_eq!(keys(layout, "a"), named("shop:a", "leasehold:{shop:a}:"));
+        for deployment in [Deployment::OneServer, Deployment::Cluster] {
+            assert_eq!(keys(deployment, "a"), named("shop:a", "leasehold:{shop:a}:"));
         }
-        assert_eq!(keys(Layout::OneServer, "a{b}"), named("shop:a{b}", "leasehold:{shop:a{b}}:"));
+        assert_eq!(keys(Deployment::OneServer, "a{b}"), named("shop:a{b}", "leasehold:{shop:a{b}}:"));
         // 3300 is the hash slot of `b`.
         let tag = HashSlot::of(b"b").tag();
-        assert_eq!(keys(Layout::Cluster, "a{b}"), named("shop:a{b}", &format!("leasehold:{{{tag}}}:{{shop:a{{b}}}}:")));
+        assert_eq!(
+            keys(Deployment::Cluster, "a{b}"),
+            named("shop:a{b}", &format!("leasehold:{{{tag}}}:{{shop:a{{b}}}}:"))
+        );
         let database = ["counter", "incarnation", "dwell", "no-dwell", "max_ttl"].map(|key| format!("leasehold:{key}"));
         assert_eq!(shared(Scope::Database), database);
         let of_slot = database.map(|key| key.replace(':', &format!(":{{{tag}}}:")));
@@ -286,12 +253,12 @@ mod tests {
             let name: LockName = name.parse().unwrap();
             for prefix in ["shop", "{shop}", "sh}op", "{"] {
                 let prefix: Prefix = prefix.parse().unwrap();
-                let keys = Keys::of(Layout::Cluster, &prefix, &name);
+                let keys = Keys::of(Deployment::Cluster, &prefix, &name);
                 let slot = HashSlot::of(prefix.key(name.as_str()).as_bytes());
                 let highest = FencingToken::new(7).unwrap();
-                let beside = [keys.queue(), keys.revocation(highest), Key::Latch(keys, ":w")];
+                let beside = [Key::Queue(keys), Key::Revocation(keys, highest), Key::Latch(keys, ":w")];
                 let beside = beside.map(|key| key.to_string());
-                assert!(beside.iter().all(|key| key.starts_with(&format!("{}{keys}}}:", keys.leading()))));
+                assert!(beside.iter().all(|key| key.starts_with(&format!("{}{keys}}}:", Key::Lead(keys)))));
                 for key in beside.iter().chain(&shared(keys.scope())) {
                     assert_eq!(HashSlot::of(key.as_bytes()), slot, "{key} beside {name}");
                 }
@@ -302,7 +269,7 @@ mod tests {
     #[test]
     fn no_two_locks_share_a_key() {
         let names = ["a", "a{b}", "a{b}:latch", "a{b}}:latch", "{b}", "{b}:w", "b", "{b}:{b}", "latch", "a:latch"];
-        let mut all: Vec<_> = names.iter().flat_map(|name| keys(Layout::Cluster, name)).collect();
+        let mut all: Vec<_> = names.iter().flat_map(|name| keys(Deployment::Cluster, name)).collect();
         let count = all.len();
         all.sort();
         all.dedup();

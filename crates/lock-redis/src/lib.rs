@@ -17,28 +17,35 @@
 //! hold a lock at once. Their tokens differ, and a resource that checks them is safe. With `replicas=N` in its URL, a lease counts
 //! only once N replicas have acknowledged it.
 //!
-//! Reading order: `config` (with what each scheme means in `deployment`), `failover` (URLs) · `script` (what Redis runs) · `hash_slot`,
-//! `keys`, `wire` (how it is asked), `requests` (what is asked: `verbs` first, then `value`, `seen` and `look` for the answers) ·
-//! `replicas` (what they have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) · `span` (time
-//! limits) · `connect`, `server` (what a client learns of it before it relies on it: `greeting`, `verification`) · `target`, `sentinels`
-//! (where connections lead) · `runs` (scripts for many) · `nonblocking` (tokio: `batcher`, `live` and `link` are its connection) ·
-//! `blocking` (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) ·
-//! `init` (a deployment that is new) · `node` (a Redis as a node of a quorum) · `cluster`.
+//! Reading order: `config` (with what each scheme means in `scheme`), `deployment`, `failover` (URLs) · `script` (what Redis runs) ·
+//! `hash_slot`, `keys`, `wire` (how it is asked), `requests` (what is asked: `verbs` first, then `value`, `seen` and `look` for the
+//! answers) · `replicas` (what they have to have) · `channel` (notifications from Redis) · `failure`, `classify` (what an error means) ·
+//! `span` (time limits) · `target`, `connect`, `server` (what a client learns of a server before it relies on it: `greeting`,
+//! `verification`) · `servers` (the client of each), `directory` (which of them has a lock: `sentinels`, `cluster`), `routing` (where a
+//! request goes next) · `runs` (scripts for many) · `nonblocking` (tokio: `batcher`, `live` and `link` are its connection) · `blocking`
+//! (threads: `socket`, `slots` and `stack` are its connections) · `probe` (whether a pool and a URL lead to the same server) · `init`
+//! (a deployment that is new) · `node` (a Redis as a node of a quorum).
 
+mod address;
 pub mod blocking;
+#[cfg(feature = "dev")]
 #[doc(hidden)]
+#[path = "../dev/by_hand.rs"]
 pub mod by_hand;
 mod channel;
 mod classify;
-pub mod cluster;
+mod cluster;
 mod config;
 mod connect;
+mod deployment;
 mod described;
+mod directory;
 mod examine;
 mod failover;
 mod failure;
-#[cfg(feature = "fuzz")]
+#[cfg(feature = "dev")]
 #[doc(hidden)]
+#[path = "../dev/fuzz.rs"]
 pub mod fuzz;
 mod hash_slot;
 mod init;
@@ -46,15 +53,16 @@ mod keys;
 pub mod node;
 #[cfg(feature = "async")]
 pub mod nonblocking;
-mod open;
 #[cfg(any(feature = "deadpool", feature = "r2d2"))]
 mod probe;
 mod replicas;
 mod requests;
+mod routing;
 mod runs;
 mod script;
 mod sentinels;
 mod server;
+mod servers;
 mod span;
 mod sync;
 mod target;
@@ -63,9 +71,6 @@ mod wire;
 pub use config::RedisConfig;
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
-#[cfg(feature = "async")]
-pub use open::open;
-pub use open::open_blocking;
 
 use lock_core::{Ability, ModeKind};
 

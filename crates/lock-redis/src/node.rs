@@ -20,11 +20,13 @@ mod told;
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 
 use crate::RedisConfig;
+use crate::channel::Channel;
 use crate::failure::Failure;
+use crate::servers::{Server, Source};
 use crate::target::Target;
 
 /// Where a node is. Nothing is connected yet.
-fn open(config: &RedisConfig, address: &str) -> Result<Target, BackendError> {
+fn open<S: Source>(config: &RedisConfig, address: &str) -> Result<Server<S>, BackendError> {
     let refused = |failure: Failure| failure.of_node(address).into_error(Operation::Connect);
     if let Some(copies) = config.copies() {
         let (message, remedy) = if copies.replicas() > 0 {
@@ -40,5 +42,6 @@ fn open(config: &RedisConfig, address: &str) -> Result<Target, BackendError> {
         };
         return Err(refused(Failure::new(ErrorKind::Config, Effect::None, message).remedy(remedy)));
     }
-    Target::of_one_server(config).map_err(refused)
+    let target = Target::of(config).map_err(refused)?.in_quorum();
+    Ok(Server::new(target, Channel::new(), config.own_prefix(), None))
 }

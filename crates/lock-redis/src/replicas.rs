@@ -1,6 +1,7 @@
 //! How many replicas must have a lease before it counts (`?replicas=N`), whether it must be on disk (`?fsync=wait`), and the
 //! command that waits for both. No I/O.
 
+use std::fmt;
 use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,12 @@ impl Replicas {
         let remedy = "write how many replicas have to acknowledge a grant, such as 1, or omit the option";
         let number = text.parse().map_err(|_| Invalid::new("replicas", text, "it is not a number from 1", remedy));
         number.map(Self)
+    }
+}
+
+impl fmt::Display for Replicas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What is asked of the server, and what its answers mean. No I/O.
 
-pub(crate) mod acknowledged;
 pub(crate) mod end_dwell;
 pub(crate) mod latch;
 pub(crate) mod limit;

@@ -1,5 +1,8 @@
 //! Following the primary that sentinels name.
 
-pub(crate) mod primary;
-pub(crate) mod sentinel;
-pub(crate) mod watch;
+mod directory;
+mod primary;
+mod sentinel;
+mod watch;
+
+pub(crate) use primary::Primary;

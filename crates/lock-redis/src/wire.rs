@@ -3,17 +3,19 @@
 mod call;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::{EventSink, Location, LockName, Operation, Prefix, Released, Waiting};
 use redis::{Cmd, FromRedisValue, Value, from_redis_value};
 
 pub(crate) use self::call::{Call, Ownership, SCRIPT_AND_COUNT};
+use crate::RedisConfig;
 use crate::channel::Channel;
+use crate::deployment::Deployment;
 use crate::failure::{Failure, Scene, Stage};
 use crate::hash_slot::HashSlot;
-use crate::keys::{Keys, Layout};
-use crate::replicas::Copies;
+use crate::keys::Keys;
+use crate::replicas::{Copies, Wait, without_wait};
 use crate::script::Script;
 use crate::server::server_info::ServerInfo;
 use crate::target::Target;
@@ -30,7 +32,7 @@ const LOOKS_AT_ONCE: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     pub(crate) prefix: Prefix,
-    pub(crate) layout: Layout,
+    pub(crate) deployment: Deployment,
     /// The server as it is shown to users.
     pub(crate) server: String,
     /// The server with its database; `None` if only the connections know it.
@@ -44,31 +46,27 @@ pub(crate) struct Wire {
 impl Wire {
     /// To a server, over connections that are made here.
     pub(crate) fn own(target: &Target, channel: Option<Arc<Channel>>) -> Self {
-        let (server, store) = (target.shown(), Some(target.store()));
-        let (prefix, layout) = (Prefix::default(), Layout::OneServer);
-        Self { prefix, layout, server, store, channel, copies: None }
+        let (server, store, deployment) = (target.shown(), Some(target.store()), target.deployment);
+        Self { prefix: Prefix::default(), deployment, server, store, channel, copies: None }
     }
 
-    /// To a cluster as a whole. Its primaries have a wire each.
-    pub(crate) fn of_cluster(server: String, store: String, prefix: Prefix, copies: Option<Copies>) -> Self {
-        Self { prefix, layout: Layout::Cluster, server, store: Some(store), channel: None, copies }
+    /// To the servers of a configuration as a whole. Each of them has a wire of its own.
+    pub(crate) fn of(config: &RedisConfig) -> Self {
+        let (server, prefix, servers) = (config.shown_url().to_owned(), config.own_prefix().clone(), config.servers());
+        let (store, copies) = (Some(servers.store()), config.copies());
+        Self { prefix, deployment: servers.deployment, server, store, channel: None, copies }
     }
 
     /// To a server that is known only to the connections that were passed in.
     #[cfg(any(feature = "async", feature = "r2d2", test))]
     pub(crate) fn handed_in() -> Self {
-        let (prefix, layout, server) = (Prefix::default(), Layout::OneServer, "the server".to_owned());
-        Self { prefix, layout, server, store: None, channel: None, copies: None }
-    }
-
-    /// To a primary of a cluster, which keeps the locks in its hash slots.
-    pub(crate) fn clustered(self) -> Self {
-        Self { layout: Layout::Cluster, ..self }
+        let (prefix, deployment, server) = (Prefix::default(), Deployment::OneServer, "the server".to_owned());
+        Self { prefix, deployment, server, store: None, channel: None, copies: None }
     }
 
     /// The keys of a lock.
     pub(crate) fn keys<'a>(&'a self, name: &'a LockName) -> Keys<'a> {
-        Keys::of(self.layout, &self.prefix, name)
+        Keys::of(self.deployment, &self.prefix, name)
     }
 
     /// Which part of a cluster keeps a lock. Every name has a hash slot, whatever braces it contains.
@@ -78,18 +76,12 @@ impl Wire {
 
     /// How many locks one script looks at or renews at most. Those in different hash slots of a cluster need one each.
     pub(crate) fn locks_per_script(&self) -> usize {
-        match self.layout {
-            Layout::OneServer => LEASES_PER_SCRIPT,
-            Layout::Cluster => 1,
-        }
+        if self.deployment == Deployment::Cluster { 1 } else { LEASES_PER_SCRIPT }
     }
 
     /// How many scripts that look at locks are sent at a time at most: the server may run them without a break.
     pub(crate) fn looks_at_once(&self) -> usize {
-        match self.layout {
-            Layout::OneServer => 1,
-            Layout::Cluster => LOOKS_AT_ONCE,
-        }
+        if self.deployment == Deployment::Cluster { LOOKS_AT_ONCE } else { 1 }
     }
 
     /// Where the server keeps a lock.
@@ -144,6 +136,28 @@ pub(crate) struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// The command that asks, with what its answer waits for besides, for as long as the request has time.
+    pub(crate) fn call<Q: Question>(self, question: &Q, until: Instant) -> Result<Call, Failure> {
+        let wait = self.copies(question).map(|copies| Wait { copies, until });
+        Ok(Call { wait, ..question.call(self)? })
+    }
+
+    /// Reads the reply to that command. A grant that too few replicas have is an error whose outcome is unknown, so the machine gives it
+    /// back, or asks again under the same owner.
+    pub(crate) fn read<Q: Question>(self, question: &Q, reply: Value) -> Result<Q::Answer, Failure> {
+        let Some(copies) = self.copies(question) else { return question.read(self, reply) };
+        let (own, had) = without_wait(&self.wire.server, reply)?;
+        let answer = question.read(self, own)?;
+        if question.gives(Some(&answer)) {
+            copies.check(had?, self.server_info.replicas)?;
+        }
+        Ok(answer)
+    }
+
+    fn copies<Q: Question>(self, question: &Q) -> Option<Copies> {
+        self.wire.copies.filter(|_| question.gives(None))
+    }
+
     /// The meaning of the answer to a release. If a retry finds nothing, the first attempt may have ended the hold or
     /// the place. Not so if another incarnation answers: what broke the connection may have lost the lease as well.
     pub(crate) fn released(self, answer: Released) -> Released {
@@ -169,6 +183,13 @@ pub(crate) trait Question {
 
     /// Reads the reply.
     fn read(&self, line: Line<'_>, reply: Value) -> Result<Self::Answer, Failure>;
+
+    /// Whether this answer, or any, may give somebody a lease, more time with it, or a limit. If the client's URL says so, that counts
+    /// once replicas have acknowledged it, or once it is on disk. A refusal needs no acknowledgement: it gives nothing that a promoted
+    /// replica could give to somebody else.
+    fn gives(&self, _answer: Option<&Self::Answer>) -> bool {
+        false
+    }
 
     /// Whether it may be asked once more if its connection breaks.
     fn retry(&self) -> Retry {

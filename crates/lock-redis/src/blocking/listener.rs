@@ -14,9 +14,8 @@ use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, bound, connecting, speaking, tuned};
 use crate::failure::Failure;
-use crate::sentinels::primary::Place;
 use crate::span::Span;
-use crate::target::{Route, Target, is_current};
+use crate::target::Target;
 
 /// How long the thread may outlive its client.
 const BREATH: Duration = Duration::from_secs(1);
@@ -33,8 +32,6 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn new(target: Target, channel: Arc<Channel>) -> Self {
-        let follower = Arc::downgrade(&channel);
-        target.follow(follower);
         Self { target, channel, started: AtomicBool::new(false) }
     }
 
@@ -73,7 +70,6 @@ impl Listener {
 struct Opened {
     connection: Connection,
     subscription: Subscription,
-    place: Option<Place>,
 }
 
 /// Listens for as long as there are listeners.
@@ -95,15 +91,12 @@ fn hear(opened: Option<Result<Opened, Failure>>, target: &Target, whom: &Weak<Ch
 }
 
 fn open(target: &Target, channel: &Channel, within: Duration) -> Result<Opened, Failure> {
-    let Route { client, place } = target.route(Span::from_now(within))?;
+    target.confirm(Span::from_now(within))?;
     let failed = |error| classify(connecting(channel.name(), within), &error);
     let subscription = channel.subscribing();
-    let connection = subscribe(&client, channel, within).map_err(failed)?;
-    if !is_current(place.as_ref()) {
-        return Err(Failure::moved());
-    }
+    let connection = subscribe(&target.client, channel, within).map_err(failed)?;
     channel.opened(subscription);
-    Ok(Opened { connection, subscription, place })
+    Ok(Opened { connection, subscription })
 }
 
 fn subscribe(client: &Client, channel: &Channel, within: Duration) -> RedisResult<Connection> {
@@ -117,15 +110,11 @@ fn subscribe(client: &Client, channel: &Channel, within: Duration) -> RedisResul
     Ok(connection)
 }
 
-fn listen(Opened { mut connection, subscription, place }: Opened, whom: &Weak<Channel>) {
+fn listen(Opened { mut connection, subscription }: Opened, whom: &Weak<Channel>) {
     let mut messages = connection.as_pubsub();
     loop {
         let message = messages.get_message();
         let Some(channel) = whom.upgrade() else { return };
-        if !is_current(place.as_ref()) {
-            // A grant of the old primary is worth nothing.
-            return channel.closed(subscription);
-        }
         match message {
             Ok(message) => channel.receive(message.get_payload_bytes()),
             Err(error) if error.is_timeout() && channel.is_opened_by(subscription) => {}

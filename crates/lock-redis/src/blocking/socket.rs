@@ -1,6 +1,5 @@
 //! One connection of a thread.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +8,15 @@ use lock_host::{Clock, HostClock};
 use redis::{Cmd, Connection, ConnectionLike, ProtocolVersion, RedisError, RedisResult, Value};
 
 use crate::classify::classify;
-use crate::connect::{bound, connecting, server_of, speaking, tuned};
+use crate::connect::{bound, connecting, speaking, tuned};
 use crate::failure::Failure;
 use crate::replicas::Wait;
 use crate::runs::{NOT_RUN, apart, grouped, together};
 use crate::script::Many;
-use crate::sentinels::primary::Place;
-use crate::server::greeting::{Met, Role, again, greeting, meet};
+use crate::server::greeting::{Met, again, greeting, meet};
 use crate::server::server_info::ServerInfo;
 use crate::span::Span;
-use crate::target::{Route, is_current};
+use crate::target::Target;
 use crate::wire::{Call, load};
 
 type Reply = RedisResult<Value>;
@@ -28,8 +26,6 @@ type Replies = Vec<Reply>;
 pub(crate) struct Socket {
     connection: Connection,
     pub(crate) server_info: Arc<ServerInfo>,
-    /// Where the server is, if that may change.
-    place: Option<Place>,
     patience: Duration,
     /// Why its replies may not be in step with the requests any more.
     broken: Option<RedisError>,
@@ -38,49 +34,42 @@ pub(crate) struct Socket {
 }
 
 /// Connects to a server and greets it.
-pub(crate) fn connect(Route { client, place }: &Route, role: Role, span: Span) -> Result<Socket, Failure> {
-    let (server, left) = (server_of(client), span.left());
+pub(crate) fn connect(target: &Target, span: Span) -> Result<Socket, Failure> {
+    target.confirm(span)?;
+    let (server, left) = (target.shown(), span.left());
     if left.is_zero() {
         return Err(Failure::no_connection(&server, span.within));
     }
     let failed = |error| classify(connecting(&server, span.within), &error);
     // These connections carry no notifications.
-    let client = tuned(client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
+    let client = tuned(&target.client).and_then(|client| speaking(&client, ProtocolVersion::RESP2)).map_err(failed)?;
     // Connecting waits twice for a server that hangs: for the answers to the two commands in which the library
     // describes itself.
     let mut connection = client.get_connection_with_timeout(left / 2).map_err(failed)?;
     bound(&connection, span.left()).map_err(failed)?;
-    let greeted = greeting(role).query(&mut connection).map_err(failed)?;
-    let Met { server_info, preparation } = meet(role, &server, greeted)?;
+    let greeted = greeting(target.deployment).query(&mut connection).map_err(failed)?;
+    let Met { server_info, preparation } = meet(target, greeted)?;
     if let Some(preparation) = preparation {
         bound(&connection, span.left()).map_err(failed)?;
         preparation.exec(&mut connection).map_err(failed)?;
     }
-    let server_info = Arc::new(server_info);
-    let (place, patience) = (place.clone(), Duration::ZERO);
-    Ok(Socket { connection, server_info, place, patience, broken: None, used_at: HostClock.now() })
+    let (server_info, patience) = (Arc::new(server_info), Duration::ZERO);
+    Ok(Socket { connection, server_info, patience, broken: None, used_at: HostClock.now() })
 }
 
 impl Socket {
     /// Sends a command and waits for its answer until the time is over.
     pub(crate) fn ask(&mut self, command: &Cmd, span: Span) -> RedisResult<Value> {
         self.bound(span)?;
-        let reply = command.query(&mut self.connection);
-        self.judged(reply)
+        command.query(&mut self.connection)
     }
 
     /// Asks a server that does not own the keys yet.
     pub(crate) fn ask_moving(&mut self, call: &Call, span: Span) -> RedisResult<Value> {
         self.bound(span)?;
         let all = call.pipeline();
-        let replies = self.connection.req_packed_commands(&all.get_packed_pipeline(), 0, all.len());
-        let reply = replies.and_then(|replies| call.reply_of(replies));
-        self.judged(reply)
-    }
-
-    /// An answer that comes after another server has become the primary is worth no more than a broken connection.
-    fn judged(&self, reply: RedisResult<Value>) -> RedisResult<Value> {
-        if self.is_current() { reply } else { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) }
+        let replies = self.connection.req_packed_commands(&all.get_packed_pipeline(), 0, all.len())?;
+        call.reply_of(replies)
     }
 
     /// Asks several things in one write, those of one verb for different locks as one command. Returns the replies in the
@@ -105,7 +94,7 @@ impl Socket {
         });
         let mut answers: Vec<_> = places.into_iter().flatten().zip(answers).collect();
         answers.sort_by_key(|(place, _)| *place);
-        answers.into_iter().map(|(_, answer)| self.judged(answer?.extract_error())).collect()
+        answers.into_iter().map(|(_, answer)| answer?.extract_error()).collect()
     }
 
     /// Loads the script for many, in case the server has forgotten it, but does without it this time.
@@ -136,11 +125,6 @@ impl Socket {
         let reply = self.bound(span).and_then(|()| self.connection.recv_response());
         self.broken = reply.as_ref().err().cloned();
         reply
-    }
-
-    /// Whether its server is still the one to ask.
-    pub(crate) fn is_current(&self) -> bool {
-        is_current(self.place.as_ref())
     }
 
     /// Whether the server is still there, with the history that the greeting found. Takes at most half of the time.
@@ -229,8 +213,7 @@ mod tests {
         let (within, patience) = (Duration::from_millis(1000), Duration::from_millis(920));
         bound(&connection, patience).unwrap();
         let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
-        let mut socket =
-            Socket { connection, server_info, place: None, patience, broken: None, used_at: HostClock.now() };
+        let mut socket = Socket { connection, server_info, patience, broken: None, used_at: HostClock.now() };
         let release = |lock| {
             let script = script::RELEASE.counting(script::Counting::Stored);
             Call::script(script, &["leasehold:counter", lock, "queue", "waiters"]).arg("owner")

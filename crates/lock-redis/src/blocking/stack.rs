@@ -13,8 +13,6 @@ use crate::channel::Channel;
 use crate::classify::classify;
 use crate::connect::{CONNECT_WITHIN, SOCKET_TIMEOUT_MIN};
 use crate::failure::{Failure, Fate, Scene, Stage};
-use crate::sentinels::primary::Follower;
-use crate::server::greeting::Role;
 use crate::server::server_info::ServerInfo;
 use crate::span::Span;
 use crate::target::Target;
@@ -36,16 +34,11 @@ const KEPT_FOR: Duration = Duration::from_secs(60);
 /// Connections to one server, which was greeted on each of them, and its counter verified.
 pub(crate) struct Stack {
     target: Target,
-    role: Role,
-    sockets: Arc<Sockets>,
-    listener: Option<Listener>,
-}
-
-/// The connections that there are now.
-struct Sockets {
+    /// The connections that there are now.
     slots: Slots<Box<Socket>, Option<Request>, Heard>,
     /// The server as it was greeted last.
     known: Mutex<Option<Arc<ServerInfo>>>,
+    listener: Option<Listener>,
 }
 
 /// A request that another thread may send.
@@ -71,24 +64,22 @@ pub(crate) type AsksEach<'a> = dyn Fn(&ServerInfo) -> Result<Vec<Call>, Failure>
 type Slot<'a> = slots::Slot<'a, Box<Socket>, Option<Request>, Heard>;
 
 impl Stack {
-    pub(crate) fn new(target: Target, role: Role) -> Self {
+    /// Connections on one of which the server's messages arrive, if there is a channel.
+    pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
         let slots: Slots<Box<Socket>, _, _> =
             Slots::new(CONNECTIONS_MAX, |oldest, newest| oldest.used_at + KEPT_FOR < newest.used_at);
-        let sockets = Arc::new(Sockets { slots, known: Mutex::default() });
-        let follower = Arc::downgrade(&sockets);
-        target.follow(follower);
-        Self { target, role, sockets, listener: None }
+        let listener = channel.map(|channel| Listener::new(target.clone(), channel));
+        Self { target, slots, known: Mutex::default(), listener }
     }
 
-    /// Adds a listener for the server's messages.
-    pub(crate) fn with_listener(self, channel: Option<Arc<Channel>>) -> Self {
-        let listener = channel.map(|channel| Listener::new(self.target.clone(), channel));
-        Self { listener, ..self }
-    }
-
-    /// Whether nobody has waited yet.
+    /// Whether nobody has waited yet, but could be notified.
     pub(crate) fn hears_nothing(&self) -> bool {
         self.listener.as_ref().is_some_and(|listener| !listener.is_started())
+    }
+
+    /// Whether somebody has waited, and is notified.
+    pub(crate) fn listens(&self) -> bool {
+        self.listener.as_ref().is_some_and(Listener::is_started)
     }
 
     /// Somebody waits to be told.
@@ -106,13 +97,9 @@ impl Stack {
         }
     }
 
-    /// Other connections to the same server.
+    /// Other connections to the same server, without notifications.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.target.clone(), self.role)
-    }
-
-    pub(crate) fn target(&self) -> &Target {
-        &self.target
+        Self::new(self.target.clone(), None)
     }
 
     /// A hash slot has left the server.
@@ -122,7 +109,7 @@ impl Stack {
 
     /// Makes the first connection.
     pub(crate) fn greet(&self, span: Span) -> Result<Arc<ServerInfo>, Failure> {
-        let slot = self.sockets.slots.take();
+        let slot = self.slots.take();
         let socket = self.connected(None, span)?;
         let server_info = Arc::clone(&socket.server_info);
         if let Some(slot) = slot {
@@ -134,7 +121,7 @@ impl Stack {
     /// Sends a command and waits for its reply, over the connection that was used last. If all are in use, another
     /// thread may send it together with its own.
     pub(crate) fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
-        match self.sockets.slots.take() {
+        match self.slots.take() {
             Some(slot) => self.lead(slot, asks, span),
             None => self.wait(asks, span),
         }
@@ -142,7 +129,7 @@ impl Stack {
 
     /// Sends several commands in one write. `None` if all connections are in use.
     pub(crate) fn ask_each(&self, asks: &AsksEach<'_>, span: Span) -> Option<Result<Vec<Heard>, Failure>> {
-        let slot = self.sockets.slots.take()?;
+        let slot = self.slots.take()?;
         Some(self.lead_each(slot, asks, span))
     }
 
@@ -170,7 +157,7 @@ impl Stack {
         });
         // One to a server that does not own the keys yet goes alone.
         let request = request.transpose()?.filter(|request| request.call.ownership == Ownership::Owned);
-        match self.sockets.slots.wait(request, span.until) {
+        match self.slots.wait(request, span.until) {
             Outcome::Answered(heard) => Ok(heard),
             Outcome::Leads(slot) if !span.left().is_zero() => self.lead(slot, asks, span),
             Outcome::Leads(_) | Outcome::NotSent => Err(Failure::no_connection(&self.target.shown(), span.within)),
@@ -219,12 +206,12 @@ impl Stack {
     fn connected(&self, idle: Option<Box<Socket>>, span: Span) -> Result<Box<Socket>, Failure> {
         if let Some(mut socket) = idle {
             let is_trusted = HostClock.now() < socket.used_at + TRUSTED_FOR;
-            if socket.is_current() && (is_trusted || socket.is_still_good(span)) {
+            if is_trusted || socket.is_still_good(span) {
                 return Ok(socket);
             }
             self.clear();
         }
-        let mut socket = Box::new(self.target.connect(span, |route, span| connect(route, self.role, span))?);
+        let mut socket = Box::new(connect(&self.target, span.at_most(CONNECT_WITHIN))?);
         let mut known = self.known();
         match &*known {
             Some(known) if **known == *socket.server_info => {
@@ -247,25 +234,11 @@ impl Stack {
 
     /// Closes all idle connections: if one broke, the others most likely broke, too.
     fn clear(&self) {
-        drop(self.sockets.slots.clear());
+        drop(self.slots.clear());
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<Arc<ServerInfo>>> {
-        self.sockets.known()
-    }
-}
-
-impl Sockets {
     fn known(&self) -> MutexGuard<'_, Option<Arc<ServerInfo>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Follower for Sockets {
-    fn moved(&self) {
-        // What is in use is not put back.
-        *self.known() = None;
-        drop(self.slots.clear());
     }
 }
 

@@ -1,13 +1,6 @@
 //! Where a server of a cluster sends a request instead of running it.
 
-use std::fmt;
-
-/// Where a server of a cluster listens.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Address {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
+use crate::address::Address;
 
 /// What a server answers if it does not serve the hash slot of a request. Nothing was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,30 +11,6 @@ pub(crate) enum Redirect {
     Ask(Address),
     /// The server is cut off from the cluster, or that does not serve the hash slot now. Others may know more.
     Down,
-}
-
-impl Address {
-    /// Reads `HOST:PORT`. An IPv6 address may be without brackets, and the host may be missing.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let (host, port) = text.rsplit_once(':')?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-        Some(Self { host, port: port.parse().ok()? })
-    }
-
-    /// The same at the host of another server, if this one does not know its own.
-    pub(crate) fn beside(mut self, other: &Self) -> Self {
-        if ["", "?"].contains(&self.host.as_str()) {
-            self.host.clone_from(&other.host);
-        }
-        self
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
-    }
 }
 
 impl Redirect {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use redis::Value;
 
-use super::redirect::Address;
+use crate::address::Address;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::wire::read;

@@ -8,14 +8,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, ErrorKind, Event, Heard, Lease, Listener, Listeners};
-use redis::{Client, ConnectionInfo, RedisError};
+use lock_core::{Effect, ErrorKind, Event, Listeners};
+use redis::{ConnectionInfo, RedisError};
 
-use super::redirect::Address;
 use super::slot_map::SlotMap;
+use crate::address::Address;
 use crate::classify::classify;
-use crate::connect::at;
-use crate::connect::{CONNECT_WITHIN, connecting, explain, for_one_question, server_of};
+use crate::connect::{CONNECT_WITHIN, at, connecting, for_one_question, nobody_answered, shown_at};
+use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
 use crate::span::Span;
@@ -27,6 +27,7 @@ const OLD_AFTER: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 /// No server takes more than this part of the time while others are left to ask.
 const PART_MAX: usize = 3;
+const NOBODY: &str = "check that the servers run at these addresses";
 
 /// The map of a cluster, for all connections of a client.
 pub(crate) struct Topology {
@@ -35,8 +36,7 @@ pub(crate) struct Topology {
     server: ConnectionInfo,
     state: Mutex<State>,
     answered: Condvar,
-    /// Those that hear the events of all servers.
-    pub(super) listeners: Listeners,
+    listeners: Listeners,
 }
 
 struct State {
@@ -74,64 +74,16 @@ impl Drop for Asking<'_> {
 
 impl Topology {
     /// A cluster of which nothing is known yet.
-    pub(crate) fn new(seeds: Vec<Address>, server: ConnectionInfo) -> Arc<Self> {
+    pub(crate) fn new(seeds: Vec<Address>, server: ConnectionInfo) -> Self {
         let (map, turn, phase, departures) = (SlotMap::default(), 0, Phase::Idle, HashMap::new());
         let old_at = Instant::now() + jittered(OLD_AFTER);
         let state = Mutex::new(State { map, turn, phase, asked_at: None, old_at, departures });
-        Arc::new(Self { seeds, server, state, answered: Condvar::new(), listeners: Listeners::default() })
-    }
-
-    /// The primary of a hash slot. If the map is old, it is asked for in the background.
-    pub(crate) fn primary_of(self: &Arc<Self>, hash_slot: HashSlot) -> Option<Arc<Address>> {
-        let state = self.state();
-        let (primary, is_old) = (state.map.primary_of(hash_slot), state.old_at <= Instant::now());
-        drop(state);
-        if is_old {
-            self.refresh_soon();
-        }
-        primary
-    }
-
-    /// All primaries in a fixed order.
-    pub(crate) fn primaries(&self) -> Vec<Arc<Address>> {
-        self.state().map.primaries()
-    }
-
-    /// Whether a server belongs to the cluster, as far as is known.
-    pub(crate) fn knows(&self, address: &Address) -> bool {
-        self.state().map.servers().iter().any(|server| **server == *address)
-    }
-
-    /// How often hash slots have left a server, as far as is known. They may come back with less data.
-    pub(crate) fn departures(&self, address: &Address) -> u64 {
-        self.state().departures.get(address).copied().unwrap_or_default()
-    }
-
-    /// How a server is reached.
-    pub(crate) fn client_of(&self, address: &Address) -> Result<Client, Failure> {
-        let failed = |error| classify(connecting(&address.to_string(), CONNECT_WITHIN), &error);
-        Client::open(self.server_at(address)).map_err(failed)
-    }
-
-    /// A server said that another one serves a hash slot from now on.
-    pub(crate) fn moved(self: &Arc<Self>, hash_slot: HashSlot, to: Address) {
-        let mut state = self.state();
-        let was = state.map.primary_of(hash_slot);
-        let has_changed = state.map.moved(hash_slot, to);
-        if has_changed {
-            state.departed(was);
-        }
-        drop(state);
-        self.refresh_soon();
-        if has_changed {
-            // Who waits at the other server for a lock in this hash slot would hear nothing.
-            self.listeners.deliver(&Event::RecheckAll);
-        }
+        Self { seeds, server, state, answered: Condvar::new(), listeners: Listeners::default() }
     }
 
     /// Has the map asked for, without waiting for that. If no thread can be started, that remains for the next request that
     /// needs it.
-    pub(crate) fn refresh_soon(self: &Arc<Self>) {
+    fn refresh_soon(self: &Arc<Self>) {
         {
             let mut state = self.state();
             if state.phase != Phase::Idle || state.was_just_asked() {
@@ -146,36 +98,6 @@ impl Topology {
             let mut state = self.state();
             state.phase = if state.phase == Phase::Asking { Phase::Asking } else { Phase::Idle };
         }
-    }
-
-    /// Asks for the map for the first time. If no server answers, says whether that is because of TLS.
-    pub(crate) fn refresh_first(&self) -> Result<(), Failure> {
-        self.refresh(Span::from_now(CONNECT_WITHIN)).map_err(|failure| {
-            let client = self.seeds.first().and_then(|seed| self.client_of(seed).ok());
-            match client {
-                Some(client) => explain(&client, failure),
-                None => failure,
-            }
-        })
-    }
-
-    /// Asks one server after another for the map, unless that was just done. Waits while another thread asks.
-    pub(crate) fn refresh(&self, span: Span) -> Result<(), Failure> {
-        let span = span.at_most(CONNECT_WITHIN);
-        let Some((asking, servers)) = self.begin(span) else { return Ok(()) };
-        let known = self.state().map.served();
-        let map = self.ask_in_turn(&servers, known, span)?;
-        let mut state = self.state();
-        let left = state.map.left_in(&map);
-        (state.map, state.old_at) = (map, Instant::now() + jittered(OLD_AFTER));
-        let has_changed = !left.is_empty();
-        state.departed(left.into_iter().flatten());
-        drop(state);
-        drop(asking);
-        if has_changed {
-            self.listeners.deliver(&Event::RecheckAll);
-        }
-        Ok(())
     }
 
     /// Begins a question to these servers, in this order. `None` if another thread has just asked.
@@ -218,13 +140,13 @@ impl Topology {
                 Err(failure) => failures.push(failure),
             }
         }
-        widest.ok_or_else(|| none(&failures, span))
+        widest.ok_or_else(|| nobody_answered("server of the cluster", NOBODY, &failures, span))
     }
 
     /// Asks one server for the map.
     fn ask(&self, address: &Address, span: Span) -> Result<SlotMap, Failure> {
-        let server = self.server_at(address);
-        let shown = server_of(&self.client_of(address)?);
+        let server = at(&self.server, address);
+        let shown = shown_at(&server);
         let asked = for_one_question(&server, span);
         let reply = asked.and_then(|mut connection| redis::cmd("CLUSTER").arg("SLOTS").query(&mut connection));
         let map = SlotMap::read(reply.map_err(|error| refused(&shown, span, &error))?, address)?;
@@ -234,10 +156,6 @@ impl Topology {
             return Err(failure.remedy("create the cluster first: redis-cli --cluster create"));
         }
         Ok(map)
-    }
-
-    fn server_at(&self, address: &Address) -> ConnectionInfo {
-        self.server.clone().set_addr(at(&self.server, &address.host, address.port))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -256,15 +174,74 @@ impl State {
     }
 }
 
-/// Hears the events of every server.
-impl Listener for Topology {
-    fn hear(&self, event: Event) -> Heard {
-        self.listeners.deliver(&event);
-        Heard::Taken
+impl Directory for Topology {
+    /// If the map is old, it is asked for in the background.
+    fn primary_of(self: Arc<Self>, hash_slot: HashSlot) -> Option<Arc<Address>> {
+        let state = self.state();
+        let (primary, is_old) = (state.map.primary_of(hash_slot), state.old_at <= Instant::now());
+        drop(state);
+        if is_old {
+            self.refresh_soon();
+        }
+        primary
     }
 
-    /// The listeners do that themselves.
-    fn release_unknown(&self, _lease: Lease) {}
+    fn primaries(&self) -> Vec<Arc<Address>> {
+        self.state().map.primaries()
+    }
+
+    fn knows(&self, address: &Arc<Address>) -> bool {
+        self.state().map.servers().contains(address)
+    }
+
+    fn departures(&self, address: &Address) -> u64 {
+        self.state().departures.get(address).copied().unwrap_or_default()
+    }
+
+    fn moved(self: Arc<Self>, hash_slot: HashSlot, to: Address) {
+        let mut state = self.state();
+        let was = state.map.primary_of(hash_slot);
+        let has_changed = state.map.moved(hash_slot, to);
+        if has_changed {
+            state.departed(was);
+        }
+        drop(state);
+        self.refresh_soon();
+        if has_changed {
+            // Who waits at the other server for a lock in this hash slot would hear nothing.
+            self.listeners.deliver(&Event::RecheckAll);
+        }
+    }
+
+    /// Asks one server after another for the map, unless that was just done. Waits while another thread asks.
+    fn refresh(&self, span: Span) -> Result<(), Failure> {
+        let span = span.at_most(CONNECT_WITHIN);
+        let Some((asking, servers)) = self.begin(span) else { return Ok(()) };
+        let known = self.state().map.served();
+        let map = self.ask_in_turn(&servers, known, span)?;
+        let mut state = self.state();
+        let left = state.map.left_in(&map);
+        (state.map, state.old_at) = (map, Instant::now() + jittered(OLD_AFTER));
+        let has_changed = !left.is_empty();
+        state.departed(left.into_iter().flatten());
+        drop(state);
+        drop(asking);
+        if has_changed {
+            self.listeners.deliver(&Event::RecheckAll);
+        }
+        Ok(())
+    }
+
+    /// A server that did not serve a request may have been replaced, and nobody says so.
+    fn doubt(self: Arc<Self>, failure: &Failure) {
+        if !failure.is_an_answer() || failure.is_elsewhere() || failure.redirect().is_some() {
+            self.refresh_soon();
+        }
+    }
+
+    fn listeners(&self) -> &Listeners {
+        &self.listeners
+    }
 }
 
 /// Between four fifths and six fifths of it, so that the clients of a cluster do not ask all at once.
@@ -282,19 +259,6 @@ fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {
             .remedy("use redis://HOST:PORT for a standalone server");
     }
     classify(connecting(shown, span.within), error)
-}
-
-/// Why no server told the map: what one of them answered, or that none did.
-fn none(failures: &[Failure], span: Span) -> Failure {
-    if let Some(answered) = failures.iter().find(|failure| failure.is_an_answer()) {
-        return answered.clone();
-    }
-    let told: Vec<_> = failures.iter().map(Failure::message).collect();
-    if told.is_empty() {
-        return Failure::no_connection("the cluster", span.within);
-    }
-    let message = format!("no server of the cluster answered: {}", told.join(", "));
-    Failure::new(ErrorKind::Unreachable, Effect::None, message).remedy("check that the servers run at these addresses")
 }
 
 #[cfg(test)]
@@ -327,11 +291,13 @@ mod tests {
         let seed = TcpListener::bind("127.0.0.1:0").unwrap();
         let shown = seed.local_addr().unwrap().to_string();
         let (server, address) = (format!("redis://{shown}").into_connection_info(), Address::read(&shown).unwrap());
-        let topology = Topology::new(vec![address.clone()], server.unwrap());
+        let topology = Arc::new(Topology::new(vec![address.clone()], server.unwrap()));
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    HashSlot::all().take(500).for_each(|hash_slot| topology.moved(hash_slot, address.clone()))
+                    HashSlot::all()
+                        .take(500)
+                        .for_each(|hash_slot| Arc::clone(&topology).moved(hash_slot, address.clone()))
                 });
             }
         });

@@ -1,13 +1,11 @@
-//! What may be configured in a URL, or beside it in a configuration file.
+//! The options of a URL.
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Prefix, StoreUrl, Ttl, parse_duration};
+use lock_core::{Invalid, StoreUrl, parse_duration};
 use redis::ProtocolVersion;
 
-use super::deployment::Scheme;
-use crate::failover::OnFailover;
-use crate::replicas::{Fsync, Replicas};
+use super::scheme::Scheme;
 
 /// The options that every URL may have.
 const OPTIONS: [&str; 8] = ["prefix", "op_timeout", "protocol", "eviction", "replicas", "fsync", "failover", "max_ttl"];
@@ -21,53 +19,14 @@ pub(crate) enum Eviction {
     Allowed,
 }
 
-/// The options of a URL that can be fields of a configuration file as well.
-#[derive(Default)]
-pub(super) struct Settings {
-    pub(super) prefix: Option<Prefix>,
-    pub(super) op_timeout: Option<Duration>,
-    pub(super) replicas: Option<Replicas>,
-    pub(super) fsync: Option<Fsync>,
-    pub(super) failover: Option<OnFailover>,
-    pub(super) max_ttl: Option<Ttl>,
+/// Refuses options that no URL of this scheme has.
+pub(super) fn check_options(url: &StoreUrl, scheme: &Scheme) -> Result<(), Invalid> {
+    url.check_options(&[], &[&OPTIONS, scheme.options].concat())
 }
 
-impl Settings {
-    /// Those of a URL.
-    pub(super) fn of_url(url: &StoreUrl, scheme: &Scheme) -> Result<Self, Invalid> {
-        url.check_options(&[], &[&OPTIONS, scheme.options].concat())?;
-        let duration = |key| url.option(key).map(|text| parse_duration(key, text)).transpose();
-        Ok(Self {
-            prefix: url.option("prefix").map(str::parse).transpose()?,
-            op_timeout: duration("op_timeout")?,
-            replicas: url.option("replicas").map(Replicas::parse).transpose()?,
-            fsync: url.option("fsync").map(Fsync::parse).transpose()?,
-            failover: url.option("failover").map(OnFailover::read).transpose()?,
-            max_ttl: duration("max_ttl")?.map(Ttl::new).transpose()?,
-        })
-    }
-
-    /// Both together.
-    ///
-    /// # Errors
-    /// `Invalid` for what both say.
-    pub(super) fn and(self, beside: Self, url: &StoreUrl) -> Result<Self, Invalid> {
-        Ok(Self {
-            prefix: once("prefix", self.prefix, beside.prefix, url)?,
-            op_timeout: once("op_timeout", self.op_timeout, beside.op_timeout, url)?,
-            replicas: once("replicas", self.replicas, beside.replicas, url)?,
-            fsync: once("fsync", self.fsync, beside.fsync, url)?,
-            failover: once("failover", self.failover, beside.failover, url)?,
-            max_ttl: once("max_ttl", self.max_ttl, beside.max_ttl, url)?,
-        })
-    }
-}
-
-fn once<T>(what: &str, there: Option<T>, beside: Option<T>, url: &StoreUrl) -> Result<Option<T>, Invalid> {
-    match (there, beside) {
-        (Some(_), Some(_)) => Err(url.refuse(format!("{what} is given in the URL and beside it"), "give it once")),
-        (there, beside) => Ok(there.or(beside)),
-    }
+/// An option that is a duration.
+pub(super) fn duration(url: &StoreUrl, key: &'static str) -> Result<Option<Duration>, Invalid> {
+    url.option(key).map(|text| parse_duration(key, text)).transpose()
 }
 
 /// Waiters are notified in RESP3 only.

@@ -3,7 +3,7 @@
 use lock_core::{Invalid, StoreUrl};
 use serde::Deserialize;
 
-use super::deployment::Scheme;
+use super::scheme::Scheme;
 
 /// Sentinels in a configuration file.
 #[derive(Deserialize)]

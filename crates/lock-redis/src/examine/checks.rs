@@ -4,46 +4,74 @@ use std::time::Duration;
 
 use humantime::{FormattedDuration, format_duration};
 use lock_core::examine::Check;
+use redis::{ConnectionAddr, ConnectionInfo};
 
-use super::found::{Examination, Exposure, Persistence};
 use crate::RedisConfig;
+use crate::config::Eviction;
 use crate::failover::OnFailover;
+use crate::server::greeting::field;
 
 /// From this round trip on, it is mentioned: each acquire, renewal and release takes one.
 const SLOW: Duration = Duration::from_millis(100);
 /// From this difference on, it is mentioned. Chosen: far more than what a synchronized clock is off.
 const CLOCK_OFF: u64 = 10_000;
 
-/// What operators should know of one server.
-pub(super) fn checks(found: &Examination, config: &RedisConfig) -> impl Iterator<Item = Check> {
-    let server = config.is_cluster().then_some(&found.server);
-    about(found, config).into_iter().map(move |check| match server {
-        Some(server) => check.of(server),
-        None => check,
-    })
+/// What one server has said, and how it is used.
+pub(super) struct Found<'a> {
+    pub(super) config: &'a RedisConfig,
+    /// Sections of its `INFO`.
+    pub(super) info: String,
+    /// Its setting `save`, if this client may ask for it.
+    pub(super) save: Option<Vec<String>>,
+    /// For how long it grants free locks to nobody who heeds that; `None` if it grants them, and for a server of a cluster, where each
+    /// hash slot has an answer of its own.
+    pub(super) dwell: Option<Duration>,
+    /// How far its clock is ahead of this machine's, or behind it if negative, in milliseconds.
+    pub(super) clock_ahead_ms: i64,
+    /// How long requests took, the shortest first.
+    pub(super) round_trips: Vec<Duration>,
 }
 
-fn about(found: &Examination, config: &RedisConfig) -> [Check; 8] {
+impl Found<'_> {
+    fn field(&self, name: &str) -> Option<&str> {
+        field(&self.info, name)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.field(name)?.parse().ok()
+    }
+}
+
+/// What operators should know of one server.
+pub(super) fn checks(found: &Found<'_>) -> [Check; 8] {
     [
-        Check::ok("version", found.version.clone()),
+        Check::ok("version", version(found)),
         eviction(found),
-        replication(found, config.on_failover()),
-        persistence(found.persistence, config.on_failover()),
-        dwell(found, config),
+        replication(found),
+        persistence(found),
+        dwell(found),
         clock(found.clock_ahead_ms),
         round_trips(&found.round_trips),
-        secrecy(found),
+        secrecy(found.config.server()),
     ]
 }
 
-fn eviction(found: &Examination) -> Check {
-    let policy = &found.eviction_policy;
+fn version(found: &Found<'_>) -> String {
+    match (found.field("valkey_version:"), found.field("redis_version:")) {
+        (Some(version), _) => format!("valkey {version}"),
+        (None, version) => format!("redis {}", version.unwrap_or("of an unknown version")),
+    }
+}
+
+fn eviction(found: &Found<'_>) -> Check {
+    let policy = found.field("maxmemory_policy:").unwrap_or_default();
+    let limit = found.number("maxmemory:").filter(|limit| *limit > 0);
     let remedy = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf";
-    match (policy.as_str(), found.memory_limit) {
+    match (policy, limit) {
         ("noeviction", _) => Check::ok("eviction", "maxmemory-policy is noeviction: no held lock is dropped"),
         ("", _) => Check::remark("eviction", "the server does not say what it does when its memory is full")
             .with_remedy("see that it drops nothing"),
-        _ if found.eviction_is_allowed => {
+        _ if found.config.eviction() == Eviction::Allowed => {
             Check::remark("eviction", format!("maxmemory-policy is {policy}, which the URL allows; it may drop held locks"))
         }
         (_, Some(limit)) => Check::finding(
@@ -59,9 +87,10 @@ fn eviction(found: &Examination) -> Check {
     }
 }
 
-fn replication(found: &Examination, on_failover: OnFailover) -> Check {
-    let connected = found.replicas;
-    match found.awaited_replicas {
+fn replication(found: &Found<'_>) -> Check {
+    let connected = found.number("connected_slaves:").unwrap_or_default();
+    let awaited = found.config.copies().map(|copies| u64::from(copies.replicas())).filter(|replicas| *replicas > 0);
+    match awaited {
         Some(awaited) if connected < awaited => Check::finding(
             "replication",
             format!("{connected} replicas are connected, and a grant waits for {awaited}: no lock is granted"),
@@ -73,7 +102,7 @@ fn replication(found: &Examination, on_failover: OnFailover) -> Check {
         ),
         None if connected == 0 => Check::ok("replication", "a primary without replicas"),
         None => {
-            let (what, options) = match on_failover {
+            let (what, options) = match found.config.on_failover() {
                 OnFailover::Dwell => ("free locks wait after a fail-over, so that none is held twice", "replicas=N"),
                 OnFailover::Grant => {
                     ("a fail-over may give a held lock to a second holder", "replicas=N and failover=dwell")
@@ -85,14 +114,15 @@ fn replication(found: &Examination, on_failover: OnFailover) -> Check {
     }
 }
 
-fn persistence(found: Persistence, on_failover: OnFailover) -> Check {
-    let what = match found {
-        Persistence::AppendOnly => return Check::ok("persistence", "an append-only file"),
-        Persistence::Snapshots => "snapshots only: a restart forgets the newest leases",
-        Persistence::Nothing => "none: a restart forgets all leases",
-        Persistence::Unsaid => "no append-only file: a restart forgets leases",
+fn persistence(found: &Found<'_>) -> Check {
+    let saves = found.save.as_ref().and_then(|save| save.get(1).map(|rules| !rules.is_empty()));
+    let what = match (found.field("aof_enabled:"), saves) {
+        (Some("1"), _) => return Check::ok("persistence", "an append-only file"),
+        (_, Some(true)) => "snapshots only: a restart forgets the newest leases",
+        (_, Some(false)) => "none: a restart forgets all leases",
+        (_, None) => "no append-only file: a restart forgets leases",
     };
-    match on_failover {
+    match found.config.on_failover() {
         OnFailover::Dwell => {
             Check::ok("persistence", format!("{what}, and free locks then wait until those have ended"))
         }
@@ -101,8 +131,8 @@ fn persistence(found: Persistence, on_failover: OnFailover) -> Check {
     }
 }
 
-fn dwell(found: &Examination, config: &RedisConfig) -> Check {
-    match (found.dwell, config.on_failover()) {
+fn dwell(found: &Found<'_>) -> Check {
+    match (found.dwell, found.config.on_failover()) {
         (Some(left), OnFailover::Dwell) => Check::remark(
             "dwell",
             format!("free locks are granted again in {}: the server may have forgotten leases", seconds_up(left)),
@@ -112,7 +142,7 @@ fn dwell(found: &Examination, config: &RedisConfig) -> Check {
             "dwell",
             "the server may have forgotten leases lately; without failover=dwell, free locks are granted at once",
         ),
-        (None, OnFailover::Dwell) if config.is_cluster() => Check::ok(
+        (None, OnFailover::Dwell) if found.config.is_cluster() => Check::ok(
             "dwell",
             "each hash slot has its own, and only that of the lock on trial is known: see \"rights\" below",
         ),
@@ -133,8 +163,31 @@ fn clock(ahead_ms: i64) -> Check {
     .with_remedy("synchronize the clocks, so that times in logs can be compared")
 }
 
-fn secrecy(found: &Examination) -> Check {
-    match (found.exposure, found.uses_password) {
+/// Who can read what is sent to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exposure {
+    /// It is on this machine.
+    Local,
+    /// It is encrypted.
+    Encrypted,
+    /// Anyone on the network in between.
+    Plain,
+}
+
+fn exposure(addr: &ConnectionAddr) -> Exposure {
+    match addr {
+        ConnectionAddr::TcpTls { .. } => Exposure::Encrypted,
+        ConnectionAddr::Unix(_) => Exposure::Local,
+        ConnectionAddr::Tcp(host, _) => {
+            let loops = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+            if loops || host == "localhost" { Exposure::Local } else { Exposure::Plain }
+        }
+        _ => Exposure::Plain,
+    }
+}
+
+fn secrecy(server: &ConnectionInfo) -> Check {
+    match (exposure(server.addr()), server.redis_settings().password().is_some()) {
         (Exposure::Plain, true) => {
             Check::remark("secrecy", "the password and all locks cross the network in the clear")
                 .with_remedy("use TLS: rediss://")
@@ -168,4 +221,48 @@ fn round_trips(times: &[Duration]) -> Check {
 fn seconds_up(duration: Duration) -> FormattedDuration {
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     format_duration(Duration::from_secs(millis.div_ceil(1000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_read() {
+        let config = RedisConfig::from_url("redis://h").unwrap();
+        let found = |info: &str, save: Option<&str>| Found {
+            config: &config,
+            info: info.to_owned(),
+            save: save.map(|rules| vec!["save".to_owned(), rules.to_owned()]),
+            dwell: None,
+            clock_ahead_ms: 0,
+            round_trips: Vec::new(),
+        };
+        let redis = found("redis_version:7.2.4\r\naof_enabled:0\r\nmaxmemory:1000\r\n", None);
+        assert_eq!((version(&redis).as_str(), redis.number("maxmemory:")), ("redis 7.2.4", Some(1000)));
+        assert_eq!(version(&found("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\n", None)), "valkey 8.1.0");
+        for (aof, save, expected) in [
+            ("1", None, "an append-only file"),
+            ("0", Some("3600 1"), "snapshots only"),
+            ("0", Some(""), "none: a restart forgets all"),
+            ("0", None, "no append-only file"),
+        ] {
+            let check = persistence(&found(&format!("aof_enabled:{aof}\r\n"), save));
+            assert!(format!("{check:?}").contains(expected), "{check:?}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_and_tls_are_out_of_reach() {
+        let of = |url: &str| exposure(RedisConfig::from_url(url).unwrap().server().addr());
+        for (url, expected) in [
+            ("redis://127.0.0.1", Exposure::Local),
+            ("redis://[::1]:7", Exposure::Local),
+            ("redis://localhost", Exposure::Local),
+            ("unix:///run/redis.sock", Exposure::Local),
+            ("redis://db1", Exposure::Plain),
+        ] {
+            assert_eq!(of(url), expected, "{url}");
+        }
+    }
 }

@@ -70,9 +70,9 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
     let channel = line.wire.channel.as_ref().filter(|channel| claim.queueing == Queueing::Wanted && channel.is_open());
     let (ttl, width) = (claim.terms.ttl.as_millis(), claim.width.get());
     let (floor, inbox) = (claim.floor.map_or(0, FencingToken::get), channel.map_or("", |channel| channel.name()));
-    let call = Call::script(&script::ACQUIRE, &[Key::Node, keys.lock()])
+    let call = Call::script(&script::ACQUIRE, &[Key::Node, Key::Lock(keys)])
         .arg(seal(line.server_info, epoch))
-        .arg(keys.leading())
+        .arg(Key::Lead(keys))
         .arg(of_owner(claim.owner))
         .arg(wish.get())
         .arg_fmt(format_args!("{ttl} {width} {floor} {inbox} {}", stamped(&claim.note)));
@@ -80,7 +80,7 @@ fn acquire(line: Line<'_>, claim: &Claim, wish: FencingToken, epoch: Epoch) -> R
 }
 
 fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
-    let locks = leases.iter().map(|lease| line.wire.keys(&lease.name).lock());
+    let locks = leases.iter().map(|lease| Key::Lock(line.wire.keys(&lease.name)));
     let keys: Vec<_> = std::iter::once(Key::Node).chain(locks).collect();
     let call = Call::script(&script::FENCE, &keys).arg(seal(line.server_info, epoch));
     leases.iter().fold(call, |call, lease| {
@@ -94,7 +94,7 @@ fn fence(line: Line<'_>, leases: &[Lease], epoch: Epoch) -> Call {
 
 fn release(wire: &Wire, request: &ReleaseRequest) -> Call {
     let keys = wire.keys(&request.name);
-    let call = Call::script(&script::RELEASE, &[keys.lock()]).arg(keys.leading()).arg(of_owner(request.owner));
+    let call = Call::script(&script::RELEASE, &[Key::Lock(keys)]).arg(Key::Lead(keys)).arg(of_owner(request.owner));
     match request.certainty {
         Certainty::Answered => call,
         Certainty::Unknown => call.alone().arg(tombstone_life(request.terms)),

@@ -4,19 +4,20 @@ use std::fmt;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, QuorumNode, Told};
-use lock_core::{Backend, BackendError, EventSink, Location, LockName, Queueing};
+use lock_core::{BackendError, EventSink, Location, LockName, Queueing};
 
 use super::ask::parts;
 use super::open;
 use crate::RedisConfig;
-use crate::blocking::Redis;
+use crate::blocking::Source;
 use crate::failure::Failure;
+use crate::servers::{Server, Source as _};
 use crate::span::Span;
 
 /// A node with up to eight connections, which the threads that send requests share. Once somebody has to wait, a separate thread with a
 /// connection of its own learns when locks are freed.
 pub struct RedisNode {
-    redis: Redis,
+    server: Server<Source>,
     address: String,
 }
 
@@ -28,14 +29,14 @@ impl RedisNode {
     /// A configuration that cannot work. Nothing was sent.
     pub fn new(config: &RedisConfig, address: impl Into<String>) -> Result<Self, BackendError> {
         let address = address.into();
-        Ok(Self { redis: Redis::node(open(config, &address)?, config.own_prefix()), address })
+        Ok(Self { server: open(config, &address)?, address })
     }
 
     fn answer(&self, ask: &Ask, span: Span) -> Result<Told, Failure> {
-        let Some(parts) = parts(ask) else { return self.redis.answer(ask, span) };
+        let Some(parts) = parts(ask) else { return self.server.answer(ask, span) };
         let mut fenced = Vec::new();
         for part in &parts {
-            match self.redis.answer(part, span) {
+            match self.server.answer(part, span) {
                 Ok(Told::Fenced(answers)) => fenced.extend(answers),
                 Err(failure) if !fenced.is_empty() => return Err(failure.after_a_part()),
                 other => return other,
@@ -51,17 +52,17 @@ impl QuorumNode for RedisNode {
     }
 
     fn locate(&self, name: &LockName) -> Option<Location> {
-        self.redis.locate(name)
+        self.server.wire.locate(name)
     }
 
     fn listen(&self, sink: EventSink) {
-        Backend::listen(&self.redis, sink);
+        self.server.wire.listen(sink);
     }
 }
 
 impl BlockingQuorumNode for RedisNode {
     fn for_keeper(&self) -> Self {
-        Self { redis: self.redis.another(), address: self.address.clone() }
+        Self { server: self.server.another(), address: self.address.clone() }
     }
 
     fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {
@@ -69,7 +70,7 @@ impl BlockingQuorumNode for RedisNode {
         if let (Ask::Acquire { claim, .. }, Ok(Told::Held { .. })) = (ask, &told)
             && claim.queueing == Queueing::Wanted
         {
-            self.redis.listen_in_time();
+            self.server.source.listen_in_time();
         }
         told.map_err(|failure| failure.of_node(&self.address).into_error(ask.operation()))
     }

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use futures_util::future::Either;
 use lock_core::node::{Ask, AsyncQuorumNode, QuorumNode, Told};
-use lock_core::{Backend, BackendError, EventSink, Location, LockName};
+use lock_core::{BackendError, EventSink, Location, LockName};
 
 use super::ask::parts;
 use super::open;
 use crate::RedisConfig;
 use crate::failure::Failure;
-use crate::nonblocking::Redis;
+use crate::nonblocking::Source;
+use crate::servers::Server;
 use crate::span::Span;
 
 /// A node with one connection, which keeps requests in order and, in RESP3, also carries hints about freed locks.
 pub struct RedisNode {
-    redis: Redis,
+    server: Server<Source>,
     address: String,
 }
 
@@ -28,12 +29,12 @@ impl RedisNode {
     /// A configuration that cannot work. Nothing was sent.
     pub fn new(config: &RedisConfig, address: impl Into<String>) -> Result<Self, BackendError> {
         let address = address.into();
-        Ok(Self { redis: Redis::node(open(config, &address)?, config.own_prefix()), address })
+        Ok(Self { server: open(config, &address)?, address })
     }
 
     fn answer(&self, ask: &Ask, within: Duration) -> impl Future<Output = Result<Told, Failure>> + Send {
         match parts(ask) {
-            None => Either::Left(self.redis.answer_untimed(ask, within)),
+            None => Either::Left(self.server.answer_untimed(ask, within)),
             // Boxed: most requests do not need this space.
             Some(parts) => Either::Right(Box::pin(self.in_parts(parts, Span::from_now(within)))),
         }
@@ -42,7 +43,7 @@ impl RedisNode {
     async fn in_parts(&self, parts: Vec<Ask>, span: Span) -> Result<Told, Failure> {
         let mut fenced = Vec::new();
         for part in &parts {
-            match self.redis.answer(part, span).await {
+            match self.server.answer(part, span).await {
                 Ok(Told::Fenced(answers)) => fenced.extend(answers),
                 Err(failure) if !fenced.is_empty() => return Err(failure.after_a_part()),
                 other => return other,
@@ -58,17 +59,17 @@ impl QuorumNode for RedisNode {
     }
 
     fn locate(&self, name: &LockName) -> Option<Location> {
-        self.redis.locate(name)
+        self.server.wire.locate(name)
     }
 
     fn listen(&self, sink: EventSink) {
-        self.redis.tell(sink);
+        self.server.wire.listen(sink);
     }
 }
 
 impl AsyncQuorumNode for RedisNode {
     fn for_keeper(&self) -> Self {
-        Self { redis: self.redis.another(), address: self.address.clone() }
+        Self { server: self.server.another(), address: self.address.clone() }
     }
 
     async fn ask(&self, ask: &Ask, within: Duration) -> Result<Told, BackendError> {

@@ -1,52 +1,25 @@
-//! The user's clients: connections, managers and pools.
+//! The user's clients: connections and managers.
 
 use std::sync::Arc;
 
-#[cfg(feature = "deadpool")]
-use lock_core::{BackendError, Operation};
-use redis::aio::MultiplexedConnection;
+use futures_util::future::{BoxFuture, FutureExt, ready};
+use lock_core::{Prefix, RequestOrder};
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Client, ProtocolVersion};
 
 use super::Redis;
-use super::link::Link;
-use super::source::Source;
-#[cfg(feature = "deadpool")]
-use crate::RedisConfig;
+use super::source::{Lender, Lent, Source};
 use crate::channel::Channel;
-#[cfg(feature = "deadpool")]
-use crate::connect::CONNECT_WITHIN;
 use crate::connect::speaking;
-use crate::failover::Failover;
-#[cfg(feature = "deadpool")]
-use crate::probe::Probe;
-use crate::server::greeting::Role;
+use crate::failure::Failure;
+use crate::servers::{Server, Servers};
 use crate::target::Target;
 use crate::wire::Wire;
 
 impl Redis {
-    fn handed_in(source: Source) -> Self {
-        Self { wire: Wire::handed_in(), source, warnings: Vec::new() }
-    }
-
-    /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified and locks are
-    /// released, and on the other the keeper renews, however busy the pool is. The prefix is that of `config`.
-    ///
-    /// # Errors
-    /// As [`Redis::connect`]; `Unsupported` if `config` has `failover=dwell` or `max_ttl`, because nobody verifies the server at the
-    /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
-    /// own error if it provides no connection.
-    ///
-    /// # Cancel safety
-    /// Can be dropped at any point; a key that expires after ten seconds may be left.
-    #[cfg(feature = "deadpool")]
-    pub async fn pooled(pool: deadpool_redis::Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        let (wire, link, warnings) = Self::link(config, Target::of_a_pool(config)).await?;
-        let pooled = Self { wire, source: Source::PoolAndLink(pool, link), warnings };
-        let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().check_disk(config).await.map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().ask(probe.leave(), CONNECT_WITHIN).await?;
-        pooled.ask(probe.take(), CONNECT_WITHIN).await?;
-        Ok(pooled)
+    pub(super) fn lent(lender: impl Lender + 'static) -> Self {
+        let source = Source::Lent(Arc::new(lender), None);
+        Self::over(Servers::one(Server { wire: Wire::handed_in(), source }), Vec::new())
     }
 }
 
@@ -56,30 +29,40 @@ impl Redis {
 impl From<Client> for Redis {
     fn from(client: Client) -> Self {
         let client = speaking(&client, ProtocolVersion::RESP3).unwrap_or(client);
-        let channel = Channel::new();
-        let target = Target::fixed(client);
-        let wire = Wire::own(&target, channel.clone());
-        let link = Link::new(target, Role::Alone(Failover::UNHEEDED), channel);
-        Self { wire, source: Source::Own(link), warnings: Vec::new() }
+        let server = Server::new(Target::fixed(client), Channel::new(), &Prefix::default(), None);
+        Self::over(Servers::one(server), Vec::new())
+    }
+}
+
+/// A connection of the user's. Its copies are the same connection.
+struct Shared<C>(C);
+
+impl<C: ConnectionLike + Clone + Send + Sync + 'static> Lender for Shared<C> {
+    fn order(&self) -> RequestOrder {
+        RequestOrder::InOrder
+    }
+
+    fn lend(&self) -> BoxFuture<'_, Result<Box<dyn Lent>, Failure>> {
+        let copy: Box<dyn Lent> = Box::new(Self(self.0.clone()));
+        ready(Ok(copy)).boxed()
+    }
+}
+
+impl<C: ConnectionLike + Send + Sync> Lent for Shared<C> {
+    fn connection(&mut self) -> &mut (dyn ConnectionLike + Send) {
+        &mut self.0
     }
 }
 
 impl From<MultiplexedConnection> for Redis {
     fn from(connection: MultiplexedConnection) -> Self {
-        Self::handed_in(Source::HandedIn(Arc::new(connection)))
+        Self::lent(Shared(connection))
     }
 }
 
 #[cfg(feature = "connection-manager")]
 impl From<redis::aio::ConnectionManager> for Redis {
     fn from(manager: redis::aio::ConnectionManager) -> Self {
-        Self::handed_in(Source::HandedIn(Arc::new(manager)))
-    }
-}
-
-#[cfg(feature = "deadpool")]
-impl From<deadpool_redis::Pool> for Redis {
-    fn from(pool: deadpool_redis::Pool) -> Self {
-        Self::handed_in(Source::Pool(pool))
+        Self::lent(Shared(manager))
     }
 }

@@ -3,29 +3,26 @@
 //! This is not redis-rs' connection manager, which sends waiting commands as soon as it has reconnected: no user
 //! command may leave before the counter was verified.
 
-use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::live::{Live, connect_to};
 use super::silence::Patience;
 use crate::channel::Channel;
 use crate::connect::CONNECT_WITHIN;
+use crate::deployment::Deployment;
 use crate::failure::Failure;
-use crate::sentinels::primary::Follower;
-use crate::server::greeting::Role;
 use crate::span::Span;
-use crate::target::{PAUSE, Route, Target, Why};
+use crate::target::Target;
 
 /// A connection to one server, made when first needed and again whenever it has broken.
 pub(crate) struct Link {
     target: Target,
-    role: Role,
     channel: Option<Arc<Channel>>,
     state: Arc<Mutex<State>>,
 }
@@ -67,24 +64,13 @@ impl Drop for Unanswered<'_> {
 }
 
 impl Link {
-    pub(crate) fn new(target: Target, role: Role, channel: Option<Arc<Channel>>) -> Self {
-        let state = Arc::new(Mutex::new(State::Down));
-        let follower = Arc::downgrade(&state);
-        target.follow(follower);
-        if let Some(channel) = &channel {
-            let follower = Arc::downgrade(channel);
-            target.follow(follower);
-        }
-        Self { target, role, channel, state }
+    pub(crate) fn new(target: Target, channel: Option<Arc<Channel>>) -> Self {
+        Self { target, channel, state: Arc::new(Mutex::new(State::Down)) }
     }
 
     /// Another connection to the same server, without notifications.
     pub(crate) fn another(&self) -> Self {
-        Self::new(self.target.clone(), self.role, None)
-    }
-
-    pub(crate) fn target(&self) -> &Target {
-        &self.target
+        Self::new(self.target.clone(), None)
     }
 
     /// The connection, if there is one now.
@@ -115,7 +101,6 @@ impl Link {
     }
 
     /// Has the channel opened if it is not open, without waiting for that.
-    #[cfg(feature = "deadpool")]
     pub(crate) fn listen(&self) {
         let mut state = lock(&self.state);
         let listens = match &*state {
@@ -130,7 +115,6 @@ impl Link {
     }
 
     /// Whether messages arrive on this connection, or never can.
-    #[cfg(feature = "deadpool")]
     fn hears(&self, live: &Live) -> bool {
         let (Some(channel), Some(subscription)) = (&self.channel, live.subscription) else { return true };
         channel.is_opened_by(subscription)
@@ -148,10 +132,9 @@ impl Link {
 
     /// Connects in a separate task, so that one caller's deadline does not undo the work of the others.
     fn attempt(&self) -> Attempt {
-        let (target, role, channel, state) =
-            (self.target.clone(), self.role, self.channel.clone(), Arc::clone(&self.state));
+        let (target, channel, state) = (self.target.clone(), self.channel.clone(), Arc::clone(&self.state));
         let task = tokio::spawn(async move {
-            let outcome = connect(&target, role, channel.as_ref()).await.map(Arc::new);
+            let outcome = connect(target, channel.as_ref()).await.map(Arc::new);
             *lock(&state) = outcome.as_ref().map_or(State::Down, |live| State::Up(Arc::clone(live)));
             // Waiters that are told to ask again find the connection in place.
             if let (Ok(live), Some(channel)) = (&outcome, &channel)
@@ -177,58 +160,19 @@ impl Link {
     }
 }
 
-impl Follower for Mutex<State> {
-    fn moved(&self) {
-        let mut state = lock(self);
-        // An attempt that is under way finds out by itself.
-        let left = matches!(&*state, State::Up(_)).then(|| mem::replace(&mut *state, State::Down));
-        drop(state);
-        drop(left);
-    }
-}
-
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Connects to the server that is the primary. If that fails, the sentinels are asked again until the time is over: they
-/// need a moment for a fail-over.
-async fn connect(target: &Target, role: Role, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
-    let span = Span::from_now(CONNECT_WITHIN);
-    let mut why = Why::within(span);
-    loop {
-        let left = span.left();
-        let Ok(outcome) = timeout(left, connect_once(target, role, channel, span)).await else {
-            return Err(why.failure(&target.shown(), span));
-        };
-        target.check(outcome.as_ref().err());
-        match outcome {
-            Err(failure) if target.may_try_again(&failure) => why.told(left, failure),
-            outcome => return outcome,
+/// Connects to the server, if it is still the one to connect to.
+async fn connect(target: Target, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
+    let (span, shown) = (Span::from_now(CONNECT_WITHIN), target.shown());
+    let connected = timeout(CONNECT_WITHIN, async {
+        if target.deployment == Deployment::Sentinels {
+            let asked = target.clone();
+            spawn_blocking(move || asked.confirm(span)).await.unwrap_or_else(|_| Err(Failure::runtime_gone()))?;
         }
-        if span.left() <= PAUSE {
-            return Err(why.failure(&target.shown(), span));
-        }
-        sleep(PAUSE).await;
-    }
-}
-
-async fn connect_once(
-    target: &Target,
-    role: Role,
-    channel: Option<&Arc<Channel>>,
-    span: Span,
-) -> Result<Live, Failure> {
-    let route = route(target, span).await?;
-    let live = connect_to(&route, role, channel).await?;
-    if route.is_current() { Ok(live) } else { Err(Failure::moved()) }
-}
-
-/// Where to connect now.
-async fn route(target: &Target, span: Span) -> Result<Route, Failure> {
-    if target.client().is_some() {
-        return target.route(span);
-    }
-    let target = target.clone();
-    spawn_blocking(move || target.route(span)).await.unwrap_or_else(|_| Err(Failure::runtime_gone()))
+        connect_to(&target, channel).await
+    });
+    connected.await.unwrap_or_else(|_| Err(Failure::no_connection(&shown, span.within)))
 }

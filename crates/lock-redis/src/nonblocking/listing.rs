@@ -3,12 +3,13 @@
 use futures_util::future::try_join_all;
 use lock_core::inspect::{Page, Query};
 
-use super::Redis;
+use super::source::Source;
 use crate::failure::Failure;
 use crate::requests::look::{SCANS_PER_PAGE, Scan, entries, next_looks};
+use crate::servers::Server;
 use crate::span::Span;
 
-impl Redis {
+impl Server<Source> {
     /// Some of the held locks that match.
     pub(super) async fn page(&self, query: &Query, span: Span) -> Result<Page, Failure> {
         let mut page = Page { entries: Vec::new(), next: query.cursor.clone() };

@@ -1,11 +1,9 @@
 //! One tokio connection, greeted and ready for requests.
 
 use std::convert::Infallible;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisResult, Value};
 
@@ -13,12 +11,12 @@ use super::batcher::{Batcher, Sharing};
 use super::silence::{Patience, Silence};
 use crate::channel::{Channel, Subscription};
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, server_of, speaking, tells, tuned};
+use crate::connect::{CONNECT_WITHIN, connecting, knows_no_resp3, speaking, tells, tuned};
+use crate::deployment::Deployment;
 use crate::failure::Failure;
-use crate::sentinels::primary::Place;
-use crate::server::greeting::{Met, Role, greeting, meet};
+use crate::server::greeting::{Met, greeting, meet};
 use crate::server::server_info::ServerInfo;
-use crate::target::{Route, is_current};
+use crate::target::Target;
 use crate::wire::Call;
 
 /// How many writes may wait for the socket.
@@ -30,13 +28,11 @@ pub(crate) struct Live {
     server_info: ServerInfo,
     pub(crate) subscription: Option<Subscription>,
     pub(crate) silence: Arc<Silence>,
-    /// Where the server is, if that may change.
-    place: Option<Place>,
 }
 
 impl Live {
     pub(crate) fn has_ended(&self) -> bool {
-        self.silence.has_ended() || !is_current(self.place.as_ref())
+        self.silence.has_ended()
     }
 
     pub(crate) fn server_info(&self) -> &ServerInfo {
@@ -45,12 +41,7 @@ impl Live {
 
     /// Sends a command and waits for its answer.
     pub(crate) fn ask(&self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        self.batcher.ask(call).map(|reply| self.judged(reply))
-    }
-
-    /// An answer that comes after another server has become the primary is worth no more than a broken connection.
-    fn judged(&self, reply: RedisResult<Value>) -> RedisResult<Value> {
-        if is_current(self.place.as_ref()) { reply } else { Err(io::Error::from(io::ErrorKind::BrokenPipe).into()) }
+        self.batcher.ask(call)
     }
 
     /// The server answered.
@@ -66,33 +57,24 @@ impl Live {
 }
 
 /// Connects to a server, and greets it.
-pub(crate) async fn connect_to(
-    Route { client, place }: &Route,
-    role: Role,
-    channel: Option<&Arc<Channel>>,
-) -> Result<Live, Failure> {
-    let server = server_of(client);
+pub(crate) async fn connect_to(target: &Target, channel: Option<&Arc<Channel>>) -> Result<Live, Failure> {
+    let server = target.shown();
     let failed = |error| classify(connecting(&server, CONNECT_WITHIN), &error);
     let silence = Arc::new(Silence::default());
-    let client = tuned(client).map_err(failed)?;
-    let (mut connection, subscription) = open(&client, place.as_ref(), channel, &silence).await.map_err(failed)?;
-    let greeted = greeting(role).query_async(&mut connection).await.map_err(failed)?;
-    let Met { server_info, preparation } = meet(role, &server, greeted)?;
+    let client = tuned(&target.client).map_err(failed)?;
+    let (mut connection, subscription) = open(&client, channel, &silence).await.map_err(failed)?;
+    let greeted = greeting(target.deployment).query_async(&mut connection).await.map_err(failed)?;
+    let Met { server_info, preparation } = meet(target, greeted)?;
     if let Some(preparation) = preparation {
         preparation.exec_async(&mut connection).await.map_err(failed)?;
     }
-    let sharing = match role {
-        Role::Alone(_) | Role::Primary(_) | Role::Shard(_) => Sharing::AT_A_SERVER,
-        Role::Node => Sharing::AT_A_NODE,
-    };
-    let (batcher, place) = (Batcher::new(connection, sharing), place.clone());
-    Ok(Live { batcher, server_info, subscription, silence, place })
+    let sharing = if target.deployment == Deployment::Quorum { Sharing::AT_A_NODE } else { Sharing::AT_A_SERVER };
+    Ok(Live { batcher: Batcher::new(connection, sharing), server_info, subscription, silence })
 }
 
 /// Opens a connection, and subscribes to the channel if the server can push messages on this connection.
 async fn open(
     client: &Client,
-    place: Option<&Place>,
     channel: Option<&Arc<Channel>>,
     silence: &Arc<Silence>,
 ) -> RedisResult<(MultiplexedConnection, Option<Subscription>)> {
@@ -105,7 +87,7 @@ async fn open(
         async || speaking(client, ProtocolVersion::RESP2)?.get_multiplexed_async_connection_with_config(&config).await;
     let Some(channel) = channel.filter(|_| tells(client)) else { return Ok((quiet().await?, None)) };
     let subscription = channel.subscribing();
-    let on_push = on_push(Arc::clone(channel), subscription, place.cloned(), Arc::clone(silence));
+    let on_push = on_push(Arc::clone(channel), subscription, Arc::clone(silence));
     let telling = config.clone().set_push_sender(on_push);
     let mut connection = match client.get_multiplexed_async_connection_with_config(&telling).await {
         Err(error) if knows_no_resp3(&error) => return Ok((quiet().await?, None)),
@@ -132,13 +114,10 @@ fn subscribed(outcome: RedisResult<()>) -> RedisResult<bool> {
 fn on_push(
     channel: Arc<Channel>,
     subscription: Subscription,
-    place: Option<Place>,
     silence: Arc<Silence>,
 ) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
     move |told| {
         match (told.kind, told.data.as_slice()) {
-            // A grant of an old primary is worth nothing. Requests that it has not answered keep its connection open.
-            (PushKind::Message, _) if !is_current(place.as_ref()) => {}
             (PushKind::Message, [_channel, Value::BulkString(message)]) => channel.receive(message),
             (PushKind::Disconnection, _) => {
                 silence.end();

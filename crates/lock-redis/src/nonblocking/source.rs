@@ -3,109 +3,102 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::Either;
-use lock_core::Operation;
+use futures_util::future::{BoxFuture, Either};
+use lock_core::{Capabilities, Isolation, Operation, RequestOrder};
 use redis::aio::ConnectionLike;
 use redis::{RedisResult, Value};
 
 use super::link::Link;
 use super::live::Live;
 use super::silence::Patience;
-#[cfg(feature = "deadpool")]
-use crate::classify::pool_failure;
+use crate::channel::Channel;
 use crate::failure::{Failure, Fate};
 use crate::hash_slot::HashSlot;
 use crate::script::Script;
 use crate::server::server_info::ServerInfo;
 use crate::server::verification;
+use crate::servers;
+use crate::target::Target;
 use crate::wire::{Call, load};
 
-pub(super) enum Source {
-    Own(Link),
-    /// A connection of the user's, which its requests share.
-    HandedIn(Arc<dyn Shared>),
-    #[cfg(feature = "deadpool")]
-    Pool(deadpool_redis::Pool),
-    /// A pool, and a connection of its own on which waiters are notified.
-    #[cfg(feature = "deadpool")]
-    PoolAndLink(deadpool_redis::Pool, Link),
+#[derive(Clone)]
+pub(crate) enum Source {
+    Own(Arc<Link>),
+    /// The user's connections, and perhaps one of its own, on which waiters are notified.
+    Lent(Arc<dyn Lender>, Option<Arc<Link>>),
 }
 
-/// A connection of the user's. Its copies are the same connection.
-pub(super) trait Shared: Send + Sync {
-    fn copy(&self) -> Box<dyn ConnectionLike + Send + Sync>;
+/// A connection or a pool of the user's.
+pub(crate) trait Lender: Send + Sync {
+    /// Whether requests take effect in the order in which they were sent.
+    fn order(&self) -> RequestOrder;
+
+    /// A connection for one request.
+    fn lend(&self) -> BoxFuture<'_, Result<Box<dyn Lent>, Failure>>;
 }
 
-impl<C: ConnectionLike + Clone + Send + Sync + 'static> Shared for C {
-    fn copy(&self) -> Box<dyn ConnectionLike + Send + Sync> {
-        Box::new(self.clone())
-    }
+/// A connection of the user's, for one request.
+pub(crate) trait Lent: Send + Sync {
+    fn connection(&mut self) -> &mut (dyn ConnectionLike + Send);
+
+    /// It broke.
+    fn end(self: Box<Self>) {}
 }
 
 /// A connection for one request. Small, because each request holds one while it waits.
 pub(super) enum Handle {
     Own(Arc<Live>),
-    HandedIn(Box<dyn ConnectionLike + Send + Sync>),
-    #[cfg(feature = "deadpool")]
-    Pooled(Box<deadpool_redis::Connection>),
+    Lent(Box<dyn Lent>),
+}
+
+impl servers::Source for Source {
+    fn own(target: Target, channel: Option<Arc<Channel>>) -> Self {
+        Self::Own(Arc::new(Link::new(target, channel)))
+    }
+
+    fn another(&self) -> Self {
+        match self.link() {
+            Some(link) => Self::Own(Arc::new(link.another())),
+            None => self.clone(),
+        }
+    }
+
+    fn promise(source: Option<&Self>, redis: Capabilities) -> Capabilities {
+        let (order, isolation) = match source {
+            Some(Self::Own(_)) | None => (RequestOrder::InOrder, Isolation::Isolated),
+            Some(Self::Lent(lender, Some(_))) => (lender.order(), Isolation::Isolated),
+            Some(Self::Lent(lender, None)) => (lender.order(), Isolation::Shared),
+        };
+        redis.with_ordering(order).with_isolation(isolation)
+    }
+
+    fn forget_verified(&self) {
+        let live = self.link().and_then(|link| link.at_hand());
+        live.iter().for_each(|live| live.server_info().forget_verified());
+    }
+
+    /// Its own link listens whenever it is connected; one beside a pool may not be.
+    fn listen_in_time(&self) {
+        if let Self::Lent(_, Some(link)) = self {
+            link.listen();
+        }
+    }
 }
 
 impl Source {
-    /// A connection of its own to the same server, or what was passed in.
-    pub(super) fn another(&self) -> Self {
-        match self {
-            Self::Own(link) => Self::Own(link.another()),
-            Self::HandedIn(connection) => Self::HandedIn(Arc::clone(connection)),
-            #[cfg(feature = "deadpool")]
-            Self::Pool(pool) => Self::Pool(pool.clone()),
-            #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) => Self::Own(link.another()),
-        }
-    }
-
-    /// The server, for debug output.
-    pub(super) fn shown(&self) -> String {
-        let Self::Own(link) = self else { return "(handed in)".to_owned() };
-        link.target().shown()
-    }
-
-    /// A connection for one request. A release does not wait until the pool has a free connection and has checked it.
-    #[cfg_attr(not(feature = "deadpool"), expect(unused_variables, reason = "without pools, all requests go one way"))]
+    /// A connection for one request. A release does not wait until a pool has a free connection and has checked it.
     pub(super) async fn checkout(&self, operation: Operation) -> Result<Handle, Failure> {
         match self {
             Self::Own(link) => Ok(Handle::Own(link.live().await?)),
-            #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) if operation == Operation::Release => Ok(Handle::Own(link.live().await?)),
-            Self::HandedIn(connection) => Ok(Handle::HandedIn(connection.copy())),
-            #[cfg(feature = "deadpool")]
-            Self::Pool(pool) | Self::PoolAndLink(pool, _) => {
-                // Boxed: most clients have no pool, and their requests do not need this space.
-                let connection = Box::pin(pool.get()).await.map_err(|error| pool_failure(&error))?;
-                Ok(Handle::Pooled(Box::new(connection)))
-            }
+            Self::Lent(_, Some(link)) if operation == Operation::Release => Ok(Handle::Own(link.live().await?)),
+            Self::Lent(lender, _) => Ok(Handle::Lent(lender.lend().await?)),
         }
     }
 
-    /// A claim is about to wait, or a lease to last: the client should be notified.
-    pub(super) fn listen(&self) {
-        match self {
-            #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) => link.listen(),
-            #[cfg(feature = "deadpool")]
-            Self::Pool(_) => {}
-            // Its own link listens whenever it is connected.
-            Self::Own(_) | Self::HandedIn(_) => {}
-        }
-    }
-
-    pub(super) fn link(&self) -> Option<&Link> {
+    pub(super) fn link(&self) -> Option<&Arc<Link>> {
         match self {
             Self::Own(link) => Some(link),
-            #[cfg(feature = "deadpool")]
-            Self::PoolAndLink(_, link) => Some(link),
-            #[cfg(feature = "deadpool")]
-            Self::Pool(_) => None,
-            Self::HandedIn(_) => None,
+            Self::Lent(_, link) => link.as_ref(),
         }
     }
 
@@ -121,8 +114,7 @@ impl Source {
                     link.drop_connection(&live);
                 }
             }
-            #[cfg(feature = "deadpool")]
-            (_, Handle::Pooled(connection)) if broken => drop(deadpool_redis::Connection::take(*connection)),
+            (_, Handle::Lent(connection)) if broken => connection.end(),
             (_, _) => {}
         }
     }
@@ -132,19 +124,15 @@ impl Handle {
     pub(super) fn server_info(&self) -> &ServerInfo {
         match self {
             Self::Own(live) => live.server_info(),
-            Self::HandedIn(_) => ServerInfo::UNKNOWN,
-            #[cfg(feature = "deadpool")]
-            Self::Pooled(_) => ServerInfo::UNKNOWN,
+            Self::Lent(_) => ServerInfo::UNKNOWN,
         }
     }
 
     /// Sends a command and waits for its answer. Not an `async fn`, whose future would hold the command twice.
     pub(super) fn ask(&mut self, call: Call) -> impl Future<Output = RedisResult<Value>> + Send {
-        let connection: &mut (dyn ConnectionLike + Send) = match self {
+        let connection = match self {
             Self::Own(live) => return Either::Left(live.ask(call)),
-            Self::HandedIn(connection) => &mut **connection,
-            #[cfg(feature = "deadpool")]
-            Self::Pooled(connection) => &mut **connection,
+            Self::Lent(connection) => connection.connection(),
         };
         // Boxed: the requests of most clients do not need this space.
         Either::Right(Box::pin(async move {

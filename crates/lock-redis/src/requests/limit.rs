@@ -6,6 +6,7 @@ use redis::Value;
 
 use super::value::mode_of;
 use crate::failure::Failure;
+use crate::keys::Key;
 use crate::script;
 use crate::wire::{Call, Line, Question, Retry, read, to_millis};
 
@@ -20,7 +21,8 @@ impl Question for &Request {
         let keys = wire.keys(&self.name);
         let scope = keys.scope();
         let dwell = server_info.failover.key(scope);
-        let keys = [keys.counter(), dwell, keys.lock(), keys.queue(), keys.waiters(), keys.limits()];
+        let keys =
+            [Key::Counter(scope), dwell, Key::Lock(keys), Key::Queue(keys), Key::Waiters(keys), Key::Limits(keys)];
         let (act, limit) = match self.act {
             Act::Set(limit) => ("set", limit),
             Act::Look => ("look", self.known),
@@ -39,6 +41,10 @@ impl Question for &Request {
             }
             _ => Err(Failure::strange_answer()),
         }
+    }
+
+    fn gives(&self, _answer: Option<&Usage>) -> bool {
+        matches!(self.act, Act::Set(_))
     }
 
     /// Setting a limit again changes nothing.

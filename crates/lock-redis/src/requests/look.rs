@@ -7,7 +7,7 @@ use redis::{ToRedisArgs, Value};
 use super::seen::{Seen, SeenLock, SeenShared};
 use super::value::Stored;
 use crate::failure::Failure;
-use crate::keys::{Keys, name_of, scan_pattern};
+use crate::keys::{Key, name_of, scan_pattern};
 use crate::script;
 use crate::wire::{Call, Line, Question, Wire, read};
 
@@ -34,7 +34,7 @@ impl Question for Look<'_> {
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = self.0.iter().map(|name| wire.keys(name));
-        let (locks, waiters) = (keys.clone().map(Keys::lock), keys.map(Keys::waiters));
+        let (locks, waiters) = (keys.clone().map(Key::Lock), keys.map(Key::Waiters));
         Ok(look_at(&locks.chain(waiters).collect::<Vec<_>>()))
     }
 
@@ -55,12 +55,12 @@ fn look_at<K: ToRedisArgs>(keys: &[K]) -> Call {
 /// Looks at one lock.
 fn look_at_one(wire: &Wire, name: &LockName) -> Call {
     let keys = wire.keys(name);
-    look_at(&[keys.lock(), keys.waiters()])
+    look_at(&[Key::Lock(keys), Key::Waiters(keys)])
 }
 
 /// Looks at one lock, without its waiters.
 pub(crate) fn look_at_holder(wire: &Wire, name: &LockName) -> Call {
-    look_at(&[wire.keys(name).lock()])
+    look_at(&[Key::Lock(wire.keys(name))])
 }
 
 pub(crate) fn seen_one(reply: Value) -> Result<Seen, Failure> {

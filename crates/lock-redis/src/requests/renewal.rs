@@ -6,7 +6,7 @@ use redis::Value;
 use super::revocation::note_of;
 use super::value::{of_lease, of_shared_lease};
 use crate::failure::Failure;
-use crate::keys::Keys;
+use crate::keys::Key;
 use crate::script;
 use crate::wire::{Call, Line, Question, Retry, read};
 
@@ -28,17 +28,17 @@ impl Question for Renewal<'_> {
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = self.0.iter().map(|lease| wire.keys(&lease.name));
-        let mut of_locks: Vec<_> = keys.clone().map(Keys::lock).collect();
+        let mut of_locks: Vec<_> = keys.clone().map(Key::Lock).collect();
         let script = if self.are_exclusive() {
             &script::RENEW
         } else {
-            of_locks.extend(keys.map(Keys::waiters));
+            of_locks.extend(keys.map(Key::Waiters));
             &script::RENEW_ANY
         };
         let named = |lease: &Lease| {
             if lease.terms.mode == Mode::Exclusive { of_lease(lease) } else { of_shared_lease(lease) }
         };
-        let lead = self.0.first().map(|lease| wire.keys(&lease.name).leading());
+        let lead = self.0.first().map(|lease| Key::Lead(wire.keys(&lease.name)));
         let call = Call::script(script, &of_locks).arg(self.0.len()).arg(lead);
         let call = self.0.iter().fold(call, |call, lease| call.arg(named(lease)));
         let mut last = 0;
@@ -63,6 +63,10 @@ impl Question for Renewal<'_> {
                 gone(by);
         }
         Ok(answers)
+    }
+
+    fn gives(&self, answer: Option<&Vec<Renewed>>) -> bool {
+        answer.is_none_or(|all| all.iter().any(|renewed| matches!(renewed, Renewed::Renewed { .. })))
     }
 
     fn retry(&self) -> Retry {

@@ -7,6 +7,7 @@ use lock_core::{Effect, ErrorKind, FencingToken, LockName, Note, Operation, to_t
 use redis::Value;
 
 use crate::failure::Failure;
+use crate::keys::Key;
 use crate::script;
 use crate::span::Span;
 use crate::wire::{Call, Line, Question, read, to_millis};
@@ -61,7 +62,13 @@ impl Question for Revocation<'_> {
         let cursor = self.position.as_ref().filter(is_here).map_or(0, |position| position.cursor);
         let keys = wire.keys(self.name);
         let scope = keys.scope();
-        let keys = [keys.counter(), server_info.failover.key(scope), keys.lock(), keys.queue(), keys.waiters()];
+        let keys = [
+            Key::Counter(scope),
+            server_info.failover.key(scope),
+            Key::Lock(keys),
+            Key::Queue(keys),
+            Key::Waiters(keys),
+        ];
         let call = Call::counting(script::REVOKE.counting(server_info.counting), scope, &keys);
         Ok(call.arg(self.token.get()).arg(self.by.to_wire()).arg(to_millis(REMEMBERED_MIN)).arg(cursor))
     }
@@ -87,7 +94,7 @@ impl Question for RevokedBy<'_> {
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let mut get = redis::cmd("GET");
-        get.arg(wire.keys(self.0).revocation(self.1));
+        get.arg(Key::Revocation(wire.keys(self.0), self.1));
         Ok(Call::plain(get))
     }
 

@@ -1,9 +1,12 @@
 //! Questions that are the same command for every server.
 
+use std::time::Duration;
+
 use lock_core::Operation;
 use redis::{Cmd, Value};
 
 use crate::failure::Failure;
+use crate::replicas::Copies;
 use crate::wire::{Call, Line, Question, Retry};
 
 /// One command, and how its reply is read.
@@ -29,6 +32,13 @@ impl<A> Simple<A> {
     ) -> Self {
         Self { command, operation, retry: Retry::Once, read }
     }
+}
+
+/// Whether the server can wait until what it wrote is on disk: to check on connecting, if grants have to be.
+pub(crate) fn disk_check(copies: Option<Copies>) -> Option<Simple<()>> {
+    let copies = copies.filter(|copies| copies.fsync().is_some())?;
+    let wait = copies.command(Duration::from_millis(1));
+    Some(Simple::repeatable(Operation::Connect, wait, |_line, _reply| Ok(())))
 }
 
 impl<A: Send> Question for Simple<A> {

@@ -15,6 +15,7 @@ use super::value::{Stored, limit_of, of_owner, of_tokens, slots, stamped, token}
 use crate::channel::Channel;
 use crate::failover::OnFailover;
 use crate::failure::Failure;
+use crate::keys::Key;
 use crate::script::{self, Drawing};
 use crate::wire::{Call, Line, Question, Retry, read, remaining, to_millis};
 
@@ -47,10 +48,10 @@ impl Question for &Claim {
         let (dwell, ttl) = (server_info.failover.key(scope), self.terms.ttl.as_millis());
         let asked = |script: &'static Drawing| {
             let script = script.counting(server_info.counting);
-            Call::counting(script, scope, &[keys.counter(), dwell, keys.lock()])
+            Call::counting(script, scope, &[Key::Counter(keys.scope()), dwell, Key::Lock(keys)])
                 .arg(self.floor.map_or(0, FencingToken::get))
                 .arg(to_millis(server_info.dwell()))
-                .arg(keys.leading())
+                .arg(Key::Lead(keys))
                 .arg(of_owner(self.owner))
                 .arg_fmt(format_args!("{ttl} {} {channel} {}", self.width.get(), stamped(&self.note)))
         };
@@ -91,6 +92,10 @@ impl Question for &Claim {
             }
         }
         Ok(answer)
+    }
+
+    fn gives(&self, answer: Option<&Answer>) -> bool {
+        answer.is_none_or(|answer| matches!(answer, Answer::Granted { .. }))
     }
 }
 
@@ -176,7 +181,8 @@ impl Question for &ReleaseRequest {
         let script = if self.keep.is_some() { &script::KEEP } else { &script::RELEASE };
         let script = script.counting(server_info.counting);
         let dwell = server_info.failover.key(keys.scope());
-        let call = Call::counting(script, keys.scope(), &[keys.counter(), dwell, keys.lock()]).arg(keys.leading());
+        let call = Call::counting(script, keys.scope(), &[Key::Counter(keys.scope()), dwell, Key::Lock(keys)])
+            .arg(Key::Lead(keys));
         let call = match self.certainty {
             Certainty::Answered => call,
             Certainty::Unknown => call.alone(),
@@ -205,6 +211,11 @@ impl Question for &ReleaseRequest {
         }
     }
 
+    /// A lock that is kept: nobody may have it for a while, which a promoted replica has to know. Other releases give nothing.
+    fn gives(&self, answer: Option<&Released>) -> bool {
+        self.keep.is_some() && answer.is_none_or(|answer| *answer == Released::Released)
+    }
+
     fn retry(&self) -> Retry {
         Retry::Once
     }
@@ -222,7 +233,7 @@ impl Question for &Lease {
             return Ok(look_at_holder(wire, &self.name));
         }
         let keys = wire.keys(&self.name);
-        Ok(Call::script(&script::FENCE, &[keys.lock(), keys.waiters()])
+        Ok(Call::script(&script::FENCE, &[Key::Lock(keys), Key::Waiters(keys)])
             .arg(self.owner.to_wire().to_string())
             .arg(of_tokens(self.tokens)))
     }
@@ -268,14 +279,14 @@ mod tests {
     use super::*;
     use crate::failover::Failover;
     use crate::script::Counting;
-    use crate::server::server_info::{Membership, ServerInfo};
+    use crate::server::server_info::ServerInfo;
     use crate::wire::Wire;
 
     fn read_as<Q: Question>(question: Q, reply: Value) -> Result<Q::Answer, Failure> {
         let wire = Wire { server: "redis://h".into(), ..Wire::handed_in() };
         let (run_id, replid) = (String::new(), String::new());
-        let (membership, counting) = (Membership::OnItsOwn, Counting::Stored);
-        let server_info = ServerInfo { run_id, replid, membership, counting, ..ServerInfo::UNKNOWN.clone() };
+        let counting = Counting::Stored;
+        let server_info = ServerInfo { run_id, replid, counting, ..ServerInfo::UNKNOWN.clone() };
         question.read(Line { wire: &wire, server_info: &server_info, first: None }, reply)
     }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use lock_core::{Effect, ErrorKind};
-use redis::{Connection, ConnectionAddr, ConnectionInfo, ErrorKind as RedisKind, RedisError};
+use redis::{Connection, ConnectionInfo, ErrorKind as RedisKind, RedisError};
 
+use crate::address::Address;
 use crate::classify::classify;
 use crate::connect::{bound, connecting, for_one_question};
 use crate::failure::Failure;
@@ -17,8 +18,7 @@ pub(crate) struct Named {
     pub(crate) epoch: u64,
     /// The run of the server, if the sentinel knows it.
     pub(crate) run_id: Option<String>,
-    pub(crate) host: String,
-    pub(crate) port: u16,
+    pub(crate) address: Address,
 }
 
 impl Named {
@@ -28,7 +28,7 @@ impl Named {
     /// primary, but an operator may.
     pub(crate) fn has_moved_since(&self, last: &Self) -> bool {
         let is_same_run = self.run_id.is_some() && self.run_id == last.run_id;
-        self.epoch > last.epoch || ((&self.host, self.port) != (&last.host, last.port) && !is_same_run)
+        self.epoch > last.epoch || (self.address != last.address && !is_same_run)
     }
 }
 
@@ -51,18 +51,13 @@ pub(crate) fn ask(node: &ConnectionInfo, master: &str, span: Span) -> Result<Nam
     let (host, port) = address.ok_or_else(|| unknown_master(&shown, master, &mut sentinel))?;
     let epoch = about.get("config-epoch").and_then(|epoch| epoch.parse().ok());
     let run_id = about.get("runid").filter(|run_id| !run_id.is_empty()).cloned();
-    Ok(Named { epoch: epoch.ok_or_else(Failure::strange_answer)?, run_id, host, port })
+    Ok(Named { epoch: epoch.ok_or_else(Failure::strange_answer)?, run_id, address: Address { host, port } })
 }
 
 /// A sentinel as it is shown to users.
 fn shown(node: &ConnectionInfo) -> String {
-    let at = |host: &str, port: u16| {
-        if host.contains(':') { format!("the sentinel [{host}]:{port}") } else { format!("the sentinel {host}:{port}") }
-    };
-    match node.addr() {
-        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => at(host, *port),
-        other @ (ConnectionAddr::Unix(_) | _) => format!("the sentinel {other}"),
-    }
+    let address = Address::of(node.addr()).map(|address| address.to_string());
+    format!("the sentinel {}", address.unwrap_or_else(|| node.addr().to_string()))
 }
 
 fn refused(shown: &str, span: Span, error: &RedisError) -> Failure {

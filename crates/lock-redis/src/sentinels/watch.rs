@@ -55,8 +55,8 @@ fn watch(whom: &Weak<Primary>) {
     let mut pause = PAUSES.0;
     for turn in 0.. {
         let Some(primary) = whom.upgrade() else { return };
-        let count = primary.sentinels.nodes.len();
-        let Some(node) = primary.in_turn().nth(turn % count) else { return };
+        let count = primary.sentinels().len();
+        let Some(node) = primary.in_turn().nth(turn % count).map(|(_, node)| node) else { return };
         let opened = subscribe(&primary, node);
         drop(primary);
         let was_of_use = opened.is_ok_and(|connection| listen(connection, node, whom));
@@ -66,7 +66,7 @@ fn watch(whom: &Weak<Primary>) {
 }
 
 fn subscribe(primary: &Primary, node: usize) -> RedisResult<Connection> {
-    let Some(sentinel) = primary.sentinels.nodes.get(node) else { return Err(std::io::Error::other("none").into()) };
+    let Some(sentinel) = primary.sentinels().get(node) else { return Err(std::io::Error::other("none").into()) };
     let mut connection = for_one_question(sentinel, Span::from_now(CONNECT_WITHIN))?;
     redis::cmd("SUBSCRIBE").arg("+switch-master").exec(&mut connection)?;
     bound(&connection, BREATH)?;
@@ -82,7 +82,7 @@ fn listen(mut connection: Connection, node: usize, whom: &Weak<Primary>) -> bool
         if Instant::now() >= ask_at {
             let Some(primary) = whom.upgrade() else { break };
             // The others in turn, too: this one may be cut off from them.
-            let asked = (node + turn) % primary.sentinels.nodes.len();
+            let asked = (node + turn) % primary.sentinels().len();
             let answered = primary.ask(asked, Span::from_now(CONNECT_WITHIN));
             if asked == node && answered.is_err() {
                 return turn > 0;
@@ -94,7 +94,7 @@ fn listen(mut connection: Connection, node: usize, whom: &Weak<Primary>) -> bool
             let Some(primary) = whom.upgrade() else { return true };
             match message {
                 // The name of the primary comes first.
-                Ok(message) if is_about(message.get_payload_bytes(), &primary.sentinels.master) => {
+                Ok(message) if is_about(message.get_payload_bytes(), primary.name()) => {
                     _ = primary.ask(node, Span::from_now(CONNECT_WITHIN));
                 }
                 Ok(_) => {}
@@ -118,7 +118,6 @@ mod tests {
 
     use super::*;
     use crate::RedisConfig;
-    use crate::config::Deployment;
 
     /// How long the sentinel is watched, and how many connections it may get. Without longer and longer pauses, there are about 45.
     const WATCHED_FOR: Duration = Duration::from_millis(2500);
@@ -137,8 +136,7 @@ mod tests {
             line.trim().parse().unwrap()
         };
         let config = RedisConfig::from_url(&url_of(&[sentinel.port()])).unwrap();
-        let Deployment::Sentinels(sentinels) = config.deployment() else { panic!("{config:?}") };
-        let primary = Arc::new(Primary::new(sentinels.clone(), config.server().clone()));
+        let primary = Arc::new(Primary::new(config.servers().clone()));
         let before = connections();
         start(&primary);
         thread::sleep(WATCHED_FOR);

@@ -6,74 +6,50 @@ use std::sync::Arc;
 use lock_core::{Effect, ErrorKind};
 use redis::{Cmd, Pipeline, Value};
 
-use super::server_info::{Longest, Membership, ServerInfo};
-use super::verification::{self, Found, Promoted};
+use super::learned::Learned;
+use super::server_info::ServerInfo;
+use super::verification;
 use crate::RedisConfig;
 use crate::classify::{CLUSTER, classify};
-use crate::config::Deployment;
 use crate::config::Eviction;
 use crate::connect::{CONNECT_WITHIN, connecting};
-use crate::failover::Failover;
+use crate::deployment::Deployment;
 use crate::failure::Failure;
 use crate::keys::{Key, Scope};
 use crate::replicas::Copies;
 use crate::script::{self, Counting, Script};
+use crate::target::Target;
 use crate::wire::{load, read};
 
-/// The role of a server for this client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// The single Redis of a client, which treats its fail-overs like this: its counter is verified.
-    Alone(Failover),
-    /// The same, but sentinels name it, and another server may take its place at any time.
-    Primary(Failover),
-    /// A primary of a cluster, whose hash slots are verified one by one.
-    Shard(Failover),
-    /// A node of a quorum: each of its requests says which run it is meant for.
-    Node,
-}
-
-impl Role {
-    /// The role of the only server of a client.
-    pub(crate) fn of(config: &RedisConfig) -> Self {
-        let role = match config.deployment() {
-            Deployment::OneServer => Self::Alone,
-            Deployment::Sentinels(_) => Self::Primary,
-            Deployment::Cluster(_) => Self::Shard,
-        };
-        role(config.failover())
-    }
-
-    /// What a connection most likely needs, if tokens are drawn like this.
-    fn scripts(self, counting: Counting) -> impl Iterator<Item = &'static Script> {
-        let scripts: &'static [&'static Script] = match (self, counting) {
-            (Self::Alone(_), Counting::Stored) => &script::OWN,
-            (Self::Alone(_), Counting::Clock) | (Self::Primary(_) | Self::Shard(_), _) => &script::OWN_BY_CLOCK,
-            (Self::Node, _) => &script::node::ALL,
-        };
-        scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
-    }
+/// What a connection most likely needs, if tokens are drawn like this.
+fn scripts(deployment: Deployment, counting: Counting) -> impl Iterator<Item = &'static Script> {
+    let scripts: &'static [&'static Script] = match (deployment, counting) {
+        (Deployment::OneServer, Counting::Stored) => &script::OWN,
+        (Deployment::OneServer, Counting::Clock) | (Deployment::Sentinels | Deployment::Cluster, _) => {
+            &script::OWN_BY_CLOCK
+        }
+        (Deployment::Quorum, _) => &script::node::ALL,
+    };
+    scripts.iter().flat_map(|script| [Some(*script), script.many().map(|many| &many.script)]).flatten()
 }
 
 /// What is asked of the server, one section at a time: Redis 6.2 knows no other way.
 const SECTIONS: [&str; 4] = ["server", "replication", "cluster", "memory"];
 
 impl ServerInfo {
-    fn read(role: Role, server: &str, info: &str) -> Result<Self, Failure> {
+    fn read(target: &Target, server: &str, info: &str) -> Result<Self, Failure> {
         let run_id = field(info, "run_id:").ok_or_else(|| Failure::tells_no("run_id", server))?.to_owned();
         let replid = field(info, "master_replid:").unwrap_or_default().to_owned();
         // A promoted server may lack the last draws, and connections survive promotions unnoticed.
         let replicas = field(info, "connected_slaves:").and_then(|digits| digits.parse().ok());
-        let alone = !matches!(role, Role::Primary(_) | Role::Shard(_)) && replicas == Some(0) && !replid.is_empty();
+        let may_be_replaced = matches!(target.deployment, Deployment::Sentinels | Deployment::Cluster);
+        let alone = !may_be_replaced && replicas == Some(0) && !replid.is_empty();
         let counting = if alone { Counting::Stored } else { Counting::Clock };
         let (evicts, replicas) = (evicts(info), replicas.unwrap_or_default());
-        let failover = match role {
-            Role::Alone(failover) | Role::Primary(failover) | Role::Shard(failover) => failover,
-            Role::Node => Failover::UNHEEDED,
-        };
-        let slots = matches!(role, Role::Shard(_)).then(Arc::default);
-        let (membership, longest) = (Membership::OnItsOwn, Longest::found(0));
-        Ok(Self { run_id, replid, evicts, membership, replicas, counting, failover, longest, slots })
+        let is_cluster = target.deployment == Deployment::Cluster;
+        let learned = Some(Arc::new(if is_cluster { Learned::of_cluster() } else { Learned::default() }));
+        let failover = target.failover;
+        Ok(Self { run_id, replid, evicts, is_node: false, replicas, counting, failover, learned })
     }
 
     /// Whether a server's answer to [`again`] is the same as in its greeting.
@@ -91,16 +67,16 @@ pub(crate) struct Met {
 
 /// Asks who the server is, and which scripts it knows: what is missing is loaded first, so that no later request has to be sent
 /// twice and so overtaken.
-pub(crate) fn greeting(role: Role) -> Pipeline {
+pub(crate) fn greeting(deployment: Deployment) -> Pipeline {
     let mut greeting = redis::pipe();
     for section in SECTIONS {
         greeting.cmd("INFO").arg(section);
     }
-    for scripts in asked_together(role) {
+    for scripts in asked_together(deployment) {
         greeting.cmd("SCRIPT").arg("EXISTS");
         scripts.iter().for_each(|script| _ = greeting.arg(script.hash()));
     }
-    if matches!(role, Role::Alone(_) | Role::Primary(_)) {
+    if matches!(deployment, Deployment::OneServer | Deployment::Sentinels) {
         greeting.cmd("GET").arg(Key::Incarnation(Scope::Database));
         greeting.cmd("GET").arg(Key::Longest(Scope::Database));
         greeting.cmd("EXISTS").arg(Key::Node);
@@ -112,14 +88,14 @@ pub(crate) fn greeting(role: Role) -> Pipeline {
 
 /// The scripts to ask for, in groups: a server closes the connection of a client that has not logged in and sends a command
 /// of more than ten words. How tokens are drawn is not known yet.
-fn asked_together(role: Role) -> Vec<Vec<&'static Script>> {
-    let mut scripts: Vec<_> = role.scripts(Counting::Stored).collect();
-    for script in role.scripts(Counting::Clock) {
-        if !scripts.iter().any(|other| ptr::eq(*other, script)) {
-            scripts.push(script);
+fn asked_together(deployment: Deployment) -> Vec<Vec<&'static Script>> {
+    let mut all: Vec<_> = scripts(deployment, Counting::Stored).collect();
+    for script in scripts(deployment, Counting::Clock) {
+        if !all.iter().any(|other| ptr::eq(*other, script)) {
+            all.push(script);
         }
     }
-    scripts.chunks(8).map(<[_]>::to_vec).collect()
+    all.chunks(8).map(<[_]>::to_vec).collect()
 }
 
 /// Asks whether the server's data still has the history that the greeting found.
@@ -130,33 +106,31 @@ pub(crate) fn again() -> Cmd {
 }
 
 /// Reads the answers to a greeting.
-pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met, Failure> {
+pub(crate) fn meet(target: &Target, greeted: Vec<Value>) -> Result<Met, Failure> {
+    let (server, deployment) = (&target.shown(), target.deployment);
     let refused = |error| classify(connecting(server, CONNECT_WITHIN), &error);
     let mut answers = greeted.into_iter().map(|answer| answer.extract_error().map_err(refused));
     let sections = answers.by_ref().take(SECTIONS.len()).map(|answer| answer.and_then(read::<String>));
     let info = sections.collect::<Result<Vec<_>, _>>()?.concat();
-    check(role, server, &info)?;
-    let mut server_info = ServerInfo::read(role, server, &info)?;
+    check(deployment, server, &info)?;
+    let mut server_info = ServerInfo::read(target, server, &info)?;
     let mut answer = || answers.next().unwrap_or_else(|| Err(Failure::strange_answer()));
     let mut unknown: Vec<&Script> = Vec::new();
-    for scripts in asked_together(role) {
+    for scripts in asked_together(deployment) {
         let known: Vec<bool> = read(answer()?)?;
         unknown.extend(scripts.into_iter().zip(known).filter(|(_, known)| !known).map(|(script, _)| script));
     }
-    let needed = role.scripts(server_info.counting);
+    let needed = scripts(deployment, server_info.counting);
     let missing = needed.filter(|script| unknown.iter().any(|other| ptr::eq(*other, *script))).map(load);
-    let verification = match role {
-        Role::Alone(_) | Role::Primary(_) => {
-            let found = Found { verified: read(answer()?)?, longest: read(answer()?)? };
-            server_info.longest = Longest::found(found.longest.unwrap_or_default());
-            let verification = verification::of_server(&server_info, promoted(&info), found);
+    let verification = match deployment {
+        Deployment::OneServer | Deployment::Sentinels => {
+            let (verified, longest) = (read(answer()?)?, read::<Option<u64>>(answer()?)?);
+            server_info.learned.iter().for_each(|learned| learned.raise(longest.unwrap_or_default()));
             // It is needed only for a warning, so a client that may not ask goes without.
-            if answer().and_then(read).is_ok_and(|is_node: bool| is_node) {
-                server_info.membership = Membership::InQuorum;
-            }
-            verification
+            server_info.is_node = answer().and_then(read).is_ok_and(|is_node: bool| is_node);
+            verification::of_server(&server_info, promoted(&info), verified, longest)
         }
-        Role::Shard(_) | Role::Node => None,
+        Deployment::Cluster | Deployment::Quorum => None,
     };
     let mut preparation = redis::pipe();
     missing.chain(verification).for_each(|command| _ = preparation.add_command(command));
@@ -164,38 +138,38 @@ pub(crate) fn meet(role: Role, server: &str, greeted: Vec<Value>) -> Result<Met,
 }
 
 /// Whether the server's data may be that of another one.
-fn promoted(info: &str) -> Promoted {
+fn promoted(info: &str) -> &'static str {
     let is_unpromoted = field(info, "master_replid2:").is_some_and(|name| name.bytes().all(|digit| digit == b'0'));
-    if is_unpromoted { Promoted::Never } else { Promoted::Perhaps }
+    if is_unpromoted { "unpromoted" } else { "promoted" }
 }
 
 /// Refuses servers that keep no locks of their own: their data belongs to another server, or their keys are elsewhere.
-fn check(role: Role, server: &str, info: &str) -> Result<(), Failure> {
+fn check(deployment: Deployment, server: &str, info: &str) -> Result<(), Failure> {
     // The second one is what Valkey says.
     if ["redis_mode:", "server_mode:"].iter().any(|name| field(info, name) == Some("sentinel")) {
         let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} is a sentinel"));
         return Err(failure.remedy("use redis+sentinel://HOST:PORT/NAME, with the name of the primary"));
     }
     if field(info, "role:") == Some("slave") {
-        let (kind, remedy) = match role {
+        let (kind, remedy) = match deployment {
             // It may be a primary again soon.
-            Role::Alone(_) => (ErrorKind::Unavailable, "connect to the primary"),
-            Role::Primary(_) => (ErrorKind::Unavailable, "wait until the sentinels name another primary"),
-            Role::Shard(_) => (ErrorKind::Unavailable, "wait until the cluster has another primary"),
-            Role::Node => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
+            Deployment::OneServer => (ErrorKind::Unavailable, "connect to the primary"),
+            Deployment::Sentinels => (ErrorKind::Unavailable, "wait until the sentinels name another primary"),
+            Deployment::Cluster => (ErrorKind::Unavailable, "wait until the cluster has another primary"),
+            Deployment::Quorum => (ErrorKind::Config, "list a primary; the nodes of a quorum are independent"),
         };
         return Err(Failure::new(kind, Effect::None, format!("{server} is a replica")).remedy(remedy).dropping());
     }
     let in_cluster = field(info, "cluster_enabled:") == Some("1");
-    let (kind, remedy) = match role {
-        Role::Shard(_) if in_cluster => return Ok(()),
-        Role::Shard(_) => {
+    let (kind, remedy) = match deployment {
+        Deployment::Cluster if in_cluster => return Ok(()),
+        Deployment::Cluster => {
             let failure = Failure::new(ErrorKind::Config, Effect::None, format!("{server} belongs to no cluster"));
             return Err(failure.remedy("use redis://HOST:PORT"));
         }
         _ if !in_cluster => return Ok(()),
-        Role::Alone(_) | Role::Primary(_) => (ErrorKind::Unsupported, CLUSTER),
-        Role::Node => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
+        Deployment::OneServer | Deployment::Sentinels => (ErrorKind::Unsupported, CLUSTER),
+        Deployment::Quorum => (ErrorKind::Config, "use standalone servers as the nodes of a quorum"),
     };
     Err(Failure::new(kind, Effect::None, format!("{server} belongs to a cluster")).remedy(remedy))
 }
@@ -210,7 +184,7 @@ pub(crate) fn warnings(config: &RedisConfig, server_info: &ServerInfo) -> Vec<St
              set it to noeviction, or add ?eviction=allow to the URL"
         )
     });
-    let alone = (server_info.membership == Membership::InQuorum).then(|| {
+    let alone = server_info.is_node.then(|| {
         format!(
             "{server} is a node of a quorum: a lock taken here alone may also be granted by the quorum; \
              use the redlock:// URL"
@@ -240,12 +214,14 @@ pub(crate) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use lock_core::Operation;
+    use redis::Client;
 
     use super::*;
+    use crate::failover::Failover;
 
-    const ALONE: Role = Role::Alone(Failover::UNHEEDED);
+    const ALONE: Deployment = Deployment::OneServer;
 
-    fn met_as(role: Role, replaced: &str, by: &str) -> Result<ServerInfo, Failure> {
+    fn met_as(deployment: Deployment, replaced: &str, by: &str) -> Result<ServerInfo, Failure> {
         let sections = [
             "# Server\r\nrun_id:ab12\r\n",
             "# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:cd34\r\n",
@@ -254,8 +230,9 @@ mod tests {
         ];
         let answers = sections.map(|text| Value::BulkString(text.replace(replaced, by).into_bytes()));
         let known = |group: &Vec<_>| Value::Array(vec![Value::Int(1); group.len()]);
-        let known: Vec<_> = asked_together(role).iter().map(known).collect();
-        meet(role, "redis://h", [answers.to_vec(), known, vec![Value::Nil, Value::Nil, Value::Int(0)]].concat())
+        let known: Vec<_> = asked_together(deployment).iter().map(known).collect();
+        let target = Target::new(Client::open("redis://h").unwrap(), deployment, Failover::UNHEEDED);
+        meet(&target, [answers.to_vec(), known, vec![Value::Nil, Value::Nil, Value::Int(0)]].concat())
             .map(|met| met.server_info)
     }
 
@@ -273,21 +250,33 @@ mod tests {
         for (was, is) in [("allkeys-lru", "noeviction"), ("maxmemory:1000", "maxmemory:0")] {
             assert_eq!(met(was, is).unwrap().evicts, None);
         }
-        for (role, was, is, kind, told) in [
-            (ALONE, "role:master", "role:slave", ErrorKind::Unavailable, "redis://h is a replica; connect to the"),
-            (Role::Node, "role:master", "role:slave", ErrorKind::Config, "redis://h is a replica; list a primary"),
+        for (deployment, was, is, kind, told) in [
+            (ALONE, "role:master", "role:slave", ErrorKind::Unavailable, "redis://h:6379 is a replica; connect to the"),
+            (
+                Deployment::Quorum,
+                "role:master",
+                "role:slave",
+                ErrorKind::Config,
+                "redis://h:6379 is a replica; list a primary",
+            ),
             (ALONE, "enabled:0", "enabled:1", ErrorKind::Unsupported, "belongs to a cluster; use redis+cluster://"),
-            (Role::Node, "enabled:0", "enabled:1", ErrorKind::Config, "redis://h belongs to a cluster; use standalone"),
+            (
+                Deployment::Quorum,
+                "enabled:0",
+                "enabled:1",
+                ErrorKind::Config,
+                "redis://h:6379 belongs to a cluster; use standalone",
+            ),
             (
                 ALONE,
                 "run_id",
                 "server_mode:sentinel\r\nrun_id",
                 ErrorKind::Config,
-                "redis://h is a sentinel; use redis+s",
+                "redis://h:6379 is a sentinel; use redis+s",
             ),
-            (ALONE, "run_id", "id", ErrorKind::Unsupported, "redis://h reports no run_id in its INFO; use Redis"),
+            (ALONE, "run_id", "id", ErrorKind::Unsupported, "redis://h:6379 reports no run_id in its INFO; use Redis"),
         ] {
-            let error = met_as(role, was, is).unwrap_err().into_error(Operation::Inspect);
+            let error = met_as(deployment, was, is).unwrap_err().into_error(Operation::Inspect);
             assert_eq!((error.kind(), error.effect()), (kind, Effect::None), "{error}");
             assert!(error.to_string().contains(told), "{error}");
         }
@@ -296,8 +285,7 @@ mod tests {
     /// Its keys are at another server, which only the map names.
     #[test]
     fn a_replica_of_a_cluster_is_no_place_for_a_request() {
-        let role = Role::Shard(Failover::UNHEEDED);
-        assert!(met_as(role, "role:master", "role:slave").unwrap_err().is_elsewhere());
+        assert!(met_as(Deployment::Cluster, "role:master", "role:slave").unwrap_err().is_elsewhere());
     }
 
     #[test]

@@ -11,34 +11,22 @@ use crate::keys::{Key, Scope};
 use crate::script;
 use crate::wire::{Call, Line, Question, Retry, read, to_millis};
 
-/// What earlier clients wrote.
-pub(crate) struct Found {
-    /// The incarnation that was verified last.
-    pub(crate) verified: Option<String>,
-    /// The longest ttl that any of them uses, in milliseconds.
-    pub(crate) longest: Option<u64>,
-}
-
-/// What a promotion does to the names of a server's history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promoted {
-    /// It leaves the name of the history before it as the second one.
-    Perhaps,
-    /// There is no second name.
-    Never,
-}
-
 /// Verifies the counter of one server against the server that was greeted, and announces the longest ttl, unless that was done
-/// before.
-pub(crate) fn of_server(server_info: &ServerInfo, promoted: Promoted, found: Found) -> Option<Cmd> {
+/// before: earlier clients wrote the incarnation that was verified last, and the longest ttl, in milliseconds. `promoted` is
+/// `unpromoted` for a server that was never promoted.
+pub(crate) fn of_server(
+    server_info: &ServerInfo,
+    promoted: &str,
+    verified: Option<String>,
+    known: Option<u64>,
+) -> Option<Cmd> {
     let (incarnation, longest) = (server_info.incarnation(), to_millis(server_info.failover.longest()));
-    if found.verified.as_ref() == Some(&incarnation) && found.longest >= Some(longest) {
+    if verified.as_ref() == Some(&incarnation) && known >= Some(longest) {
         return None;
     }
     let mut verify = redis::cmd("EVAL");
     verify.arg(script::VERIFY.text()).arg(4).arg(&Key::verified(Scope::Database));
-    verify.arg(incarnation).arg(found.verified.unwrap_or_default());
-    verify.arg(if promoted == Promoted::Never { "unpromoted" } else { "promoted" }).arg(longest).arg(to_millis(GRACE));
+    verify.arg(incarnation).arg(verified.unwrap_or_default()).arg(promoted).arg(longest).arg(to_millis(GRACE));
     Some(verify)
 }
 

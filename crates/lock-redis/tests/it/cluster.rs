@@ -10,12 +10,10 @@ use std::time::Duration;
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
-use lock_redis::cluster::blocking::Cluster as BlockingCluster;
-use lock_redis::cluster::nonblocking::Cluster as AsyncCluster;
 use test_support::{AfterDrop, Cluster, Detour, RedisVersion};
 use tokio::runtime::Handle;
 
-use crate::{config, prefix_of_a_case};
+use crate::{AsyncRedis, BlockingRedis, config, prefix_of_a_case};
 
 lock_conformance::suite!(ClusterHarness, nonblocking: store, blocking: store);
 
@@ -61,15 +59,15 @@ impl Harness for ClusterHarness {
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
-        Arc::new(runtime.block_on(AsyncCluster::connect(&config(&self.through_proxies))).unwrap())
+        Arc::new(runtime.block_on(AsyncRedis::connect(&config(&self.through_proxies))).unwrap())
     }
 
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
-        Arc::new(BlockingCluster::connect(&config(&self.through_proxies)).unwrap())
+        Arc::new(BlockingRedis::connect(&config(&self.through_proxies)).unwrap())
     }
 
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
-        Arc::new(BlockingCluster::connect(&config(&self.direct)).unwrap())
+        Arc::new(BlockingRedis::connect(&config(&self.direct)).unwrap())
     }
 
     fn clock(&self) -> SharedClock {

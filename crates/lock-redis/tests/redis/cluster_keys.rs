@@ -10,7 +10,7 @@ use lock_core::{
     Answer, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fenced, Lease, Limit, Mode, Queueing,
     ReleaseRequest, Released, Renewed, limit,
 };
-use lock_redis::{RedisConfig, cluster, declare_new};
+use lock_redis::{RedisConfig, blocking, declare_new, nonblocking};
 use test_support::{Cluster, RedisServer};
 
 use crate::dwell::{asks, dwells, tells_dwell, valid};
@@ -20,13 +20,13 @@ use crate::support::{Client, SOON, bridged, claim, eventually, granted, hand_ove
 /// Names with a hash tag, without one, and with braces that are none.
 const NAMES: [&str; 7] = ["plain", "a{tag}b", "{tag}", "a}b{", "{}{tag}", "a{b", "{b}:latch"];
 
-fn on_threads(url: &str) -> Arc<cluster::blocking::Cluster> {
-    Arc::new(cluster::blocking::Cluster::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
+fn on_threads(url: &str) -> Arc<blocking::Redis> {
+    Arc::new(blocking::Redis::connect(&RedisConfig::from_url(url).unwrap()).unwrap())
 }
 
 fn both(url: &str) -> [(&'static str, Client); 2] {
     let config = RedisConfig::from_url(url).unwrap();
-    let on_tokio = bridged(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
+    let on_tokio = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
     [("async", Arc::new(on_tokio)), ("blocking", on_threads(url))]
 }
 
@@ -95,13 +95,13 @@ fn use_together(client: &Client, name: &str, mode: Mode) {
     }
 }
 
-fn set_limit(client: &cluster::blocking::Cluster, name: &str) {
+fn set_limit(client: &blocking::Redis, name: &str) {
     let (known, act) = (Limit::new(4).unwrap(), limit::Act::Set(Limit::new(9).unwrap()));
     let request = limit::Request { name: name.parse().unwrap(), known, act };
     assert_eq!(client.limit(&request, SOON).unwrap().limit.get(), 9, "{name}");
 }
 
-fn arrive(client: &cluster::blocking::Cluster, name: &str) {
+fn arrive(client: &blocking::Redis, name: &str) {
     let ask = |act| {
         let request = latch::Request { name: name.parse().unwrap(), act };
         client.latch(&request, SOON).unwrap().state.unwrap()
@@ -135,7 +135,7 @@ fn many_locks_are_renewed_and_listed_whatever_their_hash_slots() {
     }
 }
 
-fn listed(client: &cluster::blocking::Cluster) -> Vec<(String, u32)> {
+fn listed(client: &blocking::Redis) -> Vec<(String, u32)> {
     let (mut query, mut all) = (Query::all(), Vec::new());
     loop {
         let page = client.list(&query, SOON).unwrap();
@@ -147,7 +147,7 @@ fn listed(client: &cluster::blocking::Cluster) -> Vec<(String, u32)> {
 
 fn listed_on_tokio(url: &str) -> Vec<(String, u32)> {
     let config = RedisConfig::from_url(url).unwrap();
-    let client = bridged(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
+    let client = bridged(async || nonblocking::Redis::connect(&config).await.unwrap());
     let (mut query, mut all) = (Query::all(), Vec::new());
     loop {
         let page = client.list(&query, SOON).unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost, OnUnavailable};
 use lock_host::ReleaseError;
-use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
+use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
 use test_support::{RedisServer, signals};
 use tokio::runtime::Runtime;
@@ -42,17 +42,11 @@ pub(crate) const FACADES: &[(&str, Connect)] = &[
 
 pub(crate) fn on_tokio(url: &str) -> Facade {
     let config = RedisConfig::from_url(url).unwrap();
-    if config.is_cluster() {
-        return over(async || cluster::nonblocking::Cluster::connect(&config).await.unwrap());
-    }
     over(async || nonblocking::Redis::connect(&config).await.unwrap())
 }
 
 pub(crate) fn on_threads(url: &str) -> Facade {
     let config = RedisConfig::from_url(url).unwrap();
-    if config.is_cluster() {
-        return over_blocking(cluster::blocking::Cluster::connect(&config).unwrap());
-    }
     over_blocking(blocking::Redis::connect(&config).unwrap())
 }
 

@@ -8,7 +8,7 @@ use lock_core::{
     Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::{Bridge, Bridged};
-use lock_redis::{RedisConfig, blocking, cluster, nonblocking};
+use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::{Awaited, wait_at_most};
 
 /// How long a request may take that is expected to be answered.
@@ -50,16 +50,10 @@ fn on_threads(url: &str) -> Client {
 type TryConnect = fn(&RedisConfig) -> Result<Client, BackendError>;
 
 fn try_on_tokio(config: &RedisConfig) -> Result<Client, BackendError> {
-    if config.is_cluster() {
-        return Ok(Arc::new(try_bridged(async || cluster::nonblocking::Cluster::connect(config).await)?));
-    }
     Ok(Arc::new(try_bridged(async || nonblocking::Redis::connect(config).await)?))
 }
 
 fn try_on_threads(config: &RedisConfig) -> Result<Client, BackendError> {
-    if config.is_cluster() {
-        return Ok(Arc::new(cluster::blocking::Cluster::connect(config)?));
-    }
     Ok(Arc::new(blocking::Redis::connect(config)?))
 }
 

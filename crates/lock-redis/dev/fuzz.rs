@@ -11,10 +11,12 @@ use lock_core::{
     Certainty, Claim, EventSink, Fairness, FencingToken, Holder, Invalid, LeaseId, Limit, LockName, Mode, Note,
     Operation, Owner, Prefix, Queueing, Slots, Terms, TokenRange, Ttl, Width, latch, limit,
 };
-use redis::Value;
+use redis::{Client, Value};
 
+use crate::address::Address;
 use crate::channel::Channel;
-use crate::cluster::{Address, Redirect, SlotMap};
+use crate::cluster::{Redirect, SlotMap};
+use crate::deployment::Deployment;
 use crate::failover::Failover;
 use crate::failure::Failure;
 use crate::keys::Scope;
@@ -24,8 +26,9 @@ use crate::requests::look::{Look, Scan, WhoHolds, entries};
 use crate::requests::renewal::Renewal;
 use crate::requests::revocation::{Revocation, RevokedBy};
 use crate::requests::value::{Stored, of_owner, of_tokens};
-use crate::server::greeting::{Role, meet};
+use crate::server::greeting::meet;
 use crate::server::server_info::ServerInfo;
+use crate::target::Target;
 use crate::wire::{Line, Question, Wire};
 
 const SERVER: &str = "redis://h";
@@ -107,9 +110,9 @@ fn of_mode(said: &mut Said, name: &LockName, mode: Mode, reply: &Value) -> Resul
 /// Reads the replies to a greeting in every role, and returns one line for each that refuses them.
 pub fn greeting(replies: &[Value]) -> String {
     let mut said = Said::default();
-    let failover = Failover::UNHEEDED;
-    for role in [Role::Alone(failover), Role::Primary(failover), Role::Shard(failover), Role::Node] {
-        said.of(meet(role, SERVER, replies.to_vec()));
+    let Ok(client) = Client::open(SERVER) else { return String::new() };
+    for deployment in [Deployment::OneServer, Deployment::Sentinels, Deployment::Cluster, Deployment::Quorum] {
+        said.of(meet(&Target::new(client.clone(), deployment, Failover::UNHEEDED), replies.to_vec()));
     }
     said.0
 }

@@ -5,9 +5,9 @@ use redis::ConnectionAddr;
 use super::*;
 use crate::RedisConfig;
 
-fn sentinels(config: &RedisConfig) -> &Sentinels {
-    let Deployment::Sentinels(sentinels) = config.deployment() else { panic!("{config:?}") };
-    sentinels
+fn sentinels(config: &RedisConfig) -> &Servers {
+    assert_eq!(config.servers().deployment, Deployment::Sentinels);
+    config.servers()
 }
 
 fn refusal(url: &str) -> String {
@@ -21,10 +21,10 @@ fn urls_of_sentinels_are_read_in_full() {
     )
     .unwrap();
     let (sentinels, server) = (sentinels(&config), config.server().redis_settings());
-    let addresses: Vec<_> = sentinels.nodes.iter().map(|node| node.addr().clone()).collect();
+    let addresses: Vec<_> = sentinels.guides.iter().map(|node| node.addr().clone()).collect();
     let tcp = |host: &str, port| ConnectionAddr::Tcp(host.into(), port);
     assert_eq!(addresses, [tcp("h1", 7000), tcp("::1", 26379), tcp("h3", 26379)]);
-    let login = sentinels.nodes[0].redis_settings();
+    let login = sentinels.guides[0].redis_settings();
     assert_eq!((login.username(), login.password(), login.db()), (Some("s"), Some("g@"), 0));
     assert_eq!((server.username(), server.password(), server.db()), (Some("app"), Some("se#same"), 2));
     assert_eq!((sentinels.master.as_str(), config.prefix()), ("orders", Some("p")));
@@ -48,7 +48,7 @@ fn tables_of_sentinels_are_read_like_urls() {
     #[cfg(feature = "tls")]
     {
         let config = config.unwrap();
-        let node = &sentinels(&config).nodes[0];
+        let node = &sentinels(&config).guides[0];
         assert_eq!((node.redis_settings().username(), node.redis_settings().password()), (Some("s"), Some("g")));
         for reached in [node.addr(), config.server().addr()] {
             assert!(matches!(reached, ConnectionAddr::TcpTls { host, .. } if host == "h1"), "{reached}");
@@ -95,23 +95,15 @@ fn wrong_urls_of_sentinels_are_refused_without_the_password() {
     }
 }
 
-fn seeds(config: &RedisConfig) -> &[Address] {
-    let Deployment::Cluster(seeds) = config.deployment() else { panic!("{config:?}") };
-    seeds
-}
-
-fn store(seeds: &[Address]) -> String {
-    Deployment::store_of("redis+cluster", seeds.iter().map(Address::to_string))
-}
-
 #[test]
 fn urls_of_clusters_are_read_in_full() {
     let url = "redis+cluster://app:se%23same@h1:7000,[::1],H3/?prefix=p&op_timeout=1s&max_ttl=6s&replicas=1";
     let config = RedisConfig::from_url(url).unwrap();
-    let (seeds, server) = (seeds(&config), config.server().redis_settings());
-    let addresses: Vec<_> = seeds.iter().map(Address::to_string).collect();
+    assert_eq!(config.servers().deployment, Deployment::Cluster);
+    let server = config.server().redis_settings();
+    let addresses: Vec<_> = config.servers().addresses().iter().map(Address::to_string).collect();
     assert_eq!(addresses, ["h1:7000", "[::1]:6379", "h3:6379"]);
-    assert_eq!(store(seeds), "redis+cluster://[::1]:6379,h1:7000,h3:6379");
+    assert_eq!(config.servers().store(), "redis+cluster://[::1]:6379,h1:7000,h3:6379");
     assert_eq!((server.username(), server.password(), server.db()), (Some("app"), Some("se#same"), 0));
     assert_eq!((config.prefix(), config.op_timeout()), (Some("p"), Some(Duration::from_secs(1))));
     assert_eq!((config.on_failover(), config.max_ttl()), (OnFailover::Dwell, Some(Duration::from_secs(6))));
@@ -125,7 +117,7 @@ fn tables_of_clusters_are_read_like_urls() {
     let read = |text: &str| serde_json::from_str::<RedisConfig>(text);
     let text = r#"{"cluster":{"nodes":["h1","h2:7000"],"username":"app","password":"se@same"},"prefix":"p"}"#;
     let config = read(text).unwrap();
-    assert_eq!(store(seeds(&config)), "redis+cluster://h1:6379,h2:7000");
+    assert_eq!(config.servers().store(), "redis+cluster://h1:6379,h2:7000");
     assert_eq!(config.server().redis_settings().password(), Some("se@same"));
     assert_eq!((config.prefix(), config.max_ttl()), (Some("p"), Some(Duration::from_secs(60))));
     for (bad, expected) in [

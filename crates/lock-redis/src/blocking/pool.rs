@@ -1,44 +1,28 @@
-//! The user's clients and pools.
+//! A pool of the user's.
 
-#[cfg(feature = "r2d2")]
+use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "r2d2")]
 use lock_core::{BackendError, Operation};
-use redis::Client;
-#[cfg(feature = "r2d2")]
-use redis::Connection;
+use redis::{Client, Connection, ConnectionLike};
 
 use super::Redis;
-#[cfg(feature = "r2d2")]
-use super::source::Source;
-use super::stack::Stack;
-#[cfg(feature = "r2d2")]
+use super::source::{Lender, Source};
+use super::stack::{Asks, Heard};
 use crate::RedisConfig;
-#[cfg(feature = "r2d2")]
-use crate::channel::Channel;
-#[cfg(feature = "r2d2")]
-use crate::connect::CONNECT_WITHIN;
-use crate::failover::Failover;
-#[cfg(feature = "r2d2")]
+use crate::classify::pool_failure;
+use crate::connect::{CONNECT_WITHIN, bound};
+use crate::failure::Failure;
 use crate::probe::Probe;
-use crate::server::greeting::Role;
+use crate::server::server_info::ServerInfo;
+use crate::servers::Server;
+use crate::span::Span;
 use crate::target::Target;
-#[cfg(feature = "r2d2")]
 use crate::wire::Wire;
 
-/// Uses the client only as an address: connections are made and verified here, the first one with the first request.
-impl From<Client> for Redis {
-    fn from(client: Client) -> Self {
-        Self::own(Stack::new(Target::fixed(client), Role::Alone(Failover::UNHEEDED)))
-    }
-}
-
 /// The user's pool.
-#[cfg(feature = "r2d2")]
 pub type Pool = r2d2::Pool<Client>;
 
-#[cfg(feature = "r2d2")]
 impl Redis {
     /// A pool for the commands, and connections of its own to the same server: on one, waiters are notified, and on the
     /// others locks are released and the keeper renews, however busy the pool is. The prefix is that of `config`.
@@ -48,24 +32,40 @@ impl Redis {
     /// other end of the pool's connections; `Config` if the pool leads to another server or database than `config`; and the pool's
     /// own error if it provides no connection.
     pub fn pooled(pool: Pool, config: &RedisConfig) -> Result<Self, BackendError> {
-        let (stack, warnings) = Self::stack(config, Target::of_a_pool(config))?;
-        let channel = Channel::new();
-        let stack = stack.with_listener(channel.clone());
-        let wire = Wire::own(stack.target(), channel).with_prefix(config.own_prefix());
-        let wire = wire.with_copies(config.copies());
-        let pooled = Self { wire, source: Source::PoolAndStack(pool, Box::new(stack)), warnings };
-        let probe = Probe::new().map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().check_disk(config).map_err(|failure| failure.into_error(Operation::Connect))?;
-        pooled.another().ask(probe.leave(), CONNECT_WITHIN)?;
-        pooled.ask(probe.take(), CONNECT_WITHIN)?;
-        Ok(pooled)
+        Self::try_pooled(pool, config).map_err(|failure| failure.into_error(Operation::Connect))
+    }
+
+    fn try_pooled(pool: Pool, config: &RedisConfig) -> Result<Self, Failure> {
+        let own = Server::of(Target::of_a_pool(config)?, config);
+        let warnings = super::first_greeting(&own, config)?;
+        let source = Source::Lent(Arc::new(pool), own.source.stack().cloned());
+        let pooled = Server { wire: own.wire.clone(), source };
+        let probe = Probe::new()?;
+        own.answer(&probe.leave(), Span::from_now(CONNECT_WITHIN))?;
+        pooled.answer(&probe.take(), Span::from_now(CONNECT_WITHIN))?;
+        Ok(Self { warnings, ..Self::one(pooled) })
     }
 }
 
-#[cfg(feature = "r2d2")]
 impl From<Pool> for Redis {
     fn from(pool: Pool) -> Self {
-        Self { wire: Wire::handed_in(), source: Source::Pool(pool), warnings: Vec::new() }
+        Self::one(Server { wire: Wire::handed_in(), source: Source::Lent(Arc::new(pool), None) })
+    }
+}
+
+impl Lender for Pool {
+    fn ask(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+        let server_info = Arc::new(ServerInfo::UNKNOWN.clone());
+        let call = asks(&server_info)?;
+        let mut connection = self.get_timeout(span.left()).map_err(|error| pool_failure(&error))?;
+        let reply = bound(&connection, span.left()).and_then(|()| match call.wait {
+            None => call.command.query(&mut *connection),
+            Some(_) => {
+                let both = call.pipeline();
+                call.reply_of(connection.req_packed_commands(&both.get_packed_pipeline(), 0, both.len())?)
+            }
+        });
+        Ok(Heard { reply, server_info })
     }
 }
 
@@ -82,11 +82,9 @@ impl From<Pool> for Redis {
 /// # Ok(())
 /// # }
 /// ```
-#[cfg(feature = "r2d2")]
 #[derive(Clone, Copy, Debug)]
 pub struct SocketTimeouts(Duration);
 
-#[cfg(feature = "r2d2")]
 impl SocketTimeouts {
     /// Lets each read and write take this long, at least a millisecond.
     pub fn new(timeout: Duration) -> Self {
@@ -94,7 +92,6 @@ impl SocketTimeouts {
     }
 }
 
-#[cfg(feature = "r2d2")]
 impl r2d2::CustomizeConnection<Connection, redis::RedisError> for SocketTimeouts {
     fn on_acquire(&self, connection: &mut Connection) -> Result<(), redis::RedisError> {
         connection.set_read_timeout(Some(self.0))?;

@@ -5,34 +5,27 @@ use std::net::IpAddr;
 use lock_core::{Invalid, StoreUrl, UrlForm, UrlHost};
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 
+use crate::address::Address;
 use crate::classify::words;
-use crate::cluster::Address;
+use crate::deployment::Deployment;
 use crate::failover::OnFailover;
 
 const WHAT: &str = "redis URL";
 
-/// How the servers are found.
+/// The servers of a configuration.
 #[derive(Clone)]
-pub(crate) enum Deployment {
-    /// There is one, and its address is known.
-    OneServer,
-    /// Sentinels name the primary.
-    Sentinels(Sentinels),
-    /// Each primary of a cluster has a part of the locks. These of its servers are known from the start, in the order of asking.
-    Cluster(Vec<Address>),
-}
-
-/// The sentinels of a deployment.
-#[derive(Clone)]
-pub(crate) struct Sentinels {
-    /// How each of them is reached, in the order of asking.
-    pub(crate) nodes: Vec<ConnectionInfo>,
-    /// The name under which they know the primary.
+pub(crate) struct Servers {
+    /// What they are together.
+    pub(crate) deployment: Deployment,
+    /// How each is reached. Unless there is one, the address means nothing.
+    pub(crate) server: ConnectionInfo,
+    /// How those are reached that know the others, in the order of asking: the sentinels, or a few servers of the cluster.
+    pub(crate) guides: Vec<ConnectionInfo>,
+    /// The name under which sentinels know the primary.
     pub(crate) master: String,
 }
 
-/// The deployment, and how its servers are reached. Unless there is one server, the address means nothing.
-type Read = Result<(Deployment, ConnectionInfo), Invalid>;
+type Read = Result<Servers, Invalid>;
 
 /// What follows from the scheme of a URL.
 pub(super) struct Scheme {
@@ -99,13 +92,26 @@ impl Scheme {
     }
 }
 
-impl Deployment {
-    /// These servers as the store that all clients with the same list of them share.
-    pub(crate) fn store_of(scheme: &str, servers: impl Iterator<Item = String>) -> String {
-        let mut servers: Vec<_> = servers.collect();
-        servers.sort();
-        servers.dedup();
-        format!("{scheme}://{}", servers.join(","))
+impl Servers {
+    fn one(server: ConnectionInfo) -> Self {
+        Self { deployment: Deployment::OneServer, server, guides: Vec::new(), master: String::new() }
+    }
+
+    /// Where the guides are.
+    pub(crate) fn addresses(&self) -> Vec<Address> {
+        self.guides.iter().filter_map(|guide| Address::of(guide.addr())).collect()
+    }
+
+    /// These servers as the store that all clients with the same list of guides share.
+    pub(crate) fn store(&self) -> String {
+        let mut guides: Vec<_> = self.addresses().iter().map(Address::to_string).collect();
+        guides.sort();
+        guides.dedup();
+        let (guides, database) = (guides.join(","), self.server.redis_settings().db());
+        match self.deployment {
+            Deployment::Sentinels => format!("redis+sentinel://{guides}/{}/{database}", self.master),
+            Deployment::Cluster | Deployment::OneServer | Deployment::Quorum => format!("redis+cluster://{guides}"),
+        }
     }
 }
 
@@ -118,7 +124,7 @@ fn one_server(url: &StoreUrl) -> Read {
     };
     let remedy = "write redis://HOST/NUMBER, such as redis://127.0.0.1/1";
     let database = database(url, url.path().trim_matches('/'), remedy)?;
-    Ok((Deployment::OneServer, reached(url, server, login(url).set_db(database))?))
+    Ok(Servers::one(reached(url, server, login(url).set_db(database))?))
 }
 
 fn socket(url: &StoreUrl) -> Read {
@@ -127,7 +133,7 @@ fn socket(url: &StoreUrl) -> Read {
     }
     let database = database(url, url.option("db").unwrap_or_default(), "write ?db=NUMBER, such as ?db=1")?;
     let login = with_login(url.option("user"), url.option("pass")).set_db(database);
-    Ok((Deployment::OneServer, reached_at(url, ConnectionAddr::Unix(url.path().into()), login)?))
+    Ok(Servers::one(reached_at(url, ConnectionAddr::Unix(url.path().into()), login)?))
 }
 
 fn sentinels(url: &StoreUrl) -> Read {
@@ -144,8 +150,8 @@ fn sentinels(url: &StoreUrl) -> Read {
     let database = database(url, number, "write redis+sentinel://HOST:PORT/NAME/NUMBER")?;
     let server = reached(url, &nodes[0], login(url).set_db(database))?;
     let own = with_login(url.option("sentinel_username"), url.option("sentinel_password"));
-    let nodes = nodes.iter().map(|node| reached(url, node, own.clone())).collect::<Result<_, _>>()?;
-    Ok((Deployment::Sentinels(Sentinels { nodes, master: master.to_owned() }), server))
+    let guides = nodes.iter().map(|node| reached(url, node, own.clone())).collect::<Result<_, _>>()?;
+    Ok(Servers { deployment: Deployment::Sentinels, server, guides, master: master.to_owned() })
 }
 
 fn cluster(url: &StoreUrl) -> Read {
@@ -154,8 +160,8 @@ fn cluster(url: &StoreUrl) -> Read {
         let remedy = "write redis+cluster://HOST:PORT,HOST:PORT without a path, and use a prefix";
         return Err(url.refuse("a cluster has no databases but 0", remedy));
     }
-    let server = reached(url, &servers[0], login(url))?;
-    Ok((Deployment::Cluster(servers), server))
+    let guides: Vec<_> = servers.iter().map(|server| reached(url, server, login(url))).collect::<Result<_, _>>()?;
+    Ok(Servers { deployment: Deployment::Cluster, server: guides[0].clone(), guides, master: String::new() })
 }
 
 /// Where the hosts are: one at least.
