@@ -1,14 +1,12 @@
 //! A lock of any kind, and the hold of it.
 
 use std::fmt;
-use std::time::Duration;
 
-use leasehold::blocking::{Guard, Mutex, NamedLock};
-use lock_core::{AcquireError, BackendError, Fairness, FencingToken, Moment, OnUnavailable};
-use lock_host::{Clock, HostClock, LongWaits, Proof, ReleaseError, VerifyError};
+use leasehold::blocking::{Guard, NamedLock, Run};
+use leasehold::kit::{JobError, RunEnd, Slot, SlotAfter};
+use lock_core::{AcquireError, BackendError, FencingToken, Moment};
+use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
 
-use crate::exit::Failure;
-use crate::job::{Marked, Marking};
 use crate::wish::{Patience, Wish};
 
 /// A lock of any kind.
@@ -20,84 +18,18 @@ pub(crate) trait Lock {
     fn store_error(&self) -> Option<BackendError>;
 }
 
-/// Acquires a lock as the wish says.
-fn acquired<M>(lock: NamedLock<M>, wish: &Wish) -> Result<Option<Guard<M>>, AcquireError> {
-    // A wait for a store that is away ends with the wait that was set, like any other.
-    let lock = lock.ttl(wish.ttl.get()).why(wish.job.why(&wish.why)).on_unavailable(OnUnavailable::Wait);
-    let lock = wish.job.at_most.into_iter().fold(lock, NamedLock::max_hold);
-    let lock = match wish.fairness {
-        Fairness::Fair => lock.fair(),
-        Fairness::Barging => lock.barging(),
-    };
-    let lock = match wish.long_waits {
-        LongWaits::Reported => lock,
-        LongWaits::Expected => lock.standing_by(),
-    };
-    Ok(match wish.patience {
-        Patience::None => lock.try_acquire()?,
-        Patience::Until(limit) => Some(lock.wait(limit).acquire()?),
-        Patience::Endless | Patience::Always => Some(lock.acquire()?),
-    })
-}
-
 impl<M: fmt::Debug + 'static> Lock for NamedLock<M> {
     fn take(&self, wish: &Wish) -> Result<Option<Hold>, AcquireError> {
-        Ok(acquired(self.clone(), wish)?.map(Hold::new))
+        let lock = self.clone().options(wish.options());
+        let guard = match wish.patience {
+            Patience::None => lock.try_acquire()?,
+            Patience::Until(_) | Patience::Endless | Patience::Always => Some(lock.acquire()?),
+        };
+        Ok(guard.map(|guard| Hold(Held::Lock(Box::new(guard)))))
     }
 
     fn store_error(&self) -> Option<BackendError> {
         Self::store_error(self)
-    }
-}
-
-/// A lock that nobody gets for some time after a run has begun.
-pub(crate) struct KeptLock {
-    mutex: Mutex,
-    at_least: Duration,
-}
-
-impl KeptLock {
-    pub(crate) fn new(mutex: Mutex, at_least: Duration) -> Self {
-        Self { mutex, at_least }
-    }
-}
-
-impl Lock for KeptLock {
-    fn take(&self, wish: &Wish) -> Result<Option<Hold>, AcquireError> {
-        let guard = acquired(self.mutex.clone(), wish)?;
-        Ok(guard.map(|guard| Hold::new(KeptGuard { guard, kept_until: HostClock.now() + self.at_least })))
-    }
-
-    fn store_error(&self) -> Option<BackendError> {
-        self.mutex.store_error()
-    }
-}
-
-/// Its guard.
-#[derive(Debug)]
-struct KeptGuard {
-    guard: Guard,
-    kept_until: Moment,
-}
-
-impl AnyGuard for KeptGuard {
-    fn proof(&self) -> &Proof {
-        &self.guard
-    }
-
-    fn renew(&self) -> Result<(), VerifyError> {
-        self.guard.renew()
-    }
-
-    fn release(self: Box<Self>) -> Result<(), ReleaseError> {
-        match self.kept_until.since(HostClock.now()) {
-            Duration::ZERO => self.guard.release(),
-            left => self.guard.release_keeping(left),
-        }
-    }
-
-    fn abandon(&mut self) {
-        self.kept_until = Moment::ORIGIN;
     }
 }
 
@@ -106,9 +38,6 @@ trait AnyGuard: fmt::Debug + Send {
     fn proof(&self) -> &Proof;
     fn renew(&self) -> Result<(), VerifyError>;
     fn release(self: Box<Self>) -> Result<(), ReleaseError>;
-
-    /// The release is to keep nothing.
-    fn abandon(&mut self) {}
 }
 
 impl<M: fmt::Debug> AnyGuard for Guard<M> {
@@ -127,9 +56,27 @@ impl<M: fmt::Debug> AnyGuard for Guard<M> {
 
 /// A lock that is held, alone or with others.
 #[derive(Debug)]
-pub(crate) struct Hold {
-    guard: Box<dyn AnyGuard>,
-    marking: Option<Marking>,
+pub(crate) struct Hold(Held);
+
+#[derive(Debug)]
+enum Held {
+    /// By a command.
+    Lock(Box<dyn AnyGuard>),
+    /// By a run of a job.
+    Job(Box<Run>),
+}
+
+/// How a command ended, as far as it matters for the job that it is a run of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It is done.
+    Done,
+    /// It has failed, and its slot is to be run again.
+    Failed,
+    /// Something else ended it: a crash.
+    Crashed,
+    /// It has not run, or not under the lock to its end: a crash after which the lock is not kept.
+    Abandoned,
 }
 
 /// How a release ended.
@@ -143,82 +90,92 @@ pub(crate) enum Parted {
     Unknown(String),
 }
 
+impl From<Run> for Hold {
+    fn from(run: Run) -> Self {
+        Self(Held::Job(Box::new(run)))
+    }
+}
+
 impl Hold {
-    fn new(guard: impl AnyGuard + 'static) -> Self {
-        Self { guard: Box::new(guard), marking: None }
-    }
-
-    /// The same, for a run that marks a slot.
-    pub(crate) fn with_mark(self, marking: Option<Marking>) -> Self {
-        Self { marking, ..self }
-    }
-
-    /// The command is about to begin.
-    pub(crate) fn begin(&mut self) -> Result<(), Failure> {
-        self.marking = self.marking.take().map(Marking::before).transpose()?;
-        Ok(())
-    }
-
-    /// The slot has not run, unless it is marked already.
-    pub(crate) fn unmark(&mut self) {
-        self.marking = None;
-    }
-
-    /// The command has not run, or not under the lock to its end: nothing is kept.
-    pub(crate) fn abandon(&mut self) {
-        self.unmark();
-        self.guard.abandon();
-    }
-
-    /// The command has failed, and the slot is to be run again. Gives the mark that it may still have.
-    pub(crate) fn fail(&mut self) -> Option<Marked> {
-        self.guard.abandon();
-        match self.marking.take() {
-            Some(Marking::Kept(marked)) => Some(marked),
-            // Dropped, and so released.
-            Some(Marking::Held(_)) | None => None,
+    fn proof(&self) -> &Proof {
+        match &self.0 {
+            Held::Lock(guard) => guard.proof(),
+            Held::Job(run) => run.guard(),
         }
-    }
-
-    /// Marks the slot of a run that has ended, if that was left for the end.
-    pub(crate) fn mark(&mut self) -> Result<(), Failure> {
-        self.marking.take().map_or(Ok(()), Marking::keep)
     }
 
     /// The fencing token.
     pub(crate) fn token(&self) -> FencingToken {
-        self.guard.proof().fencing_token()
+        self.proof().fencing_token()
     }
 
     /// The slot of a semaphore; `None` of any other lock.
     pub(crate) fn slot(&self) -> Option<u32> {
-        Proof::hold(self.guard.proof()).lease().slots.get().first().copied()
+        Proof::hold(self.proof()).lease().slots.get().first().copied()
+    }
+
+    /// The earlier slots of a job that nobody has run, oldest first, as far as the store answers.
+    pub(crate) fn missed(&self) -> Vec<Slot> {
+        match &self.0 {
+            Held::Lock(_) => Vec::new(),
+            Held::Job(run) => run.missed(),
+        }
     }
 
     /// When the hold ends, unless it is renewed first.
     pub(crate) fn deadline(&self) -> Moment {
         // Read first, so that a pause between the two makes the deadline early, not late.
         let now = HostClock.now();
-        now + self.guard.proof().remaining()
+        now + self.proof().remaining()
     }
 
     /// Renews the lease now, if the store accepts it.
     pub(crate) fn renew(&self) {
         // A loss shows in `lost`, and after any other failure the regular renewals continue.
-        let _ = self.guard.renew();
+        let _ = match &self.0 {
+            Held::Lock(guard) => guard.renew(),
+            Held::Job(run) => run.guard().renew(),
+        };
     }
 
     /// Why the hold was lost, if it was.
     pub(crate) fn lost(&self) -> Option<String> {
-        self.guard.proof().check().err().map(|lost| lost.reason.to_string())
+        self.proof().check().err().map(|lost| lost.reason.to_string())
     }
 
     /// Releases the lock.
     pub(crate) fn release(self) -> Parted {
-        match self.guard.release() {
-            Ok(()) => Parted::Released,
-            Err(ReleaseError::Lost(lost)) => Parted::AlreadyLost(lost.reason.to_string()),
-            Err(error) => Parted::Unknown(error.to_string()),
+        self.end(End::Abandoned).0
+    }
+
+    /// Releases the lock at the end of a command. Says what the store knows about the slot of a job.
+    pub(crate) fn end(self, end: End) -> (Parted, SlotAfter) {
+        let run = match (self.0, end) {
+            (Held::Lock(guard), _) => return (guard.release().into(), SlotAfter::None),
+            (Held::Job(run), End::Done) => run.done(),
+            (Held::Job(run), End::Failed) => run.failed(),
+            (Held::Job(run), End::Crashed) => return (run.release().into(), SlotAfter::None),
+            (Held::Job(run), End::Abandoned) => {
+                // The store keeps locks, or the run would not have begun.
+                _ = run.guard().keep_at_least(std::time::Duration::ZERO);
+                return (run.release().into(), SlotAfter::None);
+            }
+        };
+        match run {
+            Ok(RunEnd { slot, unconfirmed: None, .. }) => (Parted::Released, slot),
+            Ok(RunEnd { slot, unconfirmed: Some(error), .. }) => (Parted::Unknown(error.to_string()), slot),
+            Err(JobError::Lost(lost)) => (Parted::AlreadyLost(lost.reason.to_string()), SlotAfter::None),
+            Err(error) => (Parted::Unknown(error.to_string()), SlotAfter::Unknown),
+        }
+    }
+}
+
+impl From<Result<(), ReleaseError>> for Parted {
+    fn from(released: Result<(), ReleaseError>) -> Self {
+        match released {
+            Ok(()) => Self::Released,
+            Err(ReleaseError::Lost(lost)) => Self::AlreadyLost(lost.reason.to_string()),
+            Err(error) => Self::Unknown(error.to_string()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
-use leasehold::kit::{Mark, SlotAfter, Taken};
+use leasehold::kit::{Begun, JobError, SkipReason, Skipped};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingBackend, FencingToken, Holder, Limit, LockName, Mode, Note,
@@ -14,14 +14,13 @@ use lock_host::note;
 
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
-use crate::hold::{Hold, KeptLock, Lock};
+use crate::hold::{Hold, Lock};
 use crate::holders::{is_gone, is_own, name_of, names_of};
-use crate::job::{Marked, Marking};
 use crate::log::Log;
 use crate::place::Place;
 use crate::quorum::{Quorum, failure};
 use crate::store::Store;
-use crate::wish::Wish;
+use crate::wish::{Patience, Wish};
 
 /// How long a store may take to show its locks.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
@@ -80,37 +79,28 @@ impl Locks {
         (shown || complete).then_some(!shown)
     }
 
-    /// Acquires a lock. Blocks for as long as the wish says.
+    /// Acquires a lock, or begins a run of a job. Blocks for as long as the wish says.
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
-        let marking = self.marking(wish)?;
-        let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
-        acquired.map(|hold| hold.with_mark(marking)).ok_or_else(|| self.busy(wish))
-    }
-
-    /// Acquires the mark of the wish's slot, if it has one. A slot that was taken ends the run.
-    fn marking(&self, wish: &Wish) -> Result<Option<Marking>, Failure> {
-        let job = &wish.job;
-        if job.marked.is_some() || job.at_least.is_some() {
-            self.client.capabilities().check_ability(Ability::Keep)?;
-        }
-        let Some((slot, mark)) = &job.marked else { return Ok(None) };
-        let ttl = Mark::ttl_while_held(wish.ttl);
-        let lock = self.client.mutex(&mark.name).ttl(ttl.get()).why(wish.why.as_str());
-        match lock.try_acquire_or_holder().map_err(|error| refused(error, wish))? {
-            Ok(guard) => Ok(Some(Marking::new(guard, mark.keep, job.crashed))),
-            Err(busy) => {
-                let at_least = job.at_least.unwrap_or_default();
-                let taken = Taken { job: wish.name.to_string(), slot: *slot, at_least, by: busy.holder };
-                // In this order: a slot is marked after the job was acquired.
-                let mark = self.holder(&busy.name).ok().flatten();
-                Err(taken.skipped(mark, self.holder(&wish.name).ok().flatten()).into())
+        match wish.job.of(&self.client, &wish.name, wish.options()) {
+            Some(job) => match job.begin() {
+                Ok(Begun::Run(run)) => Ok(run.into()),
+                Ok(Begun::Skipped(skipped)) => Err(self.skipped(skipped, wish)),
+                Err(error) => Err(not_begun(error, wish)),
+            },
+            None => {
+                let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
+                acquired.ok_or_else(|| self.busy(wish))
             }
         }
     }
 
-    /// Frees a slot that is marked.
-    pub(crate) fn free(&self, marked: &Marked) -> Result<(), Failure> {
-        self.revoke(&marked.name, marked.token, SlotAfter::FREED_WHY).map(|_| ())
+    /// A slot that was taken ends the run; a job that runs is a lock that is held.
+    fn skipped(&self, skipped: Skipped, wish: &Wish) -> Failure {
+        match (skipped.reason, wish.patience) {
+            (SkipReason::Running, Patience::Until(waited)) => timed_out(waited, skipped.holder.as_ref(), wish),
+            (SkipReason::Running, _) => self.busy(wish),
+            (_, _) => skipped.into(),
+        }
     }
 
     /// Ends the lease that spans this token, for any owner.
@@ -129,10 +119,7 @@ impl Locks {
         match wish.mode {
             Mode::Shared => Box::new(self.client.rw_lock(&wish.name).read()),
             Mode::Permits { limit, .. } => Box::new(self.client.semaphore(&wish.name, limit.get())),
-            Mode::Exclusive | _ => match wish.job.at_least {
-                None => Box::new(self.client.mutex(&wish.name)),
-                Some(at_least) => Box::new(KeptLock::new(self.client.mutex(&wish.name), at_least)),
-            },
+            Mode::Exclusive | _ => Box::new(self.client.mutex(&wish.name)),
         }
     }
 
@@ -217,25 +204,44 @@ fn build(builder: Builder, log: Option<Arc<Log>>) -> Result<Client, Failure> {
 
 const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
 
+/// Why a run of a job has not begun.
+fn not_begun(error: JobError, wish: &Wish) -> Failure {
+    match error {
+        JobError::Acquire(error) => refused(error, wish),
+        JobError::Lost(lost) if lost.name != wish.name => {
+            let (name, reason) = (lost.name, lost.reason);
+            let message = format!(
+                "the lease of the slot was lost before the command began: {reason} ({name}); another machine may have run the slot, \
+                 so this one did not"
+            );
+            Failure::new(Exit::Lost, message)
+        }
+        JobError::Lost(lost) => {
+            let message = format!("the lease was lost before the command began: {}; run it again", lost.reason);
+            Failure::new(Exit::Lost, message)
+        }
+        JobError::NotMarked(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
+    }
+}
+
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {
-        AcquireError::TimedOut { name, waited, holder } => {
-            let waited = rough(waited);
-            let advice = match &holder {
-                Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
-                Some(holder) if is_gone(holder) == Some(true) => {
-                    "raise -w: the store frees the lock by itself".to_owned()
-                }
-                Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
-            };
-            let holder = name_of(holder.as_ref());
-            busy(wish, &format!("waited {waited} for {name}, behind {holder}; {advice}"))
-        }
+        AcquireError::TimedOut { waited, holder, .. } => timed_out(waited, holder.as_ref(), wish),
         AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
         AcquireError::Backend(error) => error.into(),
         AcquireError::Forgotten { .. } => Failure::new(Exit::Unavailable, error.to_string()),
         AcquireError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),
     }
+}
+
+fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure {
+    let (waited, name) = (rough(waited), &wish.name);
+    let advice = match holder {
+        Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
+        Some(holder) if is_gone(holder) == Some(true) => "raise -w: the store frees the lock by itself".to_owned(),
+        Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
+    };
+    busy(wish, &format!("waited {waited} for {name}, behind {}; {advice}", name_of(holder)))
 }
 
 fn busy(wish: &Wish, message: &str) -> Failure {

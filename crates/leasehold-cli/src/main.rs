@@ -22,7 +22,6 @@ mod log;
 mod look;
 mod looks;
 mod man;
-mod missed;
 mod nodes;
 mod place;
 mod quorum;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::{Fairness, LockName, Mode, Ttl};
-use lock_host::LongWaits;
+use lock_core::{Fairness, LockName, Mode, OnUnavailable, Ttl};
+use lock_host::{LockOptions, LongWaits};
 
 use crate::job::Job;
 
@@ -19,6 +19,29 @@ pub(crate) struct Wish {
     pub(crate) long_waits: LongWaits,
     pub(crate) busy_code: u8,
     pub(crate) job: Job,
+}
+
+impl Wish {
+    /// How to hold the lock.
+    pub(crate) fn options(&self) -> LockOptions {
+        // A wait for a store that is away ends with the wait that was set, like any other.
+        let options =
+            LockOptions::default().ttl(self.ttl.get()).why(self.why.as_str()).on_unavailable(OnUnavailable::Wait);
+        let options = self.job.at_most.into_iter().fold(options, LockOptions::max_hold);
+        let options = match self.patience {
+            Patience::None => options.wait(Duration::ZERO),
+            Patience::Until(limit) => options.wait(limit),
+            Patience::Endless | Patience::Always => options,
+        };
+        let options = match self.fairness {
+            Fairness::Fair => options.fair(),
+            Fairness::Barging => options.barging(),
+        };
+        match self.long_waits {
+            LongWaits::Reported => options,
+            LongWaits::Expected => options.standing_by(),
+        }
+    }
 }
 
 /// How long to wait for a lock.

@@ -15,7 +15,7 @@ pub use lock_blocking::{
 };
 pub use lock_kit::blocking::{
     All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
-    ReentrantGuard, SingleFlight, all,
+    ReentrantGuard, Run, SingleFlight, all,
 };
 
 /// Connects to the store that a URL names, for plain threads. See [`BackendConfig::from_url`] for the forms.

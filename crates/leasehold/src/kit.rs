@@ -37,8 +37,8 @@
 //!
 //! # Re-entrant locks
 //!
-//! `locks.reentrant(name)` is a lock that its holder can acquire again, without a request to the store and with the same
-//! fencing token. With plain threads, the holder is a thread:
+//! With plain threads, `locks.reentrant(name)` is a lock that the thread which holds it can acquire again, without a request to the
+//! store and with the same fencing token:
 //!
 //! ```
 //! # #[cfg(all(feature = "blocking", feature = "memory"))]
@@ -57,31 +57,29 @@
 //! # fn main() {}
 //! ```
 //!
-//! In async code, neither a thread nor a task says which calls belong together. So the holder is a guard, which you pass on:
+//! In async code, neither a thread nor a task says which calls belong together, so there is no such lock. Pass the guard on, or share
+//! it:
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let locks = leasehold::connect("memory:").await?;
-//! use leasehold::Kit;
-//!
-//! let outer = locks.reentrant("order:7").acquire().await?;
-//! let inner = locks.reentrant("order:7").acquire_under(Some(&outer)).await?; // in a function that was given `outer`
+//! let outer = locks.mutex("order:7").acquire().await?.share();
+//! let inner = outer.again()?; // in a function that was given `outer`: an error if the lock was lost
 //! inner.release().await?;
-//! outer.release().await?;
+//! outer.release().await?; // the last one releases the lock
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "async", feature = "memory")))]
 //! # fn main() {}
 //! ```
 //!
-//! Use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
+//! With threads as well, use a plain mutex where you can: code that takes the guard as an argument shows who holds the lock.
 //!
 //! # When the store is away
 //!
-//! A mutex returns the store's error after an operation timeout. With [`OnUnavailable::Wait`](crate::OnUnavailable::Wait), which every
-//! kind of lock has, it waits for the store as long as for other holders. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
+//! A mutex returns the store's error after an operation timeout. With [`OnUnavailable::Wait`](crate::OnUnavailable::Wait), it waits for the store as long as for other holders. `locks.degrading(name)` goes on with a lock of this process: other processes may hold
 //! it at the same time. Its guard says so, and then it has no fencing token.
 //!
 //! ```
@@ -127,6 +125,8 @@
 //! # #[cfg(not(all(feature = "async", feature = "memory")))]
 //! # fn main() {}
 //! ```
+//!
+//! For work that is not one function, `begin` gives a run to end with `done` or `failed`.
 //!
 //! # Elections
 //!
@@ -176,12 +176,12 @@
 
 #[cfg(feature = "async")]
 pub use lock_kit::nonblocking::{
-    All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,
+    All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Run,
     SingleFlight, all,
 };
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
-    AcquireAllError, Earlier, ElectionError, Entry, First, FirstMark, Found, Guards, JobError, JobOutcome, JobRun,
-    Leader, LeadershipLost, Leading, Mark, ObserveError, ReentrantError, ReleaseAllError, Scope, Scoped, SkipReason,
-    Skipped, Slot, SlotAfter, Taken,
+    AcquireAllError, Begun, ElectionError, Entry, Found, Guards, JobError, JobOutcome, JobRun, Leader, LeadershipLost,
+    Leading, ObserveError, ReentrantError, ReleaseAllError, RunEnd, Scope, Scoped, SkipReason, Skipped, Slot,
+    SlotAfter,
 };

@@ -328,8 +328,8 @@ pub use lock_async::{
 pub use lock_core::limit::LimitError;
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
-    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Reach, Ticket, Ttl,
-    WriteToken,
+    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Reach, Ticket,
+    TryAcquireError, Ttl, WriteToken,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;

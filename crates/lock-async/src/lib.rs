@@ -26,6 +26,7 @@ mod work;
 pub use client::{Builder, Client};
 pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;
+pub use lock_host::CancelToken;
 pub use loss::LossWatch;
 pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use shared::SharedGuard;

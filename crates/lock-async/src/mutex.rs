@@ -67,10 +67,14 @@ lock_host::kinds! {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// # use lock_core as leasehold;
+    /// use leasehold::TryAcquireError;
+    ///
     /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder().await? {
+    /// match lock.try_acquire_or_holder().await {
     ///     Ok(guard) => guard.release().await?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
+    ///     Err(TryAcquireError::Busy(busy)) => println!("{busy}"), // the lock "import" is not free; ...
+    ///     Err(TryAcquireError::Failed(error)) => return Err(error.into()),
     /// }
     /// # Ok(())
     /// # }

@@ -1,8 +1,8 @@
 //! A lock by its name, and how to hold it.
 
+use lock_core::Operation;
 use lock_core::limit::{LimitError, Usage};
-use lock_core::{AcquireError, Operation};
-use lock_host::{CancelToken, LimitCall, WhileHeldError, caught, counted};
+use lock_host::{LimitCall, WhileHeldError, caught, counted};
 
 use crate::driver::{Driver, verdict};
 use crate::guard::{Guard, PermitGuard};
@@ -48,7 +48,27 @@ lock_host::kinds! {
 
     /// # Blocking
     /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
-    /// at the end, one to release what the wait left at the store.
+    /// at the end, one to release what the wait left at the store. A wait that is [cancelled](Self::cancelled_by) without a request
+    /// under way ends at once.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod leasehold { pub use lock_core::AcquireError; pub use lock_blocking as blocking; }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// # let _held = client.mutex("import").acquire()?;
+    /// use leasehold::AcquireError;
+    /// use leasehold::blocking::CancelToken;
+    ///
+    /// let shutdown = CancelToken::new();
+    /// let lock = client.mutex("import").cancelled_by(&shutdown);
+    /// let waiting = std::thread::spawn(move || lock.acquire().map(drop));
+    /// shutdown.cancel();
+    /// assert_eq!(waiting.join().unwrap(), Err(AcquireError::Cancelled));
+    /// # Ok(())
+    /// # }
+    /// ```
     fn acquire;
 
     /// # Blocking
@@ -63,10 +83,14 @@ lock_host::kinds! {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// # use lock_core as leasehold;
+    /// use leasehold::TryAcquireError;
+    ///
     /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder()? {
+    /// match lock.try_acquire_or_holder() {
     ///     Ok(guard) => guard.release()?,
-    ///     Err(busy) => println!("{busy}"), // the lock "import" is not free; ...
+    ///     Err(TryAcquireError::Busy(busy)) => println!("{busy}"), // the lock "import" is not free; ...
+    ///     Err(TryAcquireError::Failed(error)) => return Err(error.into()),
     /// }
     /// # Ok(())
     /// # }
@@ -79,46 +103,10 @@ lock_host::kinds! {
 }
 
 impl<M> NamedLock<M> {
-    /// Waits for the lock until another thread cancels the wait.
-    ///
-    /// A token that is already cancelled ends the call without a request to the store. If the lock was acquired before
-    /// the token was cancelled, it stays acquired.
-    ///
-    /// # Errors
-    /// `Cancelled` if the token was cancelled first, or those of [`acquire`](Self::acquire). A cancelled wait leaves nothing at the store.
-    ///
-    /// # Blocking
-    /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled. A wait without
-    /// a request under way ends at once.
-    ///
-    /// # Examples
-    /// ```
-    /// # mod leasehold { pub use lock_core::AcquireError; pub use lock_blocking as blocking; }
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// # let _held = client.mutex("import").acquire()?;
-    /// use leasehold::AcquireError;
-    /// use leasehold::blocking::CancelToken;
-    ///
-    /// let shutdown = CancelToken::new();
-    /// let (lock, cancel) = (client.mutex("import"), shutdown.clone());
-    /// let waiting = std::thread::spawn(move || lock.acquire_with(&cancel).map(drop));
-    /// shutdown.cancel();
-    /// assert_eq!(waiting.join().unwrap(), Err(AcquireError::Cancelled));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<Guard<M>, AcquireError> {
-        let asking = self.0.ask()?.cancelled_by(cancel)?;
-        asking.waited(take_turn(&asking)).map(Guard)
-    }
-
     /// Waits for the lock, works while it is held, and releases it.
     ///
     /// A thread cannot be stopped from outside, so long work should call [`Guard::check`](lock_host::Proof::check)
-    /// between its steps. A [`CancelToken`] cannot end the wait for the lock here: use
-    /// [`acquire_with`](Self::acquire_with).
+    /// between its steps.
     ///
     /// # Errors
     /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work

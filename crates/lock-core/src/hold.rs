@@ -22,7 +22,7 @@ pub enum LossReason {
     /// The store says that the lease no longer exists, although it should have lasted longer: the store lost it, or somebody else has the
     /// lock now, or an operator ended it and the answer that told so did not say who.
     NotHeld,
-    /// It lasted for as long as `max_hold` allows, or `at_most` of a job.
+    /// It lasted for as long as `max_hold` allows.
     MaxHold,
     /// The client was closed, or the thread that renewed its leases ended.
     Closed,
@@ -50,7 +50,7 @@ impl fmt::Display for LossReason {
             Self::NotHeld => f.write_str(
                 "the store no longer has the lease: it lost it, gave the lock to somebody else, or was told to end it",
             ),
-            Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows; of a job, `at_most`"),
+            Self::MaxHold => f.write_str("it was held for as long as `max_hold` allows"),
             Self::Closed => f.write_str("the client was closed"),
         }
     }

@@ -1,5 +1,6 @@
 //! Inspecting locks from outside, and ending leases, for operators: what a store answers. [`watch`] compares two listings.
 
+mod serialized;
 pub mod watch;
 
 use std::time::Duration;

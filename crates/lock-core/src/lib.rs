@@ -65,7 +65,7 @@ pub use lease_id::LeaseId;
 pub use location::Location;
 pub use name::LockName;
 pub use note::Note;
-pub use outcome::{AcquireError, Busy, Refusal};
+pub use outcome::{AcquireError, Busy, Refusal, TryAcquireError};
 pub use owner::Owner;
 pub use policy::{CHAIN_DEFAULT, FLUSH_WITHIN, Policy, drift};
 pub use prefix::Prefix;

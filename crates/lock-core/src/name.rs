@@ -5,6 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Invalid;
 
 /// The name of a lock: 1 to 512 bytes of UTF-8 without control characters or blanks at either end, not beginning with
@@ -21,7 +23,8 @@ use crate::Invalid;
 /// assert!("leasehold:q".parse::<LockName>().is_err());
 /// # Ok::<(), leasehold::Invalid>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct LockName(Arc<str>);
 
 impl LockName {
@@ -67,6 +70,28 @@ impl FromStr for LockName {
     }
 }
 
+impl TryFrom<&str> for LockName {
+    type Error = Invalid;
+
+    fn try_from(text: &str) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for LockName {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<LockName> for String {
+    fn from(name: LockName) -> Self {
+        name.as_str().to_owned()
+    }
+}
+
 impl AsRef<str> for LockName {
     fn as_ref(&self) -> &str {
         &self.0
@@ -104,6 +129,18 @@ mod tests {
         for bad in ["", "a\nb", "a\0", "\u{7f}", " a", "a ", "a\u{a0}", " ", "leasehold:x", &"x".repeat(513)] {
             assert!(bad.parse::<LockName>().is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn names_are_read_from_text_and_from_configurations() {
+        let name: LockName = "invoice:42".parse().unwrap();
+        assert_eq!(
+            (LockName::try_from("invoice:42"), LockName::try_from("invoice:42".to_owned())),
+            (Ok(name.clone()), Ok(name.clone()))
+        );
+        let json = serde_json::to_string(&name).unwrap();
+        assert_eq!((json.as_str(), serde_json::from_str::<LockName>(&json).unwrap()), ("\"invoice:42\"", name));
+        assert!(serde_json::from_str::<LockName>("\" a\"").unwrap_err().to_string().contains("whitespace"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub enum AcquireError {
     /// This client was closed with `Client::close`, before or during the call.
     #[error("the client was closed")]
     Closed,
-    /// Another thread cancelled the wait with a `CancelToken`. Only `acquire_with` of the blocking API returns this.
+    /// The `CancelToken` among the options was cancelled.
     #[error("the wait was cancelled")]
     Cancelled,
 }
@@ -66,6 +66,47 @@ pub struct Busy {
     pub name: LockName,
     /// Who holds it or waits before the caller, if known.
     pub holder: Option<Holder>,
+}
+
+/// Why a call that does not wait did not acquire a lock.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TryAcquireError<E = AcquireError> {
+    /// The lock is not free: an answer, not a failure.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The call failed.
+    #[error(transparent)]
+    Failed(E),
+}
+
+impl<E> TryAcquireError<E> {
+    /// The outcome of a call for which a lock that is not free is `None`.
+    ///
+    /// # Errors
+    /// That of a call that failed.
+    pub fn unless_busy<G>(outcome: Result<G, Self>) -> Result<Option<G>, E> {
+        match outcome {
+            Ok(guard) => Ok(Some(guard)),
+            Err(Self::Busy(_)) => Ok(None),
+            Err(Self::Failed(error)) => Err(error),
+        }
+    }
+}
+
+impl From<AcquireError> for TryAcquireError {
+    fn from(error: AcquireError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A lock that is not free is like a wait that has ended at once.
+impl From<TryAcquireError> for AcquireError {
+    fn from(error: TryAcquireError) -> Self {
+        match error {
+            TryAcquireError::Busy(Busy { name, holder }) => Self::TimedOut { name, waited: Duration::ZERO, holder },
+            TryAcquireError::Failed(error) => error,
+        }
+    }
 }
 
 /// Why a waiter was rejected.

@@ -32,6 +32,14 @@ impl Limit {
     }
 }
 
+impl TryFrom<u32> for Limit {
+    type Error = Invalid;
+
+    fn try_from(limit: u32) -> Result<Self, Invalid> {
+        Self::new(limit)
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

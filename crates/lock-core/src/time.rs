@@ -120,6 +120,20 @@ impl FromStr for Ttl {
     }
 }
 
+impl TryFrom<Duration> for Ttl {
+    type Error = Invalid;
+
+    fn try_from(duration: Duration) -> Result<Self, Invalid> {
+        Self::new(duration)
+    }
+}
+
+impl From<Ttl> for Duration {
+    fn from(ttl: Ttl) -> Self {
+        ttl.get()
+    }
+}
+
 impl TryFrom<String> for Ttl {
     type Error = Invalid;
 

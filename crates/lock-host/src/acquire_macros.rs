@@ -19,7 +19,8 @@ macro_rules! acquiring {
             /// # Errors
             /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
             /// memory; `Backend` for errors that are permanent, or last for an operation timeout (with
-            /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed.
+            /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed;
+            /// `Cancelled` if its [token](Self::cancelled_by) was cancelled first.
             ///
             $(#[$acquire])*
             pub $($async)? fn acquire(&self) -> Result<Guard<M>, ::lock_core::AcquireError> {
@@ -38,21 +39,18 @@ macro_rules! acquiring {
             ///
             $(#[$try_acquire])*
             pub $($async)? fn try_acquire(&self) -> Result<Option<Guard<M>>, ::lock_core::AcquireError> {
-                Ok(self.try_acquire_or_holder()$($await)*?.ok())
+                ::lock_core::TryAcquireError::unless_busy(self.try_acquire_or_holder()$($await)*)
             }
 
             /// Takes the lock if it is free, and otherwise says who holds it.
             ///
-            /// The outer result is that of the store; the inner one says who has the lock: you, or the holder that
-            /// [`Busy`](lock_core::Busy) names.
-            ///
             /// # Errors
-            /// As [`try_acquire`](Self::try_acquire).
+            /// `Busy` names the holder of a lock that is not free, if it is known. `Failed` as [`try_acquire`](Self::try_acquire).
             ///
             $(#[$try_acquire_or_holder])*
-            pub $($async)? fn try_acquire_or_holder(&self) -> Result<Result<Guard<M>, ::lock_core::Busy>, ::lock_core::AcquireError> {
+            pub $($async)? fn try_acquire_or_holder(&self) -> Result<Guard<M>, ::lock_core::TryAcquireError> {
                 if let Some(held) = self.0.join_at_once() {
-                    return Ok(Ok(Guard(held)));
+                    return Ok(Guard(held));
                 }
                 let asking = self.0.ask()?.at_once();
                 asking.tried(take_turn(&asking)$($await)*.map(Guard))
@@ -148,14 +146,14 @@ macro_rules! limits {
                 Ok(ask_limit(self.0.look_at_limit()?)$($await)*?.limit.get())
             }
 
-            /// Waits for `count` permits, from 1 to 64, which are granted together: short for an acquire of [`many`](Self::many).
+            /// Waits for `count` permits, from 1 to 64, which are granted together.
             ///
             /// # Errors
             /// As [`acquire`](Self::acquire); `Invalid` for none, for more than the limit, and for more than 64.
             ///
             $(#[$acquire_many])*
             pub $($async)? fn acquire_many(&self, count: u32) -> Result<PermitGuard, ::lock_core::AcquireError> {
-                self.many(count).acquire()$($await)*
+                Self(self.0.with_count(count)).acquire()$($await)*
             }
 
             /// Takes `count` permits, from 1 to 64, if they are free; `None` if they are not.
@@ -165,7 +163,7 @@ macro_rules! limits {
             ///
             $(#[$try_acquire_many])*
             pub $($async)? fn try_acquire_many(&self, count: u32) -> Result<Option<PermitGuard>, ::lock_core::AcquireError> {
-                self.many(count).try_acquire()$($await)*
+                Self(self.0.with_count(count)).try_acquire()$($await)*
             }
         }
     };

@@ -1,10 +1,9 @@
 //! Asking for a lock, up to the proof that it is held.
 
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{AcquireError, Busy, LockName, Mode, Note, Patience, Refusal, Terms, Ticket};
+use lock_core::{AcquireError, Busy, LockName, Mode, Note, Patience, Refusal, Terms, Ticket, TryAcquireError};
 
 use crate::cancel::{CancelToken, Watch};
 use crate::kinds::Exclusive;
@@ -28,7 +27,6 @@ pub struct Asking<'a, D: Driver, M = Exclusive> {
     patience: Patience,
     marker: PhantomData<fn() -> M>,
     acquisition: Acquisition,
-    cancel: Option<CancelToken>,
     /// What it wants to adopt, if it does not want a new lease.
     ticket: Option<Box<Ticket>>,
 }
@@ -46,8 +44,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         let patience = options.patience(|| stations.ports().clock.now());
         let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
         let (terms, marker) = (Terms { mode, ttl: options.ttl }, PhantomData);
-        let (cancel, ticket) = (None, None);
-        Self { stations, site, name, terms, options, note, patience, marker, acquisition, cancel, ticket }
+        Self { stations, site, name, terms, options, note, patience, marker, acquisition, ticket: None }
     }
 
     /// Asks for the lease of a ticket that suits the lock, instead of a new one.
@@ -63,13 +60,9 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         self
     }
 
-    /// Ends the wait when the token is cancelled.
-    ///
-    /// # Errors
-    /// `Cancelled` if it already was; then no request is sent.
-    pub fn cancelled_by(mut self, token: &CancelToken) -> Result<Self, AcquireError> {
-        self.cancel = Some(token.clone());
-        if !token.is_cancelled() {
+    /// Goes on, unless the token that ends the wait is cancelled: then no request is sent.
+    pub(crate) fn unless_cancelled(self) -> Result<Self, AcquireError> {
+        if !self.options.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
             return Ok(self);
         }
         self.acquisition.failed(&Outcome::Cancelled);
@@ -84,7 +77,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
     }
 
-    /// Joins the line with a new turn. The token that was given cancels it until the watch is dropped.
+    /// Joins the line with a new turn. The token among the options cancels it until the watch is dropped.
     pub fn join(&self) -> (Turn<D>, Option<Watch>) {
         let mut inner = self.site.lock();
         let id = inner.next_turn();
@@ -98,7 +91,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         self.site.feed(&mut inner, input);
         drop(inner);
         let turn = Turn::new(Arc::clone(self.site), id);
-        let watch = self.cancel.as_ref().map(|token| {
+        let watch = self.options.cancel.as_ref().map(|token| {
             let site = Arc::clone(self.site);
             token.watch(move || site.handle(Input::Cancel(id)))
         });
@@ -123,24 +116,18 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// # Errors
     /// The refusal.
     pub fn waited<G>(&self, result: Result<G, Refusal>) -> Result<G, AcquireError> {
-        result.inspect_err(|refusal| self.refused(refusal)).map_err(|refusal| match refusal {
-            Refusal::Busy { holder } => {
-                AcquireError::TimedOut { name: self.name.clone(), waited: Duration::ZERO, holder }
-            }
-            Refusal::Error(error) => error,
-        })
+        Ok(self.tried(result)?)
     }
 
-    /// What a call that does not wait returns: "busy" is not an error.
+    /// What a call that does not wait returns.
     ///
     /// # Errors
-    /// The refusal, unless it is "busy".
-    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<Result<G, Busy>, AcquireError> {
-        match result.inspect_err(|refusal| self.refused(refusal)) {
-            Ok(guard) => Ok(Ok(guard)),
-            Err(Refusal::Busy { holder }) => Ok(Err(Busy { name: self.name.clone(), holder })),
-            Err(Refusal::Error(error)) => Err(error),
-        }
+    /// The refusal.
+    pub fn tried<G>(&self, result: Result<G, Refusal>) -> Result<G, TryAcquireError> {
+        result.inspect_err(|refusal| self.refused(refusal)).map_err(|refusal| match refusal {
+            Refusal::Busy { holder } => Busy { name: self.name.clone(), holder }.into(),
+            Refusal::Error(error) => error.into(),
+        })
     }
 
     fn refused(&self, refusal: &Refusal) {
@@ -151,6 +138,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 #[cfg(test)]
 mod tests {
     use std::task::Poll;
+    use std::time::Duration;
 
     use lock_core::{Capabilities, Durability, Waiting};
 

@@ -52,6 +52,15 @@ macro_rules! latch {
                 self
             }
 
+            /// Ends calls when this token is cancelled, with the error `Cancelled`: waits, and repetitions of a request that fails. A
+            /// request that was sent may still take effect. A token that is already cancelled ends a call without a request.
+            ///
+            /// This is how another thread ends a wait. In async code, dropping the future does that as well.
+            pub fn cancelled_by(mut self, token: &$crate::CancelToken) -> Self {
+                self.0.cancel(token);
+                self
+            }
+
             /// Sets how many arrivals are expected: 1 to 100,000. The same number again changes nothing.
             ///
             /// The number is for the generation that is present when the call begins. If that is reset during the call, the number is not
@@ -132,7 +141,7 @@ macro_rules! latch {
             /// # Errors
             /// `Reset` if that generation was reset before it was complete; `Expired` if the ttl of the latch passed; `Invalid` for an
             /// invalid name or ttl; `Backend` for errors that are permanent, or if the store has no latches; `Closed` if this client
-            /// was closed.
+            /// was closed; `Cancelled` if the [token](Self::cancelled_by) of the latch was.
             ///
             $(#[$wait])*
             pub $($async)? fn wait(&self) -> Result<(), LatchError> {

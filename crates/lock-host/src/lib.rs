@@ -104,7 +104,7 @@ pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use occurrence::{Level, Occurrence};
-pub use options::{LockOptions, LongWaits};
+pub use options::{LockOptions, LongWaits, Setting};
 pub use outage::Outage;
 pub use outcome::Outcome;
 pub use own::Own;

@@ -14,7 +14,7 @@ use crate::host::note;
 use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
 use crate::occurrence::Occurrence;
-use crate::options::LockOptions;
+use crate::options::{LockOptions, Setting};
 use crate::outage::Outage;
 use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
@@ -100,20 +100,24 @@ impl<D: Driver, M> Lock<D, M> {
         Self { stations: Arc::clone(stations), wanted, options, ready, marker: PhantomData }
     }
 
-    /// Replaces all options.
-    pub fn replace(&mut self, options: LockOptions) {
-        (self.options, self.ready) = (options, OnceLock::new());
+    /// Changes the options. The first change that fails is the error that the user gets.
+    pub fn set(&mut self, setting: Setting) {
+        self.options.apply(setting);
+        self.ready = OnceLock::new();
     }
 
-    /// Changes the options. The first change that fails is the error that the user gets.
-    pub fn change(&mut self, change: impl FnOnce(&mut LockOptions) -> Result<(), Invalid>) {
-        self.options.change(change);
-        self.ready = OnceLock::new();
+    /// The name of the lock.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name, or number of permits.
+    pub fn name(&self) -> Result<&LockName, Invalid> {
+        self.wanted.as_ref().map(|(name, _)| name).map_err(Clone::clone)
     }
 
     /// Joins others that read under a lease of this client, if that needs no request and nobody waits. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
     pub fn join_at_once(&self) -> Option<Held<D, M>> {
-        let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && self.options.max_hold.is_none();
+        let LockOptions { max_hold, cancel, .. } = &self.options;
+        let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && max_hold.is_none() && cancel.is_none();
         let Ready { site, note } = self.ready.get().filter(|_| reads)?;
         let (turn, hold) = site.join_at_once(note)?;
         Some(Held::new(Turn::new(Arc::clone(site), turn), hold, Arc::clone(&self.stations)))
@@ -122,16 +126,16 @@ impl<D: Driver, M> Lock<D, M> {
     /// Begins to ask for the lock.
     ///
     /// # Errors
-    /// `Invalid` for an invalid name or option.
+    /// `Invalid` for an invalid name or option; `Cancelled` if the token that was set is cancelled.
     pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
         let ready = self.ready.get().map_or_else(|| self.get_ready(), Ok)?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
-        Ok(Asking::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note))
+        Asking::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note).unless_cancelled()
     }
 
     fn get_ready(&self) -> Result<&Ready<D>, AcquireError> {
-        self.options.validate()?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        self.options.validate_for(*mode)?;
         let note = note(&self.options.why)?;
         let site = self.stations.site(name, mode.name_kind());
         Ok(self.ready.get_or_init(|| Ready { site, note }))
@@ -182,9 +186,10 @@ impl<D: Driver, M> Lock<D, M> {
         note(&self.options.why)?;
         let ports = self.stations.ports();
         let (location, clock) = (locate(&ports.driver, &name), SharedClock::clone(&ports.clock));
-        let (wait, closing) = (self.options.wait, Closing::of(&self.stations.sleepers));
+        let (wait, cancel) = (self.options.wait, self.options.cancel.clone());
+        let closing = Closing::of(&self.stations.sleepers);
         let [outage, lasting] = [&self.stations.outage, &self.stations.lasting].map(Outage::clone);
-        Ok(Member { name, location, client, wait, clock, closing, outage, lasting })
+        Ok(Member { name, location, client, wait, cancel, clock, closing, outage, lasting })
     }
 
     /// The client and the name of the lock.
@@ -285,14 +290,11 @@ mod tests {
         let mut lock = lock("a");
         let why = |lock: &Lock<Recorder>| lock.ask().map(|_| lock.ready.get().unwrap().note.why().to_owned()).unwrap();
         assert_eq!(why(&lock), "");
-        lock.replace(LockOptions::default().why("one"));
+        lock.set(Setting::Options(LockOptions::default().why("one")));
         assert_eq!((why(&lock), why(&lock.clone())), ("one".to_owned(), "one".to_owned()));
-        lock.change(|options| {
-            options.why = "two".into();
-            Ok(())
-        });
+        lock.set(Setting::Why("two".into()));
         assert_eq!(why(&lock), "two");
-        lock.change(|options| options.set_ttl(Duration::ZERO));
+        lock.set(Setting::Ttl(Duration::ZERO));
         assert!(lock.ask().is_err());
     }
 
@@ -300,13 +302,15 @@ mod tests {
     fn the_first_mistake_is_told_when_the_lock_is_asked_for() {
         let mut lock_a = lock("a");
         assert_eq!(told(&lock_a), "nothing");
-        lock_a.change(|options| options.set_ttl(Duration::ZERO));
-        lock_a.change(|options| options.set_ttl(Duration::MAX));
+        lock_a.set(Setting::Ttl(Duration::ZERO));
+        lock_a.set(Setting::Ttl(Duration::MAX));
         assert_eq!(told(&lock_a), Ttl::new(Duration::ZERO).unwrap_err().to_string());
-        lock_a.replace(LockOptions::default());
+        lock_a.set(Setting::Options(LockOptions::default()));
         assert_eq!(told(&lock_a), "nothing", "all options are replaced");
-        lock_a.replace(LockOptions::default().max_hold(Duration::ZERO));
+        lock_a.set(Setting::Options(LockOptions::default().max_hold(Duration::ZERO)));
         assert!(told(&lock_a).contains("max_hold"));
+        lock_a.set(Setting::Options(LockOptions::default().barging()));
+        assert!(told(&lock_a).contains("fairness \"barging\""));
         assert!(lock("").ask().is_err() && lock("").trouble().is_none());
     }
 }

@@ -1,25 +1,6 @@
 //! Methods and impls that are the same for the types of both facades, which Rust has no other way to share: what users
 //! call has to be on the facade's own type.
 
-/// Sets the options of a tuple struct around a [`Lock`](crate::Lock): all at once, or each by its setter.
-#[macro_export]
-macro_rules! option_setters {
-    () => {
-        /// Replaces all options, for instance by those of a configuration.
-        pub fn options(mut self, options: $crate::LockOptions) -> Self {
-            self.0.replace(options);
-            self
-        }
-
-        $crate::each_option_setter!();
-
-        fn set(mut self, change: impl FnOnce(&mut $crate::LockOptions) -> Result<(), ::lock_core::Invalid>) -> Self {
-            self.0.change(change);
-            self
-        }
-    };
-}
-
 /// The methods that clients of both facades have, for a tuple struct around an `Arc` of [`Stations`](crate::Stations).
 #[macro_export]
 macro_rules! client_methods {
@@ -109,6 +90,14 @@ macro_rules! lock_queries {
             self.0.degraded(waited, error);
         }
 
+        /// The name of the lock.
+        ///
+        /// # Errors
+        /// `Invalid` for an invalid name, which no acquire accepts.
+        pub fn name(&self) -> Result<&::lock_core::LockName, ::lock_core::Invalid> {
+            self.0.name()
+        }
+
         /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
         pub fn is_held_by(&self, guard: &Guard<M>) -> bool {
             self.0.is_held_by(&guard.0)
@@ -162,9 +151,27 @@ macro_rules! kinds {
         $crate::acquiring! { $($acquiring)* }
 
         impl<M> NamedLock<M> {
-            $crate::option_setters!();
+            $crate::option_setters!(all);
+
+            $crate::option_setters!(each);
+
+            $crate::option_setters!(on_unavailable);
+
+            #[doc(hidden)]
+            pub fn set(mut self, setting: $crate::Setting) -> Self {
+                self.0.set(setting);
+                self
+            }
 
             $crate::lock_queries!();
+        }
+
+        impl ReadLock {
+            $crate::option_setters!(fairness);
+        }
+
+        impl Semaphore {
+            $crate::option_setters!(fairness);
         }
 
         // Not derived: the clone of a lock needs no clone of its marker.
@@ -176,8 +183,8 @@ macro_rules! kinds {
 
         /// A lock that many readers or one writer can hold. Made by [`Client::rw_lock`](crate::Client::rw_lock).
         ///
-        /// [`read`](Self::read) and [`write`](Self::write) give a lock each, with its own options (`ttl`, `wait` and the others) and
-        /// the methods that acquire it. [`ReadLock`] has an example, and says when not to use it.
+        /// [`read`](Self::read) and [`write`](Self::write) give a lock each, with the methods that acquire it. Options that are set here
+        /// are those of both. [`ReadLock`] has an example, and says when not to use it.
         ///
         /// Readers and writers are served first come, first served, except that a process may serve up to 16 of its own waiters in a
         /// row (`chain(0)` switches that off), so neither side starves. So a reader waits behind a writer that waits, even while others
@@ -202,13 +209,25 @@ macro_rules! kinds {
             pub fn write(&self) -> Mutex {
                 self.write.clone()
             }
-        }
 
-        impl Semaphore {
-            /// The same semaphore, where each acquire takes `count` permits together, from 1 to 64. It has the same options and
-            /// methods. The number is checked when permits are acquired.
-            pub fn many(&self, count: u32) -> Self {
-                Self(self.0.with_count(count))
+            $crate::option_setters!(all);
+
+            $crate::option_setters!(each);
+
+            $crate::option_setters!(on_unavailable);
+
+            $crate::option_setters!(fairness);
+
+            /// Fairness is that of the readers: a writer has nobody to pass.
+            fn set(self, setting: $crate::Setting) -> Self {
+                let write = if let $crate::Setting::Options(options) = &setting {
+                    self.write.options(options.clone().fair())
+                } else if let $crate::Setting::Fairness(_) = &setting {
+                    self.write
+                } else {
+                    self.write.set(setting.clone())
+                };
+                Self { read: self.read.set(setting), write }
             }
         }
 

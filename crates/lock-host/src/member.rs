@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lock_core::{Location, LockName};
 
+use crate::cancel::CancelToken;
 use crate::clock::SharedClock;
 use crate::outage::Outage;
 use crate::sleepers::Closing;
@@ -19,6 +20,8 @@ pub struct Member {
     pub client: ClientId,
     /// How long to wait for it; `None` for as long as it takes.
     pub wait: Option<Duration>,
+    /// What ends the wait early.
+    pub cancel: Option<CancelToken>,
     /// What the client reads the time from.
     pub clock: SharedClock,
     /// The end of the client.

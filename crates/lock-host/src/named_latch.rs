@@ -7,6 +7,7 @@ use lock_core::latch::{Act, ArrivalId, Count, LatchError, LatchState, Repeat, Re
 use lock_core::{BackendError, Effect, ErrorKind, Invalid, LockName, Moment, Operation, Ttl};
 
 use crate::alarms::{Alarm, Ring};
+use crate::cancel::{CancelToken, Watch};
 use crate::errors::no_randomness;
 use crate::host::random_u64;
 use crate::site::Driver;
@@ -23,12 +24,13 @@ pub struct NamedLatch<D: Driver> {
     stations: Arc<Stations<D>>,
     name: Result<LockName, Invalid>,
     ttl: Result<Ttl, Invalid>,
+    cancel: Option<CancelToken>,
 }
 
 impl<D: Driver> NamedLatch<D> {
     /// A name, with the default ttl.
     pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
-        Self { stations: Arc::clone(stations), name: name.parse(), ttl: Ttl::new(TTL_DEFAULT) }
+        Self { stations: Arc::clone(stations), name: name.parse(), ttl: Ttl::new(TTL_DEFAULT), cancel: None }
     }
 
     /// Sets the ttl. The first one that is invalid is reported.
@@ -36,6 +38,11 @@ impl<D: Driver> NamedLatch<D> {
         if self.ttl.is_ok() {
             self.ttl = Ttl::new(ttl);
         }
+    }
+
+    /// Sets what ends calls.
+    pub fn cancel(&mut self, token: &CancelToken) {
+        self.cancel = Some(token.clone());
     }
 
     /// Begins a call about the latch.
@@ -48,7 +55,8 @@ impl<D: Driver> NamedLatch<D> {
         let sleeper = Arc::new(Sleeper(wake));
         let whom: Arc<dyn Wake> = Arc::<Sleeper<W>>::clone(&sleeper);
         let client = Closing::of(&self.stations.sleepers).wakes(name, Arc::downgrade(&whom));
-        Ok(LatchCall { stations: &self.stations, name, ttl, sleeper, client })
+        let cancel = self.cancel.as_ref().map(|token| (token, token.watch(move || whom.wake())));
+        Ok(LatchCall { stations: &self.stations, name, ttl, sleeper, client, cancel })
     }
 }
 
@@ -59,6 +67,8 @@ pub struct LatchCall<'a, D: Driver, W: Wake> {
     ttl: Ttl,
     sleeper: Arc<Sleeper<W>>,
     client: Awaiting,
+    /// What ends it, and wakes the sleeper then.
+    cancel: Option<(&'a CancelToken, Watch)>,
 }
 
 /// Who sleeps during a call. Alarms, events and the end of the client wake it.
@@ -167,10 +177,13 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
     /// What runs requests.
     ///
     /// # Errors
-    /// `Closed` if the client was closed.
+    /// `Closed` if the client was closed; `Cancelled` if the token of the latch was cancelled.
     pub fn driver(&self) -> Result<&D, LatchError> {
         if self.client.is_over() {
             return Err(LatchError::Closed);
+        }
+        if self.cancel.as_ref().is_some_and(|(token, _)| token.is_cancelled()) {
+            return Err(LatchError::Cancelled);
         }
         Ok(&self.stations.ports().driver)
     }
@@ -228,7 +241,8 @@ impl<W: Wake> Ring for Sleeper<W> {
 
 impl<D: Driver> Clone for NamedLatch<D> {
     fn clone(&self) -> Self {
-        Self { stations: Arc::clone(&self.stations), name: self.name.clone(), ttl: self.ttl.clone() }
+        let (name, ttl, cancel) = (self.name.clone(), self.ttl.clone(), self.cancel.clone());
+        Self { stations: Arc::clone(&self.stations), name, ttl, cancel }
     }
 }
 

@@ -6,26 +6,31 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use lock_core::{Fairness, Invalid, Moment, Note, OnUnavailable, Patience, Ttl, human_duration};
+use lock_core::{Fairness, Invalid, Mode, Moment, Note, OnUnavailable, Patience, Ttl, human_duration};
+
+use crate::cancel::CancelToken;
 
 /// The shortest `max_hold`: a shorter one would most likely end before the waiter is even notified of its turn.
 const MAX_HOLD_MIN: Duration = Duration::from_millis(1);
 
-/// The setters of [`LockOptions`], for itself and for every type that holds options, such as a mutex. The type has a method
-/// `set`, which calls [`LockOptions::change`].
+/// Setters for every type that has options: it has a method `set`, which takes a [`Setting`]. There is one group that every kind of
+/// lock has, and one for each setter that means nothing to some kinds.
 #[macro_export]
-macro_rules! each_option_setter {
-    () => {
+macro_rules! option_setters {
+    (each) => {
+        $crate::option_setters!(each "Sets how long an acquire waits; without limit if not set.");
+    };
+    (each $wait:literal) => {
         /// Sets how long the store keeps the lease when nobody renews it: 100 ms to 365 days, 30 s if not set.
         ///
         /// The client renews the lease whatever the ttl is. If a holder dies, others wait until its ttl has passed.
         pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
-            self.set(|options| options.set_ttl(ttl))
+            self.set($crate::Setting::Ttl(ttl))
         }
 
-        /// Sets how long an acquire waits; without limit if not set.
+        #[doc = $wait]
         pub fn wait(self, wait: ::std::time::Duration) -> Self {
-            self.set(|options| Ok(options.wait = Some(wait)))
+            self.set($crate::Setting::Wait(wait))
         }
 
         /// Sets how often an acquire asks the store, at most; without limit if not set. The end is that of a wait that is over.
@@ -42,49 +47,75 @@ macro_rules! each_option_setter {
         /// assert_eq!(options.attempts.map(|attempts| attempts.get()), Some(3));
         /// ```
         pub fn attempts(self, attempts: u32) -> Self {
-            self.set(|options| options.set_attempts(attempts))
+            self.set($crate::Setting::Attempts(attempts))
         }
 
+        /// Sets why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
+        pub fn why(self, why: impl Into<String>) -> Self {
+            self.set($crate::Setting::Why(why.into()))
+        }
+
+        /// Sets how long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
+        pub fn max_hold(self, max_hold: ::std::time::Duration) -> Self {
+            self.set($crate::Setting::MaxHold(max_hold))
+        }
+
+        /// Ends the wait when this token is cancelled, with the error `Cancelled`. It leaves nothing at the store. What was acquired
+        /// before stays acquired. A token that is already cancelled ends a call without a request.
+        ///
+        /// This is how another thread ends a wait. In async code, dropping the future does that as well.
+        pub fn cancelled_by(self, token: &$crate::CancelToken) -> Self {
+            self.set($crate::Setting::CancelledBy(token.clone()))
+        }
+    };
+    (all) => {
+        /// Replaces all options, for instance by those of a configuration.
+        pub fn options(self, options: $crate::LockOptions) -> Self {
+            self.set($crate::Setting::Options(options))
+        }
+    };
+    (on_unavailable) => {
         /// Sets what an acquire does while the store is away: [`Fail`](::lock_core::OnUnavailable::Fail), which is the default, or
         /// [`Wait`](::lock_core::OnUnavailable::Wait). With `Fail`, the wait is for other holders only, and the error of the store
         /// comes when it has not served this lock for an operation timeout (a sixth of the ttl, but at most a second).
         ///
         /// A `try_acquire` waits for nothing, so the first error is its result. Once the lock is held, this has no effect.
         pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
-            self.set(|options| Ok(options.on_unavailable = on_unavailable))
+            self.set($crate::Setting::OnUnavailable(on_unavailable))
         }
-
+    };
+    (fairness) => {
         /// Takes what is free although others came first, if they have no use for it. If nothing is free, this waits in line
         /// like the others.
         ///
         /// So a reader joins other readers although a writer waits, and a request for one permit passes one for many. While such
-        /// requests go on, those who are passed may never be served. For a lock that is held alone this changes nothing: the
-        /// first in line gets it.
+        /// requests go on, those who are passed may never be served. A lock that is held alone refuses this: its first waiter can
+        /// always use what is free.
         pub fn barging(self) -> Self {
-            self.set(|options| Ok(options.fairness = ::lock_core::Fairness::Barging))
+            self.set($crate::Setting::Fairness(::lock_core::Fairness::Barging))
         }
 
         /// Waits behind all who came first, which is the default.
         pub fn fair(self) -> Self {
-            self.set(|options| Ok(options.fairness = ::lock_core::Fairness::Fair))
-        }
-
-        /// Sets why the lock is held, shown to waiters and operators: one line of at most 200 bytes.
-        pub fn why(self, why: impl Into<String>) -> Self {
-            self.set(|options| Ok(options.why = why.into()))
-        }
-
-        /// Sets how long the lock is held at most, renewals included; then the guard is lost. No limit if not set.
-        pub fn max_hold(self, max_hold: ::std::time::Duration) -> Self {
-            self.set(|options| Ok(options.max_hold = Some(max_hold)))
-        }
-
-        /// Waits as a candidate of an election does: for as long as another one leads, which is nothing to report.
-        #[doc(hidden)]
-        pub fn standing_by(self) -> Self {
-            self.set(|options| Ok(options.long_waits = $crate::LongWaits::Expected))
+            self.set($crate::Setting::Fairness(::lock_core::Fairness::Fair))
         }
     };
+}
+
+/// One change of options: what a setter does, whatever type it belongs to.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub enum Setting {
+    /// All options are replaced.
+    Options(LockOptions),
+    Ttl(Duration),
+    Wait(Duration),
+    Attempts(u32),
+    OnUnavailable(OnUnavailable),
+    Fairness(Fairness),
+    Why(String),
+    MaxHold(Duration),
+    CancelledBy(CancelToken),
 }
 
 /// Whether observers are told that a wait takes long.
@@ -147,45 +178,59 @@ pub struct LockOptions {
     #[serde(skip)]
     #[doc(hidden)]
     pub long_waits: LongWaits,
+    /// What ends the wait early.
+    #[serde(skip)]
+    pub(crate) cancel: Option<CancelToken>,
     /// The first change that failed. Boxed, because there usually is none.
     #[serde(skip)]
     mistake: Option<Box<Invalid>>,
 }
 
 impl LockOptions {
-    each_option_setter!();
+    option_setters!(each);
 
-    fn set(mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) -> Self {
-        self.change(change);
+    option_setters!(on_unavailable);
+
+    option_setters!(fairness);
+
+    fn set(mut self, setting: Setting) -> Self {
+        self.apply(setting);
         self
     }
 
     /// Changes the options. The first change that fails is what [`validate`](Self::validate) reports.
     #[doc(hidden)]
-    pub fn change(&mut self, change: impl FnOnce(&mut Self) -> Result<(), Invalid>) {
-        if let Err(invalid) = change(self) {
-            self.mistake.get_or_insert_with(|| Box::new(invalid));
+    pub fn apply(&mut self, setting: Setting) {
+        match setting {
+            Setting::Options(options) => *self = options,
+            Setting::Ttl(ttl) => match Ttl::new(ttl) {
+                Ok(ttl) => self.ttl = ttl,
+                Err(invalid) => self.refuse(invalid),
+            },
+            Setting::Wait(wait) => self.wait = Some(wait),
+            Setting::Attempts(attempts) => match checked_attempts(attempts) {
+                Ok(attempts) => self.attempts = Some(attempts),
+                Err(invalid) => self.refuse(invalid),
+            },
+            Setting::OnUnavailable(on_unavailable) => self.on_unavailable = on_unavailable,
+            Setting::Fairness(fairness) => self.fairness = fairness,
+            Setting::Why(why) => self.why = why,
+            Setting::MaxHold(max_hold) => self.max_hold = Some(max_hold),
+            Setting::CancelledBy(token) => self.cancel = Some(token),
         }
     }
 
-    /// Sets the ttl from a duration.
-    ///
-    /// # Errors
-    /// `Invalid` if the duration is not a valid [`Ttl`].
+    /// Has [`validate`](Self::validate) report this, unless it reports something already.
     #[doc(hidden)]
-    pub fn set_ttl(&mut self, ttl: Duration) -> Result<(), Invalid> {
-        self.ttl = Ttl::new(ttl)?;
-        Ok(())
+    pub fn refuse(&mut self, invalid: Invalid) {
+        self.mistake.get_or_insert_with(|| Box::new(invalid));
     }
 
-    /// Sets the attempts from a number.
-    ///
-    /// # Errors
-    /// `Invalid` for 0.
+    /// Waits as a candidate of an election does: for as long as another one leads, which is nothing to report.
     #[doc(hidden)]
-    pub fn set_attempts(&mut self, attempts: u32) -> Result<(), Invalid> {
-        self.attempts = Some(checked_attempts(attempts)?);
-        Ok(())
+    pub fn standing_by(mut self) -> Self {
+        self.long_waits = LongWaits::Expected;
+        self
     }
 
     /// Refuses options with which no lock can be held.
@@ -197,6 +242,19 @@ impl LockOptions {
             return Err(Invalid::clone(mistake));
         }
         self.max_hold.map_or(Ok(()), check_max_hold)
+    }
+
+    /// Refuses options that mean nothing in this mode.
+    pub(crate) fn validate_for(&self, mode: Mode) -> Result<(), Invalid> {
+        match (mode, self.fairness) {
+            (Mode::Exclusive, Fairness::Barging) => Err(Invalid::new(
+                "fairness",
+                "barging",
+                "a lock that is held alone goes to its first waiter, so there is nobody to pass",
+                "leave it out, or set it for readers and permits only",
+            )),
+            _ => self.validate(),
+        }
     }
 
     /// The patience of a waiter that begins to wait now. The clock is read only for a wait that ends.

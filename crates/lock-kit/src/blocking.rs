@@ -7,6 +7,7 @@ mod election;
 mod job;
 mod pause;
 mod reentrant;
+mod run;
 mod single_flight;
 
 use lock_blocking::Client;
@@ -16,6 +17,7 @@ pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
 pub use reentrant::{Reentrant, ReentrantGuard};
+pub use run::Run;
 pub use single_flight::{Cache, SingleFlight};
 
 /// What a client offers beyond single locks. Import it to call its methods.

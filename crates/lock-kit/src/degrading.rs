@@ -4,11 +4,23 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use lock_core::{
-    AcquireError, BackendError, FencingToken, Holder, LeaseId, LockName, Lost, Moment, to_the_millisecond,
+    AcquireError, BackendError, FencingToken, Holder, Invalid, LeaseId, LockName, Lost, Moment, OnUnavailable,
+    to_the_millisecond,
 };
-use lock_host::{Member, Proof};
+use lock_host::{CancelToken, Member, Proof, Setting};
 
 use crate::process::Place;
+
+/// A change of the options of such a lock: it cannot wait for its store as well.
+pub(crate) fn checked(mut setting: Setting) -> Setting {
+    if let Setting::Options(options) = &mut setting
+        && options.on_unavailable == OnUnavailable::Wait
+    {
+        let (problem, remedy) = ("a lock that degrades goes on without its store", "leave it out, or use a mutex");
+        options.refuse(Invalid::new("on_unavailable", "wait", problem, remedy));
+    }
+    setting
+}
 
 /// One call that asks for such a lock.
 #[derive(Debug)]
@@ -72,6 +84,11 @@ impl Wish {
 
     pub(crate) fn waited(&self) -> Duration {
         self.lock.clock.now().since(self.since)
+    }
+
+    /// What ends the wait early.
+    pub(crate) fn cancel(&self) -> Option<&CancelToken> {
+        self.lock.cancel.as_ref()
     }
 
     /// The wait is over.

@@ -8,8 +8,7 @@ use crate::slot::{Mark, Slot};
 
 /// Which slots a schedule has before the one that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Earlier {
+pub(crate) enum Earlier {
     /// One each time this much time has passed.
     Every(Duration),
     /// These.
@@ -18,26 +17,43 @@ pub enum Earlier {
 
 impl Earlier {
     /// How many of them are looked at. Chosen: nobody reads more.
-    pub const LOOKED_AT_MAX: usize = 100;
+    pub(crate) const LOOKED_AT_MAX: usize = 100;
 
     /// The slots before this one, and the locks that mark them, latest first. Those that may be forgotten are left out.
     ///
     /// # Errors
     /// `Invalid` if they are not before the slot, or not at whole seconds.
-    pub fn before(
+    pub(crate) fn before(
         &self,
         job: &str,
         slot: Slot,
         retain: Duration,
         now: SystemTime,
     ) -> Result<Vec<(Slot, LockName)>, Invalid> {
-        let slots = match self {
-            Self::Every(span) => every(*span, slot)?,
-            Self::Slots(slots) => latest_first(slots, slot)?,
-        };
+        let slots = self.slots(slot)?;
         let mark = |slot| Mark::of(job, slot, retain, now).ok().map(|mark| (slot, mark.name));
         let named = |(slot, name): (Slot, String)| Ok((slot, name.parse()?));
         slots.into_iter().take(Self::LOOKED_AT_MAX).map_while(mark).map(named).collect()
+    }
+
+    fn slots(&self, slot: Slot) -> Result<Vec<Slot>, Invalid> {
+        match self {
+            Self::Every(span) => every(*span, slot),
+            Self::Slots(slots) => latest_first(slots, slot),
+        }
+    }
+}
+
+impl Slot {
+    /// Refuses what no run can be for: a slot that is older than `retain`, and slots before it that no schedule has. A
+    /// job refuses the same before it sends anything; this is for callers without a client yet.
+    ///
+    /// # Errors
+    /// `Invalid`, which says what to change.
+    pub fn check(self, retain: Duration, every: Option<Duration>, previous: &[Self]) -> Result<(), Invalid> {
+        Mark::of("job", self, retain, SystemTime::now())?;
+        let earlier = every.map_or_else(|| Earlier::Slots(previous.to_vec()), Earlier::Every);
+        earlier.slots(self).map(drop)
     }
 }
 

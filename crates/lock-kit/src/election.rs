@@ -8,7 +8,7 @@ use lock_core::{
     BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, OnUnavailable,
     Operation, WriteToken,
 };
-use lock_host::{LockOptions, Proof, ReleaseError};
+use lock_host::{LockOptions, Proof, ReleaseError, Setting};
 
 use crate::errors::{LeadershipLost, ObserveError};
 
@@ -30,9 +30,12 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(name: &str) -> Self {
-        // A candidate has nothing to do but to wait, so it waits for the store as well.
-        let options = LockOptions::default().on_unavailable(OnUnavailable::Wait).standing_by();
-        Self { name: name.to_owned(), options, grace: None, pace: PACE_DEFAULT }
+        Self { name: name.to_owned(), options: candidate(LockOptions::default()), grace: None, pace: PACE_DEFAULT }
+    }
+
+    pub(crate) fn set(&mut self, setting: Setting) {
+        self.options.apply(setting);
+        self.options = candidate(std::mem::take(&mut self.options));
     }
 
     pub(crate) fn set_pace(&mut self, pace: Duration) {
@@ -44,6 +47,11 @@ impl Plan {
         self.options.validate()?;
         Budget::new(self.options.ttl, self.grace)
     }
+}
+
+/// A candidate has nothing to do but to wait, so it waits for the store as well.
+fn candidate(options: LockOptions) -> LockOptions {
+    options.on_unavailable(OnUnavailable::Wait).standing_by()
 }
 
 /// The present leadership of this client. What a leadership derefs to.
@@ -69,6 +77,11 @@ impl<G: Deref<Target = Proof>> Leading<G> {
     /// [`write_token`](Self::write_token).
     pub fn term(&self) -> FencingToken {
         self.guard.fencing_token()
+    }
+
+    /// The [`term`](Self::term), under the name that it has for every guard.
+    pub fn fencing_token(&self) -> FencingToken {
+        self.term()
     }
 
     /// The term as what raises a fence: a new leader does that before it reads what it will change.
@@ -165,15 +178,13 @@ pub(crate) fn cannot_observe(store: &Capabilities) -> ObserveError {
     BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
 }
 
-/// Sets the options of an election, which has a plan.
+/// Sets the options of an election, which has a plan. The ttl is checked by the budget: one under about 1.7 s leaves too little time to
+/// renew a lease and to step down.
 macro_rules! election_setters {
     () => {
-        /// Sets how long the store keeps the leader's lease when nobody renews it; 30 s if not set. After the death of a
-        /// leader, the next one leads once this is over. A ttl under about 1.7 s is refused, because it leaves too little time to
-        /// renew it and to step down.
-        pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
-            self.set(|options| options.ttl(ttl))
-        }
+        ::lock_host::option_setters!(all);
+
+        ::lock_host::option_setters!(each "Sets how long a campaign waits to be elected; without limit if not set. It waits for a store that is away, too.");
 
         /// Sets how long before the end of a lease that was not renewed the leader steps down: by this and a margin of a tenth of the
         /// ttl, 250 ms to 1 s. A sixth of the ttl if not set, at most 5 s. Make it longer if the work needs more time to stop.
@@ -182,24 +193,14 @@ macro_rules! election_setters {
             self
         }
 
-        /// Sets how long a campaign waits to be elected; without limit if not set. It waits for a store that is away, too.
-        pub fn wait(self, wait: ::std::time::Duration) -> Self {
-            self.set(|options| options.wait(wait))
-        }
-
-        /// Sets what the leader says about itself to observers and operators: one line of at most 200 bytes, such as its address.
-        pub fn why(self, why: impl Into<String>) -> Self {
-            self.set(|options| options.why(why))
-        }
-
         /// Sets how often an observer looks; once a second if not set, and at least 10 ms apart.
         pub fn pace(mut self, pace: ::std::time::Duration) -> Self {
             self.plan.set_pace(pace);
             self
         }
 
-        fn set(mut self, change: impl FnOnce(::lock_host::LockOptions) -> ::lock_host::LockOptions) -> Self {
-            self.plan.options = change(::std::mem::take(&mut self.plan.options));
+        fn set(mut self, setting: ::lock_host::Setting) -> Self {
+            self.plan.set(setting);
             self
         }
 

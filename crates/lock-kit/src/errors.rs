@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::{AcquireError, BackendError, FencingToken, Invalid, LockName, Lost};
+use lock_core::{AcquireError, BackendError, FencingToken, Invalid, LockName, Lost, TryAcquireError};
 use lock_host::ReleaseError;
 
 /// Why a set of locks was not acquired. None of them is held: those that were acquired have been released, or are being
@@ -22,6 +22,12 @@ pub enum AcquireAllError {
         #[source]
         error: AcquireError,
     },
+}
+
+impl From<AcquireAllError> for TryAcquireError<AcquireAllError> {
+    fn from(error: AcquireAllError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Why a lock was not acquired by a holder that may acquire it again.
@@ -54,7 +60,7 @@ pub enum JobError {
     #[error("the slot of the job was not marked, and the work was not begun: {0}")]
     NotMarked(#[source] ReleaseError),
     /// The lock was lost: the work was not begun, was stopped, or its result came too late to count. The reason is `MaxHold` if the work took
-    /// longer than `at_most`.
+    /// longer than `max_hold`.
     #[error(transparent)]
     Lost(#[from] Lost),
 }

@@ -9,14 +9,14 @@ use crate::slot::{Mark, Slot};
 
 /// The first slot that a job has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct First {
+pub(crate) struct First {
     slot: Slot,
     mark: FirstMark,
 }
 
 /// What is to be done so that the store goes on to remember the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstMark {
+pub(crate) enum FirstMark {
     /// Nothing: its mark lasts.
     Lasts,
     /// It is to be marked.
@@ -27,11 +27,11 @@ pub enum FirstMark {
 
 impl First {
     /// Why a mark is ended that is set again, for those who watch.
-    pub const AGAIN_WHY: &str = "it is set again, to last longer";
+    pub(crate) const AGAIN_WHY: &str = "it is set again, to last longer";
 
     /// The first slot, from its [mark](Mark::of_first) if the store shows one. Otherwise it is `ran`, the earlier slot that is known
     /// to have run, or else `this`, which runs. `None` if the mark names no slot.
-    pub fn of(mark: Option<&Entry>, ran: Option<Slot>, this: Slot) -> Option<Self> {
+    pub(crate) fn of(mark: Option<&Entry>, ran: Option<Slot>, this: Slot) -> Option<Self> {
         let Some(mark) = mark else { return Some(Self { slot: ran.unwrap_or(this), mark: FirstMark::Missing }) };
         let Holder::Leasehold { tokens, note } = &mark.holder else { return None };
         let (slot, _) = Slot::of_why(note.why())?;
@@ -40,17 +40,17 @@ impl First {
     }
 
     /// What is to be done about its mark.
-    pub fn mark(self) -> FirstMark {
+    pub(crate) fn mark(self) -> FirstMark {
         self.mark
     }
 
     /// The reason of its mark, which names it.
-    pub fn why(self) -> String {
+    pub(crate) fn why(self) -> String {
         self.slot.why("")
     }
 
     /// Those of the slots that came after it.
-    pub fn after(self, mut missed: Vec<Slot>) -> Vec<Slot> {
+    pub(crate) fn after(self, mut missed: Vec<Slot>) -> Vec<Slot> {
         missed.retain(|slot| *slot > self.slot);
         missed
     }

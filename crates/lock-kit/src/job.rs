@@ -35,6 +35,9 @@ pub(crate) enum Crashed {
     HasNotRun,
 }
 
+/// Why the lease of a slot that was marked ends early, for those who watch.
+pub(crate) const FREED_WHY: &str = "its run failed";
+
 /// What work has come to that ended under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
@@ -60,8 +63,7 @@ pub(crate) struct Wanted {
 
 impl Plan {
     pub(crate) fn new(name: &str) -> Self {
-        // A schedule calls again, so a job does not wait.
-        let options = LockOptions::default().wait(Duration::ZERO);
+        let options = LockOptions::default();
         let (at_least, retain) = (Duration::ZERO, Mark::RETAIN);
         let (slot, crashed, earlier) = (None, Crashed::HasRun, None);
         Self { name: name.to_owned(), options, slot, at_least, retain, crashed, earlier }
@@ -70,6 +72,8 @@ impl Plan {
     /// What is acquired while the job runs.
     pub(crate) fn job(&self) -> Wanted {
         let mut options = self.options.clone();
+        // A schedule calls again, so a job does not wait.
+        options.wait.get_or_insert(Duration::ZERO);
         if let Some(slot) = self.slot {
             options.why = slot.why(&options.why);
         }
@@ -100,11 +104,11 @@ impl Plan {
         self.options.validate()?;
         self.name.parse::<LockName>()?;
         match self.options.max_hold {
-            Some(at_most) if self.at_least > at_most => Err(Invalid::new(
+            Some(max_hold) if self.at_least > max_hold => Err(Invalid::new(
                 "at_least",
                 humantime::format_duration(self.at_least),
-                format!("it is above at_most, which is {}", humantime::format_duration(at_most)),
-                "make it shorter, or at_most longer",
+                format!("it is above max_hold, which is {}", humantime::format_duration(max_hold)),
+                "make it shorter, or max_hold longer",
             )),
             Some(_) | None => Ok(()),
         }
@@ -138,13 +142,9 @@ impl Plan {
         Taken { job: self.name.clone(), slot, at_least: self.at_least, by }
     }
 
-    /// Has the lock of the job kept for this time, if the plan wants that at all.
-    pub(crate) fn keep(
-        &self,
-        time: Duration,
-        keep: impl FnOnce(Duration) -> Result<(), BackendError>,
-    ) -> Result<(), AcquireError> {
-        if self.at_least.is_zero() { Ok(()) } else { Ok(keep(time)?) }
+    /// Has the lock of the job kept for `at_least`, if that is set.
+    pub(crate) fn keep(&self, keep: impl FnOnce(Duration) -> Result<(), BackendError>) -> Result<(), AcquireError> {
+        if self.at_least.is_zero() { Ok(()) } else { Ok(keep(self.at_least)?) }
     }
 
     /// Why the lock of the job was not acquired, unless that is an error.
@@ -178,11 +178,13 @@ pub(crate) fn unseen(store: &Capabilities) -> AcquireError {
     BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, message).into()
 }
 
-/// What came of work under a lock. It counts if no loss was detected until the release, even if the store did not confirm that.
-pub(crate) fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> Result<T, Lost> {
+/// The error of a release that the store did not confirm. Work under the lock counts even then, if no loss was detected until the
+/// release.
+pub(crate) fn unconfirmed(released: Result<(), ReleaseError>) -> Result<Option<BackendError>, Lost> {
     match released {
         Err(ReleaseError::Lost(lost)) => Err(lost),
-        Ok(()) | Err(_) => done,
+        Err(ReleaseError::Backend(error)) => Ok(Some(error)),
+        Ok(()) | Err(_) => Ok(None),
     }
 }
 
@@ -204,7 +206,7 @@ mod tests {
 
     /// A run that is to take as long as it may is no mistake.
     #[test]
-    fn at_least_may_be_at_most() {
+    fn at_least_may_be_max_hold() {
         let plan = Plan { at_least: HOUR, options: LockOptions::default().max_hold(HOUR), ..Plan::new("nightly") };
         assert_eq!(plan.check(), Ok(()));
     }
@@ -214,15 +216,15 @@ mod tests {
     fn work_whose_lock_was_lost_before_the_release_does_not_count() {
         let (name, token) = ("nightly".parse().unwrap(), FencingToken::new(7).unwrap());
         let lost = Lost { name, token, reason: lock_core::LossReason::NotHeld };
-        assert_eq!(counted(Ok(1), Err(ReleaseError::Lost(lost.clone()))), Err(lost));
+        assert_eq!(unconfirmed(Err(ReleaseError::Lost(lost.clone()))), Err(lost));
         let silent = BackendError::new("test", Operation::Release, ErrorKind::Timeout, Effect::Unknown, "no answer");
-        assert_eq!(counted(Ok(1), Err(ReleaseError::Backend(silent))), Ok(1));
-        assert_eq!(counted(Ok(1), Ok(())), Ok(1));
+        assert_eq!(unconfirmed(Err(ReleaseError::Backend(silent.clone()))), Ok(Some(silent)));
+        assert_eq!(unconfirmed(Ok(())), Ok(None));
     }
 
     /// The wait for the lock of the job is no part of the work, whose mark is held meanwhile.
     #[test]
-    fn the_mark_of_a_slot_is_not_limited_by_at_most() {
+    fn the_mark_of_a_slot_is_not_limited_by_max_hold() {
         let now = SystemTime::UNIX_EPOCH + HOUR;
         let options = LockOptions::default().max_hold(Duration::from_millis(100)).wait(HOUR);
         let plan = Plan { slot: Some(Slot::at(now).unwrap()), options, ..Plan::new("nightly") };
@@ -237,7 +239,7 @@ mod tests {
         let refusal = |plan: Plan| plan.mark(now, &able()).unwrap_err().to_string();
         let options = LockOptions::default().max_hold(HOUR);
         let error = refusal(Plan { options, at_least: 2 * HOUR, ..Plan::new("nightly") });
-        assert!(error.contains("at_least \"2h\"") && error.contains("at_most, which is 1h"), "{error}");
+        assert!(error.contains("at_least \"2h\"") && error.contains("max_hold, which is 1h"), "{error}");
         let slot = Some("2001-01-01".parse().unwrap());
         let error = refusal(Plan { slot, ..Plan::new("nightly") });
         assert!(error.contains("older than 7days"), "{error}");

@@ -7,53 +7,41 @@
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that its holder can acquire again: `reentrant` of each facade.
 //! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `first` (since when the job runs), `job` (what is acquired and
-//!   kept), `outcome`, `taken` (what a store shows of a slot), and `job` of each facade.
+//!   kept), `outcome`, `taken` (what a store shows of a slot), and `job` and `run` (a job that has begun) of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.
 //! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
 //!   (when, and what a guard knows), and `degrading` of each facade.
 //! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
 //! - `errors`, and `setters` (options that both have).
 
+// Without a facade, nothing is left to use the policy.
+#![cfg_attr(not(any(feature = "async", feature = "blocking")), allow(dead_code, unused_imports, unused_macros))]
+
 #[cfg(feature = "blocking")]
 pub mod blocking;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod degrading;
 mod earlier;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod election;
 mod errors;
 mod first;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod guards;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod job;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 mod outcome;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod process;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod set;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod setters;
-#[cfg(any(feature = "async", feature = "blocking"))]
 mod single_flight;
 mod slot;
 mod taken;
 
-#[cfg(any(feature = "async", feature = "blocking"))]
 pub use degrading::{Scope, Scoped};
-pub use earlier::Earlier;
-#[cfg(any(feature = "async", feature = "blocking"))]
 pub use election::{Leader, Leading};
 pub use errors::{
     AcquireAllError, ElectionError, JobError, LeadershipLost, ObserveError, ReentrantError, ReleaseAllError,
 };
-pub use first::{First, FirstMark};
-#[cfg(any(feature = "async", feature = "blocking"))]
 pub use guards::Guards;
-pub use outcome::{JobOutcome, JobRun, SkipReason, Skipped, SlotAfter};
-#[cfg(any(feature = "async", feature = "blocking"))]
+pub use outcome::{Begun, JobOutcome, JobRun, RunEnd, SkipReason, Skipped, SlotAfter};
 pub use single_flight::{Entry, Found};
-pub use slot::{Mark, Slot};
-pub use taken::Taken;
+pub use slot::Slot;

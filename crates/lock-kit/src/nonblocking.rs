@@ -5,7 +5,7 @@ mod degrading;
 mod election;
 mod job;
 mod pause;
-mod reentrant;
+mod run;
 mod single_flight;
 
 use lock_async::Client;
@@ -14,7 +14,7 @@ pub use all::{All, AllGuard, AllWatch, all};
 pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
-pub use reentrant::Reentrant;
+pub use run::Run;
 pub use single_flight::{Cache, SingleFlight};
 
 /// What a client offers beyond single locks. Import it to call its methods.
@@ -43,9 +43,6 @@ pub trait Kit {
     /// ```
     fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All;
 
-    /// A lock that its holder can acquire again.
-    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
-
     /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
     fn degrading(&self, name: impl AsRef<str>) -> Degrading;
 
@@ -62,10 +59,6 @@ pub trait Kit {
 impl Kit for Client {
     fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All {
         all(names.into_iter().map(|name| self.mutex(name)))
-    }
-
-    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
-        Reentrant::new(self.mutex(name))
     }
 
     fn degrading(&self, name: impl AsRef<str>) -> Degrading {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::{FencingToken, Holder};
+use lock_core::{BackendError, FencingToken, Holder};
 
 use crate::slot::Slot;
 
@@ -55,14 +55,32 @@ pub enum SlotAfter {
 }
 
 impl SlotAfter {
-    /// Why the lease of a slot that was marked ends early, for those who watch.
-    pub const FREED_WHY: &str = "its run failed";
-
     /// This, if the store has confirmed it.
     #[cfg(any(feature = "async", feature = "blocking"))]
     pub(crate) fn confirmed<T, E>(self, answer: &Result<T, E>) -> Self {
         if answer.is_ok() { self } else { Self::Unknown }
     }
+}
+
+/// A job that was asked to begin.
+#[derive(Debug)]
+#[must_use = "the job may have been skipped"]
+pub enum Begun<R> {
+    /// It runs here.
+    Run(R),
+    /// It is not begun. That is not an error: another machine did it, or does it.
+    Skipped(Skipped),
+}
+
+/// How a run ended under the lock of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunEnd {
+    /// What the store knows about the slot from now on.
+    pub slot: SlotAfter,
+    /// Why the store did not confirm the release of the job's lock, if so. The client repeats it in the background; the lock is free
+    /// when its ttl is over at the latest. The run counts.
+    pub unconfirmed: Option<BackendError>,
 }
 
 /// A job that was not run, and why.

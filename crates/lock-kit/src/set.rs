@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, Busy, Invalid, Location, LockName, Moment, to_the_millisecond};
+use lock_core::{AcquireError, Invalid, Location, LockName, Moment, TryAcquireError, to_the_millisecond};
 use lock_host::{Member, SharedClock};
 
 use crate::errors::AcquireAllError;
@@ -22,13 +22,6 @@ pub(crate) struct Plan {
     since: Moment,
     wait: Option<Duration>,
     clock: SharedClock,
-}
-
-/// What kept a set from being acquired at once.
-#[derive(Debug)]
-pub(crate) enum Obstacle {
-    Busy(Busy),
-    Error(AcquireAllError),
 }
 
 impl Plan {
@@ -69,18 +62,18 @@ impl Plan {
     /// The outcome of trying the locks at once, in their order. Unless all were granted, those that were are released.
     pub(crate) fn landed<G>(
         &self,
-        outcomes: impl IntoIterator<Item = Result<Result<G, Busy>, AcquireError>>,
-    ) -> Result<Stack<G>, Obstacle> {
+        outcomes: impl IntoIterator<Item = Result<G, TryAcquireError>>,
+    ) -> Result<Stack<G>, TryAcquireError<AcquireAllError>> {
         let (mut held, mut obstacle) = (Stack::default(), None);
         for (&index, outcome) in self.order.iter().zip(outcomes) {
             match outcome {
-                Ok(Ok(guard)) => held.push(guard),
-                Ok(Err(busy)) => _ = obstacle.get_or_insert(Obstacle::Busy(busy)),
+                Ok(guard) => held.push(guard),
+                Err(TryAcquireError::Busy(busy)) => _ = obstacle.get_or_insert(busy.into()),
                 // Says more than that a lock is held.
-                Err(error) if !matches!(obstacle, Some(Obstacle::Error(_))) => {
-                    obstacle = Some(Obstacle::Error(self.failed(index, error)));
+                Err(TryAcquireError::Failed(error)) if !matches!(obstacle, Some(TryAcquireError::Failed(_))) => {
+                    obstacle = Some(TryAcquireError::Failed(self.failed(index, error)));
                 }
-                Err(_) => {}
+                Err(TryAcquireError::Failed(_)) => {}
             }
         }
         obstacle.map_or(Ok(held), Err)
@@ -95,21 +88,19 @@ impl Plan {
     }
 }
 
-impl Obstacle {
-    /// Whether waiting for the locks one after the other may still succeed.
-    ///
-    /// # Errors
-    /// The error, if not.
-    pub(crate) fn passes(self) -> Result<(), AcquireAllError> {
-        match self {
-            Self::Busy(_) => Ok(()),
-            Self::Error(AcquireAllError::At { error: AcquireError::Backend(error), .. })
-                if error.kind().is_transient() =>
-            {
-                Ok(())
-            }
-            Self::Error(error) => Err(error),
+/// Whether waiting for the locks one after the other may still succeed, although they could not be acquired at once.
+///
+/// # Errors
+/// The error, if not.
+pub(crate) fn passes(obstacle: TryAcquireError<AcquireAllError>) -> Result<(), AcquireAllError> {
+    match obstacle {
+        TryAcquireError::Busy(_) => Ok(()),
+        TryAcquireError::Failed(AcquireAllError::At { error: AcquireError::Backend(error), .. })
+            if error.kind().is_transient() =>
+        {
+            Ok(())
         }
+        TryAcquireError::Failed(error) => Err(error),
     }
 }
 

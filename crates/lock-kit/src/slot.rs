@@ -68,7 +68,7 @@ impl Slot {
 
     /// Why the lock of a job is held that runs for this slot: the slot, and what the job says. So others see which slot runs. A
     /// long reason is cut.
-    pub fn why(self, why: &str) -> String {
+    pub(crate) fn why(self, why: &str) -> String {
         let mut text = format!("{WHY}{self}");
         if !why.is_empty() {
             text.push_str(": ");
@@ -85,6 +85,15 @@ impl Slot {
         let reason = why.strip_prefix(WHY)?;
         let (slot, why) = reason.split_once(": ").unwrap_or((reason, ""));
         Some((slot.parse().ok()?, why))
+    }
+
+    /// The slot that a lock marks as run, from what a store shows of it; `None` if it marks none, or is only held by a run that may
+    /// still leave the slot free.
+    pub fn marked_by(lock: &Entry) -> Option<Self> {
+        // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted.
+        let is_kept = lock.remaining.is_some_and(|left| left > LEASE_MAX);
+        let (_, slot) = lock.name.as_str().rsplit_once('@')?;
+        slot.parse().ok().filter(|parsed: &Self| is_kept && parsed.to_string() == slot)
     }
 
     /// The slot this much earlier, if there is one.
@@ -117,26 +126,26 @@ impl fmt::Display for Slot {
 
 /// What marks a slot of a job as run: a lock that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// The name of the lock: that of the job, `@`, and the slot.
-    pub name: String,
+    pub(crate) name: String,
     /// For how long it is kept.
-    pub keep: Duration,
+    pub(crate) keep: Duration,
 }
 
 impl Mark {
     /// How long slots are remembered if nothing else is set. Chosen: longer than a machine is usually off, or a queue of jobs
     /// is usually stuck.
-    pub const RETAIN: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+    pub(crate) const RETAIN: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
     /// How long the first slot of a job is remembered after its mark was last set. Chosen: the longest ttl.
-    pub const FIRST_KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    pub(crate) const FIRST_KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
     /// The mark of a slot. `now` is read from this machine's clock, and only decides whether the slot is too old.
     ///
     /// # Errors
     /// `Invalid` if the slot is older than `retain`: whether it has run may be forgotten.
-    pub fn of(job: &str, slot: Slot, retain: Duration, now: SystemTime) -> Result<Self, Invalid> {
+    pub(crate) fn of(job: &str, slot: Slot, retain: Duration, now: SystemTime) -> Result<Self, Invalid> {
         let ahead = match now.duration_since(slot.time()) {
             Ok(age) if age > retain => {
                 let problem = format!("it is older than {}, and may have run", humantime::format_duration(retain));
@@ -156,23 +165,14 @@ impl Mark {
 
     /// What remembers the [first slot](crate::First) that a job has run: the mark of a slot that no schedule has. Its reason names
     /// that slot.
-    pub fn of_first(job: &str) -> Self {
+    pub(crate) fn of_first(job: &str) -> Self {
         Self { name: format!("{job}@{}", Slot(Timestamp::UNIX_EPOCH)), keep: Self::FIRST_KEPT }
     }
 
     /// How long a lease on the mark lasts that is only held: the ttl of the job, unless it would look like that of a mark that is
     /// kept.
-    pub fn ttl_while_held(ttl: Ttl) -> Ttl {
+    pub(crate) fn ttl_while_held(ttl: Ttl) -> Ttl {
         Ttl::new(LEASE_MAX).map_or(ttl, |longest| ttl.min(longest))
-    }
-
-    /// The slot that a lock marks for good, from what a store shows of it; `None` if it marks none, or is only held by a run that may
-    /// still leave the slot free.
-    pub fn shown(lock: &Entry) -> Option<Slot> {
-        // A mark lasts for as long as clocks may differ, after the last moment at which its slot is accepted.
-        let is_kept = lock.remaining.is_some_and(|left| left > LEASE_MAX);
-        let (_, slot) = lock.name.as_str().rsplit_once('@')?;
-        slot.parse().ok().filter(|parsed: &Slot| is_kept && parsed.to_string() == slot)
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     fn a_mark_is_told_from_other_locks() {
         let shown = |name: &str, left: Option<u64>| {
             let remaining = left.map(|hours| Duration::from_secs(hours * 60 * 60));
-            Mark::shown(&Entry::exclusive(name.parse().unwrap(), Holder::Foreign, remaining, 0))
+            Slot::marked_by(&Entry::exclusive(name.parse().unwrap(), Holder::Foreign, remaining, 0))
         };
         assert_eq!(shown("a@b@2026-11-21T03:00:00Z", Some(13)), Some(slot("2026-11-21T03:00")));
         for (name, left) in [
@@ -265,6 +265,6 @@ mod tests {
             Some(Mark::ttl_while_held(long).get()),
             0,
         );
-        assert_eq!(Mark::shown(&held), None);
+        assert_eq!(Slot::marked_by(&held), None);
     }
 }

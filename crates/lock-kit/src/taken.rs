@@ -6,34 +6,34 @@ use lock_core::inspect::Entry;
 use lock_core::{Holder, Note};
 
 use crate::outcome::{SkipReason, Skipped};
-use crate::slot::{Mark, Slot};
+use crate::slot::Slot;
 
 /// A slot that another machine has taken, and what the store shows of it.
 ///
 /// The lock of the slot is looked at first, and then the lock of the job. While the slot runs, the job is held by a run that
 /// [names it](Slot::why), from before the slot is marked until after.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub(crate) struct Taken {
     /// The name of the job.
-    pub job: String,
+    pub(crate) job: String,
     /// The slot.
-    pub slot: Slot,
+    pub(crate) slot: Slot,
     /// For how long the lock of the job may be kept after a run.
-    pub at_least: Duration,
+    pub(crate) at_least: Duration,
     /// Who took it.
-    pub by: Option<Holder>,
+    pub(crate) by: Option<Holder>,
 }
 
 impl Taken {
     /// How long the store may take to show a lock.
-    pub const LOOK_WITHIN: Duration = Duration::from_secs(1);
+    pub(crate) const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
     /// Why the slot is not run here. `mark` and `job` are what the store shows of the two locks, in this order; `None` if it shows
     /// nothing.
-    pub fn skipped(self, mark: Option<Entry>, job: Option<Entry>) -> Skipped {
+    pub(crate) fn skipped(self, mark: Option<Entry>, job: Option<Entry>) -> Skipped {
         let (reason, holder) = match (mark, job.and_then(|entry| self.run_of_slot(entry))) {
             (_, Some(run)) if self.at_least.is_zero() => (SkipReason::SlotRuns, Some(run)),
-            (Some(mark), None) if Mark::shown(&mark).is_some() => (SkipReason::SlotHasRun, Some(mark.holder)),
+            (Some(mark), None) if Slot::marked_by(&mark).is_some() => (SkipReason::SlotHasRun, Some(mark.holder)),
             (_, _) => (SkipReason::SlotTaken, self.by),
         };
         Skipped { job: self.job, slot: Some(self.slot), reason, holder }

@@ -78,7 +78,7 @@ impl Worker {
     /// Waits behind the other machines, imports for a while, and lets go.
     fn take_turn(&self, tenant: &str) -> Result<()> {
         let lock = self.locks.mutex(format!("import:{tenant}")).ttl(TTL).why("import");
-        let guard = lock.acquire_with(&self.stop)?;
+        let guard = lock.cancelled_by(&self.stop).acquire()?;
         self.import(tenant, &guard)?;
         guard.release().context("the records were written, because the fence let them in")
     }

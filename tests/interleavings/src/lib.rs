@@ -147,7 +147,7 @@ pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use occurrence::{Level, Occurrence};
-pub use options::{LockOptions, LongWaits};
+pub use options::{LockOptions, LongWaits, Setting};
 pub use outcome::Outcome;
 pub use own::Own;
 pub use pool::{Pool, Work};

@@ -93,7 +93,7 @@ fn a_waiter_that_is_cancelled_while_it_is_admitted_leaves_nothing() {
         let guard = bench.client.mutex("a").acquire().unwrap();
         let (mutex, shutdown) = (bench.client.mutex("a"), CancelToken::new());
         let cancel = shutdown.clone();
-        let waiter = thread::spawn(move || match mutex.acquire_with(&cancel) {
+        let waiter = thread::spawn(move || match mutex.cancelled_by(&cancel).acquire() {
             Ok(guard) => assert_eq!(guard.release(), Ok(())),
             Err(AcquireError::Cancelled) => {}
             Err(other) => panic!("{other}"),

@@ -71,6 +71,7 @@ async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), 
         }
         Role::Read => {
             let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
+            let lock = if let Waiting::Barging = waiting { lock.barging() } else { lock };
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).await.map_err(told)?,
                 None => waited(waiting, lock.acquire(), lock.try_acquire()).await?,
@@ -84,6 +85,7 @@ async fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), 
         }
         Role::Permits(count) => {
             let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
+            let lock = if let Waiting::Barging = waiting { lock.barging() } else { lock };
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).await.map_err(told)?,
                 None => waited(waiting, lock.acquire_many(count), lock.try_acquire_many(count)).await?,
@@ -103,8 +105,9 @@ fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
         // It gives up while the store is away.
         Waiting::Limited(limit) => lock.wait(limit),
-        Waiting::Barging => lock.on_unavailable(OnUnavailable::Wait).barging(),
-        Waiting::Forever | Waiting::Never | Waiting::Cancelled(_) => lock.on_unavailable(OnUnavailable::Wait),
+        Waiting::Forever | Waiting::Never | Waiting::Barging | Waiting::Cancelled(_) => {
+            lock.on_unavailable(OnUnavailable::Wait)
+        }
     }
 }
 

@@ -67,6 +67,7 @@ fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leavin
         }
         Role::Read => {
             let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
+            let lock = if let Waiting::Barging = waiting { lock.barging() } else { lock };
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).map_err(told)?,
                 None => waited(waiting, || lock.acquire(), || lock.try_acquire())?,
@@ -80,6 +81,7 @@ fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leavin
         }
         Role::Permits(count) => {
             let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
+            let lock = if let Waiting::Barging = waiting { lock.barging() } else { lock };
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).map_err(told)?,
                 None => waited(waiting, || lock.acquire_many(count), || lock.try_acquire_many(count))?,
@@ -99,8 +101,7 @@ fn patient<M>(lock: NamedLock<M>, waiting: Waiting) -> NamedLock<M> {
     match waiting {
         // A thread cannot be dropped, so it waits for a short time instead. It gives up while the store is away.
         Waiting::Limited(limit) | Waiting::Cancelled(limit) => lock.wait(limit),
-        Waiting::Barging => lock.on_unavailable(OnUnavailable::Wait).barging(),
-        Waiting::Forever | Waiting::Never => lock.on_unavailable(OnUnavailable::Wait),
+        Waiting::Forever | Waiting::Never | Waiting::Barging => lock.on_unavailable(OnUnavailable::Wait),
     }
 }
 

@@ -1,14 +1,14 @@
 //! How a schedule that calls on several machines runs a command once.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::Args;
-use leasehold::kit::{Earlier, Mark, Slot};
-use lock_core::{Invalid, LockName, parse_duration};
+use leasehold::kit::Slot;
+use lock_core::{Invalid, parse_duration};
 
 use crate::durations::human;
 use crate::exit::{Exit, Failure};
-use crate::job::{Crashed, Failed, Job};
+use crate::job::{Again, Job};
 
 /// What is left behind after a run.
 #[derive(Debug, Args)]
@@ -54,12 +54,12 @@ pub(crate) struct JobArgs {
 }
 
 impl JobArgs {
-    /// What is left behind after a run under this lock. `shortest` is the shortest run that a command can have.
+    /// What is left behind after a run. `shortest` is the shortest run that a command can have.
     ///
     /// # Errors
     /// Those of an invalid command line, if the slot is too old, or `at_most` is too short.
-    pub(crate) fn job(&self, name: &LockName, shortest: Duration) -> Result<Job, Failure> {
-        self.planned(name, shortest).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))
+    pub(crate) fn job(&self, shortest: Duration) -> Result<Job, Failure> {
+        self.planned(shortest).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))
     }
 
     /// Whether it is for one time of a schedule.
@@ -67,19 +67,22 @@ impl JobArgs {
         self.slot.is_some()
     }
 
-    fn planned(&self, name: &LockName, shortest: Duration) -> Result<Job, Invalid> {
+    fn planned(&self, shortest: Duration) -> Result<Job, Invalid> {
         self.check_at_most(shortest)?;
-        let mark = |slot| Mark::of(name.as_str(), slot, self.retain, SystemTime::now());
-        let crashed = if self.retry_after_crash { Crashed::HasNotRun } else { Crashed::HasRun };
-        let failed = if self.retry_after_failure { Failed::HasNotRun } else { Failed::HasRun };
-        let marked = self.slot.map(|slot| Ok((slot, mark(slot)?))).transpose()?;
-        let before = |slot| self.earlier().before(name.as_str(), slot, self.retain, SystemTime::now());
-        let earlier = self.slot.map(before).transpose()?.unwrap_or_default();
-        Ok(Job { marked, earlier, crashed, failed, at_least: self.at_least, at_most: self.at_most })
-    }
-
-    fn earlier(&self) -> Earlier {
-        self.every.map_or_else(|| Earlier::Slots(self.previous.clone()), Earlier::Every)
+        if let Some(slot) = self.slot {
+            slot.check(self.retain, self.every, &self.previous)?;
+        }
+        let again = |again| if again { Again::Yes } else { Again::No };
+        Ok(Job {
+            slot: self.slot,
+            retain: Some(self.retain),
+            crashed: again(self.retry_after_crash),
+            failed: again(self.retry_after_failure),
+            every: self.every,
+            previous: self.previous.clone(),
+            at_least: self.at_least,
+            at_most: self.at_most,
+        })
     }
 
     fn check_at_most(&self, shortest: Duration) -> Result<(), Invalid> {

@@ -1,6 +1,6 @@
 //! A lock as JSON, for scripts.
 
-use leasehold::kit::Mark;
+use leasehold::kit::Slot;
 use lock_core::inspect::{Entry, Held};
 use lock_core::{Holder, Mode, ModeKind, NameKind};
 use serde::Serialize;
@@ -97,7 +97,7 @@ impl<'a> From<&'a Entry> for Row<'a> {
         Row {
             name: entry.name.as_str(),
             held: true,
-            marks: Mark::shown(entry).map(|slot| slot.to_string()),
+            marks: Slot::marked_by(entry).map(|slot| slot.to_string()),
             who: Who::from(&entry.holder),
             held_ms: last.and_then(|held| held.age).map(millis),
             remaining_ms: entry.remaining.map(millis),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use comfy_table::Cell;
-use leasehold::kit::Mark;
+use leasehold::kit::Slot;
 use lock_core::inspect::{Entry, Held};
 use lock_core::{Holder, Mode};
 
@@ -69,7 +69,7 @@ fn has_kinds(entry: &Entry) -> bool {
 
 /// A row for each holder. What concerns the whole lock is in the first.
 fn rows(entry: &Entry) -> Vec<[Cell; 9]> {
-    let cells = if Mark::shown(entry).is_some() { mark_cells } else { lease_cells };
+    let cells = if Slot::marked_by(entry).is_some() { mark_cells } else { lease_cells };
     let mut rows: Vec<_> = entry.holders.iter().map(cells).collect();
     let shown = u32::try_from(entry.holders.len()).unwrap_or(u32::MAX);
     if entry.leases > shown {

@@ -3,15 +3,15 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use leasehold::kit::Slot;
+use leasehold::kit::{Slot, SlotAfter};
 use lock_core::{FLUSH_WITHIN, FencingToken, LockName};
 use lock_host::{Clock, HostClock};
 
 use super::supervise::Verdict;
 use super::wire::Status;
-use crate::exit::Failure;
-use crate::hold::Hold;
-use crate::job::{Failed, Job, Marked};
+use crate::exit::{Exit, Failure};
+use crate::hold::End;
+use crate::job::{Again, Job};
 use crate::locks::Locks;
 use crate::report::Voice;
 
@@ -21,54 +21,45 @@ const RELEASE_POLL: Duration = Duration::from_millis(20);
 /// How many missed slots a warning names.
 const NAMED_MAX: usize = 5;
 
-/// What is left to be done about the slot.
-#[derive(Debug)]
-pub(super) enum Slotted {
-    /// It is marked, or was given up.
-    Settled,
-    /// It has to be freed.
-    Marked(Marked),
-}
-
-/// Marks the slot, or gives up what was to be left behind. Gives the verdict, with the reason of the loss as far as it is known.
-pub(super) fn settle(
-    hold: &mut Hold,
-    job: &Job,
-    verdict: Result<Verdict, Failure>,
-    overrun: Option<String>,
-) -> (Result<Verdict, Failure>, Result<Slotted, Failure>) {
-    let again = job.failed == Failed::HasNotRun;
-    let slotted = match &verdict {
-        Ok(Verdict::Ended(Status::Code(1..)) | Verdict::Refused(_)) if again => {
-            Ok(hold.fail().map_or(Slotted::Settled, Slotted::Marked))
-        }
-        Ok(Verdict::Ended(Status::Code(_))) => hold.mark().map(|()| Slotted::Settled),
-        Ok(Verdict::Ended(Status::Signal(_))) => {
-            hold.unmark();
-            Ok(Slotted::Settled)
-        }
+/// How a command ended, for the job that it is a run of.
+pub(super) fn end(job: &Job, verdict: &Result<Verdict, Failure>) -> End {
+    match verdict {
+        Ok(Verdict::Ended(Status::Code(1..)) | Verdict::Refused(_)) if job.failed == Again::Yes => End::Failed,
+        Ok(Verdict::Ended(Status::Code(_))) => End::Done,
+        Ok(Verdict::Ended(Status::Signal(_))) => End::Crashed,
         Ok(Verdict::Lost(_) | Verdict::Unreported | Verdict::Refused(_) | Verdict::Unguarded) | Err(_) => {
-            hold.abandon();
-            Ok(Slotted::Settled)
+            End::Abandoned
         }
-    };
-    let verdict = match (verdict, overrun) {
-        (Ok(Verdict::Lost(_) | Verdict::Unreported), Some(reason)) => Ok(Verdict::Lost(reason)),
-        (verdict, _) => verdict,
-    };
-    (verdict, slotted)
+    }
 }
 
-/// Frees the slot of a command that has failed. If that is not confirmed, the slot counts as run.
-pub(super) fn free(slotted: Slotted, locks: &Locks, voice: &mut Voice) {
-    let Slotted::Marked(marked) = slotted else { return };
-    match locks.free(&marked) {
-        Ok(()) => voice.note(&format!("the command failed, so its slot may be run again: {} is free", marked.name)),
-        Err(failure) => voice.warn_afterwards(&format!(
-            "the command failed, but its slot may count as run: {} was not freed: {failure}",
-            marked.name
-        )),
+/// The verdict, with the reason of a loss as far as it is known.
+pub(super) fn explain(verdict: Verdict, overrun: Option<String>) -> Verdict {
+    match (verdict, overrun) {
+        (Verdict::Lost(_) | Verdict::Unreported, Some(reason)) => Verdict::Lost(reason),
+        (verdict, _) => verdict,
     }
+}
+
+/// Says what became of the slot of a command that ended like this.
+///
+/// # Errors
+/// The store did not confirm that the slot has run, so another machine may run it.
+pub(super) fn tell_slot(end: End, slot: SlotAfter, voice: &mut Voice) -> Result<(), Failure> {
+    match (end, slot) {
+        (End::Failed, SlotAfter::Free) => voice.note("the command failed, so its slot may be run again"),
+        (End::Failed, SlotAfter::Unknown) => {
+            voice.warn_afterwards(
+                "the command failed, but its slot may count as run: the store did not confirm that it is free",
+            );
+        }
+        (End::Done, SlotAfter::Unknown) => {
+            let message = "the slot was not marked as run: the store did not confirm it; another machine may run it";
+            return Err(Failure::new(Exit::Unavailable, message));
+        }
+        (_, _) => {}
+    }
+    Ok(())
 }
 
 /// Warns of slots that nobody has run.

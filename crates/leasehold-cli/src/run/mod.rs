@@ -45,9 +45,8 @@ use crate::args::work::WorkArgs;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
-use crate::hold::{Hold, Parted};
+use crate::hold::{End, Hold, Parted};
 use crate::locks::Locks;
-use crate::missed::missed;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
 use crate::store::Store;
@@ -117,7 +116,7 @@ impl<'a> Session<'a> {
         let args = task.work();
         let budget = budget::divide(args.ttl, args.grace)?;
         let wish = task.wish(budget)?;
-        report.schedule.job_slot = wish.job.marked.as_ref().map(|(slot, _)| slot.to_string());
+        report.schedule.job_slot = wish.job.slot.map(|slot| slot.to_string());
         process::our_program().map_err(|error| unguardable(&error))?;
         signals::survive_file_limit().map_err(|error| Failure::system("cannot catch signals", error))?;
         let store = Store::choose(args.store.url.as_deref())?.shared()?;
@@ -162,7 +161,7 @@ impl<'a> Session<'a> {
         let acquired = self.acquire();
         let got = HostClock.now();
         self.report.waited_ms = millis(got.since(began));
-        let (locks, mut hold) = acquired?;
+        let (locks, hold) = acquired?;
         self.report.token = Some(hold.token().get());
         self.report.slot = hold.slot();
         let waited = rough(got.since(began));
@@ -170,23 +169,23 @@ impl<'a> Session<'a> {
         if let Task::Elect(_) = self.task {
             self.voice.tell_elected(&self.args.name, hold.token());
         }
-        let begun = hold.begin().map(|()| self.look_back(&locks));
-        let verdict = begun.and_then(|()| self.run_command(&hold));
+        self.look_back(&hold);
+        let verdict = self.run_command(&hold);
+        let end = leaving::end(&self.wish.job, &verdict);
         let overrun = self.wish.job.overrun(HostClock.now().since(got), budget::end_of_run(self.budget));
-        let (verdict, slotted) = leaving::settle(&mut hold, &self.wish.job, verdict, overrun);
-        let marked = slotted.map(|slotted| leaving::free(slotted, &locks, self.voice));
+        let verdict = verdict.map(|verdict| leaving::explain(verdict, overrun));
         if let Some(reason) = verdict.as_ref().ok().and_then(Verdict::loss) {
             self.voice.log_loss(&self.args.name, hold.token(), HostClock.now().since(got), reason);
         }
-        let released = self.release(&locks, hold);
+        let released = self.release(&locks, hold, end);
         self.report.held_ms = Some(millis(HostClock.now().since(got)));
         let exit = self.judge(verdict.map_err(Stop::before_start)?)?;
-        Ok(released.and(marked).map(|()| exit)?)
+        Ok(released.map(|()| exit)?)
     }
 
     /// Says which earlier slots nobody has run.
-    fn look_back(&mut self, locks: &Locks) {
-        let missed = missed(locks, &self.wish);
+    fn look_back(&mut self, hold: &Hold) {
+        let missed = hold.missed();
         leaving::warn_of_missed(&self.report.name, &missed, self.voice);
         self.report.schedule.missed = missed.iter().map(ToString::to_string).collect();
     }
@@ -223,17 +222,19 @@ impl<'a> Session<'a> {
     }
 
     /// Releases the lock. A lease that is found to be lost may have been lost before the command ended.
-    fn release(&mut self, locks: &Locks, hold: Hold) -> Result<(), Failure> {
+    fn release(&mut self, locks: &Locks, hold: Hold, end: End) -> Result<(), Failure> {
         let token = hold.token();
-        match hold.release() {
+        let (parted, slot) = hold.end(end);
+        let told = leaving::tell_slot(end, slot, self.voice);
+        match parted {
             // It is repeated while this process lives, for example if the connection had broken.
             Parted::Unknown(_) if leaving::is_over_soon(locks, &self.args.name, token) => {
                 self.voice.note(&format!("released {} on a retry", self.args.name));
-                Ok(())
+                told
             }
             Parted::Released => {
                 self.voice.note(&format!("released {}", self.args.name));
-                Ok(())
+                told
             }
             Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
@@ -241,7 +242,7 @@ impl<'a> Session<'a> {
                     "{} may not have been released, and then expires within {}: {problem}",
                     self.args.name, self.args.ttl
                 ));
-                Ok(())
+                told
             }
         }
     }

@@ -37,9 +37,9 @@ impl<'a> Task<'a> {
     pub(super) fn wish(self, budget: Budget) -> Result<Wish, Failure> {
         let work = self.work();
         let (mode, patience, busy_code, job) = match self {
-            Self::Elect(_) => (Mode::Exclusive, Patience::Endless, BUSY, Job::NONE),
+            Self::Elect(_) => (Mode::Exclusive, Patience::Endless, BUSY, Job::default()),
             Self::Run(args) => {
-                let job = args.job.job(&work.name, budget::shortest_run(budget))?;
+                let job = args.job.job(budget::shortest_run(budget))?;
                 (args.mode.mode(), patience(args), args.busy_code, job)
             }
         };

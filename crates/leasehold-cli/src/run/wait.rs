@@ -22,7 +22,7 @@ use super::troubles::{Trouble, Troubles};
 use crate::durations::rough;
 use crate::exit::{Exit, Failure};
 use crate::held::Held;
-use crate::hold::Hold;
+use crate::hold::{End, Hold};
 use crate::locks::Locks;
 use crate::log::Log;
 use crate::place::Place;
@@ -135,8 +135,8 @@ impl Asking {
         if let Stage::Asking(locks) = before {
             locks.close();
             if let Ok(Ok((_, hold))) = self.answer.recv_timeout(LEAVE_WITHIN) {
-                // If this fails, the lease expires.
-                let _ = hold.release();
+                // The command has not run, so its slot is free. If this fails, the lease expires.
+                let _ = hold.end(End::Failed);
             }
         }
         let name = signals::name_of(signal);
@@ -212,7 +212,7 @@ impl Attempts {
         }
         self.request.refuse_nested()?;
         self.enter(Stage::Asking(locks.clone()))?;
-        self.may_hold_mark = wish.job.marked.is_some();
+        self.may_hold_mark = wish.job.slot.is_some();
         match locks.acquire(wish) {
             Ok(hold) => Ok((locks, hold)),
             Err(failure) => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::kit::Mark;
+use leasehold::kit::Slot;
 use lock_core::inspect::{Entry, Held, watch};
 use lock_core::{Holder, LockName, Moment};
 use lock_host::{Clock, HostClock};
@@ -100,7 +100,7 @@ impl Following {
     /// Whether the lock was kept for a set time, so that its end is no loss.
     fn was_mark(&self, name: &LockName) -> bool {
         let entries = &self.last.entries;
-        entries.binary_search_by(|entry| entry.name.cmp(name)).is_ok_and(|at| Mark::shown(&entries[at]).is_some())
+        entries.binary_search_by(|entry| entry.name.cmp(name)).is_ok_and(|at| Slot::marked_by(&entries[at]).is_some())
     }
 }
 

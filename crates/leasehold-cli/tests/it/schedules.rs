@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::support::leasehold::{Leasehold, Running, code, report, text};
 use crate::support::nodes::Nodes;
 use crate::support::{Scratch, wait_for};
-use leasehold::kit::Mark;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::RedisServer;
@@ -130,8 +129,8 @@ fn the_first_slot_is_remembered_for_as_long_as_the_job_runs() {
             report(&leasehold.run(&format!("--url {url} --json {slots} {name}"), "true"))["missed"].clone()
         };
         let locks = leasehold::blocking::connect(&url).unwrap();
-        let Mark { name, keep } = Mark::of_first("old");
-        let first = locks.mutex(&name).why("slot 2099-11-21T10:00:00Z").try_acquire().unwrap().unwrap();
+        let (name, keep) = ("old@1970-01-01T00:00:00Z", Duration::from_secs(365 * 24 * 3600));
+        let first = locks.mutex(name).why("slot 2099-11-21T10:00:00Z").try_acquire().unwrap().unwrap();
         first.release_keeping(keep / 2 - Duration::from_secs(60)).unwrap();
         assert_eq!(missed("old", 12), json!(["2099-11-21T11:00:00Z"]));
         let mark = locks.inspect().unwrap().holder(&name.parse().unwrap(), Duration::from_secs(10)).unwrap().unwrap();

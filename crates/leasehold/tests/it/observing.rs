@@ -269,13 +269,13 @@ fn a_call_that_its_user_ends_is_reported() {
     let client = client.observer(Arc::clone(&log) as Arc<dyn Observer>).build().unwrap();
     let token = blocking::CancelToken::new();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| client.mutex("a").acquire_with(&token).map(drop));
+        let waiting = scope.spawn(|| client.mutex("a").cancelled_by(&token).acquire().map(drop));
         let waiters = || holder.inspect().unwrap().holder(held.name(), TTL).unwrap().map(|entry| entry.waiters);
         wait_for("the waiter to be queued", || (waiters() == Some(1)).then_some(()));
         token.cancel();
         assert!(matches!(waiting.join().unwrap(), Err(AcquireError::Cancelled)));
     });
-    assert!(matches!(client.mutex("a").acquire_with(&token).map(drop), Err(AcquireError::Cancelled)));
+    assert!(matches!(client.mutex("a").cancelled_by(&token).acquire().map(drop), Err(AcquireError::Cancelled)));
     let outcomes = || -> Vec<_> {
         let outcome = |told: &Occurrence| {
             let Occurrence::NotAcquired { outcome, .. } = told else { return told.name() };

@@ -134,7 +134,7 @@ impl Client {
             Self::Blocking(client) => {
                 let token = blocking::CancelToken::new();
                 token.cancel();
-                assert!(matches!(client.mutex(name).acquire_with(&token), Err(AcquireError::Cancelled)));
+                assert!(matches!(client.mutex(name).cancelled_by(&token).acquire(), Err(AcquireError::Cancelled)));
             }
         }
     }

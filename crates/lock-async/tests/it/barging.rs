@@ -1,6 +1,7 @@
 //! Who starves whom, counted in generations: in each, every holder gives up its hold and comes back.
 
 use lock_async::{Client, Guard, NamedLock};
+use lock_core::AcquireError;
 use lock_host::LockOptions;
 
 use crate::support::{Bench, until};
@@ -12,14 +13,14 @@ const GENERATIONS: u32 = 100;
 /// Returns in which generation it was served, if it was before the last.
 async fn served_in<H: 'static, P: Send + 'static>(
     holders: &[NamedLock<H>],
-    patient: NamedLock<P>,
+    patient: impl Future<Output = Result<Guard<P>, AcquireError>> + Send + 'static,
     is_known_to_wait: impl AsyncFn() -> bool,
 ) -> Option<u32> {
     let mut held: Vec<Option<Guard<H>>> = Vec::new();
     for lock in holders {
         held.push(Some(lock.acquire().await.unwrap()));
     }
-    let waiter = tokio::spawn(async move { patient.acquire().await.unwrap().release().await.unwrap() });
+    let waiter = tokio::spawn(async move { patient.await.unwrap().release().await.unwrap() });
     while !is_known_to_wait().await {
         tokio::task::yield_now().await;
     }
@@ -55,7 +56,7 @@ async fn barging_readers_that_overlap_keep_a_writer_out_and_fair_ones_let_it_in_
         let readers = each(&bench, 8, |client| client.rw_lock("a").read().options(options.clone()));
         let (writer, other) = (bench.client().rw_lock("a").write(), bench.client().rw_lock("a").read());
         let waits = async || other.try_acquire().await.unwrap().is_none();
-        assert_eq!(served_in(&readers, writer, waits).await, expected, "{options:?}");
+        assert_eq!(served_in(&readers, async move { writer.acquire().await }, waits).await, expected, "{options:?}");
     }
 }
 
@@ -65,23 +66,22 @@ async fn barging_requests_for_one_permit_keep_a_large_one_out_and_fair_ones_let_
         let bench = Bench::new();
         // One permit stays free, and the other three change hands one at a time.
         let small = each(&bench, 3, |client| client.semaphore("a", 4).options(options.clone()));
-        let (large, other) = (bench.client().semaphore("a", 4).many(4), bench.client().semaphore("a", 4));
+        let (large, other) = (bench.client().semaphore("a", 4), bench.client().semaphore("a", 4));
         let waits = async || other.try_acquire().await.unwrap().is_none();
-        assert_eq!(served_in(&small, large, waits).await, expected, "{options:?}");
+        assert_eq!(served_in(&small, async move { large.acquire_many(4).await }, waits).await, expected, "{options:?}");
     }
 }
 
-/// The first in line gets a lock that is held alone, whatever those behind it want.
+/// The first in line gets a lock that is held alone, so there is nobody to pass.
 #[tokio::test]
-async fn nobody_passes_those_who_want_the_lock_alone() {
+async fn a_lock_that_is_held_alone_refuses_to_pass_others() {
     let bench = Bench::new();
-    let (one, two) = (bench.client().mutex("a"), bench.client().mutex("a").barging());
-    let guard = one.acquire().await.unwrap();
-    let fair = bench.client().mutex("a");
-    let waiter = tokio::spawn(async move { fair.acquire().await.unwrap() });
-    until(|| bench.faults.ran(lock_core::Operation::Acquire) == 2).await;
-    guard.release().await.unwrap();
-    assert!(two.try_acquire().await.unwrap().is_none());
-    waiter.await.unwrap().release().await.unwrap();
-    assert!(two.try_acquire().await.unwrap().is_some());
+    let options = LockOptions::default().barging();
+    let both = bench.client().rw_lock("a").options(options.clone());
+    for lock in [bench.client().mutex("a").options(options.clone()), both.write().options(options)] {
+        let Err(AcquireError::Invalid(invalid)) = lock.acquire().await else { panic!("it was accepted") };
+        assert!(invalid.to_string().contains("fairness \"barging\""), "{invalid}");
+    }
+    both.write().acquire().await.unwrap().release().await.unwrap();
+    both.read().acquire().await.unwrap().release().await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! Readers, writers and permits: what is refused before it is sent, and futures that are dropped.
 
 use lock_core::{AcquireError, Operation};
-use lock_host::{Unchanged, WhileHeldError};
+use lock_host::{CancelToken, Unchanged, WhileHeldError};
 
 use crate::cancellation::drop_after;
 use crate::support::{Bench, YIELDS, Yielding};
@@ -29,20 +29,23 @@ async fn wrong_numbers_are_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn several_permits_are_asked_for_in_every_way() {
     let bench = Bench::new();
-    let two = bench.client().semaphore("a", 3).why("import").attempts(1).many(2);
-    let guard = two.acquire().await.unwrap();
+    let semaphore = bench.client().semaphore("a", 3).why("import").attempts(1);
+    let guard = semaphore.acquire_many(2).await.unwrap();
     assert_eq!(guard.slots(), [0, 1]);
-    assert!(two.try_acquire().await.unwrap().is_none());
-    let busy = two.try_acquire_or_holder().await.unwrap().unwrap_err();
-    assert!(busy.to_string().contains("import"), "{busy}");
-    assert!(matches!(two.acquire().await, Err(AcquireError::TimedOut { .. })), "one attempt");
-    assert!(two.is_held_by(&guard));
+    assert!(semaphore.try_acquire_many(2).await.unwrap().is_none());
+    assert!(matches!(semaphore.acquire_many(2).await, Err(AcquireError::TimedOut { .. })), "one attempt");
+    let token = CancelToken::new();
+    token.cancel();
+    let cancelled = semaphore.clone().cancelled_by(&token);
+    assert!(matches!(cancelled.acquire_many(2).await, Err(AcquireError::Cancelled)));
+    assert!(semaphore.is_held_by(&guard));
     guard.release().await.unwrap();
-    let counted = two.run_while_held(async |guard| guard.slots().len()).await.unwrap();
-    let tried = two.try_run_while_held(async |guard| Ok::<_, WhileHeldError>(guard.tokens().count())).await.unwrap();
-    assert_eq!((counted, tried), (2, 2));
-    assert_eq!(two.many(3).acquire().await.unwrap().slots().len(), 3);
-    assert!(matches!(two.many(4).acquire().await, Err(AcquireError::Invalid(_))));
+    let counted = semaphore.run_while_held(async |guard| guard.slots().len()).await.unwrap();
+    let tried =
+        semaphore.try_run_while_held(async |guard| Ok::<_, WhileHeldError>(guard.tokens().count())).await.unwrap();
+    assert_eq!((counted, tried), (1, 1));
+    assert_eq!(semaphore.acquire_many(3).await.unwrap().slots().len(), 3);
+    assert!(matches!(semaphore.acquire_many(4).await, Err(AcquireError::Invalid(_))));
 }
 
 /// Dropped before the request is sent, after the store has carried it out, and before the answer arrives.

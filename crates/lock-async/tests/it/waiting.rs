@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lock_core::{AcquireError, ErrorKind, Holder, OnUnavailable, Operation};
+use lock_core::{AcquireError, ErrorKind, Holder, OnUnavailable, Operation, TryAcquireError};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, until};
@@ -70,15 +70,18 @@ async fn a_try_names_the_holder() {
     let (one, two) = (bench.client(), bench.client());
     let guard = one.mutex("a").why("the nightly import").acquire().await.unwrap();
     for client in [&one, &two] {
-        let busy = client.mutex("a").try_acquire_or_holder().await.unwrap().unwrap_err();
+        let Err(TryAcquireError::Busy(busy)) = client.mutex("a").try_acquire_or_holder().await else {
+            panic!("it is free")
+        };
         let Some(Holder::Leasehold { tokens, note }) = &busy.holder else { panic!("{busy:?}") };
         assert_eq!((tokens.low(), note.why()), (guard.fencing_token(), "the nightly import"));
         assert!(busy.to_string().starts_with("the lock \"a\" is not free; ") && busy.to_string().contains(note.host()));
     }
     guard.release().await.unwrap();
-    assert!(two.mutex("a").try_acquire_or_holder().await.unwrap().is_ok());
+    assert!(two.mutex("a").try_acquire_or_holder().await.is_ok());
     bench.faults.fail_next(Operation::Acquire, Fault::Refused(ErrorKind::Denied));
-    assert!(one.mutex("a").try_acquire_or_holder().await.is_err(), "the store did not say");
+    let failed = one.mutex("a").try_acquire_or_holder().await;
+    assert!(matches!(failed, Err(TryAcquireError::Failed(AcquireError::Backend(_)))), "the store did not say");
 }
 
 #[tokio::test]

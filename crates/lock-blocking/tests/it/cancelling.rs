@@ -13,7 +13,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Waits on a separate thread, and returns the outcome.
 fn waiting(client: &Client, name: &str, cancel: &CancelToken) -> thread::JoinHandle<Result<(), AcquireError>> {
     let (mutex, cancel) = (client.mutex(name), cancel.clone());
-    thread::spawn(move || mutex.acquire_with(&cancel).map(drop))
+    thread::spawn(move || mutex.cancelled_by(&cancel).acquire().map(drop))
 }
 
 /// The clock of the test stands still, so nothing but the token ends the waits.
@@ -60,13 +60,13 @@ fn a_wait_cancelled_with_its_request_under_way_gives_the_grant_back() {
 fn a_token_that_is_cancelled_before_asks_nothing_and_one_that_is_cancelled_later_ends_no_hold() {
     let bench = Bench::new();
     let (client, shutdown) = (bench.client(), CancelToken::new());
-    let guard = client.mutex("a").acquire_with(&shutdown).unwrap();
+    let guard = client.mutex("a").cancelled_by(&shutdown).acquire().unwrap();
     shutdown.cancel();
     assert!(guard.check().is_ok() && shutdown.is_cancelled());
     assert_eq!(guard.release(), Ok(()));
     let asked = bench.faults.calls(Operation::Acquire);
-    assert_eq!(client.mutex("a").acquire_with(&shutdown).map(drop), Err(AcquireError::Cancelled));
+    assert_eq!(client.mutex("a").cancelled_by(&shutdown).acquire().map(drop), Err(AcquireError::Cancelled));
     assert_eq!(bench.faults.calls(Operation::Acquire), asked);
-    assert!(matches!(client.mutex("").acquire_with(&shutdown), Err(AcquireError::Invalid(_))));
-    assert_eq!(client.mutex("a").wait(SECOND).acquire_with(&CancelToken::new()).map(drop), Ok(()));
+    assert!(matches!(client.mutex("").cancelled_by(&shutdown).acquire(), Err(AcquireError::Invalid(_))));
+    assert_eq!(client.mutex("a").wait(SECOND).cancelled_by(&CancelToken::new()).acquire().map(drop), Ok(()));
 }

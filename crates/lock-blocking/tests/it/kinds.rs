@@ -30,23 +30,22 @@ fn wrong_numbers_are_refused_before_anything_is_sent() {
 #[test]
 fn several_permits_are_asked_for_in_every_way() {
     let bench = Bench::new();
-    let two = bench.client().semaphore("a", 3).why("import").attempts(1).many(2);
-    let guard = two.acquire().unwrap();
+    let semaphore = bench.client().semaphore("a", 3).why("import").attempts(1);
+    let guard = semaphore.acquire_many(2).unwrap();
     assert_eq!(guard.slots(), [0, 1]);
-    assert!(two.try_acquire().unwrap().is_none());
-    let busy = two.try_acquire_or_holder().unwrap().unwrap_err();
-    assert!(busy.to_string().contains("import"), "{busy}");
-    assert!(matches!(two.acquire(), Err(AcquireError::TimedOut { .. })), "one attempt");
+    assert!(semaphore.try_acquire_many(2).unwrap().is_none());
+    assert!(matches!(semaphore.acquire_many(2), Err(AcquireError::TimedOut { .. })), "one attempt");
     let token = CancelToken::new();
     token.cancel();
-    assert!(matches!(two.acquire_with(&token), Err(AcquireError::Cancelled)));
-    assert!(two.is_held_by(&guard));
+    let cancelled = semaphore.clone().cancelled_by(&token);
+    assert!(matches!(cancelled.acquire_many(2), Err(AcquireError::Cancelled)));
+    assert!(semaphore.is_held_by(&guard));
     guard.release().unwrap();
-    let counted = two.run_while_held(|guard| guard.slots().len()).unwrap();
-    let tried = two.try_run_while_held(|guard| Ok::<_, WhileHeldError>(guard.tokens().count())).unwrap();
-    assert_eq!((counted, tried), (2, 2));
-    assert_eq!(two.many(3).acquire().unwrap().slots().len(), 3);
-    assert!(matches!(two.many(4).acquire(), Err(AcquireError::Invalid(_))));
+    let counted = semaphore.run_while_held(|guard| guard.slots().len()).unwrap();
+    let tried = semaphore.try_run_while_held(|guard| Ok::<_, WhileHeldError>(guard.tokens().count())).unwrap();
+    assert_eq!((counted, tried), (1, 1));
+    assert_eq!(semaphore.acquire_many(3).unwrap().slots().len(), 3);
+    assert!(matches!(semaphore.acquire_many(4), Err(AcquireError::Invalid(_))));
 }
 
 /// The same option in this facade: who is passed, and who is not, is decided by station and store.

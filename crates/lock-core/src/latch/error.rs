@@ -54,6 +54,9 @@ pub enum LatchError {
     /// This client was closed with `Client::close`, before or during the call.
     #[error("the client was closed")]
     Closed,
+    /// The `CancelToken` of the latch was cancelled.
+    #[error("the wait was cancelled")]
+    Cancelled,
 }
 
 impl LatchError {
@@ -67,7 +70,8 @@ impl LatchError {
             | Self::Reset { .. }
             | Self::Expired { .. }
             | Self::Backend(_)
-            | Self::Closed => None,
+            | Self::Closed
+            | Self::Cancelled => None,
         }
     }
 }

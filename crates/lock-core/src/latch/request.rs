@@ -83,6 +83,14 @@ impl Count {
     }
 }
 
+impl TryFrom<u32> for Count {
+    type Error = Invalid;
+
+    fn try_from(count: u32) -> Result<Self, Invalid> {
+        Self::new(count)
+    }
+}
+
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

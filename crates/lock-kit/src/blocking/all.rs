@@ -4,14 +4,14 @@ use std::ops::Deref;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_blocking::{CancelToken, Guard, LossWatch, Mutex};
-use lock_core::{AcquireError, Busy, Invalid, Lost};
+use lock_blocking::{Guard, LossWatch, Mutex};
+use lock_core::{Invalid, Lost, TryAcquireError};
+use lock_host::Setting;
 
 use super::at_once::at_once;
 use crate::errors::{AcquireAllError, ReleaseAllError};
 use crate::guards::{Guards, Stack};
-use crate::set::{Obstacle, Plan};
-use crate::setters::mutex_setters;
+use crate::set::{Plan, passes};
 
 /// How often a thread that waits for the loss of any lock of a set looks at all of them. Chosen: much less than the time
 /// that a lease has left when it is lost early.
@@ -51,10 +51,14 @@ pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
 pub struct All(Vec<Mutex>);
 
 impl All {
-    mutex_setters!();
+    ::lock_host::option_setters!(all);
 
-    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
-        Self(self.0.into_iter().map(change).collect())
+    ::lock_host::option_setters!(each);
+
+    ::lock_host::option_setters!(on_unavailable);
+
+    fn set(self, setting: Setting) -> Self {
+        Self(self.0.into_iter().map(|mutex| mutex.set(setting.clone())).collect())
     }
 
     /// Waits for all of the locks.
@@ -68,35 +72,22 @@ impl All {
     /// [`Mutex::acquire`]. None of the locks is held then.
     ///
     /// # Blocking
-    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts, and one for each lock to release.
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts, and one for each lock to release; for as long
+    /// after a [token](Self::cancelled_by) was cancelled.
     pub fn acquire(&self) -> Result<AllGuard, AcquireAllError> {
         let plan = self.plan()?;
         if plan.begins_at_once() {
             match self.at_once(&plan) {
                 Ok(guard) => return Ok(guard),
-                Err(obstacle) => obstacle.passes()?,
+                Err(obstacle) => passes(obstacle)?,
             }
         }
-        self.in_order(&plan, Mutex::acquire)
-    }
-
-    /// Waits for all of the locks until another thread cancels the wait.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire); the error of the lock is `Cancelled` if the token was cancelled first.
-    ///
-    /// # Blocking
-    /// As [`acquire`](Self::acquire), and for at most two operation timeouts after the token was cancelled, and one for
-    /// each lock to release.
-    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<AllGuard, AcquireAllError> {
-        let plan = self.plan()?;
-        if plan.begins_at_once() && !cancel.is_cancelled() {
-            match self.at_once(&plan) {
-                Ok(guard) => return Ok(guard),
-                Err(obstacle) => obstacle.passes()?,
+        loop {
+            let held = self.in_order(&plan)?;
+            if held.is_held() {
+                return Ok(AllGuard(Guards::new(held, plan.order())));
             }
         }
-        self.in_order(&plan, |mutex| mutex.acquire_with(cancel))
     }
 
     /// Takes all of the locks if all are free; `None` if one is held.
@@ -107,22 +98,18 @@ impl All {
     /// # Blocking
     /// For at most two operation timeouts, and one for each lock to release.
     pub fn try_acquire(&self) -> Result<Option<AllGuard>, AcquireAllError> {
-        Ok(self.try_acquire_or_holder()?.ok())
+        TryAcquireError::unless_busy(self.try_acquire_or_holder())
     }
 
     /// Takes all of the locks if all are free, and otherwise names one that is not, and who holds it.
     ///
     /// # Errors
-    /// As [`try_acquire`](Self::try_acquire).
+    /// `Busy` names a lock that is not free. `Failed` as [`try_acquire`](Self::try_acquire).
     ///
     /// # Blocking
     /// As [`try_acquire`](Self::try_acquire).
-    pub fn try_acquire_or_holder(&self) -> Result<Result<AllGuard, Busy>, AcquireAllError> {
-        match self.at_once(&self.plan()?) {
-            Ok(guard) => Ok(Ok(guard)),
-            Err(Obstacle::Busy(busy)) => Ok(Err(busy)),
-            Err(Obstacle::Error(error)) => Err(error),
-        }
+    pub fn try_acquire_or_holder(&self) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
+        self.at_once(&self.plan().map_err(AcquireAllError::from)?)
     }
 
     fn plan(&self) -> Result<Plan, Invalid> {
@@ -130,36 +117,18 @@ impl All {
     }
 
     /// Sends all claims before the first answer, so that a store can serve them together.
-    fn at_once(&self, plan: &Plan) -> Result<AllGuard, Obstacle> {
+    fn at_once(&self, plan: &Plan) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
         let held = plan.landed(at_once(plan.order(), |&index| self.0[index].try_acquire_or_holder()))?;
         Ok(AllGuard(Guards::new(held, plan.order())))
     }
 
-    /// Waits for one lock after the other, until all are held.
-    fn in_order(
-        &self,
-        plan: &Plan,
-        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
-    ) -> Result<AllGuard, AcquireAllError> {
-        loop {
-            let held = self.one_by_one(plan, &acquire)?;
-            if held.is_held() {
-                return Ok(AllGuard(Guards::new(held, plan.order())));
-            }
-        }
-    }
-
-    /// Stops early if one of those that it has is lost.
-    fn one_by_one(
-        &self,
-        plan: &Plan,
-        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
-    ) -> Result<Stack<Guard>, AcquireAllError> {
+    /// Waits for one lock after the other. Stops early if one of those that it has is lost.
+    fn in_order(&self, plan: &Plan) -> Result<Stack<Guard>, AcquireAllError> {
         let mut held = Stack::default();
         for &index in plan.order() {
             let mutex = self.0[index].clone();
             let mutex = if let Some(left) = plan.left() { mutex.wait(left) } else { mutex };
-            held.push(acquire(&mutex).map_err(|error| plan.failed(index, error))?);
+            held.push(mutex.acquire().map_err(|error| plan.failed(index, error))?);
             if !held.is_held() {
                 break;
             }

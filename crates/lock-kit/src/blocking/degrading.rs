@@ -7,12 +7,11 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use lock_blocking::{CancelToken, Guard, Mutex};
-use lock_core::{AcquireError, BackendError, Lost, OnUnavailable};
-use lock_host::ReleaseError;
+use lock_core::{AcquireError, BackendError, Lost};
+use lock_host::{ReleaseError, Setting};
 
-use crate::degrading::{Scoped, Wish};
+use crate::degrading::{Scoped, Wish, checked};
 use crate::process::Place;
-use crate::setters::lock_setters;
 
 /// A lock that degrades to one of this process while the store is away. Made by [`Kit::degrading`](super::Kit::degrading).
 ///
@@ -61,10 +60,12 @@ impl Degrading {
         Self(mutex)
     }
 
-    lock_setters!();
+    ::lock_host::option_setters!(all);
 
-    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
-        Self(change(self.0))
+    ::lock_host::option_setters!(each);
+
+    fn set(self, setting: Setting) -> Self {
+        Self(self.0.set(checked(setting)))
     }
 
     /// Waits for the lock: first for those of this process that came before, and then at the store.
@@ -73,34 +74,16 @@ impl Degrading {
     /// As [`Mutex::acquire`], but not for a store that is away.
     ///
     /// # Blocking
-    /// For as long as [`wait`](Self::wait) allows, plus at most four operation timeouts.
+    /// For as long as [`wait`](Self::wait) allows, or until the [token](Self::cancelled_by) is cancelled, plus at most four operation
+    /// timeouts.
     pub fn acquire(&self) -> Result<DegradingGuard, AcquireError> {
-        self.enter(None, Mutex::acquire)
-    }
-
-    /// The same, until another thread cancels the wait.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire), and `Cancelled` if the token was cancelled first.
-    ///
-    /// # Blocking
-    /// As [`acquire`](Self::acquire), and for at most four operation timeouts after the token was cancelled.
-    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<DegradingGuard, AcquireError> {
-        self.enter(Some(cancel), |mutex| mutex.acquire_with(cancel))
-    }
-
-    fn enter(
-        &self,
-        cancel: Option<&CancelToken>,
-        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
-    ) -> Result<DegradingGuard, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
         loop {
-            if !in_turn(&wish, &place, cancel)? {
+            if !in_turn(&wish, &place)? {
                 return self.too_late(wish, place);
             }
-            if let Some(outcome) = self.ask(&wish, &acquire)?
+            if let Some(outcome) = self.ask(&wish)?
                 && let Some(held) = self.take(&wish, &place, outcome)
             {
                 return Ok(DegradingGuard { held, place });
@@ -109,15 +92,11 @@ impl Degrading {
     }
 
     /// What the store says, or that it is away; `None` if the rest of the wait goes on.
-    fn ask(
-        &self,
-        wish: &Wish,
-        acquire: impl Fn(&Mutex) -> Result<Guard, AcquireError>,
-    ) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
+    fn ask(&self, wish: &Wish) -> Result<Option<Result<Guard, BackendError>>, AcquireError> {
         if let Some(error) = wish.known_away() {
             return Ok(Some(Err(error)));
         }
-        match acquire(&self.at_store(wish)) {
+        match self.at_store(wish).acquire() {
             Ok(guard) => return wish.tried(Ok(Some(guard))),
             Err(error) => _ = wish.away(error)?,
         }
@@ -177,15 +156,15 @@ impl Degrading {
 
     /// The lock at the store, for what is left of the wait.
     fn at_store(&self, wish: &Wish) -> Mutex {
-        let mutex = self.0.clone().on_unavailable(OnUnavailable::Fail);
+        let mutex = self.0.clone();
         if let Some(left) = wish.left() { mutex.wait(left) } else { mutex }
     }
 }
 
 /// Waits for those of this process that came before. False if the wait is over first.
-fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<bool, AcquireError> {
+fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let _watch = cancel.map(|cancel| {
+    let _watch = wish.cancel().map(|cancel| {
         let waker = waker.clone();
         cancel.watch(move || waker.wake())
     });
@@ -193,7 +172,7 @@ fn in_turn(wish: &Wish, place: &Place, cancel: Option<&CancelToken>) -> Result<b
         if let Poll::Ready(turn) = place.poll_first(&waker) {
             return turn.map(|()| true);
         }
-        if cancel.is_some_and(CancelToken::is_cancelled) {
+        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
             return Err(AcquireError::Cancelled);
         }
         match wish.left() {

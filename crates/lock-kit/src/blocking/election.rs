@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_blocking::{CancelToken, Client, Guard, Mutex};
+use lock_blocking::{Client, Guard, Mutex};
 use lock_core::AcquireError;
 use lock_host::{NAP_MAX, ReleaseError, SharedClock};
 
@@ -70,24 +70,9 @@ impl Election {
     /// # Blocking
     /// As [`Mutex::acquire`], and for an operation timeout.
     pub fn campaign(&self) -> Result<Leadership, AcquireError> {
-        self.elected(Mutex::acquire)
-    }
-
-    /// Waits to be elected, until another thread cancels the campaign.
-    ///
-    /// # Errors
-    /// As [`Mutex::acquire_with`], and those of [`campaign`](Self::campaign).
-    ///
-    /// # Blocking
-    /// As [`Mutex::acquire_with`], and for an operation timeout.
-    pub fn campaign_with(&self, cancel: &CancelToken) -> Result<Leadership, AcquireError> {
-        self.elected(|mutex| mutex.acquire_with(cancel))
-    }
-
-    fn elected(&self, acquire: impl FnOnce(&Mutex) -> Result<Guard, AcquireError>) -> Result<Leadership, AcquireError> {
         let (budget, mutex) = (self.plan.budget()?, self.mutex());
         let clock = mutex.member()?.clock;
-        let guard = acquire(&mutex)?;
+        let guard = mutex.acquire()?;
         if !budget.is_enough(guard.remaining()) {
             // Handed over by another holder, or granted late. If this fails, the leadership is over at once.
             _ = guard.renew();
@@ -110,33 +95,12 @@ impl Election {
     ///
     /// # Blocking
     /// Until the work returns `Break`.
-    pub fn run_while_leader<T>(&self, work: impl FnMut(Arc<Leadership>) -> ControlFlow<T>) -> Result<T, ElectionError> {
-        self.terms(|| self.campaign(), work)
-    }
-
-    /// The same, until another thread cancels the campaign. The work has to look at the token itself.
-    ///
-    /// # Errors
-    /// Those of [`run_while_leader`](Self::run_while_leader). `Acquire` with `Cancelled` if the token was cancelled during a campaign, or
-    /// before the work returned `Continue`.
-    ///
-    /// # Blocking
-    /// Until the work returns `Break`; once the token was cancelled, until the work returns, and for a few operation timeouts.
-    pub fn run_while_leader_with<T>(
+    pub fn run_while_leader<T>(
         &self,
-        cancel: &CancelToken,
-        work: impl FnMut(Arc<Leadership>) -> ControlFlow<T>,
-    ) -> Result<T, ElectionError> {
-        self.terms(|| self.campaign_with(cancel), work)
-    }
-
-    fn terms<T>(
-        &self,
-        campaign: impl Fn() -> Result<Leadership, AcquireError>,
         mut work: impl FnMut(Arc<Leadership>) -> ControlFlow<T>,
     ) -> Result<T, ElectionError> {
         loop {
-            let leadership = Arc::new(campaign()?);
+            let leadership = Arc::new(self.campaign()?);
             let said = leadership.check().is_ok().then(|| work(Arc::clone(&leadership)));
             let led = leadership.check();
             let resigned = Arc::into_inner(leadership).map_or(Ok(()), Leadership::resign);

@@ -1,18 +1,15 @@
 //! Work that a schedule calls for on several machines, and one of them does.
 
-use std::collections::VecDeque;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use lock_blocking::{Client, Guard, Mutex};
-use lock_core::{AcquireError, LockName, Lost};
-use lock_host::note;
+use lock_core::{AcquireError, LockName, Lost, TryAcquireError};
 
+use super::run::{Mark, Run};
 use crate::errors::JobError;
-use crate::first::{First, FirstMark};
-use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
-use crate::outcome::{JobOutcome, JobRun, Skipped, SlotAfter};
+use crate::job::{Plan, Work, unseen};
+use crate::outcome::{Begun, JobOutcome, JobRun, Skipped};
 use crate::setters::job_setters;
-use crate::slot::Slot;
 use crate::taken::Taken;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
@@ -39,7 +36,7 @@ use crate::taken::Taken;
 /// use std::time::Duration;
 /// use leasehold::Kit;
 ///
-/// let job = locks.job("nightly").slot(tonight).at_most(Duration::from_secs(3600));
+/// let job = locks.job("nightly").slot(tonight).max_hold(Duration::from_secs(3600));
 /// let sent = job.run(|guard| format!("report sent, token {}", guard.fencing_token()))?;
 /// assert!(sent.ran().is_some());
 /// match job.run(|_| "sent twice")? {
@@ -70,7 +67,7 @@ impl Job {
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
-    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`at_most`](Self::at_most), or
+    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`max_hold`](Self::max_hold), or
     /// before it: then the work was not begun.
     /// With [`retry_after_crash`](Self::retry_after_crash), the same holds if the mark of the slot was lost before the work.
     ///
@@ -100,33 +97,56 @@ impl Job {
     }
 
     fn run_judged<T>(&self, work: impl FnOnce(&Guard) -> T, judge: fn(&T) -> Work) -> Result<JobOutcome<T>, JobError> {
-        let Held { guard, mark, earlier } = match self.begin()? {
-            Ok(held) => held,
-            Err(skipped) => return Ok(JobOutcome::Skipped(skipped)),
+        let run = match self.begin()? {
+            Begun::Run(run) => run,
+            Begun::Skipped(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
-        let mark = match mark {
-            Some(mark) => Some(mark.before_work(self.plan.crashed)?),
-            None => None,
+        let missed = run.missed();
+        let value = match under(run.guard(), work) {
+            Ok(value) => value,
+            Err(lost) => {
+                // The loss is what the caller has to know.
+                _ = run.release();
+                return Err(lost.into());
+            }
         };
-        let missed = self.missed(earlier);
-        self.plan.keep(self.plan.at_least, |time| guard.keep_at_least(time))?;
-        // Marking the slot may have taken longer than the lease lasted.
-        let done = guard.check().map(|()| work(&guard)).and_then(|done| guard.check().map(|()| done));
-        let ended = done.as_ref().ok().map(judge);
-        let (done, slot) = match mark {
-            Some(mark) => self.settle(mark, done, ended),
-            None => (done, SlotAfter::None),
-        };
-        if ended == Some(Work::Failed) {
-            self.plan.keep(Duration::ZERO, |time| guard.keep_at_least(time))?;
-        }
-        let released = guard.release();
-        let value = counted(done, released)?;
+        let slot = run.end(judge(&value))?.slot;
         Ok(JobOutcome::Ran(JobRun { value, slot, missed }))
     }
 
-    /// Acquires the mark of the slot, and then the lock of the job.
-    fn begin(&self) -> Result<Result<Held, Skipped>, JobError> {
+    /// Begins a run, unless another machine runs the job or has run it: acquires the lock of the job, and marks the slot.
+    ///
+    /// This is what [`run`](Self::run) is made of, for work that is not one function. Look at [`Run::guard`] for a loss, and say with
+    /// [`Run::done`] or [`Run::failed`] how the work ended. A run that is dropped counts as crashed.
+    ///
+    /// # Errors
+    /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
+    /// `Lost` if the lock was lost before the work can begin; with [`retry_after_crash`](Self::retry_after_crash), also if the mark of the
+    /// slot was.
+    ///
+    /// # Blocking
+    /// For the [`wait`](Self::wait), and a few operation timeouts.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_kit::{Begun, Slot, blocking as leasehold};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// # let tonight: Slot = "2099-11-21T03:00".parse()?;
+    /// use leasehold::Kit;
+    ///
+    /// match locks.job("nightly").slot(tonight).begin()? {
+    ///     Begun::Run(run) => {
+    ///         println!("send the report with token {}", run.guard().fencing_token());
+    ///         run.done()?;
+    ///     }
+    ///     Begun::Skipped(skipped) => println!("{skipped}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn begin(&self) -> Result<Begun<Run>, JobError> {
         let now = SystemTime::now();
         let wanted = self.plan.mark(now, &self.client.capabilities())?;
         let earlier = self.plan.earlier(now)?;
@@ -135,21 +155,33 @@ impl Job {
         }
         let mark = match wanted {
             None => None,
-            Some((slot, wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder()? {
-                Ok(guard) => Some(Mark::Held { guard, keep }),
-                Err(busy) => return Ok(Err(self.look(self.plan.taken(slot, busy.holder), &busy.name)?)),
+            Some((slot, wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder() {
+                Ok(mark) => Some((mark, keep)),
+                Err(TryAcquireError::Busy(busy)) => {
+                    let skipped = self.look(self.plan.taken(slot, busy.holder), &busy.name)?;
+                    return Ok(Begun::Skipped(skipped));
+                }
+                Err(TryAcquireError::Failed(error)) => return Err(error.into()),
             },
         };
-        match self.mutex(self.plan.job()).acquire() {
-            Ok(guard) => Ok(Ok(Held { guard, mark, earlier })),
+        let guard = match self.mutex(self.plan.job()).acquire() {
+            Ok(guard) => guard,
             Err(error) => {
-                if let Some(Mark::Held { guard, .. }) = mark {
+                if let Some((mark, _)) = mark {
                     // If the store does not confirm that, the mark ends with its ttl.
-                    _ = guard.release();
+                    _ = mark.release();
                 }
-                Ok(Err(self.plan.not_acquired(error)?))
+                return Ok(Begun::Skipped(self.plan.not_acquired(error)?));
             }
-        }
+        };
+        let mark = match mark {
+            Some((mark, keep)) => Some(Mark::before_work(mark, keep, self.plan.crashed)?),
+            None => None,
+        };
+        self.plan.keep(|time| guard.keep_at_least(time))?;
+        // Marking the slot may have taken longer than the lease lasted.
+        guard.check()?;
+        Ok(Begun::Run(Run { client: self.client.clone(), plan: self.plan.clone(), guard, mark, earlier }))
     }
 
     /// How far the run of a slot is that was taken.
@@ -161,104 +193,10 @@ impl Job {
         let job = inspect.holder(&job, Taken::LOOK_WITHIN).ok().flatten();
         Ok(taken.skipped(mark, job))
     }
-
-    /// The earlier slots that nobody has run, oldest first, as far as the store answers.
-    fn missed(&self, earlier: Vec<(Slot, LockName)>) -> Vec<Slot> {
-        let (Some(inspect), Some(this), false) = (self.client.inspect(), self.plan.slot, earlier.is_empty()) else {
-            return Vec::new();
-        };
-        let (mut missed, mut ran) = (VecDeque::new(), None);
-        for (slot, mark) in earlier {
-            match inspect.holder(&mark, Taken::LOOK_WITHIN) {
-                Ok(None) => missed.push_front(slot),
-                Ok(Some(_)) => {
-                    ran = Some(slot);
-                    break;
-                }
-                Err(_) => return missed.into(),
-            }
-        }
-        match self.first(ran, this) {
-            Some(first) => first.after(missed.into()),
-            None => missed.into(),
-        }
-    }
-
-    /// The first slot that the job has run, as far as the store answers, which goes on to remember it.
-    fn first(&self, ran: Option<Slot>, this: Slot) -> Option<First> {
-        let (inspect, name) = (self.client.inspect()?, self.plan.first_mark().ok()?);
-        let mark = inspect.holder(&name, Taken::LOOK_WITHIN).ok()?;
-        let first = First::of(mark.as_ref(), ran, this)?;
-        match first.mark() {
-            FirstMark::Lasts => return Some(first),
-            FirstMark::Missing => {}
-            FirstMark::Wanes(token) => {
-                let by = note(First::AGAIN_WHY).ok()?;
-                // If it is not ended, it cannot be set; the next run tries that again.
-                _ = inspect.revoke(&name, token, &by, Taken::LOOK_WITHIN);
-            }
-        }
-        let (mark, keep) = self.plan.remembers(first);
-        if let Ok(Some(guard)) = self.mutex(mark).try_acquire() {
-            _ = guard.release_keeping(keep);
-        }
-        Some(first)
-    }
-
-    /// Marks the slot after work that is done, if it is not marked yet, and frees it after work that failed.
-    fn settle<T>(&self, mark: Mark, done: Result<T, Lost>, ended: Option<Work>) -> (Result<T, Lost>, SlotAfter) {
-        match (mark, ended) {
-            (Mark::Held { guard, keep }, Some(Work::Done)) => {
-                let released = guard.release_keeping(keep);
-                let slot = SlotAfter::HasRun.confirmed(&released);
-                (counted(done, released), slot)
-            }
-            (Mark::Held { guard, .. }, Some(Work::Failed)) => (done, SlotAfter::Free.confirmed(&guard.release())),
-            (Mark::Kept(marked), Some(Work::Failed)) => (done, self.free(&marked)),
-            (Mark::Held { .. }, None) => (done, SlotAfter::Unknown),
-            (Mark::Kept(_), Some(Work::Done) | None) => (done, SlotAfter::HasRun),
-        }
-    }
-
-    /// Frees a slot that is marked.
-    fn free(&self, Marked { name, token }: &Marked) -> SlotAfter {
-        let (Some(inspect), Ok(by)) = (self.client.inspect(), note(SlotAfter::FREED_WHY)) else {
-            return SlotAfter::Unknown;
-        };
-        SlotAfter::Free.confirmed(&inspect.revoke(name, *token, &by, Taken::LOOK_WITHIN))
-    }
 }
 
-/// What a run holds: the lock of the job, and the mark of its slot. And earlier slots, latest first.
-struct Held {
-    guard: Guard,
-    mark: Option<Mark>,
-    earlier: Vec<(Slot, LockName)>,
-}
-
-/// The mark of a slot.
-enum Mark {
-    /// Its lock is held, and is to be kept for this time.
-    Held { guard: Guard, keep: Duration },
-    /// Its lock is kept.
-    Kept(Marked),
-}
-
-impl Mark {
-    /// The work is about to begin.
-    fn before_work(self, crashed: Crashed) -> Result<Self, JobError> {
-        match (self, crashed) {
-            (Self::Held { guard, keep }, Crashed::HasRun) => {
-                let marked = Marked { name: guard.name().clone(), token: guard.fencing_token() };
-                guard.release_keeping(keep).map_err(JobError::NotMarked)?;
-                Ok(Self::Kept(marked))
-            }
-            (Self::Held { guard, keep }, Crashed::HasNotRun) => {
-                // The wait for the lock of the job may have taken longer than the lease: then others may have run the slot.
-                guard.check()?;
-                Ok(Self::Held { guard, keep })
-            }
-            (Self::Kept(marked), Crashed::HasRun | Crashed::HasNotRun) => Ok(Self::Kept(marked)),
-        }
-    }
+/// Works if the lock is held, which it has to be to the end.
+fn under<T>(guard: &Guard, work: impl FnOnce(&Guard) -> T) -> Result<T, Lost> {
+    let done = guard.check().map(|()| work(guard))?;
+    guard.check().map(|()| done)
 }

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::rc::{Rc, Weak};
 
-use lock_blocking::{CancelToken, Guard, Mutex};
-use lock_core::{AcquireError, LockName};
-use lock_host::{ClientId, ReleaseError};
+use lock_blocking::{Guard, Mutex};
+use lock_core::LockName;
+use lock_host::{ClientId, ReleaseError, Setting};
 
 use crate::errors::ReentrantError;
-use crate::setters::mutex_setters;
 
 thread_local! {
     /// What this thread holds.
@@ -56,10 +55,14 @@ impl Reentrant {
         Self(mutex)
     }
 
-    mutex_setters!();
+    ::lock_host::option_setters!(all);
 
-    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
-        Self(change(self.0))
+    ::lock_host::option_setters!(each);
+
+    ::lock_host::option_setters!(on_unavailable);
+
+    fn set(self, setting: Setting) -> Self {
+        Self(self.0.set(setting))
     }
 
     /// Waits for the lock, or acquires it again if this thread holds it.
@@ -70,18 +73,11 @@ impl Reentrant {
     /// # Blocking
     /// As [`Mutex::acquire`]; not at all if this thread holds the lock.
     pub fn acquire(&self) -> Result<ReentrantGuard, ReentrantError> {
-        self.enter(Mutex::acquire)
-    }
-
-    /// The same, until another thread cancels the wait.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire), and `Cancelled` if the token was cancelled first.
-    ///
-    /// # Blocking
-    /// As [`Mutex::acquire_with`]; not at all if this thread holds the lock.
-    pub fn acquire_with(&self, cancel: &CancelToken) -> Result<ReentrantGuard, ReentrantError> {
-        self.enter(|mutex| mutex.acquire_with(cancel))
+        let identity = self.0.identity()?;
+        if let Some(guard) = again(&identity)? {
+            return Ok(guard);
+        }
+        Ok(ReentrantGuard::first(identity, self.0.acquire()?))
     }
 
     /// Takes the lock if it is free or this thread holds it; `None` if it is held elsewhere.
@@ -97,17 +93,6 @@ impl Reentrant {
             return Ok(Some(guard));
         }
         Ok(self.0.try_acquire()?.map(|guard| ReentrantGuard::first(identity, guard)))
-    }
-
-    fn enter(
-        &self,
-        acquire: impl FnOnce(&Mutex) -> Result<Guard, AcquireError>,
-    ) -> Result<ReentrantGuard, ReentrantError> {
-        let identity = self.0.identity()?;
-        if let Some(guard) = again(&identity)? {
-            return Ok(guard);
-        }
-        Ok(ReentrantGuard::first(identity, acquire(&self.0)?))
     }
 }
 

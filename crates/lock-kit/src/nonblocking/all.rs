@@ -4,12 +4,12 @@ use std::ops::Deref;
 
 use futures_util::future::{join_all, select_all};
 use lock_async::{Guard, LossWatch, Mutex};
-use lock_core::{Busy, Invalid, Lost};
+use lock_core::{Invalid, Lost, TryAcquireError};
+use lock_host::Setting;
 
 use crate::errors::{AcquireAllError, ReleaseAllError};
 use crate::guards::{Guards, Stack};
-use crate::set::{Obstacle, Plan};
-use crate::setters::mutex_setters;
+use crate::set::{Plan, passes};
 
 /// All of these locks, which may be of several clients and stores. Each keeps its own options; the shortest
 /// [`wait`](All::wait) is that of the set.
@@ -45,10 +45,14 @@ pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
 pub struct All(Vec<Mutex>);
 
 impl All {
-    mutex_setters!();
+    ::lock_host::option_setters!(all);
 
-    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
-        Self(self.0.into_iter().map(change).collect())
+    ::lock_host::option_setters!(each);
+
+    ::lock_host::option_setters!(on_unavailable);
+
+    fn set(self, setting: Setting) -> Self {
+        Self(self.0.into_iter().map(|mutex| mutex.set(setting.clone())).collect())
     }
 
     /// Waits for all of the locks.
@@ -68,7 +72,7 @@ impl All {
         if plan.begins_at_once() {
             match self.at_once(&plan).await {
                 Ok(guard) => return Ok(guard),
-                Err(obstacle) => obstacle.passes()?,
+                Err(obstacle) => passes(obstacle)?,
             }
         }
         loop {
@@ -87,22 +91,18 @@ impl All {
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Option<AllGuard>, AcquireAllError> {
-        Ok(self.try_acquire_or_holder().await?.ok())
+        TryAcquireError::unless_busy(self.try_acquire_or_holder().await)
     }
 
     /// Takes all of the locks if all are free, and otherwise names one that is not, and who holds it.
     ///
     /// # Errors
-    /// As [`try_acquire`](Self::try_acquire).
+    /// `Busy` names a lock that is not free. `Failed` as [`try_acquire`](Self::try_acquire).
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
-    pub async fn try_acquire_or_holder(&self) -> Result<Result<AllGuard, Busy>, AcquireAllError> {
-        match self.at_once(&self.plan()?).await {
-            Ok(guard) => Ok(Ok(guard)),
-            Err(Obstacle::Busy(busy)) => Ok(Err(busy)),
-            Err(Obstacle::Error(error)) => Err(error),
-        }
+    pub async fn try_acquire_or_holder(&self) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
+        self.at_once(&self.plan().map_err(AcquireAllError::from)?).await
     }
 
     fn plan(&self) -> Result<Plan, Invalid> {
@@ -110,7 +110,7 @@ impl All {
     }
 
     /// Sends all claims before the first answer, so that a store can serve them together.
-    async fn at_once(&self, plan: &Plan) -> Result<AllGuard, Obstacle> {
+    async fn at_once(&self, plan: &Plan) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
         let tries = plan.order().iter().map(|&index| self.0[index].try_acquire_or_holder());
         let held = plan.landed(join_all(tries).await)?;
         Ok(AllGuard(Guards::new(held, plan.order())))

@@ -2,14 +2,14 @@
 
 use std::future::{pending, poll_fn};
 use std::ops::Deref;
+use std::task::Poll;
 
 use lock_async::{Guard, Mutex};
-use lock_core::{AcquireError, BackendError, Lost, OnUnavailable};
-use lock_host::ReleaseError;
+use lock_core::{AcquireError, BackendError, Lost};
+use lock_host::{CancelToken, ReleaseError, Setting};
 
-use crate::degrading::{Scoped, Wish};
+use crate::degrading::{Scoped, Wish, checked};
 use crate::process::Place;
-use crate::setters::lock_setters;
 
 /// A lock that degrades to one of this process while the store is away. Made by [`Kit::degrading`](super::Kit::degrading).
 ///
@@ -59,10 +59,12 @@ impl Degrading {
         Self(mutex)
     }
 
-    lock_setters!();
+    ::lock_host::option_setters!(all);
 
-    fn each(self, change: impl Fn(Mutex) -> Mutex) -> Self {
-        Self(change(self.0))
+    ::lock_host::option_setters!(each);
+
+    fn set(self, setting: Setting) -> Self {
+        Self(self.0.set(checked(setting)))
     }
 
     /// Waits for the lock: first for those of this process that came before, and then at the store.
@@ -152,14 +154,23 @@ impl Degrading {
 
     /// The lock at the store, for what is left of the wait.
     fn at_store(&self, wish: &Wish) -> Mutex {
-        let mutex = self.0.clone().on_unavailable(OnUnavailable::Fail);
+        let mutex = self.0.clone();
         if let Some(left) = wish.left() { mutex.wait(left) } else { mutex }
     }
 }
 
 /// Waits for those of this process that came before. False if the wait is over first.
 async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
-    let turn = poll_fn(|context| place.poll_first(context.waker()));
+    let mut watch = None;
+    let turn = poll_fn(|context| {
+        let waker = context.waker().clone();
+        // Until the next poll, which watches anew.
+        watch = wish.cancel().map(|cancel| cancel.watch(move || waker.wake()));
+        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
+            return Poll::Ready(Err(AcquireError::Cancelled));
+        }
+        place.poll_first(context.waker())
+    });
     match wish.left() {
         Some(left) => tokio::time::timeout(left, turn).await.map_or(Ok(false), |turn| turn.map(|()| true)),
         None => turn.await.map(|()| true),

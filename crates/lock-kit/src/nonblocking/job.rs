@@ -1,20 +1,17 @@
 //! Work that a schedule calls for on several machines, and one of them does.
 
-use std::collections::VecDeque;
 use std::pin::pin;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use futures_util::future::{Either, select};
 use lock_async::{Client, Guard, Mutex};
-use lock_core::{AcquireError, LockName, Lost};
-use lock_host::note;
+use lock_core::{AcquireError, LockName, Lost, TryAcquireError};
 
+use super::run::{Mark, Run};
 use crate::errors::JobError;
-use crate::first::{First, FirstMark};
-use crate::job::{Crashed, Marked, Plan, Work, counted, unseen};
-use crate::outcome::{JobOutcome, JobRun, Skipped, SlotAfter};
+use crate::job::{Plan, Work, unseen};
+use crate::outcome::{Begun, JobOutcome, JobRun, Skipped};
 use crate::setters::job_setters;
-use crate::slot::Slot;
 use crate::taken::Taken;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
@@ -42,7 +39,7 @@ use crate::taken::Taken;
 /// use std::time::Duration;
 /// use leasehold::Kit;
 ///
-/// let job = locks.job("nightly").slot(tonight).at_most(Duration::from_secs(3600));
+/// let job = locks.job("nightly").slot(tonight).max_hold(Duration::from_secs(3600));
 /// let sent = job.run(async |guard| format!("report sent, token {}", guard.fencing_token())).await?;
 /// assert!(sent.ran().is_some());
 /// match job.run(async |_| "sent twice").await? {
@@ -68,7 +65,7 @@ impl Job {
 
     /// Does the work, unless another machine did it or does it. The work gets the guard of the job's lock, and its fencing token.
     ///
-    /// The work is stopped (dropped at its next await point) when the lock is lost, also to [`at_most`](Self::at_most).
+    /// The work is stopped (dropped at its next await point) when the lock is lost, also to [`max_hold`](Self::max_hold).
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
@@ -106,36 +103,58 @@ impl Job {
         work: impl AsyncFnOnce(&Guard) -> T,
         judge: fn(&T) -> Work,
     ) -> Result<JobOutcome<T>, JobError> {
-        let Held { guard, mark, earlier } = match self.begin().await? {
-            Ok(held) => held,
-            Err(skipped) => return Ok(JobOutcome::Skipped(skipped)),
+        let run = match self.begin().await? {
+            Begun::Run(run) => run,
+            Begun::Skipped(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
-        let mark = match mark {
-            Some(mark) => Some(mark.before_work(self.plan.crashed).await?),
-            None => None,
+        let missed = run.missed().await;
+        let value = match under(run.guard(), work).await {
+            Ok(value) => value,
+            Err(lost) => {
+                // The loss is what the caller has to know.
+                _ = run.release().await;
+                return Err(lost.into());
+            }
         };
-        let missed = self.missed(earlier).await;
-        self.plan.keep(self.plan.at_least, |time| guard.keep_at_least(time))?;
-        let done = match select(pin!(guard.lost()), pin!(work(&guard))).await {
-            Either::Left((lost, _)) => Err(lost),
-            // Work that awaits nothing is not stopped.
-            Either::Right((done, _)) => guard.check().map(|()| done),
-        };
-        let ended = done.as_ref().ok().map(judge);
-        let (done, slot) = match mark {
-            Some(mark) => self.settle(mark, done, ended).await,
-            None => (done, SlotAfter::None),
-        };
-        if ended == Some(Work::Failed) {
-            self.plan.keep(Duration::ZERO, |time| guard.keep_at_least(time))?;
-        }
-        let released = guard.release().await;
-        let value = counted(done, released)?;
+        let slot = run.end(judge(&value)).await?.slot;
         Ok(JobOutcome::Ran(JobRun { value, slot, missed }))
     }
 
-    /// Acquires the mark of the slot, and then the lock of the job.
-    async fn begin(&self) -> Result<Result<Held, Skipped>, JobError> {
+    /// Begins a run, unless another machine runs the job or has run it: acquires the lock of the job, and marks the slot.
+    ///
+    /// This is what [`run`](Self::run) is made of, for work that is not one function. Look at [`Run::guard`] for a loss, and say with
+    /// [`Run::done`] or [`Run::failed`] how the work ended. A run that is dropped counts as crashed.
+    ///
+    /// # Errors
+    /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
+    /// `Lost` if the lock was lost before the work can begin; with [`retry_after_crash`](Self::retry_after_crash), also if the mark of the
+    /// slot was.
+    ///
+    /// # Cancel safety
+    /// Dropping the future releases what was acquired in the background. Once the store was asked to mark the slot, the slot counts
+    /// as run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lock_kit::{Begun, Slot, nonblocking as leasehold};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// # let tonight: Slot = "2099-11-21T03:00".parse()?;
+    /// use leasehold::Kit;
+    ///
+    /// match locks.job("nightly").slot(tonight).begin().await? {
+    ///     Begun::Run(run) => {
+    ///         println!("send the report with token {}", run.guard().fencing_token());
+    ///         run.done().await?;
+    ///     }
+    ///     Begun::Skipped(skipped) => println!("{skipped}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn begin(&self) -> Result<Begun<Run>, JobError> {
         let now = SystemTime::now();
         let wanted = self.plan.mark(now, &self.client.capabilities())?;
         let earlier = self.plan.earlier(now)?;
@@ -144,21 +163,33 @@ impl Job {
         }
         let mark = match wanted {
             None => None,
-            Some((slot, wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder().await? {
-                Ok(guard) => Some(Mark::Held { guard, keep }),
-                Err(busy) => return Ok(Err(self.look(self.plan.taken(slot, busy.holder), &busy.name).await?)),
+            Some((slot, wanted, keep)) => match self.mutex(wanted).try_acquire_or_holder().await {
+                Ok(mark) => Some((mark, keep)),
+                Err(TryAcquireError::Busy(busy)) => {
+                    let skipped = self.look(self.plan.taken(slot, busy.holder), &busy.name).await?;
+                    return Ok(Begun::Skipped(skipped));
+                }
+                Err(TryAcquireError::Failed(error)) => return Err(error.into()),
             },
         };
-        match self.mutex(self.plan.job()).acquire().await {
-            Ok(guard) => Ok(Ok(Held { guard, mark, earlier })),
+        let guard = match self.mutex(self.plan.job()).acquire().await {
+            Ok(guard) => guard,
             Err(error) => {
-                if let Some(Mark::Held { guard, .. }) = mark {
+                if let Some((mark, _)) = mark {
                     // If the store does not confirm that, the mark ends with its ttl.
-                    _ = guard.release().await;
+                    _ = mark.release().await;
                 }
-                Ok(Err(self.plan.not_acquired(error)?))
+                return Ok(Begun::Skipped(self.plan.not_acquired(error)?));
             }
-        }
+        };
+        let mark = match mark {
+            Some((mark, keep)) => Some(Mark::before_work(mark, keep, self.plan.crashed).await?),
+            None => None,
+        };
+        self.plan.keep(|time| guard.keep_at_least(time))?;
+        // Marking the slot may have taken longer than the lease lasted.
+        guard.check()?;
+        Ok(Begun::Run(Run { client: self.client.clone(), plan: self.plan.clone(), guard, mark, earlier }))
     }
 
     /// How far the run of a slot is that was taken.
@@ -170,104 +201,12 @@ impl Job {
         let job = inspect.holder(&job, Taken::LOOK_WITHIN).await.ok().flatten();
         Ok(taken.skipped(mark, job))
     }
-
-    /// The earlier slots that nobody has run, oldest first, as far as the store answers.
-    async fn missed(&self, earlier: Vec<(Slot, LockName)>) -> Vec<Slot> {
-        let (Some(inspect), Some(this), false) = (self.client.inspect(), self.plan.slot, earlier.is_empty()) else {
-            return Vec::new();
-        };
-        let (mut missed, mut ran) = (VecDeque::new(), None);
-        for (slot, mark) in earlier {
-            match inspect.holder(&mark, Taken::LOOK_WITHIN).await {
-                Ok(None) => missed.push_front(slot),
-                Ok(Some(_)) => {
-                    ran = Some(slot);
-                    break;
-                }
-                Err(_) => return missed.into(),
-            }
-        }
-        match self.first(ran, this).await {
-            Some(first) => first.after(missed.into()),
-            None => missed.into(),
-        }
-    }
-
-    /// The first slot that the job has run, as far as the store answers, which goes on to remember it.
-    async fn first(&self, ran: Option<Slot>, this: Slot) -> Option<First> {
-        let (inspect, name) = (self.client.inspect()?, self.plan.first_mark().ok()?);
-        let mark = inspect.holder(&name, Taken::LOOK_WITHIN).await.ok()?;
-        let first = First::of(mark.as_ref(), ran, this)?;
-        match first.mark() {
-            FirstMark::Lasts => return Some(first),
-            FirstMark::Missing => {}
-            FirstMark::Wanes(token) => {
-                let by = note(First::AGAIN_WHY).ok()?;
-                // If it is not ended, it cannot be set; the next run tries that again.
-                _ = inspect.revoke(&name, token, &by, Taken::LOOK_WITHIN).await;
-            }
-        }
-        let (mark, keep) = self.plan.remembers(first);
-        if let Ok(Some(guard)) = self.mutex(mark).try_acquire().await {
-            _ = guard.release_keeping(keep).await;
-        }
-        Some(first)
-    }
-
-    /// Marks the slot after work that is done, if it is not marked yet, and frees it after work that failed.
-    async fn settle<T>(&self, mark: Mark, done: Result<T, Lost>, ended: Option<Work>) -> (Result<T, Lost>, SlotAfter) {
-        match (mark, ended) {
-            (Mark::Held { guard, keep }, Some(Work::Done)) => {
-                let released = guard.release_keeping(keep).await;
-                let slot = SlotAfter::HasRun.confirmed(&released);
-                (counted(done, released), slot)
-            }
-            (Mark::Held { guard, .. }, Some(Work::Failed)) => (done, SlotAfter::Free.confirmed(&guard.release().await)),
-            (Mark::Kept(marked), Some(Work::Failed)) => (done, self.free(&marked).await),
-            (Mark::Held { .. }, None) => (done, SlotAfter::Unknown),
-            (Mark::Kept(_), Some(Work::Done) | None) => (done, SlotAfter::HasRun),
-        }
-    }
-
-    /// Frees a slot that is marked.
-    async fn free(&self, Marked { name, token }: &Marked) -> SlotAfter {
-        let (Some(inspect), Ok(by)) = (self.client.inspect(), note(SlotAfter::FREED_WHY)) else {
-            return SlotAfter::Unknown;
-        };
-        SlotAfter::Free.confirmed(&inspect.revoke(name, *token, &by, Taken::LOOK_WITHIN).await)
-    }
 }
 
-/// What a run holds: the lock of the job, and the mark of its slot. And earlier slots, latest first.
-struct Held {
-    guard: Guard,
-    mark: Option<Mark>,
-    earlier: Vec<(Slot, LockName)>,
-}
-
-/// The mark of a slot.
-enum Mark {
-    /// Its lock is held, and is to be kept for this time.
-    Held { guard: Guard, keep: Duration },
-    /// Its lock is kept.
-    Kept(Marked),
-}
-
-impl Mark {
-    /// The work is about to begin.
-    async fn before_work(self, crashed: Crashed) -> Result<Self, JobError> {
-        match (self, crashed) {
-            (Self::Held { guard, keep }, Crashed::HasRun) => {
-                let marked = Marked { name: guard.name().clone(), token: guard.fencing_token() };
-                guard.release_keeping(keep).await.map_err(JobError::NotMarked)?;
-                Ok(Self::Kept(marked))
-            }
-            (Self::Held { guard, keep }, Crashed::HasNotRun) => {
-                // The wait for the lock of the job may have taken longer than the lease: then others may have run the slot.
-                guard.check()?;
-                Ok(Self::Held { guard, keep })
-            }
-            (Self::Kept(marked), Crashed::HasRun | Crashed::HasNotRun) => Ok(Self::Kept(marked)),
-        }
+/// Works until the lock is lost. Work that awaits nothing is not stopped.
+async fn under<T>(guard: &Guard, work: impl AsyncFnOnce(&Guard) -> T) -> Result<T, Lost> {
+    match select(pin!(guard.lost()), pin!(work(guard))).await {
+        Either::Left((lost, _)) => Err(lost),
+        Either::Right((done, _)) => guard.check().map(|()| done),
     }
 }

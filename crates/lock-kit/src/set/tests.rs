@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lock_blocking::Client;
-use lock_core::{BackendError, Effect, ErrorKind, Operation};
+use lock_core::{BackendError, Busy, Effect, ErrorKind, Operation};
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
 
@@ -79,15 +79,15 @@ fn the_shortest_wait_is_that_of_the_set_and_counts_from_its_beginning() {
 fn unless_all_are_granted_the_granted_ones_are_released() {
     let client = client();
     let plan = plan(["a", "b", "c"].map(|name| at(&client, name, None))).unwrap();
-    let busy = || Ok(Err(Busy { name: "b".parse().unwrap(), holder: None }));
-    let error = || Err(AcquireError::Closed);
-    let guard = |name| Ok(Ok(client.mutex(name).acquire().unwrap()));
+    let busy = || Err(Busy { name: "b".parse().unwrap(), holder: None }.into());
+    let error = || Err(AcquireError::Closed.into());
+    let guard = |name| Ok(client.mutex(name).acquire().unwrap());
     let is_free = |name| client.mutex(name).try_acquire().unwrap().is_some();
 
     let landed = plan.landed([guard("a"), busy(), guard("c")]);
-    assert!(matches!(landed, Err(Obstacle::Busy(_))) && is_free("a") && is_free("c"));
+    assert!(matches!(landed, Err(TryAcquireError::Busy(_))) && is_free("a") && is_free("c"));
     let landed = plan.landed([busy(), error(), guard("c")]);
-    assert!(matches!(landed, Err(Obstacle::Error(_))) && is_free("c"), "an error says more than busy");
+    assert!(matches!(landed, Err(TryAcquireError::Failed(_))) && is_free("c"), "an error says more than busy");
     let landed = plan.landed([guard("a"), guard("b"), guard("c")]).unwrap();
     assert!(landed.is_held() && !is_free("a"));
 }
@@ -98,10 +98,10 @@ fn only_what_may_pass_is_waited_for() {
     let plan = plan([at(&client, "a", None)]).unwrap();
     let failed = |kind| {
         let error = BackendError::new("test", Operation::Acquire, kind, Effect::None, "no");
-        Obstacle::Error(plan.failed(0, error.into()))
+        passes(plan.failed(0, error.into()).into())
     };
-    assert!(failed(ErrorKind::Unreachable).passes().is_ok());
-    assert!(failed(ErrorKind::Denied).passes().is_err());
-    assert!(Obstacle::Error(plan.failed(0, AcquireError::Closed)).passes().is_err());
-    assert!(Obstacle::Busy(Busy { name: "a".parse().unwrap(), holder: None }).passes().is_ok());
+    assert!(failed(ErrorKind::Unreachable).is_ok());
+    assert!(failed(ErrorKind::Denied).is_err());
+    assert!(passes(plan.failed(0, AcquireError::Closed).into()).is_err());
+    assert!(passes(Busy { name: "a".parse().unwrap(), holder: None }.into()).is_ok());
 }

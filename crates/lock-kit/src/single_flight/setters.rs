@@ -32,35 +32,14 @@ macro_rules! single_flight_setters {
             self
         }
 
-        /// Sets how long the store keeps the lease of a process that computes and dies, as [`Mutex::ttl`] does; 30 s if not set.
-        /// Then another one computes.
-        pub fn ttl(self, ttl: ::std::time::Duration) -> Self {
-            self.set(|options| options.ttl(ttl))
-        }
+        ::lock_host::option_setters!(all);
 
-        /// Sets how long to wait for a value that another caller computes; without limit if not set.
-        pub fn wait(self, wait: ::std::time::Duration) -> Self {
-            self.set(|options| options.wait(wait))
-        }
+        ::lock_host::option_setters!(each "Sets how long to wait for a value that another caller computes; without limit if not set.");
 
-        /// Sets what a caller without a value does while the store of the locks is away, as [`Mutex::on_unavailable`] does: it gets the
-        /// error, if not set.
-        pub fn on_unavailable(self, on_unavailable: ::lock_core::OnUnavailable) -> Self {
-            self.set(|options| options.on_unavailable(on_unavailable))
-        }
+        ::lock_host::option_setters!(on_unavailable);
 
-        /// Sets how long the computation may take. Then its lease is lost, and another caller computes.
-        pub fn at_most(self, at_most: ::std::time::Duration) -> Self {
-            self.set(|options| options.max_hold(at_most))
-        }
-
-        /// Sets why the value is computed, as [`Mutex::why`] does.
-        pub fn why(self, why: impl Into<String>) -> Self {
-            self.set(|options| options.why(why))
-        }
-
-        fn set(mut self, change: impl FnOnce(::lock_host::LockOptions) -> ::lock_host::LockOptions) -> Self {
-            self.plan.options = change(::std::mem::take(&mut self.plan.options));
+        fn set(mut self, setting: ::lock_host::Setting) -> Self {
+            self.plan.options.apply(setting);
             self
         }
 

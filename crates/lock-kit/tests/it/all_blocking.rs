@@ -44,7 +44,7 @@ fn unless_all_are_free_none_is_taken() {
     let _held = bench.plain().mutex("b").why("maintenance").acquire().unwrap();
     let set = client.all(NAMES);
     assert!(set.try_acquire().unwrap().is_none());
-    let busy = set.try_acquire_or_holder().unwrap().unwrap_err();
+    let busy = set.try_acquire_or_holder().unwrap_err();
     assert!(busy.to_string().contains("\"b\"") && busy.to_string().contains("maintenance"), "{busy}");
     assert_eq!(bench.free(&NAMES), ["c", "a"]);
 }
@@ -75,8 +75,8 @@ fn a_cancelled_acquire_leaves_nothing() {
     let client = bench.plain();
     let held = bench.plain().mutex("b").acquire().unwrap();
     let cancel = CancelToken::new();
-    let (set, token) = (client.all(NAMES), cancel.clone());
-    let waiting = thread::spawn(move || set.acquire_with(&token).map(drop));
+    let set = client.all(NAMES).cancelled_by(&cancel);
+    let waiting = thread::spawn(move || set.acquire().map(drop));
     until("the claim that waits for b", || bench.faults.calls(Operation::Acquire) >= 6);
     assert_eq!(bench.free(&NAMES), ["c"]);
     cancel.cancel();
@@ -86,9 +86,9 @@ fn a_cancelled_acquire_leaves_nothing() {
     assert_eq!(bench.free(&NAMES), NAMES);
 
     let asked = bench.faults.asked().len();
-    client.all(NAMES).acquire_with(&cancel).map(drop).unwrap_err();
+    client.all(NAMES).cancelled_by(&cancel).acquire().map(drop).unwrap_err();
     assert_eq!(bench.faults.asked().len(), asked, "no request was sent");
-    client.all(NAMES).acquire_with(&CancelToken::new()).unwrap().release().unwrap();
+    client.all(NAMES).cancelled_by(&CancelToken::new()).acquire().unwrap().release().unwrap();
 }
 
 #[test]

@@ -341,7 +341,7 @@ fn threads_wait_for_each_other_in_turn_and_can_be_cancelled() {
     assert_eq!((guard.scope(), guard.fencing_token(), guard.lost_within(SECOND)), (Scope::Process, None, None));
     let cancel = CancelToken::new();
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| locks.degrading("a").acquire_with(&cancel).map(drop));
+        let waiting = scope.spawn(|| locks.degrading("a").cancelled_by(&cancel).acquire().map(drop));
         let impatient = scope.spawn(|| locks.degrading("a").wait(Duration::ZERO).acquire().map(drop));
         assert!(is_away(impatient.join().unwrap()));
         cancel.cancel();

@@ -191,15 +191,15 @@ fn a_campaign_is_cancelled_by_another_thread() {
     let cancel = CancelToken::new();
     let campaign = thread::spawn({
         let cancel = cancel.clone();
-        move || candidate.election("scheduler").run_while_leader_with(&cancel, |_| ControlFlow::Break(()))
+        move || candidate.election("scheduler").cancelled_by(&cancel).run_while_leader(|_| ControlFlow::Break(()))
     });
     cancel.cancel();
     assert_eq!(campaign.join().unwrap(), Err(ElectionError::Acquire(AcquireError::Cancelled)));
     leadership.resign().unwrap();
     let work = |_| -> ControlFlow<()> { panic!("the work was begun") };
-    let election = leader.election("scheduler");
+    let election = leader.election("scheduler").cancelled_by(&cancel);
     assert_eq!(
-        election.run_while_leader_with(&cancel, work),
+        election.run_while_leader(work),
         Err(ElectionError::Acquire(AcquireError::Cancelled)),
         "cancelled before"
     );

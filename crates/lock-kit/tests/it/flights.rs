@@ -202,7 +202,7 @@ fn cached_after_a_loss(caller: Caller) -> (Option<u32>, bool) {
 #[test]
 fn a_lost_lease_puts_nothing() {
     let caller: Caller = |client, shelf, compute| {
-        let flight = blocking::Kit::single_flight(client, "user:42").at_most(10 * SECOND);
+        let flight = blocking::Kit::single_flight(client, "user:42").max_hold(10 * SECOND);
         let outcome = flight.get_or_compute(shelf, || Ok(compute()));
         let WhileHeldError::Lost(lost) = of_the_lock(outcome) else { panic!("another error") };
         assert_eq!(lost.reason, LossReason::MaxHold);
@@ -220,7 +220,7 @@ fn a_lease_that_is_lost_before_the_computation_computes_nothing() {
     let (again, clock) = (Arc::clone(&shelf), bench.clock.clone());
     shelf.after_next_get(move || again.after_next_get(move || clock.advance(10 * SECOND)));
     let client = bench.plain();
-    let flight = blocking::Kit::single_flight(&client, "user:42").at_most(10 * SECOND);
+    let flight = blocking::Kit::single_flight(&client, "user:42").max_hold(10 * SECOND);
     let outcome = flight.get_or_compute(&*shelf, || panic!("it was computed"));
     assert!(matches!(of_the_lock(outcome), WhileHeldError::Lost(_)));
 }
@@ -229,7 +229,7 @@ fn a_lease_that_is_lost_before_the_computation_computes_nothing() {
 async fn a_task_that_has_lost_its_lease_puts_nothing() {
     let bench = Bench::new();
     let (client, shelf) = (bench.tokio(), Shelf::new(&bench.clock));
-    let flight = nonblocking::Kit::single_flight(&client, "user:42").at_most(10 * SECOND);
+    let flight = nonblocking::Kit::single_flight(&client, "user:42").max_hold(10 * SECOND);
     let stopped = flight.get_or_compute(&shelf, async || {
         bench.clock.advance(10 * SECOND);
         pending().await

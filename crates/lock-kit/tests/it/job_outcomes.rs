@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::inspect::Entry;
 use lock_core::{AcquireError, ErrorKind, Operation};
-use lock_kit::{JobError, JobOutcome, JobRun, Mark, SkipReason, SlotAfter, blocking, nonblocking};
+use lock_kit::{JobError, JobOutcome, JobRun, SkipReason, SlotAfter, blocking, nonblocking};
 use lock_memory::faults::Fault;
 
 use crate::jobs::{skipped, slot};
@@ -183,25 +183,24 @@ async fn a_first_slot_is_remembered_for_as_long_as_the_job_runs() {
 async fn the_mark_of_a_first_slot_is_set_again_on_every_store_when_half_of_its_time_is_over() {
     for store in Store::each() {
         let (tasks, threads) = (store.tokio().await, store.plain());
-        let first = Mark::of_first("nightly");
+        let first = "nightly@1970-01-01T00:00:00Z";
         let left = async || {
-            let mark =
-                tasks.inspect().unwrap().holder(&first.name.parse().unwrap(), 10 * SECOND).await.unwrap().unwrap();
+            let mark = tasks.inspect().unwrap().holder(&first.parse().unwrap(), 10 * SECOND).await.unwrap().unwrap();
             assert!(mark.holders[0].holder.to_string().ends_with(&format!("(slot {})", slot(9))), "{mark:?}");
             mark.remaining.unwrap()
         };
-        let set = tasks.mutex(&first.name).why(format!("slot {}", slot(9))).try_acquire().await.unwrap().unwrap();
+        let set = tasks.mutex(first).why(format!("slot {}", slot(9))).try_acquire().await.unwrap().unwrap();
         set.release_keeping(182 * DAY).await.unwrap();
         let job = nonblocking::Kit::job(&tasks, "nightly").slot(slot(5)).previous([slot(9), slot(6)]);
         assert_eq!(ran(job.run(async |_| ()).await).missed, [slot(6)]);
         assert!(left().await > 364 * DAY);
-        let again = tasks.inspect().unwrap().holder(&first.name.parse().unwrap(), 10 * SECOND).await.unwrap();
+        let again = tasks.inspect().unwrap().holder(&first.parse().unwrap(), 10 * SECOND).await.unwrap();
         let by_thread = tokio::task::spawn_blocking(move || {
             ran(blocking::Kit::job(&threads, "nightly").slot(slot(3)).previous([slot(4)]).run(|_| ())).missed
         });
         assert_eq!(by_thread.await.unwrap(), [slot(4)]);
         let tokens = |mark: Option<Entry>| mark.unwrap().holders[0].holder.clone();
-        let still = tasks.inspect().unwrap().holder(&first.name.parse().unwrap(), 10 * SECOND).await.unwrap();
+        let still = tasks.inspect().unwrap().holder(&first.parse().unwrap(), 10 * SECOND).await.unwrap();
         assert_eq!(tokens(still), tokens(again), "a mark that lasts is left alone");
     }
 }

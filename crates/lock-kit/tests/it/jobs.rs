@@ -159,7 +159,7 @@ async fn work_is_stopped_when_it_takes_too_long() {
     use nonblocking::Kit;
     let bench = Bench::new();
     let (client, clock) = (bench.tokio(), bench.clock.clone());
-    let job = client.job("nightly").slot(slot(0)).at_most(10 * SECOND);
+    let job = client.job("nightly").slot(slot(0)).max_hold(10 * SECOND);
     let outcome = job.run(async |_| {
         clock.advance(10 * SECOND);
         std::future::pending::<()>().await;
@@ -175,14 +175,14 @@ async fn work_is_stopped_when_it_takes_too_long() {
 fn work_that_takes_too_long_in_a_thread_does_not_count() {
     use blocking::Kit;
     let bench = Bench::new();
-    let job = bench.plain().job("nightly").at_most(10 * SECOND);
+    let job = bench.plain().job("nightly").max_hold(10 * SECOND);
     let outcome = job.run(|guard| {
         bench.clock.advance(10 * SECOND);
         guard.lost()
     });
     let Err(JobError::Lost(lost)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(lost.reason, LossReason::MaxHold);
-    assert!(lost.to_string().ends_with("allows; of a job, `at_most`"), "{lost}");
+    assert!(lost.to_string().ends_with("`max_hold` allows"), "{lost}");
 }
 
 #[test]
@@ -202,10 +202,10 @@ async fn a_slot_whose_work_took_too_long_is_free_if_it_is_to_be_retried() {
     let bench = Bench::new();
     let (one, two) = (bench.plain(), bench.tokio());
     let overrun = || bench.clock.advance(10 * SECOND);
-    let job = blocking::Kit::job(&one, "nightly").slot(slot(0)).at_most(10 * SECOND).retry_after_crash();
+    let job = blocking::Kit::job(&one, "nightly").slot(slot(0)).max_hold(10 * SECOND).retry_after_crash();
     assert!(matches!(job.run(|_| overrun()), Err(JobError::Lost(_))));
     assert_eq!(job.run(|_| 7).unwrap().ran(), Some(7));
-    let job = nonblocking::Kit::job(&two, "hourly").slot(slot(0)).at_most(10 * SECOND).retry_after_crash();
+    let job = nonblocking::Kit::job(&two, "hourly").slot(slot(0)).max_hold(10 * SECOND).retry_after_crash();
     assert!(matches!(job.run(async |_| overrun()).await, Err(JobError::Lost(_))));
     assert_eq!(job.run(async |_| 7).await.unwrap().ran(), Some(7));
 }

@@ -18,7 +18,8 @@ fn an_inner_acquire_is_local_and_the_last_guard_releases() {
     let client = bench.plain();
     let outer = client.reentrant("a").acquire().unwrap();
     // Other handles and clones of the client, and options that no longer matter.
-    let middle = client.clone().reentrant("a").ttl(Duration::from_secs(1)).acquire_with(&CancelToken::new()).unwrap();
+    let middle =
+        client.clone().reentrant("a").ttl(Duration::from_secs(1)).cancelled_by(&CancelToken::new()).acquire().unwrap();
     let inner = client.reentrant("a").try_acquire().unwrap().unwrap();
     assert_eq!(bench.faults.calls(Operation::Acquire), 1);
     assert!([&middle, &inner].iter().all(|guard| guard.fencing_token() == outer.fencing_token()));
@@ -80,7 +81,7 @@ fn an_invalid_lock_and_a_cancelled_wait_are_errors() {
     assert!(invalid(client.reentrant("a").ttl(Duration::ZERO).acquire().unwrap_err()));
     let cancel = CancelToken::new();
     cancel.cancel();
-    let error = client.reentrant("b").acquire_with(&cancel).unwrap_err();
+    let error = client.reentrant("b").cancelled_by(&cancel).acquire().unwrap_err();
     assert!(matches!(error, ReentrantError::Acquire(AcquireError::Cancelled)));
 }
 

@@ -74,7 +74,17 @@ impl LeasedLock {
         let (name, why) = (self.ground.lock_name(&name)?, "leasehold demo".to_owned());
         let fairness = Fairness::Fair;
         let long_waits = LongWaits::Reported;
-        Ok(Wish { name, mode, ttl: self.ttl, why, patience, fairness, long_waits, busy_code: BUSY, job: Job::NONE })
+        Ok(Wish {
+            name,
+            mode,
+            ttl: self.ttl,
+            why,
+            patience,
+            fairness,
+            long_waits,
+            busy_code: BUSY,
+            job: Job::default(),
+        })
     }
 }
 

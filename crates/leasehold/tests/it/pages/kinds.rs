@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use leasehold::kit::{JobOutcome, Slot};
+use leasehold::kit::{Begun, JobOutcome, Slot};
 use leasehold::{Client, FencingToken, Kit, Ticket};
 
 async fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
@@ -64,8 +64,8 @@ async fn sets(locks: &Client) -> Result<(), Box<dyn Error>> {
 }
 
 async fn again(locks: &Client) -> Result<(), Box<dyn Error>> {
-    let outer = locks.reentrant("order:7").acquire().await?;
-    let inner = locks.reentrant("order:7").acquire_under(Some(&outer)).await?;
+    let outer = locks.mutex("order:7").acquire().await?.share();
+    let inner = outer.again()?;
     inner.release().await?;
     outer.release().await?;
     Ok(())
@@ -97,10 +97,22 @@ fn send_report(token: FencingToken) -> String {
 async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
     let slot: Slot = "2099-11-21T03:00".parse()?;
     let day = Duration::from_secs(24 * 3600);
-    let job = locks.job("nightly").slot(slot).every(day).at_most(Duration::from_secs(3600));
+    let job = locks.job("nightly").slot(slot).every(day).max_hold(Duration::from_secs(3600));
     match job.run(async |guard| send_report(guard.fencing_token())).await? {
         JobOutcome::Ran(run) => println!("sent {}; missed: {:?}", run.value, run.missed),
         JobOutcome::Skipped(skipped) => println!("{skipped}"),
+    }
+    Ok(())
+}
+
+async fn runs(locks: &Client) -> Result<(), Box<dyn Error>> {
+    let slot: Slot = "2099-11-22T03:00".parse()?;
+    match locks.job("nightly").slot(slot).begin().await? {
+        Begun::Run(run) => {
+            println!("token {}, missed {:?}", run.guard().fencing_token(), run.missed().await);
+            run.done().await?;
+        }
+        Begun::Skipped(skipped) => println!("{skipped}"),
     }
     Ok(())
 }
@@ -126,6 +138,7 @@ async fn the_examples_of_all_kinds_run() -> Result<(), Box<dyn Error>> {
     again(&locks).await?;
     degrading(&locks).await?;
     jobs(&locks).await?;
+    runs(&locks).await?;
     tickets(&locks).await?;
     latches(&locks).await
 }

@@ -4,14 +4,16 @@
 use std::error::Error;
 use std::time::Duration;
 
+use leasehold::TryAcquireError;
 use leasehold::blocking::{Client, Guard, Kit};
 use leasehold::kit::{JobOutcome, Scope};
 
 fn mutexes(locks: &Client) -> Result<(), Box<dyn Error>> {
     let lock = locks.mutex("invoice:42").wait(Duration::from_secs(5));
-    match lock.try_acquire_or_holder()? {
+    match lock.try_acquire_or_holder() {
         Ok(guard) => guard.release()?,
-        Err(busy) => println!("{busy}"),
+        Err(TryAcquireError::Busy(busy)) => println!("{busy}"),
+        Err(TryAcquireError::Failed(error)) => return Err(error.into()),
     }
     Ok(())
 }
@@ -33,8 +35,9 @@ fn permits(locks: &Client) -> Result<(), Box<dyn Error>> {
     let guard = licences.acquire()?;
     println!("licence {} of 0 to 3", guard.slot());
     guard.release()?;
-    let counted = licences.many(2).run_while_held(|two| two.slots().len())?;
-    assert_eq!(counted, 2);
+    let two = licences.acquire_many(2)?;
+    assert_eq!(two.slots().len(), 2);
+    two.release()?;
     Ok(())
 }
 

@@ -1,0 +1,139 @@
+//! How what inspection returns is written, for instance as JSON: with the field names of `leasehold ls --json`, and times in
+//! milliseconds.
+
+use std::time::Duration;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use super::{Cursor, Entry, Held, Page, Revoked};
+use crate::{Holder, Limit, Mode, ModeKind};
+
+/// What a waiter asks for.
+#[derive(Serialize)]
+struct Wanted {
+    mode: ModeKind,
+    /// How many permits of a semaphore; 0 of a lock.
+    permits: u32,
+}
+
+impl From<&Mode> for Wanted {
+    fn from(mode: &Mode) -> Self {
+        Self { mode: mode.kind(), permits: mode.count() }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Writes the fields of a holder. A holder that is not of this library has no process, host, reason or token.
+fn holder<S: SerializeStruct>(fields: &mut S, holder: &Holder) -> Result<(), S::Error> {
+    let known = match holder {
+        Holder::Leasehold { tokens, note } => Some((tokens.high(), note)),
+        Holder::Foreign => None,
+    };
+    fields.serialize_field("leasehold", &known.is_some())?;
+    fields.serialize_field("pid", &known.and_then(|(_, note)| note.pid()))?;
+    fields.serialize_field("host", &known.map(|(_, note)| note.host()))?;
+    fields.serialize_field("why", &known.map(|(_, note)| note.why()))?;
+    fields.serialize_field("token", &known.map(|(token, _)| token.get()))
+}
+
+impl Serialize for Holder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Holder", 5)?;
+        holder(&mut fields, self)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Held {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Held", 9)?;
+        holder(&mut fields, &self.holder)?;
+        fields.serialize_field("mode", &self.mode.kind())?;
+        fields.serialize_field("slots", self.slots.get())?;
+        fields.serialize_field("held_ms", &self.age.map(millis))?;
+        fields.serialize_field("remaining_ms", &self.remaining.map(millis))?;
+        fields.end()
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let last = self.holders.first();
+        let mode = last.map(|held| held.mode);
+        let queue: Vec<Wanted> = self.queue.iter().map(Wanted::from).collect();
+        let mut fields = serializer.serialize_struct("Entry", 14)?;
+        fields.serialize_field("name", &self.name)?;
+        holder(&mut fields, &self.holder)?;
+        fields.serialize_field("held_ms", &last.and_then(|held| held.age).map(millis))?;
+        fields.serialize_field("remaining_ms", &self.remaining.map(millis))?;
+        fields.serialize_field("waiters", &self.waiters)?;
+        fields.serialize_field("kind", &mode.map(Mode::name_kind))?;
+        fields.serialize_field("limit", &mode.and_then(Mode::limit).map(Limit::get))?;
+        fields.serialize_field("leases", &self.leases)?;
+        fields.serialize_field("holders", &self.holders)?;
+        fields.serialize_field("queue", &queue)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Serialize for Page {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Page", 2)?;
+        fields.serialize_field("entries", &self.entries)?;
+        fields.serialize_field("next", &self.next)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Revoked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::Revoked => "revoked",
+            Self::NotHeld => "not-held",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Note, Slots, TokenRange, Width};
+
+    #[test]
+    fn an_entry_is_written_as_the_command_writes_it() {
+        let tokens = TokenRange::above(6, Width::ONE).unwrap();
+        let holder = Holder::Leasehold { tokens, note: Note::new("web-3", 4711, "nightly").unwrap() };
+        let mode = Mode::permits(1, 4).unwrap();
+        let (age, remaining) = (Some(Duration::from_secs(2)), Some(Duration::from_millis(1500)));
+        let held = Held { holder: holder.clone(), mode, slots: Slots::NONE, age, remaining };
+        let name = "job:7".parse().unwrap();
+        let entry =
+            Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 1, queue: vec![Mode::Shared] };
+        let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
+        let expected = serde_json::json!({
+            "entries": [{
+                "name": "job:7", "leasehold": true, "pid": 4711, "host": "web-3", "why": "nightly", "token": 7,
+                "held_ms": 2000, "remaining_ms": 1500, "waiters": 1, "kind": "semaphore", "limit": 4, "leases": 1,
+                "holders": [{
+                    "leasehold": true, "pid": 4711, "host": "web-3", "why": "nightly", "token": 7,
+                    "mode": "permits", "slots": [], "held_ms": 2000, "remaining_ms": 1500,
+                }],
+                "queue": [{ "mode": "shared", "permits": 0 }],
+            }],
+            "next": null,
+        });
+        assert_eq!(written, expected);
+        assert_eq!(serde_json::to_value(Holder::Foreign).unwrap()["leasehold"], false);
+        assert_eq!(serde_json::to_value(Revoked::NotHeld).unwrap(), "not-held");
+    }
+}
