@@ -4,18 +4,19 @@
 //! everything else.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use lock_core::station::{Action, Leaving, TurnId};
-use lock_core::{Mode, ReleaseRequest};
-use lock_host::{End, Held, Turns, Verdict};
+use lock_core::{AsyncBackend, BackendError, LockName, Mode, Operation, ReleaseRequest};
+use lock_host::{End, Held, Ports, Turns, Verdict};
 
 use crate::tasks::{Hear, Running, Tasks};
 pub(crate) use crate::work::{Driver, Site};
-use crate::work::{Job, Work};
+use crate::work::{Job, Work, caught};
 
 /// How long the user's runtime has for a release that nobody waits for. A task that computes without a break may keep the loop
 /// there, or the connection, from being polled; then the keeper sends the release as well. Chosen: longer than most stores take to
@@ -56,6 +57,28 @@ impl lock_host::Driver for Driver {
     fn release(&self, request: ReleaseRequest, within: Duration) {
         _ = self.here.send(Work::Release(request, within));
     }
+}
+
+/// Sends a request that the station did not ask for, as carefully as the station's: it is polled on the client's runtime, a backend
+/// that panics has given an unknown answer, and observers hear of a failure.
+pub(crate) async fn ask<'a, T, F>(
+    ports: &'a Ports<Driver>,
+    name: &LockName,
+    operation: Operation,
+    request: impl FnOnce(&'a dyn AsyncBackend) -> F,
+) -> Result<T, BackendError>
+where
+    F: Future<Output = Result<T, BackendError>>,
+{
+    let Driver { backend, runtime, .. } = &ports.driver;
+    let mut asked = pin!(caught(operation, request(&**backend)));
+    let answer = poll_fn(|cx| {
+        let _entered = runtime.enter();
+        asked.as_mut().poll(cx)
+    })
+    .await;
+    ports.answered(name, &answer);
+    answer
 }
 
 /// Waits for the verdict of a turn that has joined the line; `None` if the turn ends first.

@@ -2,7 +2,7 @@
 
 use lock_core::Lost;
 
-use crate::driver::{Driver, change, end};
+use crate::driver::{Driver, ask, change, end};
 
 lock_host::guards! {
     [async] [.await]

@@ -1,10 +1,10 @@
 //! Waiting until a number of processes has arrived.
 
-use lock_core::{BackendError, Moment};
+use lock_core::Moment;
 use lock_host::Wake;
 use tokio::sync::Notify;
 
-use crate::driver::Driver;
+use crate::driver::{Driver, ask};
 
 lock_host::latch! {
     [async] [.await]
@@ -79,11 +79,6 @@ impl Wake for Bell {
     fn wake(&self) {
         self.0.notify_one();
     }
-}
-
-/// Sends one request.
-async fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Seen, BackendError> {
-    driver.backend.latch(request, call.within()).await
 }
 
 /// Sleeps until this moment, or until the latch may have changed.

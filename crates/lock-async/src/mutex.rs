@@ -1,9 +1,10 @@
 //! A lock by its name, and how to hold it.
 
+use lock_core::Operation;
 use lock_core::limit::{LimitError, Usage};
 use lock_host::{LimitCall, WhileHeldError, counted};
 
-use crate::driver::{Driver, verdict};
+use crate::driver::{Driver, ask, verdict};
 use crate::guard::{Guard, PermitGuard};
 
 lock_host::kinds! {
@@ -182,7 +183,7 @@ lock_host::limits! {
 }
 
 /// Sends a request about a limit.
-async fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let answer = driver.backend.limit(&request, within).await;
+async fn ask_limit(LimitCall { ports, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
+    let answer = ask(ports, &request.name, Operation::Limit, |store| store.limit(&request, within)).await;
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

@@ -4,8 +4,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
-use lock_core::{BlockingBackend, Mode, Operation, ReleaseRequest};
-use lock_host::{End, Held, NAP_MAX, Pool, Turns, Verdict, Work, caught};
+use lock_core::{BackendError, BlockingBackend, LockName, Mode, Operation, ReleaseRequest};
+use lock_host::{End, Held, NAP_MAX, Pool, Ports, Turns, Verdict, Work, caught};
 
 use crate::sync::Arc;
 use crate::threads::{Presence, Thread, Threads};
@@ -81,6 +81,19 @@ impl Work for Left {
             }
         }
     }
+}
+
+/// Sends a request that the station did not ask for, as carefully as the station's: a backend that panics has given an unknown
+/// answer, and observers hear of a failure.
+pub(crate) fn ask<'a, T>(
+    ports: &'a Ports<Driver>,
+    name: &LockName,
+    operation: Operation,
+    request: impl FnOnce(&'a dyn BlockingBackend) -> Result<T, BackendError>,
+) -> Result<T, BackendError> {
+    let answer = caught(operation, || request(&*ports.driver.backend));
+    ports.answered(name, &answer);
+    answer
 }
 
 /// Waits for the verdict of a turn that has joined the line, running claims meanwhile; `None` if the turn ends first.

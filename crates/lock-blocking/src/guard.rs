@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::Lost;
 use lock_host::NAP_MAX;
 
-use crate::driver::{Driver, change, end};
+use crate::driver::{Driver, ask, change, end};
 
 lock_host::guards! {
     [] []

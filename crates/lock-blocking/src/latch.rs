@@ -1,9 +1,9 @@
 //! Waiting until a number of processes has arrived.
 
-use lock_core::{BackendError, Moment, Operation};
-use lock_host::{NAP_MAX, Wake, caught};
+use lock_core::Moment;
+use lock_host::{NAP_MAX, Wake};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, ask};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 lock_host::latch! {
@@ -85,11 +85,6 @@ impl Wake for Bell {
         *self.rung() = true;
         self.changed.notify_one();
     }
-}
-
-/// Sends one request. A panic of the backend is an error of the store.
-fn ask(driver: &Driver, request: &Request, call: &Call<'_>) -> Result<Seen, BackendError> {
-    caught(Operation::Latch, || driver.backend.latch(request, call.within()))
 }
 
 /// Sleeps until this moment, or until the latch may have changed.

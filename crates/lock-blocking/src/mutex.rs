@@ -2,9 +2,9 @@
 
 use lock_core::Operation;
 use lock_core::limit::{LimitError, Usage};
-use lock_host::{LimitCall, WhileHeldError, caught, counted};
+use lock_host::{LimitCall, WhileHeldError, counted};
 
-use crate::driver::{Driver, verdict};
+use crate::driver::{Driver, ask, verdict};
 use crate::guard::{Guard, PermitGuard};
 
 lock_host::kinds! {
@@ -192,8 +192,8 @@ lock_host::limits! {
     fn try_acquire_many;
 }
 
-/// Sends a request about a limit. A panic of the backend is an error of the store.
-fn ask_limit(LimitCall { driver, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let answer = caught(Operation::Limit, || driver.backend.limit(&request, within));
+/// Sends a request about a limit.
+fn ask_limit(LimitCall { ports, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
+    let answer = ask(ports, &request.name, Operation::Limit, |store| store.limit(&request, within));
     Ok(answer.map_err(|error| error.with_name(&request.name))?)
 }

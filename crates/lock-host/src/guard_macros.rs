@@ -15,7 +15,8 @@ macro_rules! deref_guard {
 }
 
 /// The guards of all kinds of locks, and how they change, with the facade's own part of the documentation. `async` and `.await`
-/// are passed in, or nothing in their place. The facade adds what else asks the store, and a function `change`.
+/// are passed in, or nothing in their place. The facade adds what else asks the store, and two functions: `ask` sends a request, and
+/// `change` asks for a hold to go on in another mode.
 #[macro_export]
 macro_rules! guards {
     (
@@ -71,11 +72,17 @@ macro_rules! guards {
             $(#[$verify])*
             pub $($async)? fn verify(&self) -> Result<(), $crate::VerifyError> {
                 let inquiry = self.0.inquire()?;
-                let (backend, lease, within) = (&inquiry.driver().backend, inquiry.lease(), inquiry.within());
-                if let ::lock_core::Fenced::Acknowledged = backend.fence(lease, within)$($await)*? {
+                let (ports, lease, within) = (inquiry.ports(), inquiry.lease(), inquiry.within());
+                let (name, token) = (&lease.name, lease.tokens.high());
+                let fenced = ask(ports, name, ::lock_core::Operation::Fence, |store| store.fence(lease, within))$($await)*?;
+                if let ::lock_core::Fenced::Acknowledged = fenced {
                     return Ok(self.check()?);
                 }
-                let by = backend.revoked_by(&lease.name, lease.tokens.high(), within)$($await)*;
+                if !inquiry.may_know_by_whom() {
+                    return Ok(inquiry.gone(None)?);
+                }
+                let look = ::lock_core::Operation::Inspect;
+                let by = ask(ports, name, look, |store| store.revoked_by(name, token, within))$($await)*;
                 Ok(inquiry.gone(by.ok().flatten())?)
             }
 
@@ -88,7 +95,9 @@ macro_rules! guards {
             $(#[$renew])*
             pub $($async)? fn renew(&self) -> Result<(), $crate::VerifyError> {
                 let inquiry = self.0.inquire()?;
-                let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within())$($await)*?;
+                let (name, leases, within) = (&inquiry.lease().name, inquiry.leases(), inquiry.within());
+                let renewal = ask(inquiry.ports(), name, ::lock_core::Operation::Renew, |store| store.renew(leases, within));
+                let answers = renewal$($await)*?;
                 Ok(inquiry.renewed(answers)?)
             }
 
@@ -101,7 +110,7 @@ macro_rules! guards {
             /// ends.
             ///
             $(#[$release])*
-            pub $($async)? fn release(self) -> Result<(), $crate::ReleaseError> {
+            pub $($async)? fn release(mut self) -> Result<(), $crate::ReleaseError> {
                 if let Some(released) = self.0.release_at_once() {
                     return released;
                 }

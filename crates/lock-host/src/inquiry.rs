@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use lock_core::station::Input;
-use lock_core::{Lease, Lost, Moment, Note, Renewed};
+use lock_core::{Ability, Lease, Lost, Moment, Note, Renewed};
 
+use crate::ports::Ports;
 use crate::proof::Proof;
 use crate::site::{Driver, Site};
 use crate::sync::Arc;
@@ -26,9 +27,14 @@ impl<'a, D: Driver> Inquiry<'a, D> {
         Ok(Self { site, proof, asked_at: site.ports().clock.now() })
     }
 
-    /// What runs requests.
-    pub fn driver(&self) -> &'a D {
-        &self.site.ports().driver
+    /// The way to the store.
+    pub fn ports(&self) -> &'a Ports<D> {
+        self.site.ports()
+    }
+
+    /// Whether the store can say who revoked a lease.
+    pub fn may_know_by_whom(&self) -> bool {
+        self.ports().policy.store.abilities.contains(&Ability::Inspect)
     }
 
     /// The lease of the hold.

@@ -1,7 +1,7 @@
 //! The latch of both facades, which is the same but for `async` and `.await`.
 
 /// A latch, and all that users call on it, with the facade's own part of the documentation. `async` and `.await` are passed
-/// in, or nothing in their place. The facade adds a `Bell`, which is what a call sleeps on, and two functions: `ask` sends one
+/// in, or nothing in their place. The facade adds a `Bell`, which is what a call sleeps on, and two functions: `ask` sends a
 /// request, and `sleep` sleeps until a moment or until the bell rings. What these name of `lock_core::latch` is imported here.
 #[macro_export]
 macro_rules! latch {
@@ -162,12 +162,13 @@ macro_rules! latch {
                 let call = self.0.call(Bell::default())?;
                 let (mut wait, look) = (call.wait(limit)?, call.look(Watching::Wanted));
                 loop {
-                    let driver = call.driver()?;
+                    let ports = call.ports()?;
                     let asked_at = call.now();
                     match wait.step(asked_at) {
                         Step::End(end) => return end,
                         Step::Look => {
-                            let answer = ask(driver, &look, &call)$($await)*;
+                            let (name, latch) = (&look.name, ::lock_core::Operation::Latch);
+                            let answer = ask(ports, name, latch, |store| store.latch(&look, call.within()))$($await)*;
                             wait.looked(asked_at, call.now(), answer);
                         }
                         Step::Sleep(until) => {
@@ -203,7 +204,8 @@ macro_rules! latch {
         $($async)? fn insist(call: &Call<'_>, request: &Request) -> Result<Seen, LatchError> {
             let mut repeat = call.repeat()?;
             loop {
-                match ask(call.driver()?, request, call)$($await)* {
+                let (ports, name, latch) = (call.ports()?, &request.name, ::lock_core::Operation::Latch);
+                match ask(ports, name, latch, |store| store.latch(request, call.within()))$($await)* {
                     Ok(seen) => return Ok(seen),
                     Err(error) => sleep(call, repeat.failed(call.now(), error)?)$($await)*,
                 }

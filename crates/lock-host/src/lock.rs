@@ -16,6 +16,7 @@ use crate::member::{ClientId, Member};
 use crate::occurrence::Occurrence;
 use crate::options::{LockOptions, Setting};
 use crate::outage::Outage;
+use crate::ports::Ports;
 use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
 use crate::stations::Stations;
@@ -85,8 +86,8 @@ impl<D: Driver> Lock<D, Permits> {
 
 /// A request about the limit of a semaphore, which the facade sends.
 pub struct LimitCall<'a, D> {
-    /// What runs requests.
-    pub driver: &'a D,
+    /// The way to the store.
+    pub ports: &'a Ports<D>,
     /// How long the request may take.
     pub within: Duration,
     /// The request.
@@ -174,7 +175,7 @@ impl<D: Driver, M> Lock<D, M> {
         let (ports, known) = (self.stations.ports(), mode.limit().unwrap_or(Limit::ONE));
         ports.policy.store.check_ability(Ability::SetLimit)?;
         let request = Request { name: name.clone(), known, act };
-        Ok(LimitCall { driver: &ports.driver, within: ports.policy.within(self.options.ttl), request })
+        Ok(LimitCall { ports, within: ports.policy.within(self.options.ttl), request })
     }
 
     /// The lock as a part of something larger. `locate` asks the store where it keeps the lock.

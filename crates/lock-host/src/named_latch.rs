@@ -10,6 +10,7 @@ use crate::alarms::{Alarm, Ring};
 use crate::cancel::{CancelToken, Watch};
 use crate::errors::no_randomness;
 use crate::host::random_u64;
+use crate::ports::Ports;
 use crate::site::Driver;
 use crate::sleepers::{Awaiting, Closing, Wake};
 use crate::stations::Stations;
@@ -174,18 +175,18 @@ impl<D: Driver, W: Wake> LatchCall<'_, D, W> {
         Request { name: self.name.clone(), act }
     }
 
-    /// What runs requests.
+    /// The way to the store.
     ///
     /// # Errors
     /// `Closed` if the client was closed; `Cancelled` if the token of the latch was cancelled.
-    pub fn driver(&self) -> Result<&D, LatchError> {
+    pub fn ports(&self) -> Result<&Ports<D>, LatchError> {
         if self.client.is_over() {
             return Err(LatchError::Closed);
         }
         if self.cancel.as_ref().is_some_and(|(token, _)| token.is_cancelled()) {
             return Err(LatchError::Cancelled);
         }
-        Ok(&self.stations.ports().driver)
+        Ok(self.stations.ports())
     }
 
     /// How long one request may take.
@@ -303,8 +304,8 @@ mod tests {
         }
         stations.hear(Event::RecheckAll);
         assert_eq!(woken(), 1);
-        assert!(call.driver().is_ok());
+        assert!(call.ports().is_ok());
         stations.close();
-        assert_eq!((woken(), call.driver().err()), (1, Some(LatchError::Closed)));
+        assert_eq!((woken(), call.ports().err()), (1, Some(LatchError::Closed)));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use lock_core::station::Owners;
-use lock_core::{Keeper, Policy};
+use lock_core::{BackendError, Keeper, LockName, Policy};
 
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
@@ -12,7 +12,7 @@ use crate::host::{random_u64, secret};
 use crate::observer::SharedObserver;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
-use crate::watch::Watch;
+use crate::watch::{News, Watch};
 
 /// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
 pub struct Ports<D> {
@@ -52,6 +52,16 @@ impl<D> Ports<D> {
     pub fn observed_by(mut self, observers: Vec<SharedObserver>) -> Self {
         self.watch = Watch::new(observers);
         self
+    }
+}
+
+impl<D> Ports<D> {
+    /// Reports the answer to a request that no station asked for.
+    pub fn answered<T>(&self, name: &LockName, answer: &Result<T, BackendError>) {
+        let Some(watch) = &self.watch else { return };
+        let news = News::new(name.clone(), Arc::clone(watch));
+        news.store_said(self.clock.now(), answer.as_ref().err());
+        news.tell();
     }
 }
 

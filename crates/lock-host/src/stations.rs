@@ -4,11 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{
-    Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, Moment, NameKind, ReleaseRequest,
-};
+use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, ReleaseRequest};
 
-use crate::clock::Clock;
 use crate::outage::Outage;
 use crate::ports::Ports;
 use crate::sharded::Sharded;
@@ -100,17 +97,6 @@ impl<D: Driver> Stations<D> {
 
     fn all(&self) -> Vec<Arc<Site<D>>> {
         self.sites.all().flat_map(|sites| sites.by_name.values().cloned().collect::<Vec<_>>()).collect()
-    }
-}
-
-/// The clock of the client. A proof that reads it keeps the client alive.
-impl<D: Driver> Clock for Stations<D> {
-    fn now(&self) -> Moment {
-        self.ports.clock.now()
-    }
-
-    fn on_leap(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        self.ports.clock.on_leap(wake);
     }
 }
 

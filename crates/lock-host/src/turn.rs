@@ -10,6 +10,7 @@ use lock_core::{
     Ability, BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms, Ticket,
 };
 
+use crate::clock::SharedClock;
 use crate::errors::{ChangeError, ReleaseError, Unchanged, VerifyError};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
@@ -24,11 +25,13 @@ use crate::weak::WeakHeld;
 pub struct Turn<D: Driver> {
     site: Arc<Site<D>>,
     id: TurnId,
+    /// Whether the end of the turn is known, so that nothing is left to do.
+    is_over: bool,
 }
 
 impl<D: Driver> Turn<D> {
     pub(crate) fn new(site: Arc<Site<D>>, id: TurnId) -> Self {
-        Self { site, id }
+        Self { site, id, is_over: false }
     }
 
     /// Where it is.
@@ -44,7 +47,9 @@ impl<D: Driver> Turn<D> {
 
 impl<D: Driver> Drop for Turn<D> {
     fn drop(&mut self) {
-        D::leave(&self.site, self.id);
+        if !self.is_over {
+            D::leave(&self.site, self.id);
+        }
     }
 }
 
@@ -52,13 +57,15 @@ impl<D: Driver> Drop for Turn<D> {
 pub struct Held<D: Driver, M = Exclusive> {
     turn: Turn<D>,
     proof: Proof,
+    /// Keeps the client alive: its keeper finds the site through them.
+    stations: Arc<Stations<D>>,
     marker: PhantomData<fn() -> M>,
 }
 
 impl<D: Driver, M> Held<D, M> {
-    /// The proof keeps the stations alive, because the keeper finds the site through them.
     pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>, stations: Arc<Stations<D>>) -> Self {
-        Self { turn, proof: Proof::new(hold, stations), marker: PhantomData }
+        let proof = Proof::new(hold, SharedClock::clone(&stations.ports().clock));
+        Self { turn, proof, stations, marker: PhantomData }
     }
 
     /// Where it is held.
@@ -76,11 +83,12 @@ impl<D: Driver, M> Held<D, M> {
         Proof::hold(&self.proof)
     }
 
-    /// The outcome of ending the turn.
+    /// The outcome of ending the turn, which is over.
     ///
     /// # Errors
     /// `Lost` if the hold was lost, `Backend` if the store failed.
-    pub fn ended(&self, answer: End) -> Result<(), ReleaseError> {
+    pub fn ended(mut self, answer: End) -> Result<(), ReleaseError> {
+        self.turn.is_over = true;
         match answer {
             Some(Ok(Released::Released)) => Ok(()),
             Some(Ok(Released::Left | Released::NotHeld)) => Err(self.lost_to(LossReason::NotHeld).into()),
@@ -91,9 +99,10 @@ impl<D: Driver, M> Held<D, M> {
 
     /// Ends the hold of a reader beside others, if the station can do it at once. `None`, and nothing has changed, if it is
     /// for [`Input::Leave`].
-    pub fn release_at_once(&self) -> Option<Result<(), ReleaseError>> {
+    pub fn release_at_once(&mut self) -> Option<Result<(), ReleaseError>> {
         let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
         let left = may_have_others && self.site().lock().leave_at_once(self.turn.id);
+        self.turn.is_over |= left;
         left.then(|| Ok(self.check()?))
     }
 
@@ -117,7 +126,8 @@ impl<D: Driver, M> Held<D, M> {
     ) -> Result<Held<D, N>, ChangeError<G>> {
         let reason = match verdict {
             Some(Ok(hold)) => {
-                return Ok(Held { turn: self.turn, proof: self.proof.under(hold), marker: PhantomData });
+                let Self { turn, proof, stations, .. } = self;
+                return Ok(Held { turn, proof: proof.under(hold), stations, marker: PhantomData });
             }
             Some(Err(Refusal::Busy { holder })) => Busy { name: self.name().clone(), holder }.into(),
             Some(Err(Refusal::Error(error))) => error.into(),

@@ -4,6 +4,7 @@
 mod asking;
 mod barging;
 mod cancellation;
+mod careful;
 mod driving;
 mod holding;
 mod hung;

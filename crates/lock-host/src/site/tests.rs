@@ -116,8 +116,8 @@ fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
     let (turn, _) = asking.join();
     grant(turn.site(), claim(turn.site()), 7);
     let hold = hold(turn.site(), turn.id().0);
-    let first = asking.held(turn, Some(Ok(hold))).unwrap().unwrap();
-    let [second, third] = [(); 2].map(|()| lock.join_at_once().unwrap());
+    let mut first = asking.held(turn, Some(Ok(hold))).unwrap().unwrap();
+    let [mut second, mut third] = [(); 2].map(|()| lock.join_at_once().unwrap());
     assert!(matches!(second.release_at_once(), Some(Ok(()))) && first.site().lock().waiters.turns.len() == 2);
     clock.clock.advance(Duration::from_secs(60));
     // Unless the alarms have looked at the clock by now.
