@@ -16,12 +16,14 @@ use crate::ports::Ports;
 use crate::site::{Driver, Site};
 use crate::sleepers::Wake;
 use crate::stations::Stations;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, PoisonError};
 use crate::waiters::{Turns, Waiters};
 
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) released: Mutex<Vec<Owner>>,
+    /// The turns that were left by dropping them.
+    pub(crate) left: Mutex<Vec<TurnId>>,
 }
 
 #[derive(Default)]
@@ -65,6 +67,7 @@ impl Driver for Recorder {
     }
 
     fn leave(site: &Arc<Site<Self>>, turn: TurnId) {
+        site.ports().driver.left.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
         let mut inner = site.lock();
         if !inner.leave_at_once(turn) {
             site.abandon(&mut inner, turn);

@@ -124,3 +124,24 @@ fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
     assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(ReleaseError::Lost(_)))));
     assert!(lock.join_at_once().is_none() && first.release_at_once().is_none());
 }
+
+/// To leave again would hand the requests of other turns to a loop.
+#[test]
+fn a_turn_whose_end_is_known_is_not_left_again() {
+    let clock = Fragile::default();
+    let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
+    let stations = stations(capabilities, Arc::new(clock));
+    let left = || stations.ports().driver.left.lock().unwrap().len();
+    let held = |name| {
+        let lock = Lock::new(&stations, name);
+        let asking = lock.ask().unwrap();
+        let (turn, _) = asking.join();
+        grant(turn.site(), claim(turn.site()), 7);
+        let hold = hold(turn.site(), turn.id().0);
+        asking.held(turn, Some(Ok(hold))).unwrap().unwrap()
+    };
+    held("a").ended(Some(Ok(Released::Released))).unwrap();
+    assert_eq!(left(), 0);
+    drop(held("b"));
+    assert_eq!(left(), 1);
+}

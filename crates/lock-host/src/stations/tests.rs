@@ -67,7 +67,7 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let elsewhere = Lease { name: name(3), ..lease };
     assert_eq!(stations.hear(event(&elsewhere)), Heard::Unknown);
     stations.release_unknown(elsewhere.clone());
-    let Recorder { released } = &stations.ports().driver;
+    let Recorder { released, .. } = &stations.ports().driver;
     assert_eq!(*released.lock().unwrap(), [elsewhere.owner]);
 }
 
