@@ -56,19 +56,13 @@
 //!
 //! # Choosing a store
 //!
-//! | URL | use it when | feature |
-//! |---|---|---|
-//! | `sqlite:PATH` | all processes run on one machine | `sqlite` |
-//! | `redis://HOST` | they run on several machines; also beside redis-py, redsync and rslock on the same key | `redis` |
-//! | `redis+sentinel://HOST,HOST,HOST/NAME` | sentinels replace the primary of that name when it fails | `redis` |
-//! | `redis+cluster://HOST,HOST` | your Redis is a cluster, or one server is too small for your locks | `redis` |
-//! | `redlock://HOST,HOST,HOST` | locks must be available while a Redis server is away | `redlock` |
-//! | `memory:NAME` | in tests: all clients of this process with the same `NAME` exclude each other | `memory` |
+//! Take `sqlite:PATH` if all processes run on one machine, and `redis://HOST` if they run on several; `redlock://HOST,HOST,HOST` if locks
+//! must be available while a Redis server is away; `memory:NAME` in tests. [`BackendConfig`] has a variant for each store, and
+//! [`BackendConfig::from_url`] lists all forms of URLs.
 //!
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
-//! [`BackendConfig::from_url`] lists all forms.
 //!
-//! No store is on by default: enable the features of those that you use, such as
+//! No store is on by default: enable the features of those that you use, which have their names, such as
 //! `leasehold = { version = "0.1", features = ["sqlite"] }`. The URL of any other store is refused with an error that
 //! names its feature.
 //!

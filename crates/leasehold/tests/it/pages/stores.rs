@@ -11,7 +11,7 @@ use leasehold::blocking::{Client, Kit};
 use leasehold::kit::JobError;
 use leasehold::latch::LatchError;
 use leasehold::redlock::{Purpose, RedlockConfig};
-use leasehold::{AcquireError, BackendError, ErrorKind, LimitError, ReleaseError, Unchanged};
+use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, LimitError, Reach, ReleaseError, Unchanged};
 use test_support::RedisServer;
 
 const BEGIN: &str = "<!-- stores: written by the tests of leasehold -->\n";
@@ -148,13 +148,26 @@ fn rise(locks: &Client) -> &'static str {
     }
 }
 
-fn table(stores: &[(&str, Client)]) -> String {
+fn reach(url: &str) -> &'static str {
+    match BackendConfig::from_url(url).unwrap().reach() {
+        Reach::Process => "one process",
+        Reach::Machine => "one machine",
+        Reach::Network => "all machines that reach it",
+    }
+}
+
+fn table(stores: &[(&str, &str)]) -> String {
+    let stores = stores.iter().map(|(name, url)| (name, url, leasehold::blocking::connect(url).unwrap()));
+    let stores: Vec<_> = stores.collect();
     let mut text = "| |".to_owned();
-    stores.iter().for_each(|(url, _)| write!(text, " `{url}` |").unwrap());
+    stores.iter().for_each(|(name, ..)| write!(text, " `{name}` |").unwrap());
     writeln!(text, "\n|---|{}", "---|".repeat(stores.len())).unwrap();
+    write!(text, "| excludes the clients of |").unwrap();
+    stores.iter().for_each(|(_, url, _)| write!(text, " {} |", reach(url)).unwrap());
+    text.push('\n');
     let mut row = |what: &str, cell: &dyn Fn(&Client) -> &'static str| {
         write!(text, "| {what} |").unwrap();
-        stores.iter().for_each(|(_, locks)| write!(text, " {} |", cell(locks)).unwrap());
+        stores.iter().for_each(|(.., locks)| write!(text, " {} |", cell(locks)).unwrap());
         text.push('\n');
     };
     KINDS.iter().for_each(|kind| row(kind.what, &|locks| yes(works(kind, locks))));
@@ -179,7 +192,7 @@ fn the_table_of_stores_is_what_they_say_and_do() {
     let (folder, server, (_nodes, redlock)) = (test_support::temp_dir(), RedisServer::start(), quorum());
     let sqlite = format!("sqlite:{}", folder.path().join("locks.db").display());
     let stores = [("memory:", "memory:"), ("sqlite:", &sqlite), ("redis:", &server.url()), ("redlock:", &redlock)];
-    let table = table(&stores.map(|(name, url)| (name, leasehold::blocking::connect(url).unwrap())));
+    let table = table(&stores);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/kinds.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
