@@ -32,21 +32,13 @@ const PROBE_WITHIN: Duration = Duration::from_millis(200);
 const BAD_HANDSHAKE: &[u8] = &[0x16, 3, 1, 0, 4, 1, 0, 0, 0];
 const ALERT: u8 = 0x15;
 
-/// The server of a client as it is shown to users: without user, password and database.
-pub(crate) fn server_of(client: &Client) -> String {
-    shown_at(client.get_connection_info())
-}
-
-/// The same for a server to which nothing is connected.
-pub(crate) fn shown_at(server: &ConnectionInfo) -> String {
-    let shown = |scheme: &str, host: &str, port: u16| {
-        if host.contains(':') { format!("{scheme}://[{host}]:{port}") } else { format!("{scheme}://{host}:{port}") }
-    };
-    match server.addr() {
-        ConnectionAddr::Tcp(host, port) => shown("redis", host, *port),
-        ConnectionAddr::TcpTls { host, port, .. } => shown("rediss", host, *port),
-        ConnectionAddr::Unix(path) => format!("unix://{}", path.display()),
-        other => other.to_string(),
+/// A server as it is shown to users: without user, password and database.
+pub(crate) fn shown(server: &ConnectionInfo) -> String {
+    match (server.addr(), Address::of(server.addr())) {
+        (ConnectionAddr::TcpTls { .. }, Some(address)) => format!("rediss://{address}"),
+        (_, Some(address)) => format!("redis://{address}"),
+        (ConnectionAddr::Unix(path), None) => format!("unix://{}", path.display()),
+        (other, None) => other.to_string(),
     }
 }
 
@@ -153,12 +145,12 @@ pub(crate) fn explain(server: &ConnectionInfo, failure: Failure) -> Failure {
     if let ConnectionAddr::Tcp(host, port) = addr
         && matches!(first_byte(host, *port, BAD_HANDSHAKE), Ok(ALERT))
     {
-        return Failure::speaks_tls(&shown_at(server));
+        return Failure::speaks_tls(&shown(server));
     }
     if let ConnectionAddr::TcpTls { host, port, .. } = addr
         && matches!(first_byte(host, *port, b"PING\r\n"), Ok(b'+' | b'-'))
     {
-        return Failure::speaks_no_tls(&shown_at(server));
+        return Failure::speaks_no_tls(&shown(server));
     }
     failure
 }

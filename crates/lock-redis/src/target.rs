@@ -8,7 +8,7 @@ use redis::Client;
 use crate::RedisConfig;
 use crate::address::Address;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, connecting, server_of};
+use crate::connect::{CONNECT_WITHIN, connecting, shown};
 use crate::deployment::Deployment;
 use crate::directory::Directory;
 use crate::failover::Failover;
@@ -74,7 +74,7 @@ impl Target {
 
     /// The server as it is shown to users.
     pub(crate) fn shown(&self) -> String {
-        server_of(&self.client)
+        shown(self.client.get_connection_info())
     }
 
     /// The server with its database.

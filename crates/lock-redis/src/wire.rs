@@ -176,7 +176,14 @@ pub(crate) trait Question {
     type Answer: Send;
 
     /// What is being done, for errors.
-    fn operation(&self) -> Operation;
+    const OPERATION: Operation = Operation::Inspect;
+    /// Whether it may be asked once more if its connection breaks.
+    const RETRY: Retry = Retry::Never;
+
+    /// What is being done, where that differs.
+    fn operation(&self) -> Operation {
+        Self::OPERATION
+    }
 
     /// The command that asks; for a retry, the line says how the first attempt failed.
     fn call(&self, line: Line<'_>) -> Result<Call, Failure>;
@@ -191,9 +198,9 @@ pub(crate) trait Question {
         false
     }
 
-    /// Whether it may be asked once more if its connection breaks.
+    /// Whether it may be asked once more, where that differs.
     fn retry(&self) -> Retry {
-        Retry::Never
+        Self::RETRY
     }
 }
 

@@ -133,20 +133,30 @@ impl Stack {
         Some(self.lead_each(slot, asks, span))
     }
 
-    fn lead_each(&self, mut slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
-        let mut socket = self.connected(slot.connection(), span)?;
+    fn lead_each(&self, slot: Slot<'_>, asks: &AsksEach<'_>, span: Span) -> Result<Vec<Heard>, Failure> {
+        let (slot, mut socket, calls) = self.ready(slot, asks, span)?;
         let server_info = Arc::clone(&socket.server_info);
-        let calls = match asks(&server_info) {
-            Ok(calls) => calls,
-            Err(failure) => {
-                self.put_back(slot, socket);
-                return Err(failure);
-            }
-        };
         let replies = socket.ask_all(calls, span);
         let is_dropped = replies.iter().any(|reply| fate(reply) == Fate::Drop);
         self.keep(if is_dropped { Fate::Drop } else { Fate::Keep }, slot, socket);
         Ok(replies.into_iter().map(|reply| Heard { reply, server_info: Arc::clone(&server_info) }).collect())
+    }
+
+    /// A connection for the slot, and what is to be sent to its server.
+    fn ready<'a, T>(
+        &self,
+        mut slot: Slot<'a>,
+        asks: impl FnOnce(&ServerInfo) -> Result<T, Failure>,
+        span: Span,
+    ) -> Result<(Slot<'a>, Box<Socket>, T), Failure> {
+        let socket = self.connected(slot.connection(), span)?;
+        match asks(&socket.server_info) {
+            Ok(asked) => Ok((slot, socket, asked)),
+            Err(failure) => {
+                self.put_back(slot, socket);
+                Err(failure)
+            }
+        }
     }
 
     fn wait(&self, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
@@ -166,16 +176,9 @@ impl Stack {
     }
 
     /// Sends a command together with those that wait in the line.
-    fn lead(&self, mut slot: Slot<'_>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
-        let mut socket = self.connected(slot.connection(), span)?;
+    fn lead(&self, slot: Slot<'_>, asks: &Asks<'_>, span: Span) -> Result<Heard, Failure> {
+        let (mut slot, mut socket, call) = self.ready(slot, asks, span)?;
         let server_info = Arc::clone(&socket.server_info);
-        let call = match asks(&server_info) {
-            Ok(call) => call,
-            Err(failure) => {
-                self.put_back(slot, socket);
-                return Err(failure);
-            }
-        };
         if call.ownership == Ownership::Moving {
             let reply = socket.ask_moving(&call, span);
             self.keep(fate(&reply), slot, socket);

@@ -14,7 +14,7 @@ use redis::{ConnectionInfo, RedisError};
 use super::slot_map::SlotMap;
 use crate::address::Address;
 use crate::classify::classify;
-use crate::connect::{CONNECT_WITHIN, at, connecting, for_one_question, nobody_answered, shown_at};
+use crate::connect::{CONNECT_WITHIN, at, connecting, for_one_question, nobody_answered, shown};
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::hash_slot::HashSlot;
@@ -146,7 +146,7 @@ impl Topology {
     /// Asks one server for the map.
     fn ask(&self, address: &Address, span: Span) -> Result<SlotMap, Failure> {
         let server = at(&self.server, address);
-        let shown = shown_at(&server);
+        let shown = shown(&server);
         let asked = for_one_question(&server, span);
         let reply = asked.and_then(|mut connection| redis::cmd("CLUSTER").arg("SLOTS").query(&mut connection));
         let map = SlotMap::read(reply.map_err(|error| refused(&shown, span, &error))?, address)?;

@@ -43,10 +43,8 @@ pub(crate) struct EndDwell<'a> {
 
 impl Question for EndDwell<'_> {
     type Answer = Option<Duration>;
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
+    const OPERATION: Operation = Operation::Connect;
+    const RETRY: Retry = Retry::Once;
 
     fn call(&self, _line: Line<'_>) -> Result<Call, Failure> {
         let keys = [Key::Dwell(self.scope), Key::Incarnation(self.scope)];
@@ -62,9 +60,5 @@ impl Question for EndDwell<'_> {
                 .remedy("if this deployment has never granted a lock, try again"));
         }
         Ok(remaining(left))
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
     }
 }

@@ -11,10 +11,9 @@ use crate::wire::{Call, Line, Question, Retry, Wire, read};
 
 impl Question for &Request {
     type Answer = Seen;
-
-    fn operation(&self) -> Operation {
-        Operation::Latch
-    }
+    const OPERATION: Operation = Operation::Latch;
+    /// The script carries out a request once, however often it is sent.
+    const RETRY: Retry = Retry::Once;
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
@@ -54,11 +53,6 @@ impl Question for &Request {
         state.arrived = short(arrived)?;
         state.completed = (completed != 0).then(|| Generation::new(completed));
         Ok(Seen { state: Some(state), told })
-    }
-
-    /// The script carries out a request once, however often it is sent.
-    fn retry(&self) -> Retry {
-        Retry::Once
     }
 }
 

@@ -12,10 +12,9 @@ use crate::wire::{Call, Line, Question, Retry, read, to_millis};
 
 impl Question for &Request {
     type Answer = Usage;
-
-    fn operation(&self) -> Operation {
-        Operation::Limit
-    }
+    const OPERATION: Operation = Operation::Limit;
+    /// Setting a limit again changes nothing.
+    const RETRY: Retry = Retry::Once;
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
@@ -45,11 +44,6 @@ impl Question for &Request {
 
     fn gives(&self, _answer: Option<&Usage>) -> bool {
         matches!(self.act, Act::Set(_))
-    }
-
-    /// Setting a limit again changes nothing.
-    fn retry(&self) -> Retry {
-        Retry::Once
     }
 }
 

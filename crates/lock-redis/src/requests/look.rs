@@ -1,7 +1,7 @@
 //! Questions for operators: who holds what. No I/O.
 
+use lock_core::LockName;
 use lock_core::inspect::{Cursor, Entry, Query, glob_matches};
-use lock_core::{LockName, Operation};
 use redis::{ToRedisArgs, Value};
 
 use super::seen::{Seen, SeenLock, SeenShared};
@@ -27,10 +27,6 @@ pub(crate) fn next_looks<'a>(wire: &Wire, rest: &'a [LockName]) -> impl Iterator
 
 impl Question for Look<'_> {
     type Answer = Vec<Seen>;
-
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = self.0.iter().map(|name| wire.keys(name));
@@ -74,10 +70,6 @@ pub(crate) struct WhoHolds<'a>(pub(crate) &'a LockName);
 impl Question for WhoHolds<'_> {
     type Answer = Option<Entry>;
 
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
-
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         Ok(look_at_one(wire, self.0))
     }
@@ -99,10 +91,6 @@ pub(crate) struct Scan<'a> {
 
 impl Question for Scan<'_> {
     type Answer = (Vec<LockName>, Option<Cursor>);
-
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let cursor: u64 = match self.cursor {

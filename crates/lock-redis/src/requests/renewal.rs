@@ -21,10 +21,8 @@ impl Renewal<'_> {
 
 impl Question for Renewal<'_> {
     type Answer = Vec<Renewed>;
-
-    fn operation(&self) -> Operation {
-        Operation::Renew
-    }
+    const OPERATION: Operation = Operation::Renew;
+    const RETRY: Retry = Retry::Once;
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let keys = self.0.iter().map(|lease| wire.keys(&lease.name));
@@ -67,10 +65,6 @@ impl Question for Renewal<'_> {
 
     fn gives(&self, answer: Option<&Vec<Renewed>>) -> bool {
         answer.is_none_or(|all| all.iter().any(|renewed| matches!(renewed, Renewed::Renewed { .. })))
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
-use lock_core::{Effect, ErrorKind, FencingToken, LockName, Note, Operation, to_the_millisecond};
+use lock_core::{Effect, ErrorKind, FencingToken, LockName, Note, to_the_millisecond};
 use redis::Value;
 
 use crate::failure::Failure;
@@ -53,10 +53,6 @@ impl Question for Revocation<'_> {
     /// The answer, or where the next step begins.
     type Answer = ControlFlow<Revoked, Position>;
 
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
-
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         let is_here = |position: &&Position| position.incarnation == server_info.incarnation();
         let cursor = self.position.as_ref().filter(is_here).map_or(0, |position| position.cursor);
@@ -88,10 +84,6 @@ pub(crate) struct RevokedBy<'a>(pub(crate) &'a LockName, pub(crate) FencingToken
 impl Question for RevokedBy<'_> {
     type Answer = Option<Note>;
 
-    fn operation(&self) -> Operation {
-        Operation::Inspect
-    }
-
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         let mut get = redis::cmd("GET");
         get.arg(Key::Revocation(wire.keys(self.0), self.1));
@@ -111,6 +103,8 @@ pub(crate) fn note_of(stored: &[u8]) -> Note {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use lock_core::Operation;
 
     use super::*;
     use crate::server::server_info::ServerInfo;

@@ -31,10 +31,7 @@ const UNTOLD_MIN: Duration = Duration::from_millis(300);
 
 impl Question for &Claim {
     type Answer = Answer;
-
-    fn operation(&self) -> Operation {
-        Operation::Acquire
-    }
+    const OPERATION: Operation = Operation::Acquire;
 
     fn call(&self, Line { wire, server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         server_info.failover.check(self.terms.ttl)?;
@@ -171,10 +168,8 @@ fn answer(claim: &Claim, parts: &[Value]) -> Option<Answer> {
 
 impl Question for &ReleaseRequest {
     type Answer = Released;
-
-    fn operation(&self) -> Operation {
-        Operation::Release
-    }
+    const OPERATION: Operation = Operation::Release;
+    const RETRY: Retry = Retry::Once;
 
     fn call(&self, Line { wire, server_info, first }: Line<'_>) -> Result<Call, Failure> {
         let keys = wire.keys(&self.name);
@@ -215,18 +210,11 @@ impl Question for &ReleaseRequest {
     fn gives(&self, answer: Option<&Released>) -> bool {
         self.keep.is_some() && answer.is_none_or(|answer| *answer == Released::Released)
     }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
-    }
 }
 
 impl Question for &Lease {
     type Answer = Fenced;
-
-    fn operation(&self) -> Operation {
-        Operation::Fence
-    }
+    const OPERATION: Operation = Operation::Fence;
 
     fn call(&self, Line { wire, .. }: Line<'_>) -> Result<Call, Failure> {
         if self.terms.mode == Mode::Exclusive {

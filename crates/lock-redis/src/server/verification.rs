@@ -55,10 +55,8 @@ pub(crate) struct VerifySlot(pub(crate) HashSlot);
 
 impl Question for VerifySlot {
     type Answer = ();
-
-    fn operation(&self) -> Operation {
-        Operation::Connect
-    }
+    const OPERATION: Operation = Operation::Connect;
+    const RETRY: Retry = Retry::Once;
 
     fn call(&self, Line { server_info, .. }: Line<'_>) -> Result<Call, Failure> {
         Ok(told(Call::script(&script::VERIFY_SLOT, &Key::verified_in(self.0)), server_info))
@@ -66,9 +64,5 @@ impl Question for VerifySlot {
 
     fn read(&self, _line: Line<'_>, reply: Value) -> Result<(), Failure> {
         read::<(u64, u64)>(reply).map(drop)
-    }
-
-    fn retry(&self) -> Retry {
-        Retry::Once
     }
 }
