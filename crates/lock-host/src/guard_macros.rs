@@ -69,7 +69,7 @@ macro_rules! guards {
             /// `Lost` if it is not held any more, `Backend` if the store did not answer.
             ///
             $(#[$verify])*
-            pub $($async)? fn verify(&self) -> Result<(), $crate::VerifyError> {
+            pub $($async)? fn verify(&self) -> Result<(), $crate::HoldError> {
                 let inquiry = self.0.inquire()?;
                 let (backend, lease, within) = (&inquiry.driver().backend, inquiry.lease(), inquiry.within());
                 if let ::lock_core::Fenced::Acknowledged = backend.fence(lease, within)$($await)*? {
@@ -86,7 +86,7 @@ macro_rules! guards {
             /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
             ///
             $(#[$renew])*
-            pub $($async)? fn renew(&self) -> Result<(), $crate::VerifyError> {
+            pub $($async)? fn renew(&self) -> Result<(), $crate::HoldError> {
                 let inquiry = self.0.inquire()?;
                 let answers = inquiry.driver().backend.renew(inquiry.leases(), inquiry.within())$($await)*?;
                 Ok(inquiry.renewed(answers)?)
@@ -101,7 +101,7 @@ macro_rules! guards {
             /// ends.
             ///
             $(#[$release])*
-            pub $($async)? fn release(self) -> Result<(), $crate::ReleaseError> {
+            pub $($async)? fn release(self) -> Result<(), $crate::HoldError> {
                 if let Some(released) = self.0.release_at_once() {
                     return released;
                 }
@@ -132,7 +132,7 @@ macro_rules! guards {
             /// outcome, the lock may be free at once.
             ///
             $(#[$release_keeping])*
-            pub $($async)? fn release_keeping(self, time: ::std::time::Duration) -> Result<(), $crate::ReleaseError> {
+            pub $($async)? fn release_keeping(self, time: ::std::time::Duration) -> Result<(), $crate::HoldError> {
                 let ended = end(self.0.site(), self.0.keeping(time)?)$($await)*;
                 self.0.ended(ended)
             }

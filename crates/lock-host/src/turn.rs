@@ -10,7 +10,7 @@ use lock_core::{
     Ability, BackendError, Busy, FencingToken, Hold, Invalid, LossReason, Lost, Mode, Refusal, Released, Terms, Ticket,
 };
 
-use crate::errors::{ChangeError, ReleaseError, Unchanged, VerifyError};
+use crate::errors::{ChangeError, HoldError, Unchanged};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
@@ -80,7 +80,7 @@ impl<D: Driver, M> Held<D, M> {
     ///
     /// # Errors
     /// `Lost` if the hold was lost, `Backend` if the store failed.
-    pub fn ended(&self, answer: End) -> Result<(), ReleaseError> {
+    pub fn ended(&self, answer: End) -> Result<(), HoldError> {
         match answer {
             Some(Ok(Released::Released)) => Ok(()),
             Some(Ok(Released::Left | Released::NotHeld)) => Err(self.lost_to(LossReason::NotHeld).into()),
@@ -91,7 +91,7 @@ impl<D: Driver, M> Held<D, M> {
 
     /// Ends the hold of a reader beside others, if the station can do it at once. `None`, and nothing has changed, if it is
     /// for [`Input::Leave`].
-    pub fn release_at_once(&self) -> Option<Result<(), ReleaseError>> {
+    pub fn release_at_once(&self) -> Option<Result<(), HoldError>> {
         let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
         let left = may_have_others && self.site().lock().leave_at_once(self.turn.id);
         left.then(|| Ok(self.check()?))
@@ -130,7 +130,7 @@ impl<D: Driver, M> Held<D, M> {
     ///
     /// # Errors
     /// `Backend` if the store cannot replace leases.
-    pub fn can_be_adopted(&self) -> Result<(), VerifyError> {
+    pub fn can_be_adopted(&self) -> Result<(), HoldError> {
         Ok(self.site().ports().policy.store.check_ability(Ability::Replace)?)
     }
 
@@ -140,7 +140,7 @@ impl<D: Driver, M> Held<D, M> {
     /// The guard that is left, and the reason.
     pub fn detached<G>(
         self,
-        renewed: Result<(), VerifyError>,
+        renewed: Result<(), HoldError>,
         guard: impl FnOnce(Self) -> G,
     ) -> Result<Ticket, ChangeError<G>> {
         let reason = match renewed {
@@ -153,8 +153,8 @@ impl<D: Driver, M> Held<D, M> {
                     None => Unchanged::Shared,
                 }
             }
-            Err(VerifyError::Lost(lost)) => lost.into(),
-            Err(VerifyError::Backend(error)) => Unchanged::Refused(error.into()),
+            Err(HoldError::Lost(lost)) => lost.into(),
+            Err(HoldError::Backend(error)) => Unchanged::Refused(error.into()),
         };
         Err(ChangeError::new(guard(self), reason))
     }
