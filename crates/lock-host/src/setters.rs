@@ -1,6 +1,6 @@
 //! The setters of options, for every type that has options.
 
-/// Setters for every type that has options: it has a method `set`, which takes a [`Setting`]. There is one group that every kind of
+/// Setters for every type that has options: it has a method `set`, which takes a [`Setting`](crate::Setting). There is one group that every kind of
 /// lock has, and one for each setter that means nothing to some kinds.
 #[macro_export]
 macro_rules! option_setters {
