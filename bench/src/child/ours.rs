@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_measure::{Client, Lock, Plan};
-use leasehold::{Exclusive, FromRedis, Guard, Mutex, NamedLock, ReadLock, Semaphore};
+use leasehold::guard::Exclusive;
+use leasehold::{FromRedis, Guard, Mutex, NamedLock, ReadLock, Semaphore};
 use lock_redis::RedisConfig;
 use lock_redis::nonblocking::Redis;
 

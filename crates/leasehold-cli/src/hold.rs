@@ -5,7 +5,7 @@ use std::fmt;
 use leasehold::blocking::{Guard, NamedLock, Run};
 use leasehold::kit::{JobError, RunEnd, Slot, SlotAfter};
 use lock_core::{AcquireError, BackendError, FencingToken, Moment};
-use lock_host::{Clock, HostClock, Proof, ReleaseError, VerifyError};
+use lock_host::{Clock, HoldError, HostClock, Proof};
 
 use crate::wish::{Patience, Wish};
 
@@ -36,8 +36,8 @@ impl<M: fmt::Debug + 'static> Lock for NamedLock<M> {
 /// A guard of any kind.
 trait AnyGuard: fmt::Debug + Send {
     fn proof(&self) -> &Proof;
-    fn renew(&self) -> Result<(), VerifyError>;
-    fn release(self: Box<Self>) -> Result<(), ReleaseError>;
+    fn renew(&self) -> Result<(), HoldError>;
+    fn release(self: Box<Self>) -> Result<(), HoldError>;
 }
 
 impl<M: fmt::Debug> AnyGuard for Guard<M> {
@@ -45,11 +45,11 @@ impl<M: fmt::Debug> AnyGuard for Guard<M> {
         self
     }
 
-    fn renew(&self) -> Result<(), VerifyError> {
+    fn renew(&self) -> Result<(), HoldError> {
         Self::renew(self)
     }
 
-    fn release(self: Box<Self>) -> Result<(), ReleaseError> {
+    fn release(self: Box<Self>) -> Result<(), HoldError> {
         Self::release(*self)
     }
 }
@@ -170,11 +170,11 @@ impl Hold {
     }
 }
 
-impl From<Result<(), ReleaseError>> for Parted {
-    fn from(released: Result<(), ReleaseError>) -> Self {
+impl From<Result<(), HoldError>> for Parted {
+    fn from(released: Result<(), HoldError>) -> Self {
         match released {
             Ok(()) => Self::Released,
-            Err(ReleaseError::Lost(lost)) => Self::AlreadyLost(lost.reason.to_string()),
+            Err(HoldError::Lost(lost)) => Self::AlreadyLost(lost.reason.to_string()),
             Err(error) => Self::Unknown(error.to_string()),
         }
     }

@@ -7,9 +7,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use leasehold::BackendConfig;
+use leasehold::backend::Reach;
 use leasehold::redlock::RedlockConfig;
 use leasehold::sqlite::SqliteConfig;
-use leasehold::{BackendConfig, Reach};
 use lock_core::Invalid;
 use serde::{Deserialize, Serialize};
 

@@ -85,6 +85,6 @@ pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncLayer, Backend, BackendError, BlockingBackend, BlockingLayer, Capabilities,
     Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder,
     Immediate, Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
-    NameKind, Note, Operation, Owner, Prefix, Queueing, ReleaseRequest, Released, Renewed, RequestOrder, Slots,
+    NameKind, Note, Operation, Owner, Prefix, Queueing, Reach, ReleaseRequest, Released, Renewed, RequestOrder, Slots,
     Stamped, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
 };

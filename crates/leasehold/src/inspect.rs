@@ -64,4 +64,4 @@
 //! ```
 
 pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches, watch};
-pub use lock_core::{Mode, Slots};
+pub use lock_core::{Holder, Mode, Note, Slots};

@@ -116,13 +116,13 @@
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
 //! | [`AcquireError::Cancelled`] | nothing: another thread cancelled the wait |
-//! | [`LimitError`] | as the `AcquireError` of the same name; a repeated `set_limit` is harmless |
+//! | [`LimitError`](error::LimitError) | as the `AcquireError` of the same name; a repeated `set_limit` is harmless |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
-//! | [`ReleaseError::Backend`] | nothing: no loss was detected, and the release is repeated in the background |
+//! | [`HoldError::Backend`] | nothing: no loss was detected, and the release is repeated in the background |
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
-//! with the ttl. [`Effect`] says whether a failed request may have taken effect.
+//! with the ttl. [`Effect`](error::Effect) says whether a failed request may have taken effect.
 //!
 //! # Who holds a lock
 //!
@@ -135,8 +135,8 @@
 //! one with several permits, each with a numbered slot and fencing tokens of its own; see [`Semaphore`]. A store that cannot do
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
-//! `locks.all(names)` acquires several locks as one, without deadlocks. `locks.reentrant(name)` is a lock that its holder can
-//! acquire again. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
+//! `locks.all(names)` acquires several locks as one, without deadlocks. `guard.share()` is for code that runs under
+//! the lock of its caller; with threads, `locks.reentrant(name)` is as well. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
 //! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
 //! leader among several candidates, and another one when it fails. `locks.single_flight(key)` computes a value once, although
 //! many callers miss the cache. These are methods of the trait [`Kit`]; see [`kit`].
@@ -194,7 +194,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::{sync::Arc, time::Duration};
 //!
-//! let clock = leasehold::ManualClock::new();
+//! let clock = leasehold::clock::ManualClock::new();
 //! let store = leasehold::memory::MemoryStore::new(Arc::new(clock.clone()));
 //! let client = || leasehold::Client::builder(Arc::new(store.nonblocking())).clock(Arc::new(clock.clone())).build();
 //! let (paused, other) = (client()?, client()?);
@@ -223,7 +223,7 @@
 //! use leasehold::memory::faults::{Fault, Faults, Faulty};
 //! use leasehold::{AcquireError, ErrorKind, LossReason};
 //!
-//! let (clock, faults) = (leasehold::ManualClock::new(), Faults::new());
+//! let (clock, faults) = (leasehold::clock::ManualClock::new(), Faults::new());
 //! let store = leasehold::memory::MemoryStore::new(Arc::new(clock.clone()));
 //! let store = Faulty::new(store.nonblocking(), &faults);
 //! let locks = leasehold::Client::builder(Arc::new(store)).clock(Arc::new(clock.clone())).build()?;
@@ -286,13 +286,16 @@
 pub mod backend;
 #[cfg(feature = "blocking")]
 pub mod blocking;
+pub mod clock;
 mod config;
 mod connect;
+pub mod error;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod expanded;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
+pub mod guard;
 pub mod inspect;
 pub mod kit;
 pub mod latch;
@@ -319,18 +322,13 @@ pub use lock_async::{
     Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
     SharedGuard,
 };
-pub use lock_core::limit::LimitError;
 pub use lock_core::{
-    AcquireError, BackendError, Busy, Capabilities, Effect, ErrorKind, Fairness, FencingToken, Holder, Invalid,
-    Lateness, LeaseId, LockName, LossReason, Lost, Moment, Note, OnUnavailable, Operation, Reach, Ticket,
-    TryAcquireError, Ttl, WriteToken,
+    AcquireError, BackendError, Busy, Capabilities, ErrorKind, Fairness, FencingToken, Holder, Invalid, LockName,
+    LossReason, Lost, OnUnavailable, Ticket, TryAcquireError, Ttl, WriteToken,
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;
-pub use lock_host::{
-    ChangeError, Clock, Exclusive, HostClock, LockOptions, ManualClock, Permits, Proof, ReleaseError, Shared,
-    SharedClock, Unchanged, VerifyError, WhileHeldError,
-};
+pub use lock_host::{CancelToken, ChangeError, HoldError, LockOptions, WhileHeldError};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

@@ -73,4 +73,5 @@
 //! # fn main() {}
 //! ```
 
+pub use lock_core::Lateness;
 pub use lock_host::{Level, Observer, Occurrence, Outcome, SharedObserver};

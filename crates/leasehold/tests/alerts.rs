@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, thread};
 
+use leasehold::ErrorKind;
 use leasehold::blocking::{Client, Kit};
+use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
 use leasehold::memory::faults::{Fault, Faults, Faulty};
-use leasehold::{ErrorKind, ManualClock};
 use test_support::Finish;
 use test_support::bounds::wait_for;
 
@@ -148,7 +149,7 @@ fn is_sick(fleet: &mut Fleet) {
     let slow = client.mutex("late").ttl(150 * SECOND).acquire().unwrap();
     for _ in 0..5 {
         let before = fleet.late_renewals();
-        faults.fail_all(leasehold::Operation::Renew, Fault::Refused(ErrorKind::Timeout));
+        faults.fail_all(leasehold::error::Operation::Renew, Fault::Refused(ErrorKind::Timeout));
         fleet.pass(90 * SECOND, || {});
         faults.heal_everything();
         wait_for("a late renewal", || {

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
 use leasehold::memory::faults::{Fault, Faults, Faulty};
-use leasehold::{ErrorKind, ManualClock, blocking};
+use leasehold::{ErrorKind, blocking};
 use test_support::bounds::{Watchdog, wait_for};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

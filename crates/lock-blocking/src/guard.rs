@@ -64,12 +64,12 @@ lock_host::guards! {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// use leasehold::ReleaseError;
+    /// use leasehold::HoldError;
     ///
     /// let guard = client.mutex("invoice:42").acquire()?;
     /// match guard.release() {
     ///     Ok(()) => println!("no loss was detected"),
-    ///     Err(ReleaseError::Lost(lost)) => return Err(lost.into()), // the work does not count
+    ///     Err(HoldError::Lost(lost)) => return Err(lost.into()), // the work does not count
     ///     Err(error) => println!("the lock was held, but may not be free yet: {error}"),
     /// }
     /// # Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::limit::LimitError;
 use lock_core::{AcquireError, FencingToken, Lost};
-use lock_host::{Exclusive, LockOptions, Permits, ReleaseError, Shared, VerifyError};
+use lock_host::{Exclusive, HoldError, LockOptions, Permits, Shared};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 
@@ -239,7 +239,7 @@ impl<M> Guard<M> {
         }
     }
 
-    pub(crate) fn verify(&self) -> Result<(), VerifyError> {
+    pub(crate) fn verify(&self) -> Result<(), HoldError> {
         match self {
             Self::Nonblocking(guard, runtime) => runtime.block_on(guard.verify()),
             Self::Blocking(guard) => guard.verify(),
@@ -256,7 +256,7 @@ impl<M> Guard<M> {
         }
     }
 
-    pub(crate) fn release(self) -> Result<(), ReleaseError> {
+    pub(crate) fn release(self) -> Result<(), HoldError> {
         match self {
             Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),
@@ -265,7 +265,7 @@ impl<M> Guard<M> {
 }
 
 impl Guard {
-    pub(crate) fn release_keeping(self, time: Duration) -> Result<(), ReleaseError> {
+    pub(crate) fn release_keeping(self, time: Duration) -> Result<(), HoldError> {
         match self {
             Self::Nonblocking(guard, runtime) => runtime.block_on(guard.release_keeping(time)),
             Self::Blocking(guard) => guard.release_keeping(time),

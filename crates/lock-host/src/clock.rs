@@ -42,8 +42,8 @@ impl Clock for HostClock {
 /// A clock that stands still until it is moved, for tests.
 ///
 /// ```
-/// # use lock_host as leasehold;
-/// use leasehold::{Clock, ManualClock};
+/// # mod leasehold { pub use lock_host as clock; }
+/// use leasehold::clock::{Clock, ManualClock};
 /// use std::time::Duration;
 ///
 /// let clock = ManualClock::new();

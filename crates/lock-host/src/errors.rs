@@ -3,29 +3,17 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lock_core::{AcquireError, BackendError, Busy, Effect, ErrorKind, Lost, Operation};
+use lock_core::{AcquireError, BackendError, Busy, Effect, ErrorKind, Invalid, Lost, Operation, TryAcquireError};
 
-/// Why a release failed.
+/// Why a hold was not released, verified or renewed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReleaseError {
+pub enum HoldError {
     /// The lock had already been lost: part of the work may have been done without it.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// No loss was detected until the release, but the store did not confirm it. The client repeats it in the background until the
-    /// lease ends.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-}
-
-/// Why a hold could not be verified at the store.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum VerifyError {
-    /// The lock is no longer held.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-    /// The store failed; the lock may or may not still be held.
+    /// The store did not confirm it, and no loss was detected until then. A release is repeated in the background until the lease ends,
+    /// and renewals continue.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
@@ -40,6 +28,38 @@ pub enum WhileHeldError {
     /// The lock was lost; the work was stopped, or its result came too late to count.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// The store did not confirm a release, a verification or a renewal that the work asked for itself. A release at the end of
+    /// `run_while_held` that is not confirmed is not an error.
+    #[error(transparent)]
+    Backend(BackendError),
+}
+
+impl From<HoldError> for WhileHeldError {
+    fn from(error: HoldError) -> Self {
+        match error {
+            HoldError::Lost(lost) => Self::Lost(lost),
+            HoldError::Backend(error) => Self::Backend(error),
+        }
+    }
+}
+
+impl From<TryAcquireError> for WhileHeldError {
+    fn from(error: TryAcquireError) -> Self {
+        Self::Acquire(error.into())
+    }
+}
+
+/// Drops the guard that the error holds, which releases the lock.
+impl<G> From<ChangeError<G>> for WhileHeldError {
+    fn from(error: ChangeError<G>) -> Self {
+        let reason = error.reason().clone();
+        match reason {
+            Unchanged::Busy(busy) => TryAcquireError::from(busy).into(),
+            Unchanged::Shared => AcquireError::from(shared()).into(),
+            Unchanged::Lost(lost) => Self::Lost(lost),
+            Unchanged::Refused(error) => Self::Acquire(error),
+        }
+    }
 }
 
 /// A hold could not be changed, and continues as before. Contains the guard and the reason.
@@ -97,6 +117,12 @@ pub enum Unchanged {
     Refused(#[from] AcquireError),
 }
 
+/// What prevents a guard from being detached beside others of its lease.
+fn shared() -> Invalid {
+    let problem = "other readers of this client hold under the same lease";
+    Invalid::new("guard to detach", "of a reader", problem, "detach the last of them")
+}
+
 fn others(Busy { name, holder }: &Busy) -> String {
     let holder = holder.as_ref().map_or_else(|| "somebody".to_owned(), ToString::to_string);
     format!("the lock \"{name}\" is held by {holder} as well")
@@ -126,9 +152,9 @@ pub fn caught<T>(operation: Operation, ask: impl FnOnce() -> Result<T, BackendEr
 ///
 /// # Errors
 /// `Lost`, if either of the two says so.
-pub fn counted<T>(done: Result<T, Lost>, released: Result<(), ReleaseError>) -> Result<T, WhileHeldError> {
+pub fn counted<T>(done: Result<T, Lost>, released: Result<(), HoldError>) -> Result<T, WhileHeldError> {
     match released {
-        Err(ReleaseError::Lost(lost)) => Err(lost.into()),
+        Err(HoldError::Lost(lost)) => Err(lost.into()),
         Ok(()) | Err(_) => Ok(done?),
     }
 }
@@ -142,6 +168,22 @@ pub(crate) fn no_randomness(error: io::Error) -> BackendError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Code that acquires, works and releases by itself returns one error.
+    #[test]
+    fn every_error_of_a_hold_is_one_of_work_under_it() {
+        let (name, token) = ("a".parse().unwrap(), lock_core::FencingToken::new(7).unwrap());
+        let lost = Lost { name, token, reason: lock_core::LossReason::NotHeld };
+        let busy = Busy { name: "a".parse().unwrap(), holder: None };
+        let silent = panicked(Operation::Release);
+        let refused = |reason: Unchanged| WhileHeldError::from(ChangeError::new((), reason));
+        assert_eq!(WhileHeldError::from(HoldError::from(lost.clone())), WhileHeldError::Lost(lost.clone()));
+        assert_eq!(WhileHeldError::from(HoldError::from(silent.clone())), WhileHeldError::Backend(silent));
+        assert_eq!(refused(lost.clone().into()), WhileHeldError::Lost(lost));
+        assert!(matches!(refused(busy.into()), WhileHeldError::Acquire(AcquireError::TimedOut { .. })));
+        assert!(matches!(refused(Unchanged::Shared), WhileHeldError::Acquire(AcquireError::Invalid(_))));
+        assert_eq!(refused(AcquireError::Closed.into()), WhileHeldError::Acquire(AcquireError::Closed));
+    }
 
     #[test]
     fn a_change_that_others_prevent_says_what_was_not_done_and_who_prevents_it() {

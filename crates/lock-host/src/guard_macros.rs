@@ -70,7 +70,7 @@ macro_rules! guards {
             /// `Lost` if it is not held any more, `Backend` if the store did not answer.
             ///
             $(#[$verify])*
-            pub $($async)? fn verify(&self) -> Result<(), $crate::VerifyError> {
+            pub $($async)? fn verify(&self) -> Result<(), $crate::HoldError> {
                 let inquiry = self.0.inquire()?;
                 let (ports, lease, within) = (inquiry.ports(), inquiry.lease(), inquiry.within());
                 let (name, token) = (&lease.name, lease.tokens.high());
@@ -93,7 +93,7 @@ macro_rules! guards {
             /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
             ///
             $(#[$renew])*
-            pub $($async)? fn renew(&self) -> Result<(), $crate::VerifyError> {
+            pub $($async)? fn renew(&self) -> Result<(), $crate::HoldError> {
                 let inquiry = self.0.inquire()?;
                 let (name, leases, within) = (&inquiry.lease().name, inquiry.leases(), inquiry.within());
                 let renewal = ask(inquiry.ports(), name, ::lock_core::Operation::Renew, |store| store.renew(leases, within));
@@ -110,7 +110,7 @@ macro_rules! guards {
             /// ends.
             ///
             $(#[$release])*
-            pub $($async)? fn release(mut self) -> Result<(), $crate::ReleaseError> {
+            pub $($async)? fn release(mut self) -> Result<(), $crate::HoldError> {
                 if let Some(released) = self.0.release_at_once() {
                     return released;
                 }
@@ -141,7 +141,7 @@ macro_rules! guards {
             /// outcome, the lock may be free at once.
             ///
             $(#[$release_keeping])*
-            pub $($async)? fn release_keeping(self, time: ::std::time::Duration) -> Result<(), $crate::ReleaseError> {
+            pub $($async)? fn release_keeping(self, time: ::std::time::Duration) -> Result<(), $crate::HoldError> {
                 let ended = end(self.0.site(), self.0.keeping(time)?)$($await)*;
                 self.0.ended(ended)
             }

@@ -9,7 +9,7 @@
 //!   wait), `site` (a station with its waiters), `waiters` (what these are told).
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
-//! - `macros`, `acquire_macros`, `guard_macros`, `shared_guard_macro`, `latch_macro`: what the types of both facades have in common.
+//! - `setters`, `macros`, `acquire_macros`, `guard_macros`, `shared_guard_macro`, `latch_macro`: what the types of both facades have in common.
 //! - Observing: `occurrence` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
 //!   `waits`), `watch` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
 //!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
@@ -65,6 +65,7 @@ mod proof;
 #[cfg(test)]
 mod recorder;
 mod renewals;
+mod setters;
 mod sharded;
 mod shared_guard_macro;
 mod site;
@@ -90,9 +91,7 @@ pub use bridged::Bridged;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{
-    ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
-};
+pub use errors::{ChangeError, HoldError, Unchanged, WhileHeldError, caught, counted, panicked, unanswered};
 pub use generations::Generation;
 pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;

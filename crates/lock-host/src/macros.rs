@@ -184,7 +184,7 @@ macro_rules! kinds {
         /// A lock that many readers or one writer can hold. Made by [`Client::rw_lock`](crate::Client::rw_lock).
         ///
         /// [`read`](Self::read) and [`write`](Self::write) give a lock each, with the methods that acquire it. Options that are set here
-        /// are those of both. [`ReadLock`] has an example, and says when not to use it.
+        /// are those of both, except that fairness is the readers': a writer has nobody to pass. [`ReadLock`] has an example, and says when not to use it.
         ///
         /// Readers and writers are served first come, first served, except that a process may serve up to 16 of its own waiters in a
         /// row (`chain(0)` switches that off), so neither side starves. So a reader waits behind a writer that waits, even while others

@@ -57,7 +57,7 @@ macro_rules! shared_guard {
             )]
             ///
             $(#[$release])*
-            pub $($async)? fn release(self) -> Result<(), $crate::ReleaseError> {
+            pub $($async)? fn release(self) -> Result<(), $crate::HoldError> {
                 match self.last()? {
                     Some(guard) => guard.release()$($await)*,
                     None => Ok(()),

@@ -11,7 +11,7 @@ use lock_core::{
 };
 
 use crate::clock::SharedClock;
-use crate::errors::{ChangeError, ReleaseError, Unchanged, VerifyError};
+use crate::errors::{ChangeError, HoldError, Unchanged};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
@@ -87,7 +87,7 @@ impl<D: Driver, M> Held<D, M> {
     ///
     /// # Errors
     /// `Lost` if the hold was lost, `Backend` if the store failed.
-    pub fn ended(mut self, answer: End) -> Result<(), ReleaseError> {
+    pub fn ended(mut self, answer: End) -> Result<(), HoldError> {
         self.turn.is_over = true;
         match answer {
             Some(Ok(Released::Released)) => Ok(()),
@@ -99,7 +99,7 @@ impl<D: Driver, M> Held<D, M> {
 
     /// Ends the hold of a reader beside others, if the station can do it at once. `None`, and nothing has changed, if it is
     /// for [`Input::Leave`].
-    pub fn release_at_once(&mut self) -> Option<Result<(), ReleaseError>> {
+    pub fn release_at_once(&mut self) -> Option<Result<(), HoldError>> {
         let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
         let left = may_have_others && self.site().lock().leave_at_once(self.turn.id);
         self.turn.is_over |= left;
@@ -140,7 +140,7 @@ impl<D: Driver, M> Held<D, M> {
     ///
     /// # Errors
     /// `Backend` if the store cannot replace leases.
-    pub fn can_be_adopted(&self) -> Result<(), VerifyError> {
+    pub fn can_be_adopted(&self) -> Result<(), HoldError> {
         Ok(self.site().ports().policy.store.check_ability(Ability::Replace)?)
     }
 
@@ -150,7 +150,7 @@ impl<D: Driver, M> Held<D, M> {
     /// The guard that is left, and the reason.
     pub fn detached<G>(
         self,
-        renewed: Result<(), VerifyError>,
+        renewed: Result<(), HoldError>,
         guard: impl FnOnce(Self) -> G,
     ) -> Result<Ticket, ChangeError<G>> {
         let reason = match renewed {
@@ -163,8 +163,8 @@ impl<D: Driver, M> Held<D, M> {
                     None => Unchanged::Shared,
                 }
             }
-            Err(VerifyError::Lost(lost)) => lost.into(),
-            Err(VerifyError::Backend(error)) => Unchanged::Refused(error.into()),
+            Err(HoldError::Lost(lost)) => lost.into(),
+            Err(HoldError::Backend(error)) => Unchanged::Refused(error.into()),
         };
         Err(ChangeError::new(guard(self), reason))
     }

@@ -8,7 +8,7 @@ use lock_core::{
     BackendError, Budget, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName, OnUnavailable,
     Operation, WriteToken,
 };
-use lock_host::{LockOptions, Proof, ReleaseError, Setting};
+use lock_host::{HoldError, LockOptions, Proof, Setting};
 
 use crate::errors::{LeadershipLost, ObserveError};
 
@@ -123,12 +123,12 @@ impl<G: Deref<Target = Proof>> Leading<G> {
 pub(crate) fn follows<T>(
     said: Option<ControlFlow<T>>,
     led: Result<(), LeadershipLost>,
-    resigned: Result<(), ReleaseError>,
+    resigned: Result<(), HoldError>,
 ) -> ControlFlow<Result<T, LeadershipLost>> {
     let Some(ControlFlow::Break(value)) = said else { return ControlFlow::Continue(()) };
     ControlFlow::Break(match (led, resigned) {
         (Err(lost), _) => Err(lost),
-        (Ok(()), Err(ReleaseError::Lost(lost))) => Err(lost.into()),
+        (Ok(()), Err(HoldError::Lost(lost))) => Err(lost.into()),
         // A release that is not confirmed is repeated.
         (Ok(()), Ok(()) | Err(_)) => Ok(value),
     })

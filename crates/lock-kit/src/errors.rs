@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lock_core::{AcquireError, BackendError, FencingToken, Invalid, LockName, Lost, TryAcquireError};
-use lock_host::ReleaseError;
+use lock_host::{HoldError, WhileHeldError};
 
 /// Why a set of locks was not acquired. None of them is held: those that were acquired have been released, or are being
 /// released in the background.
@@ -42,6 +42,15 @@ pub enum ReentrantError {
     Lost(#[from] Lost),
 }
 
+impl From<ReentrantError> for WhileHeldError {
+    fn from(error: ReentrantError) -> Self {
+        match error {
+            ReentrantError::Acquire(error) => Self::Acquire(error),
+            ReentrantError::Lost(lost) => Self::Lost(lost),
+        }
+    }
+}
+
 impl From<Invalid> for ReentrantError {
     fn from(invalid: Invalid) -> Self {
         Self::Acquire(invalid.into())
@@ -58,7 +67,7 @@ pub enum JobError {
     /// The slot could not be marked as run, so the work was not begun. If the store may have got the mark, the slot may count as
     /// run.
     #[error("the slot of the job was not marked, and the work was not begun: {0}")]
-    NotMarked(#[source] ReleaseError),
+    NotMarked(#[source] HoldError),
     /// The lock was lost: the work was not begun, was stopped, or its result came too late to count. The reason is `MaxHold` if the work took
     /// longer than `max_hold`.
     #[error(transparent)]
@@ -112,27 +121,27 @@ pub enum ObserveError {
 /// Locks of a set had been lost, or the store did not confirm their release. All other locks of the set were released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseAllError {
-    failures: Vec<(LockName, ReleaseError)>,
+    failures: Vec<(LockName, HoldError)>,
 }
 
 impl ReleaseAllError {
     /// The result of releasing a set.
     #[cfg(any(feature = "async", feature = "blocking"))]
-    pub(crate) fn of(outcomes: impl IntoIterator<Item = (LockName, Result<(), ReleaseError>)>) -> Result<(), Self> {
+    pub(crate) fn of(outcomes: impl IntoIterator<Item = (LockName, Result<(), HoldError>)>) -> Result<(), Self> {
         let failure = |(name, outcome): (LockName, Result<(), _>)| outcome.err().map(|error| (name, error));
         let failures: Vec<_> = outcomes.into_iter().filter_map(failure).collect();
         if failures.is_empty() { Ok(()) } else { Err(Self { failures }) }
     }
 
     /// The locks that had been lost or whose release was not confirmed, in the order in which they were released.
-    pub fn failures(&self) -> &[(LockName, ReleaseError)] {
+    pub fn failures(&self) -> &[(LockName, HoldError)] {
         &self.failures
     }
 
     /// The first of them that had been lost, if there is one: part of the work may have been done without it. If there is
     /// none, no loss was detected until they were released.
     pub fn lost(&self) -> Option<&Lost> {
-        self.failures.iter().find_map(|(_, error)| if let ReleaseError::Lost(lost) = error { Some(lost) } else { None })
+        self.failures.iter().find_map(|(_, error)| if let HoldError::Lost(lost) = error { Some(lost) } else { None })
     }
 }
 
@@ -141,7 +150,7 @@ impl fmt::Display for ReleaseAllError {
         for (index, (name, error)) in self.failures.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
             f.write_str(separator)?;
-            if let ReleaseError::Lost(lost) = error {
+            if let HoldError::Lost(lost) = error {
                 lost.fmt(f)?;
             } else {
                 write!(f, "the release of the lock \"{name}\" was not confirmed: {error}")?;

@@ -6,7 +6,7 @@ use lock_core::{
     Ability, AcquireError, BackendError, Capabilities, Effect, ErrorKind, FencingToken, Holder, Invalid, LockName,
     Lost, Operation,
 };
-use lock_host::{LockOptions, ReleaseError};
+use lock_host::{HoldError, LockOptions};
 
 use crate::earlier::Earlier;
 use crate::first::First;
@@ -180,10 +180,10 @@ pub(crate) fn unseen(store: &Capabilities) -> AcquireError {
 
 /// The error of a release that the store did not confirm. Work under the lock counts even then, if no loss was detected until the
 /// release.
-pub(crate) fn unconfirmed(released: Result<(), ReleaseError>) -> Result<Option<BackendError>, Lost> {
+pub(crate) fn unconfirmed(released: Result<(), HoldError>) -> Result<Option<BackendError>, Lost> {
     match released {
-        Err(ReleaseError::Lost(lost)) => Err(lost),
-        Err(ReleaseError::Backend(error)) => Ok(Some(error)),
+        Err(HoldError::Lost(lost)) => Err(lost),
+        Err(HoldError::Backend(error)) => Ok(Some(error)),
         Ok(()) | Err(_) => Ok(None),
     }
 }
@@ -216,9 +216,9 @@ mod tests {
     fn work_whose_lock_was_lost_before_the_release_does_not_count() {
         let (name, token) = ("nightly".parse().unwrap(), FencingToken::new(7).unwrap());
         let lost = Lost { name, token, reason: lock_core::LossReason::NotHeld };
-        assert_eq!(unconfirmed(Err(ReleaseError::Lost(lost.clone()))), Err(lost));
+        assert_eq!(unconfirmed(Err(HoldError::Lost(lost.clone()))), Err(lost));
         let silent = BackendError::new("test", Operation::Release, ErrorKind::Timeout, Effect::Unknown, "no answer");
-        assert_eq!(unconfirmed(Err(ReleaseError::Backend(silent.clone()))), Ok(Some(silent)));
+        assert_eq!(unconfirmed(Err(HoldError::Backend(silent.clone()))), Ok(Some(silent)));
         assert_eq!(unconfirmed(Ok(())), Ok(None));
     }
 

@@ -5,11 +5,12 @@
 //! changes its state as `Connect`.
 //!
 //! ```
-//! # mod leasehold { pub use lock_core::{self as backend, Effect, ErrorKind, Operation}; pub use lock_memory as memory; }
+//! # mod leasehold { pub use lock_core::{self as backend, self as error, ErrorKind}; pub use lock_memory as memory; }
 //! # fn main() {
 //! use leasehold::backend::BlockingBackend;
 //! use leasehold::memory::{blocking::Memory, faults::{Fault, Faults, Faulty}};
-//! use leasehold::{Effect, ErrorKind, Operation};
+//! use leasehold::error::{Effect, Operation};
+//! use leasehold::ErrorKind;
 //!
 //! let faults = Faults::new();
 //! let backend = Faulty::new(Memory::new(), &faults);

@@ -78,6 +78,8 @@ mod proof;
 mod recorder;
 #[path = "../../../crates/lock-host/src/renewals.rs"]
 mod renewals;
+#[path = "../../../crates/lock-host/src/setters.rs"]
+mod setters;
 #[path = "../../../crates/lock-host/src/sharded.rs"]
 mod sharded;
 #[path = "../../../crates/lock-host/src/site.rs"]
@@ -129,9 +131,7 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{
-    ChangeError, ReleaseError, Unchanged, VerifyError, WhileHeldError, caught, counted, panicked, unanswered,
-};
+pub use errors::{ChangeError, HoldError, Unchanged, WhileHeldError, caught, counted, panicked, unanswered};
 pub use generations::Generation;
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};

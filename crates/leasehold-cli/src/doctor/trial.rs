@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use leasehold::BackendConfig;
 use lock_core::{AcquireError, LockName, Ttl};
-use lock_host::{ReleaseError, VerifyError};
+use lock_host::HoldError;
 
 use lock_core::examine::Check;
 
@@ -55,16 +55,16 @@ fn refused(error: AcquireError) -> Failure {
     }
 }
 
-fn not_renewed(error: VerifyError) -> Failure {
+fn not_renewed(error: HoldError) -> Failure {
     match &error {
-        VerifyError::Backend(error) => error.clone().into(),
-        VerifyError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
+        HoldError::Backend(error) => error.clone().into(),
+        HoldError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
     }
 }
 
-fn not_released(error: ReleaseError) -> Failure {
+fn not_released(error: HoldError) -> Failure {
     match &error {
-        ReleaseError::Backend(error) => error.clone().into(),
-        ReleaseError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
+        HoldError::Backend(error) => error.clone().into(),
+        HoldError::Lost(_) | _ => Failure::new(Exit::Unavailable, error.to_string()),
     }
 }

@@ -27,7 +27,7 @@ mod wire;
 
 use std::ffi::{OsStr, OsString};
 
-use leasehold::Reach;
+use leasehold::backend::Reach;
 use lock_core::Budget;
 use lock_host::{Clock, HostClock};
 

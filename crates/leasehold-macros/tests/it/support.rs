@@ -5,8 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
-use leasehold::{AcquireError, ManualClock, WhileHeldError};
+use leasehold::{AcquireError, WhileHeldError};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 

@@ -6,8 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use leasehold::blocking::Kit as _;
+use leasehold::guard::Proof;
 use leasehold::kit::{Scope, Scoped};
-use leasehold::{AcquireError, BackendError, ErrorKind, FencingToken, Kit as _, OnUnavailable, Proof};
+use leasehold::{AcquireError, BackendError, ErrorKind, FencingToken, Kit as _, OnUnavailable};
 use test_support::RedisServer;
 use test_support::bounds::Watchdog;
 

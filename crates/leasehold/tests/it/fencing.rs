@@ -272,7 +272,7 @@ trait NoWriteToken {
 }
 
 impl NoWriteToken for leasehold::blocking::ReadGuard {}
-impl NoWriteToken for leasehold::Proof {}
+impl NoWriteToken for leasehold::guard::Proof {}
 
 #[test]
 fn writers_and_permits_have_what_raises_a_fence_and_readers_have_not() {

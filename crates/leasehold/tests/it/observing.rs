@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
 use leasehold::observe::{Observer, Occurrence};
-use leasehold::{AcquireError, BackendConfig, LossReason, ManualClock, ReleaseError, blocking};
+use leasehold::{AcquireError, BackendConfig, HoldError, LossReason, blocking};
 use test_support::RedisServer;
 use test_support::bounds::{Watchdog, wait_for};
 use tokio::runtime::Runtime;
@@ -104,7 +105,7 @@ impl Client {
 }
 
 impl Guard<'_> {
-    fn release(self) -> Result<(), ReleaseError> {
+    fn release(self) -> Result<(), HoldError> {
         match self {
             Self::Async(runtime, guard) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),
@@ -149,7 +150,7 @@ fn play(connect: Connect) -> Vec<Occurrence> {
     thread::sleep(Duration::from_millis(1500));
     server.resume();
     log.ends_with("store available");
-    assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
+    assert!(matches!(guard.release(), Err(HoldError::Lost(_))));
 
     let guard = client.acquire("released late");
     log.ends_with("acquired");

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
 use leasehold::memory::faults::{Faults, Faulty};
 use leasehold::observe::{Observer, Occurrence};
 use leasehold::redis::RedisConfig;
-use leasehold::{AcquireError, Kit as _, ManualClock, blocking};
+use leasehold::{AcquireError, Kit as _, blocking};
 use test_support::bounds::wait_for;
 use tokio::runtime::Runtime;
 

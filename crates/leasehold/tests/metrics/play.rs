@@ -89,7 +89,7 @@ impl Play<'_> {
     fn holds_end(&self) {
         let revoked = self.client.acquire("revoked");
         let (inspect, name) = (self.other.inspect().unwrap(), "revoked".parse().unwrap());
-        inspect.revoke(&name, revoked.token(), &leasehold::Note::from_wire("1@console"), 20 * SECOND).unwrap();
+        inspect.revoke(&name, revoked.token(), &leasehold::inspect::Note::from_wire("1@console"), 20 * SECOND).unwrap();
         self.parts.pass_until(STEP, "lost", 2);
         let limited = self.client.acquire_for("limited", 10 * SECOND);
         self.parts.pass_until(STEP, "lost", 3);

@@ -9,7 +9,7 @@ use lock_async::Client;
 use lock_core::latch::{self, LatchError, Seen};
 use lock_core::limit::{self, LimitError, Usage};
 use lock_core::{AsyncBackend, AsyncLayer, BackendError, Effect, ErrorKind, Fenced, Layer, Lease, Renewed};
-use lock_host::VerifyError;
+use lock_host::HoldError;
 
 use crate::support::{Bench, Names, PATIENCE};
 
@@ -61,8 +61,8 @@ async fn a_panic_of_the_backend_is_an_unknown_answer_that_observers_hear_of() {
         .build()
         .unwrap();
     let guard = client.mutex("a").acquire().await.unwrap();
-    assert!(matches!(guard.verify().await, Err(VerifyError::Backend(error)) if is_unknown(&error)));
-    assert!(matches!(guard.renew().await, Err(VerifyError::Backend(error)) if is_unknown(&error)));
+    assert!(matches!(guard.verify().await, Err(HoldError::Backend(error)) if is_unknown(&error)));
+    assert!(matches!(guard.renew().await, Err(HoldError::Backend(error)) if is_unknown(&error)));
     let limit = client.semaphore("b", 4).limit().await;
     assert!(matches!(limit, Err(LimitError::Backend(error)) if is_unknown(&error)));
     let latch = client.latch("c").state().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_async::{Client, Guard};
 use lock_core::{AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseRequest};
-use lock_host::{ReleaseError, WhileHeldError};
+use lock_host::{HoldError, WhileHeldError};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, operator, until};
@@ -65,7 +65,7 @@ async fn a_loss_is_reported_at_the_deadline_with_the_last_error() {
     assert!(guard.check().is_err());
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await.unwrap();
     assert!(matches!(lost.reason, LossReason::Expired(Some(_))), "{lost}");
-    assert_eq!(guard.release().await, Err(ReleaseError::Lost(lost)));
+    assert_eq!(guard.release().await, Err(HoldError::Lost(lost)));
 }
 
 /// Nobody has noticed any of the losses before.
@@ -77,17 +77,17 @@ async fn a_release_tells_whether_the_lock_was_held_until_then() {
     bench.faults.hold(Operation::Release);
     bench.clock.advance(SECOND);
     let outcome = guard.release().await;
-    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    assert!(matches!(&outcome, Err(HoldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
     bench.faults.let_go(Operation::Release);
     bench.becomes_free("a").await;
     let guard = client.mutex("a").acquire().await.unwrap();
     revoke(&client, &guard).await;
     let outcome = guard.release().await;
-    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    assert!(matches!(&outcome, Err(HoldError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
     let guard = client.mutex("a").acquire().await.unwrap();
     bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
     let outcome = guard.release().await;
-    assert!(matches!(&outcome, Err(ReleaseError::Backend(error)) if error.operation() == Operation::Release));
+    assert!(matches!(&outcome, Err(HoldError::Backend(error)) if error.operation() == Operation::Release));
 }
 
 /// Ends the lease as an operator does, without the client.

@@ -7,7 +7,7 @@ use std::{panic, thread};
 
 use lock_async::Client;
 use lock_core::{AcquireError, Effect, ErrorKind, LossReason, Moment, ReleaseRequest};
-use lock_host::{Clock, ManualClock, Proof, ReleaseError};
+use lock_host::{Clock, HoldError, ManualClock, Proof};
 
 use crate::support::{Bench, Hook, Hooked, PATIENCE, until};
 
@@ -103,7 +103,7 @@ async fn a_panic_in_an_alarm_ends_that_station_only() {
     bench.clock.advance(5 * SECOND);
     until(|| fussy.has_panicked()).await;
     assert_eq!(guard.lost().await.reason, LossReason::Closed);
-    assert!(matches!(guard.release().await, Err(ReleaseError::Lost(_))));
+    assert!(matches!(guard.release().await, Err(HoldError::Lost(_))));
     assert!(matches!(client.mutex("a").try_acquire().await, Err(AcquireError::Closed)));
     bench.becomes_free("a").await;
     // Alarms still ring: nothing else ends a hold that nobody checks.
@@ -125,7 +125,7 @@ async fn a_backend_that_panics_has_given_an_unknown_answer() {
     });
     let client = Client::builder(Arc::new(backend)).clock(Arc::new(bench.clock.clone())).build().unwrap();
     let error = client.mutex("a").acquire().await.unwrap().release().await.unwrap_err();
-    let ReleaseError::Backend(error) = error else { panic!("{error}") };
+    let HoldError::Backend(error) = error else { panic!("{error}") };
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Protocol, Effect::Unknown));
     assert!(client.mutex("b").acquire().await.unwrap().release().await.is_ok());
 }

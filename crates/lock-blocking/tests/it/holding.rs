@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use lock_blocking::{Client, Guard};
 use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
-use lock_host::{ReleaseError, WhileHeldError};
+use lock_host::{HoldError, WhileHeldError};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, operator, until};
@@ -56,7 +56,7 @@ fn a_loss_is_reported_at_the_deadline_with_the_last_error() {
     assert!(guard.check().is_err());
     let lost = guard.lost_within(PATIENCE).unwrap();
     assert!(matches!(lost.reason, LossReason::Expired(Some(_))), "{lost}");
-    assert_eq!(guard.release(), Err(ReleaseError::Lost(lost)));
+    assert_eq!(guard.release(), Err(HoldError::Lost(lost)));
 }
 
 /// Nobody has noticed any of the losses before.
@@ -68,17 +68,17 @@ fn a_release_tells_whether_the_lock_was_held_until_then() {
     bench.faults.hold(Operation::Release);
     bench.clock.advance(SECOND);
     let outcome = guard.release();
-    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    assert!(matches!(&outcome, Err(HoldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
     bench.faults.let_go(Operation::Release);
     bench.becomes_free("a");
     let guard = client.mutex("a").acquire().unwrap();
     revoke(&client, &guard);
     let outcome = guard.release();
-    assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    assert!(matches!(&outcome, Err(HoldError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
     let guard = client.mutex("a").acquire().unwrap();
     bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
     let outcome = guard.release();
-    assert!(matches!(&outcome, Err(ReleaseError::Backend(error)) if error.operation() == Operation::Release));
+    assert!(matches!(&outcome, Err(HoldError::Backend(error)) if error.operation() == Operation::Release));
 }
 
 /// Ends the lease as an operator does, without the client.

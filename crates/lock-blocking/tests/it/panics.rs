@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_blocking::Client;
 use lock_core::{AcquireError, LossReason, Moment};
-use lock_host::{Clock, ManualClock, Proof, ReleaseError};
+use lock_host::{Clock, HoldError, ManualClock, Proof};
 
 use crate::support::{Ask, Bench, Hooked, until};
 
@@ -75,7 +75,7 @@ fn a_panic_in_an_alarm_ends_that_station_only() {
     until(|| guard.lost_within(Duration::ZERO).is_some());
     assert!(fussy.has_panicked());
     assert_eq!(guard.lost().reason, LossReason::Closed);
-    assert!(matches!(guard.release(), Err(ReleaseError::Lost(_))));
+    assert!(matches!(guard.release(), Err(HoldError::Lost(_))));
     assert!(matches!(client.mutex("a").try_acquire(), Err(AcquireError::Closed)));
     bench.becomes_free("a");
     // Alarms still ring: nothing else ends a hold that nobody checks.

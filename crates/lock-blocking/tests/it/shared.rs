@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::LossReason;
-use lock_host::ReleaseError;
+use lock_host::HoldError;
 
 use crate::support::{Bench, PATIENCE};
 
@@ -39,7 +39,7 @@ fn every_clone_learns_of_a_loss() {
     }
     for guard in [one, two] {
         let outcome = guard.release();
-        assert!(matches!(&outcome, Err(ReleaseError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+        assert!(matches!(&outcome, Err(HoldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
     }
 }
 

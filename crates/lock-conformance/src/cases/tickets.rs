@@ -1,7 +1,7 @@
 //! Locks that one guard lets go of, and another one goes on with.
 
 use lock_core::{AcquireError, ErrorKind, LossReason, Ticket};
-use lock_host::{Permits, ReleaseError, Unchanged};
+use lock_host::{HoldError, Permits, Unchanged};
 
 use crate::bench::earliest_end;
 use crate::facade::options;
@@ -136,7 +136,7 @@ pub fn a_lost_lock_is_not_detached(bench: &Bench) {
         matches!(refused.reason(), Unchanged::Lost(lost) if lost.reason == LossReason::Revoked { by: verbs::operator() })
     );
     let released = refused.into_guard().release();
-    assert!(matches!(released, Err(ReleaseError::Lost(_))), "{released:?}");
+    assert!(matches!(released, Err(HoldError::Lost(_))), "{released:?}");
 }
 
 /// If an answer is lost, the one who asked has the lock, and asks in vain for nothing.

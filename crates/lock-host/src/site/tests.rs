@@ -5,7 +5,7 @@ use lock_core::{Capabilities, Durability, ModeKind, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
-use crate::errors::ReleaseError;
+use crate::errors::HoldError;
 use crate::lock::Lock;
 use crate::recorder::{Recorder, claim, grant, hold, join, join_until, panic_at_wakes, refusal, stations};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -121,7 +121,7 @@ fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
     assert!(matches!(second.release_at_once(), Some(Ok(()))) && first.site().lock().waiters.turns.len() == 2);
     clock.clock.advance(Duration::from_secs(60));
     // Unless the alarms have looked at the clock by now.
-    assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(ReleaseError::Lost(_)))));
+    assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(HoldError::Lost(_)))));
     assert!(lock.join_at_once().is_none() && first.release_at_once().is_none());
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lock_blocking::{Guard, LossWatch, Mutex};
 use lock_core::{Invalid, Lost, TryAcquireError};
-use lock_host::Setting;
+use lock_host::{HoldError, Setting};
 
 use super::at_once::at_once;
 use crate::errors::{AcquireAllError, ReleaseAllError};
@@ -161,6 +161,28 @@ impl AllGuard {
     /// A handle that waits for the first loss, for instance in another thread. It does not keep the locks.
     pub fn watch(&self) -> AllWatch {
         AllWatch(self.iter().map(Guard::watch).collect())
+    }
+
+    /// Asks the stores whether all locks are still held.
+    ///
+    /// # Errors
+    /// Those of [`Guard::verify`] for the first of the locks that has one.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout for each lock.
+    pub fn verify(&self) -> Result<(), HoldError> {
+        self.iter().map(Guard::verify).fold(Ok(()), Result::and)
+    }
+
+    /// Renews the leases of all locks now.
+    ///
+    /// # Errors
+    /// Those of [`Guard::renew`] for the first of the locks that has one. The others were renewed.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout for each lock.
+    pub fn renew(&self) -> Result<(), HoldError> {
+        self.iter().map(Guard::renew).fold(Ok(()), Result::and)
     }
 
     /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means

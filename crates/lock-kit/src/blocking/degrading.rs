@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lock_blocking::{CancelToken, Guard, Mutex};
 use lock_core::{AcquireError, BackendError, Lost};
-use lock_host::{ReleaseError, Setting};
+use lock_host::{HoldError, Setting};
 
 use crate::degrading::{Scoped, Wish, checked};
 use crate::process::Place;
@@ -230,7 +230,7 @@ impl DegradingGuard {
     ///
     /// # Blocking
     /// For at most an operation timeout.
-    pub fn release(self) -> Result<(), ReleaseError> {
+    pub fn release(self) -> Result<(), HoldError> {
         let Self { held, place } = self;
         let released = held.into_guard().map_or(Ok(()), Guard::release);
         drop(place);

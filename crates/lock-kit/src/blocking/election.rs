@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_blocking::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{NAP_MAX, ReleaseError, SharedClock};
+use lock_host::{HoldError, NAP_MAX, SharedClock};
 
 use crate::blocking::pause::pause;
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
@@ -190,7 +190,7 @@ impl Leadership {
     ///
     /// # Blocking
     /// As [`Guard::release`].
-    pub fn resign(self) -> Result<(), ReleaseError> {
+    pub fn resign(self) -> Result<(), HoldError> {
         self.leading.guard.release()
     }
 }

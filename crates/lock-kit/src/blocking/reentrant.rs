@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 
 use lock_blocking::{Guard, Mutex};
 use lock_core::LockName;
-use lock_host::{ClientId, ReleaseError, Setting};
+use lock_host::{ClientId, HoldError, Setting};
 
 use crate::errors::ReentrantError;
 
@@ -139,7 +139,7 @@ impl ReentrantGuard {
     ///
     /// # Blocking
     /// For at most an operation timeout if this is the last guard.
-    pub fn release(self) -> Result<(), ReleaseError> {
+    pub fn release(self) -> Result<(), HoldError> {
         let checked = self.0.check();
         match Rc::into_inner(self.0) {
             Some(guard) => guard.release(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_blocking::{Client, Guard};
 use lock_core::LockName;
-use lock_host::{ReleaseError, note};
+use lock_host::{HoldError, note};
 
 use crate::errors::JobError;
 use crate::first::{First, FirstMark};
@@ -95,7 +95,7 @@ impl Run {
     ///
     /// # Blocking
     /// For at most two operation timeouts.
-    pub fn release(self) -> Result<(), ReleaseError> {
+    pub fn release(self) -> Result<(), HoldError> {
         self.guard.release()
     }
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use futures_util::future::{join_all, select_all};
 use lock_async::{Guard, LossWatch, Mutex};
 use lock_core::{Invalid, Lost, TryAcquireError};
-use lock_host::Setting;
+use lock_host::{HoldError, Setting};
 
 use crate::errors::{AcquireAllError, ReleaseAllError};
 use crate::guards::{Guards, Stack};
@@ -154,6 +154,28 @@ impl AllGuard {
     /// A handle that waits for the first loss, for instance in another task. It does not keep the locks.
     pub fn watch(&self) -> AllWatch {
         AllWatch(self.iter().map(Guard::watch).collect())
+    }
+
+    /// Asks the stores whether all locks are still held.
+    ///
+    /// # Errors
+    /// Those of [`Guard::verify`] for the first of the locks that has one.
+    ///
+    /// # Cancel safety
+    /// Changes nothing.
+    pub async fn verify(&self) -> Result<(), HoldError> {
+        join_all(self.iter().map(|guard| guard.verify())).await.into_iter().collect()
+    }
+
+    /// Renews the leases of all locks now.
+    ///
+    /// # Errors
+    /// Those of [`Guard::renew`] for the first of the locks that has one. The others were renewed.
+    ///
+    /// # Cancel safety
+    /// Can be dropped at any point: a lease may or may not have been renewed.
+    pub async fn renew(&self) -> Result<(), HoldError> {
+        join_all(self.iter().map(|guard| guard.renew())).await.into_iter().collect()
     }
 
     /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use lock_async::{Guard, Mutex};
 use lock_core::{AcquireError, BackendError, Lost};
-use lock_host::{CancelToken, ReleaseError, Setting};
+use lock_host::{CancelToken, HoldError, Setting};
 
 use crate::degrading::{Scoped, Wish, checked};
 use crate::process::Place;
@@ -215,7 +215,7 @@ impl DegradingGuard {
     ///
     /// # Cancel safety
     /// As [`Guard::release`].
-    pub async fn release(self) -> Result<(), ReleaseError> {
+    pub async fn release(self) -> Result<(), HoldError> {
         let Self { held, place } = self;
         let released = match held.into_guard() {
             Some(guard) => guard.release().await,

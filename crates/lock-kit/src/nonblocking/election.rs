@@ -8,7 +8,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream::{Stream, unfold};
 use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{NAP_MAX, ReleaseError};
+use lock_host::{HoldError, NAP_MAX};
 use tokio::time::Instant;
 
 use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
@@ -180,7 +180,7 @@ impl Leadership {
     ///
     /// # Cancel safety
     /// As [`Guard::release`].
-    pub async fn resign(self) -> Result<(), ReleaseError> {
+    pub async fn resign(self) -> Result<(), HoldError> {
         self.0.guard.release().await
     }
 }

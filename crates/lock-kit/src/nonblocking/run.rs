@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_async::{Client, Guard};
 use lock_core::LockName;
-use lock_host::{ReleaseError, note};
+use lock_host::{HoldError, note};
 
 use crate::errors::JobError;
 use crate::first::{First, FirstMark};
@@ -95,7 +95,7 @@ impl Run {
     ///
     /// # Cancel safety
     /// Dropping the future releases the lock in the background.
-    pub async fn release(self) -> Result<(), ReleaseError> {
+    pub async fn release(self) -> Result<(), HoldError> {
         self.guard.release().await
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_blocking::CancelToken;
 use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason, Lost, Operation};
-use lock_host::ReleaseError;
+use lock_host::HoldError;
 use lock_kit::AcquireAllError;
 use lock_kit::blocking::{Kit, all};
 use lock_memory::faults::Fault;
@@ -112,7 +112,7 @@ fn the_first_loss_is_that_of_the_set_and_a_release_accounts_for_all() {
     let error = guard.release().unwrap_err();
     assert!(is_b(error.lost().unwrap()));
     let failed: Vec<_> = error.failures().iter().map(|(name, error)| (name.as_str(), error)).collect();
-    assert!(matches!(failed[..], [("c", ReleaseError::Backend(_)), ("b", ReleaseError::Lost(_))]), "{failed:?}");
+    assert!(matches!(failed[..], [("c", HoldError::Backend(_)), ("b", HoldError::Lost(_))]), "{failed:?}");
     until("the release of the others", || bench.free(&["a", "b"]).len() == 2);
 }
 

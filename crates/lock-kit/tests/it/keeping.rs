@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use lock_core::{Ability, Effect, ErrorKind};
-use lock_host::ReleaseError;
+use lock_host::HoldError;
 
 use crate::support::Store;
 
 const TIME: Duration = Duration::from_secs(60);
 
-fn is_unsupported(outcome: Result<(), ReleaseError>) -> bool {
-    let Err(ReleaseError::Backend(error)) = outcome else { return false };
+fn is_unsupported(outcome: Result<(), HoldError>) -> bool {
+    let Err(HoldError::Backend(error)) = outcome else { return false };
     error.kind() == ErrorKind::Unsupported && error.effect() == Effect::None
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_blocking::CancelToken;
 use lock_core::{AcquireError, LossReason, Operation};
-use lock_host::ReleaseError;
+use lock_host::HoldError;
 use lock_kit::ReentrantError;
 use lock_kit::blocking::Kit;
 use test_support::bounds::within;
@@ -65,7 +65,7 @@ fn after_a_loss_acquires_fail_until_all_guards_are_gone() {
     assert!(fails());
     drop(outer);
     assert!(fails());
-    assert!(matches!(inner.release(), Err(ReleaseError::Lost(_))));
+    assert!(matches!(inner.release(), Err(HoldError::Lost(_))));
     let guard = lock.acquire().unwrap();
     guard.check().unwrap();
     guard.release().unwrap();

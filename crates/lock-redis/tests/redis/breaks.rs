@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{Certainty, Effect, ErrorKind, EventSink, Released, Renewed};
-use lock_host::ReleaseError;
+use lock_host::HoldError;
 use test_support::{AfterDrop, Fault, Proxy, RedisOptions, RedisServer};
 
 use crate::facades::FACADES;
@@ -96,7 +96,7 @@ fn a_release_that_another_server_answers_ended_nothing() {
         let client = connect(&server.url_at(proxy.port()));
         let held = client.acquire("job", TTL);
         let ended = fail_over_under(&proxy, &mut server, &heir, || held.end());
-        assert!(matches!(ended, Err(ReleaseError::Lost(_))), "{facade}: {ended:?}");
+        assert!(matches!(ended, Err(HoldError::Lost(_))), "{facade}: {ended:?}");
     }
 }
 

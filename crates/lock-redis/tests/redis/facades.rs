@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost, OnUnavailable};
-use lock_host::ReleaseError;
+use lock_host::HoldError;
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::within;
 use test_support::{RedisServer, signals};
@@ -186,7 +186,7 @@ impl Held<'_> {
     }
 
     /// Releases the lock so that it is kept for a while, and returns the outcome of the first try.
-    pub(crate) fn keep(self, time: Duration) -> Result<(), ReleaseError> {
+    pub(crate) fn keep(self, time: Duration) -> Result<(), HoldError> {
         match self {
             Self::Async(runtime, guard) => runtime.block_on(guard.release_keeping(time)),
             Self::Blocking(guard) => guard.release_keeping(time),
@@ -194,7 +194,7 @@ impl Held<'_> {
     }
 
     /// Releases the lock, and returns the outcome of the first try.
-    pub(crate) fn end(self) -> Result<(), ReleaseError> {
+    pub(crate) fn end(self) -> Result<(), HoldError> {
         match self {
             Self::Async(runtime, guard) => runtime.block_on(guard.release()),
             Self::Blocking(guard) => guard.release(),

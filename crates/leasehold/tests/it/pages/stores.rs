@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use leasehold::backend::{Ability, Capabilities, Durability, ModeKind, Waiting};
 use leasehold::blocking::{Client, Kit};
+use leasehold::error::{LimitError, Unchanged};
 use leasehold::kit::JobError;
 use leasehold::latch::LatchError;
 use leasehold::redlock::{Purpose, RedlockConfig};
-use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, LimitError, Reach, ReleaseError, Unchanged};
+use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, HoldError, Reach};
 use test_support::RedisServer;
 
 const BEGIN: &str = "<!-- stores: written by the tests of leasehold -->\n";
@@ -75,7 +76,7 @@ const KINDS: [Kind; 8] = [
         needs: Need::Ability(Ability::Keep),
         tried: |locks| match locks.mutex("kept").acquire().unwrap().release_keeping(WITHIN) {
             Ok(()) => Ok(()),
-            Err(ReleaseError::Backend(error)) => Err(error),
+            Err(HoldError::Backend(error)) => Err(error),
             Err(error) => panic!("{error}"),
         },
     },
