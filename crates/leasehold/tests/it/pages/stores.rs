@@ -6,13 +6,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use leasehold::backend::{Ability, Capabilities, Durability, ModeKind, Waiting};
+use leasehold::backend::{Ability, Capabilities, Durability, ModeKind, Reach, Waiting};
 use leasehold::blocking::{Client, Kit};
 use leasehold::error::{LimitError, Unchanged};
 use leasehold::kit::JobError;
 use leasehold::latch::LatchError;
 use leasehold::redlock::{Purpose, RedlockConfig};
-use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, HoldError, Reach};
+use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, HoldError};
 use test_support::RedisServer;
 
 const BEGIN: &str = "<!-- stores: written by the tests of leasehold -->\n";
