@@ -37,10 +37,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     step::cargo(&line)
 }
 
-/// Plays some seeds of each half, as the tests were built: with assertions, and with the features of the whole workspace. `cargo run` would
-/// build it and what it depends on again, with fewer features.
+/// Plays some seeds of each half by the program that `test::run` has built: with assertions, and with the features of the whole workspace.
+/// Cargo would build it and what it depends on again, with fewer features.
 pub(crate) fn some() -> Result<()> {
-    step::cargo(&["build", "--workspace", "--all-features", "--bin", "sim"])?;
     HALVES.iter().try_for_each(|(half, seeds)| {
         let mut play = Command::new(step::target().join("debug/sim"));
         play.args(["--half", half, "--seeds", seeds.some]);
