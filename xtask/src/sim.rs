@@ -1,5 +1,7 @@
 //! `cargo xtask sim`: many seeds of the simulator.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::step;
@@ -35,12 +37,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     step::cargo(&line)
 }
 
-/// Plays some seeds of each half, as the tests were built: with assertions, and without another build.
+/// Plays some seeds of each half by the program that `test::run` has built: with assertions, and with the features of the whole workspace.
+/// Cargo would build it and what it depends on again, with fewer features.
 pub(crate) fn some() -> Result<()> {
-    let play = ["run", "--package", "lock-sim", "--bin", "sim", "--"];
-    HALVES
-        .iter()
-        .try_for_each(|(half, seeds)| step::cargo(&[&play[..], &["--half", half, "--seeds", seeds.some]].concat()))
+    HALVES.iter().try_for_each(|(half, seeds)| {
+        let mut play = Command::new(step::target().join("debug/sim"));
+        play.args(["--half", half, "--seeds", seeds.some]);
+        step::run(play)
+    })
 }
 
 /// Plays many seeds of each half.

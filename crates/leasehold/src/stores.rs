@@ -20,6 +20,13 @@ impl Scheme {
     pub(crate) fn parser(&self) -> Option<Parse> {
         PARSERS.iter().find(|(store, _)| *store == self.store).map(|(_, parse)| *parse)
     }
+
+    /// The error of a URL that gives this scheme, if this build does not include its store.
+    pub(crate) fn left_out(&self, given: &str) -> Invalid {
+        let (problem, remedy) =
+            ("this build does not include that store", format!("build with the feature {}", self.feature));
+        Invalid::new("store URL", format!("{given}:..."), problem, remedy)
+    }
 }
 
 /// Each entry: the documentation, the variant with its configuration, its feature (which is also the `backend` of a table), how to open it for

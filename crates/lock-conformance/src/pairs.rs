@@ -141,14 +141,16 @@ pub(crate) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// The pairs of requests that may overlap, by number. Both begin together, so their order is nothing to the store.
+    /// The pairs of requests that may overlap, by number. Both begin together; which one is a little earlier is left to chance.
     pub(crate) fn pairs(&self) -> Vec<[usize; 2]> {
         let numbers = 0..self.asks.len();
         let overlap = |[one, other]: &[usize; 2]| {
             let (one, other) = (&self.asks[*one], &self.asks[*other]);
             !ends(one, other) && !ends(other, one)
         };
-        numbers.clone().flat_map(|one| (one..numbers.end).map(move |other| [one, other])).filter(overlap).collect()
+        let pair = |one, other| if fastrand::bool() { [one, other] } else { [other, one] };
+        let all = numbers.clone().flat_map(|one| (one..numbers.end).map(move |other| pair(one, other)));
+        all.filter(overlap).collect()
     }
 
     /// Asks both at the same time, and then looks at what they have left. Returns whether that could be judged: nothing expired too early.

@@ -179,7 +179,9 @@ impl Reference {
             ) => {
                 // Places that were given up may count, but not before the first one.
                 let is_near = (*place..=place + GIVEN_UP).contains(position) && (*position == 1) == (*place == 1);
-                let same_place = is_near && valid_for == place_for;
+                // A waiter that cannot be notified yet is told of a shorter time, so that it asks again sooner.
+                let is_sooner = self.timing == Timing::Concurrent && valid_for < place_for;
+                let same_place = is_near && (valid_for == place_for || is_sooner);
                 same_place && self.is_about_remaining(*remaining, *left) && self.is_holder(now, name, holder)
             }
             (Answer::Busy { remaining, holder, .. }, Answer::Busy { remaining: left, .. }) => {

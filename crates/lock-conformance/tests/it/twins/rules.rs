@@ -4,7 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, Note, Queueing, Renewed,
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, Note, Queueing, ReleaseRequest,
+    Released, Renewed,
 };
 
 use super::cover::{Breakage, WITHIN};
@@ -44,25 +45,32 @@ impl Breakage for LooksBeforeItTakes {
     }
 }
 
-/// Looks whether the lease is held, and then stores it for another ttl, even if it has been released meanwhile.
+/// Looks whether the lease is held, and then renews it, even if it has been released meanwhile.
 #[derive(Default)]
 struct RenewsWhatItSaw;
 
 impl Breakage for RenewsWhatItSaw {
     fn renew(&self, store: &dyn BlockingBackend, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
-        for lease in leases {
-            if store.fence(lease, WITHIN)? == Fenced::Acknowledged {
-                thread::sleep(Duration::from_millis(1));
+        let is_held = |lease: &Lease| Ok(store.fence(lease, WITHIN)? == Fenced::Acknowledged);
+        let were_held: Vec<bool> = leases.iter().map(is_held).collect::<Result<_, BackendError>>()?;
+        thread::sleep(Duration::from_millis(2));
+        let mut answers = store.renew(leases, WITHIN)?;
+        for ((lease, was_held), answer) in leases.iter().zip(were_held).zip(&mut answers) {
+            if was_held && *answer == Renewed::NotHeld {
                 let Lease { name, owner, terms, tokens, .. } = lease.clone();
-                let note = Note::from_wire("1@twin");
+                let (note, width) = (Note::from_wire("1@twin"), tokens.width());
                 let (queueing, fairness) = (Queueing::Unwanted, Fairness::Barging);
-                let width = tokens.width();
-                store.acquire(
-                    &Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None, fairness },
-                    WITHIN,
-                )?;
+                let claim = Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None, fairness };
+                store.acquire(&claim, WITHIN)?;
+                *answer = Renewed::Renewed { valid_for: terms.ttl.get(), wanted: false };
             }
         }
-        store.renew(leases, WITHIN)
+        Ok(answers)
+    }
+
+    /// Later than a renewal looks, and sooner than it acts.
+    fn release(&self, store: &dyn BlockingBackend, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        thread::sleep(Duration::from_micros(300));
+        store.release(request, WITHIN)
     }
 }
