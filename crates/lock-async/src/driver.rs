@@ -60,7 +60,8 @@ impl lock_host::Driver for Driver {
 }
 
 /// Sends a request that the station did not ask for, as carefully as the station's: it is polled on the client's runtime, a backend
-/// that panics has given an unknown answer, and observers hear of a failure.
+/// that panics has given an unknown answer, and observers hear of a failure. If the caller drops the future, the request is dropped
+/// with it.
 pub(crate) async fn ask<'a, T, F>(
     ports: &'a Ports<Driver>,
     name: &LockName,
@@ -71,7 +72,7 @@ where
     F: Future<Output = Result<T, BackendError>>,
 {
     let Driver { backend, runtime, .. } = &ports.driver;
-    let mut asked = pin!(caught(operation, request(&**backend)));
+    let mut asked = pin!(caught(operation, async { request(&**backend).await }));
     let answer = poll_fn(|cx| {
         let _entered = runtime.enter();
         asked.as_mut().poll(cx)

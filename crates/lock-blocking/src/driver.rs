@@ -153,7 +153,12 @@ fn work<'a, T>(
             return (inner, heard);
         }
         inner = match inner.waiters.take_own(turn) {
-            Some(action) => run(site, inner, action),
+            Some(action) => {
+                inner.waiters.be(turn, Presence::Busy);
+                let mut inner = run(site, inner, action);
+                inner.waiters.be(turn, Presence::Here);
+                inner
+            }
             None => sleep(site, inner, turn),
         };
     }

@@ -38,8 +38,10 @@ pub(crate) enum Presence {
     /// With its user.
     #[default]
     Away,
-    /// At the site, looking for something to run or running it.
+    /// At the site, looking for something to run.
     Here,
+    /// At the site, waiting for the store's answer to what it runs.
+    Busy,
     /// At the site, asleep until it is woken.
     Asleep,
 }
@@ -50,9 +52,9 @@ impl Thread {
         Arc::clone(self.bell.get_or_insert_default())
     }
 
-    /// Whether this thread will run the requests that are for its turn.
+    /// Whether this thread will soon run the requests that are for its turn.
     fn is_present(&self) -> bool {
-        self.presence != Presence::Away
+        matches!(self.presence, Presence::Here | Presence::Asleep)
     }
 }
 

@@ -53,7 +53,8 @@ pub struct Policy {
     pub chain: u32,
     /// What the store can do.
     pub store: Capabilities,
-    /// With this many unanswered releases, no new claim is sent: 4.
+    /// With this many unanswered releases of leases that are passed on, no new claim for one is sent: 4, and never less, as a shared
+    /// lease, its replacement and a waiter beside it may end in three. Private leases may have fifteen more.
     pub owed_max: usize,
 }
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, Hint, LeaseUse, Place, Purpose};
-use super::io::{ActionId, ForWhom, Request};
+use super::io::{ActionId, ForWhom, Output, Request};
 use super::progress::Progress;
 use super::wait_queue::Waiter;
-use crate::policy::{ABANDONED_CLAIM_FOR, pace};
+use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Moment, Note,
     Operation, Owner, Queueing, Waiting, Width,
@@ -30,7 +30,7 @@ impl Station {
         self.attempts.iter().find(|attempt| matches!(attempt.purpose, Purpose::Front))
     }
 
-    /// How many attempts for waiters the store may know, each of which may end in a release of a lease that is used like this.
+    /// How many attempts for waiters the store may know, for leases that would be used like this. Each may end in a release.
     pub(super) fn known_attempts(&self, usage: LeaseUse) -> usize {
         let is_known = |attempt: &&Attempt| attempt.is_for_waiter() && !attempt.is_unknown_to_store();
         self.attempts.iter().filter(is_known).filter(|attempt| attempt.usage() == usage).count()
@@ -62,58 +62,6 @@ impl Station {
         attempt.progress.due().filter(|_| !has_to_wait)
     }
 
-    /// Gives up the attempts whose waiters have left, or never come to the front with these terms. A claim that is under way is
-    /// waited for.
-    pub(super) fn part_from_unwanted(&mut self, now: Moment) {
-        let is_unwanted = |attempt: &&Attempt| {
-            attempt.is_for_waiter() && attempt.progress.due().is_some() && self.waiter_of(attempt).is_none()
-        };
-        let owners: Vec<_> = self.attempts.iter().filter(is_unwanted).map(|attempt| attempt.owner).collect();
-        for attempt in owners.into_iter().filter_map(|owner| self.take_attempt(owner)).collect::<Vec<_>>() {
-            self.leave_queue(now, &attempt);
-        }
-    }
-
-    /// When to give up an attempt whose claim is under way and that nobody here wants: its answer may be long in coming. An attempt whose
-    /// owner holds already ends with the hold.
-    pub(super) fn abandoned_until(&self, attempt: &Attempt) -> Option<Moment> {
-        let (_, asked_at) = attempt.progress.under_way().filter(|_| attempt.is_for_waiter())?;
-        let holds = || self.leases.iter().any(|held| held.lease.owner == attempt.owner);
-        let is_abandoned = self.waiter_of(attempt).is_none() && !holds();
-        is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
-    }
-
-    /// Gives up the attempts that nobody has wanted for long enough. Their releases may overtake the claims. Returns whether there were any.
-    pub(super) fn part_from_abandoned(&mut self, now: Moment) -> bool {
-        let is_over = |attempt: &&Attempt| self.abandoned_until(attempt).is_some_and(|end| end <= now);
-        let owners: Vec<_> = self.attempts.iter().filter(is_over).map(|attempt| attempt.owner).collect();
-        for owner in &owners {
-            let Some(mut attempt) = self.take_attempt(*owner) else { continue };
-            self.part(now, &attempt);
-            (attempt.place, attempt.certainty) = (Place::Outside, Certainty::Answered);
-            attempt.purpose = Purpose::Nothing(attempt.usage());
-            self.attempts.push(attempt);
-        }
-        !owners.is_empty()
-    }
-
-    /// The answer to a claim that a release may have overtaken. What the store keeps of it, if it came after all, is released once
-    /// more, unless that is under way or more would be owed than may be.
-    fn on_late_answer(&mut self, now: Moment, mut attempt: Attempt, result: &Result<Answer, BackendError>) {
-        let usage = attempt.usage();
-        let may_owe = self.releases.count(usage) < self.owed_most(usage);
-        if !may_owe || self.releases.has(attempt.owner) {
-            return;
-        }
-        attempt.progress = Progress::Due(now);
-        match result {
-            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => attempt.place = Place::Queued,
-            Err(error) if error.effect() == Effect::Unknown => attempt.certainty = Certainty::Unknown,
-            Ok(Answer::Busy { .. }) | Err(_) => {}
-        }
-        self.leave_queue(now, &attempt);
-    }
-
     /// Sends the next claim of an attempt.
     pub(super) fn ask(&mut self, now: Moment, mut attempt: Box<Attempt>) {
         let Some((note, fairness, for_whom)) = self.asks_for(&attempt) else { return self.leave_queue(now, &attempt) };
@@ -141,7 +89,7 @@ impl Station {
         self.attempts.push(attempt);
     }
 
-    /// What the claims of an attempt say of the waiter or holder that it is for.
+    /// The note and the fairness of an attempt's claims, and who waits for their answers. `None` if nobody wants it any more.
     fn asks_for(&self, attempt: &Attempt) -> Option<(Note, Fairness, ForWhom)> {
         if let Purpose::Replace(replace) = &attempt.purpose {
             let held = self.leases.iter().find(|held| held.lease.owner == replace.old)?;
@@ -281,7 +229,7 @@ impl Station {
     pub(super) fn on_ask_error(&mut self, now: Moment, mut attempt: Box<Attempt>, error: BackendError) {
         let (turn, adopts) = (attempt.turn(), matches!(attempt.purpose, Purpose::Adopt { .. }));
         if error.kind().is_transient() {
-            self.fail_impatient(now, turn, &error);
+            self.fail_impatient(now, &attempt, &error);
         }
         let again = error.kind().is_transient() && self.is_waited_for(&attempt);
         if adopts && error.kind() == ErrorKind::NotHeld {
@@ -336,5 +284,15 @@ impl Station {
             Event::LatchChanged { .. } => {}
             Event::Freed { .. } | Event::RecheckAll => self.may_all_be_free(now),
         }
+    }
+
+    /// Somebody elsewhere began to wait.
+    fn on_wanted(&mut self, now: Moment) {
+        self.leases.iter_mut().for_each(|held| held.hear(now, true));
+    }
+
+    /// Whether it was a lease of ours is said by its renewal, and by whom it was revoked.
+    fn on_revoked(&mut self) {
+        self.outbox.extend(self.leases.iter().map(|held| Output::Renew(held.lease.owner)));
     }
 }

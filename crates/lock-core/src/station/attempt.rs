@@ -29,8 +29,8 @@ pub(super) struct Attempt {
     pub(super) place: Place,
     /// Whether an earlier claim of this owner went unanswered and so may still arrive.
     pub(super) certainty: Certainty,
-    /// The highest token that the client had when this owner's first claim was handed out, or that of the ticket. Later ones say
-    /// nothing: its own grant may be older than they are, where the answers overlap.
+    /// The highest token that this client had seen when the owner first asked, or that of the ticket if it is higher. It is not
+    /// raised later: answers may overlap, and a grant to this owner may be older than tokens seen since.
     pub(super) floor: Option<FencingToken>,
     /// How many tokens the store has granted to this owner. Asked again, it answers with that grant, so the claim must
     /// be for as many: a store that keeps only the last token would count a wider range down into an earlier lease.
@@ -58,7 +58,8 @@ pub(super) enum Purpose {
     Adopt { turn: TurnId, from: Owner },
     /// For the holder under a lease, who wants other terms.
     Replace(Box<Replace>),
-    /// For nobody: it was given up with a claim under way. What the store keeps of that is released once more.
+    /// For nobody: its owner was released while a claim was under way. If the claim is answered after all, the owner is released
+    /// once more.
     Nothing(LeaseUse),
 }
 

@@ -70,7 +70,7 @@ impl Station {
         attempt.granted = Some(grant.lease.tokens.width());
         let error = too_slow(attempt.terms.ttl);
         if attempt.stale_answers > 1 {
-            self.fail_impatient(now, attempt.turn(), &error);
+            self.fail_impatient(now, &attempt, &error);
         }
         if attempt.stale_answers < STALE_ANSWERS_MAX {
             attempt.progress = Progress::Due(now + self.dice.jittered(pace::poll(0)));

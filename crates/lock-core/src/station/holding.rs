@@ -250,7 +250,7 @@ impl Station {
             Ok(Renewed::Unsure(error)) | Err(error) => {
                 held.last_error = Some(error.clone());
                 if held.word_asked_at.is_some() {
-                    self.fail_impatient(now, None, &error);
+                    self.fail_unasked(now, &error);
                 }
             }
         }
@@ -265,16 +265,6 @@ impl Station {
         }
         drop(unknown);
         self.lose_lease(now, owner, &reason);
-    }
-
-    /// Somebody elsewhere began to wait.
-    pub(super) fn on_wanted(&mut self, now: Moment) {
-        self.leases.iter_mut().for_each(|held| held.hear(now, true));
-    }
-
-    /// Whether it was a lease of ours is said by its renewal, and by whom it was revoked.
-    pub(super) fn on_revoked(&mut self) {
-        self.outbox.extend(self.leases.iter().map(|held| Output::Renew(held.lease.owner)));
     }
 
     /// The answer to a claim that the hand-over of the lease overtook: it says how the lease stands, as a renewal does.

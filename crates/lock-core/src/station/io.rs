@@ -162,13 +162,13 @@ pub struct Action {
     pub for_whom: ForWhom,
 }
 
-/// Who waits for the answer to a request, and may run it. Turns that are over wait for nothing.
+/// Who waits for the answer to a request, and may run it. A turn that was refused may still run the release of what it has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForWhom {
     /// This turn: a waiter that asks for itself, a holder that changes or leaves, or a waiter that was just refused and whose
     /// leftovers are released.
     Turn(TurnId),
-    /// All waiters here: the first one is served.
+    /// Any waiter in line; the grant is for the first one. Adopters are not in line.
     AnyWaiter,
     /// Nobody.
     Nobody,

@@ -37,6 +37,7 @@
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 //!   At a semaphore each waiter asks for itself, in that order.
 
+mod adopting;
 mod asking;
 mod at_once;
 mod attempt;
@@ -49,6 +50,7 @@ mod holding;
 mod io;
 mod outlook;
 mod owners;
+mod parting;
 mod progress;
 mod reading;
 mod refusing;
@@ -76,12 +78,11 @@ pub use io::{
 };
 pub use owners::Owners;
 use progress::Progress;
-use reading::Need;
 use releases::PendingReleases;
-use wait_queue::{WaitQueue, Waiter};
+use wait_queue::{Need, WaitQueue};
 
 use crate::policy::Dice;
-use crate::{Ability, AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms, Ticket};
+use crate::{AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
@@ -102,7 +103,7 @@ pub struct Station {
     /// When the first request failed since the store has last answered one.
     failing_since: Option<Moment>,
     floor: Floors,
-    /// The owner of the last claim, until its release is answered.
+    /// The owner of the last claim for a waiter in line, until its release is answered.
     last_asked: Option<Owner>,
     last_action: u64,
     last_now: Moment,
@@ -212,18 +213,6 @@ impl Station {
         }
     }
 
-    /// A waiter wants to go on with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
-    /// is granted once, and the client that had the lease before can do nothing to the new one.
-    fn on_adopt(&mut self, now: Moment, join: Join, ticket: &Ticket) {
-        if let Err(refusal) = self.check(&join).and_then(|()| Ok(self.policy.store.check_ability(Ability::Replace)?)) {
-            return self.refuse([join.turn], &Refusal::Error(refusal));
-        }
-        let purpose = Purpose::Adopt { turn: join.turn, from: ticket.owner };
-        let attempt = Attempt::new(self.owners.draw(), join.terms, purpose, now);
-        self.attempts.push(Box::new(Attempt { floor: Some(ticket.fencing_token()), ..attempt }));
-        self.adopters.get_or_insert_default().join(now, join);
-    }
-
     /// Whether a waiter can be served at all.
     fn check(&self, join: &Join) -> Result<(), AcquireError> {
         let mode = join.terms.mode;
@@ -232,20 +221,6 @@ impl Station {
             return Err(AcquireError::Closed);
         }
         Ok(self.policy.store.check_mode(mode)?)
-    }
-
-    /// A holder lets go of its lease, which stays as it is. Does nothing if others hold under it here.
-    fn on_detach(&mut self, id: TurnId) {
-        let Some(held) = self.leases.iter().find(|held| held.has(id) && held.turns.len() == 1) else { return };
-        let owner = held.lease.owner;
-        if self.replacement_of(owner).is_some() {
-            return;
-        }
-        let ended = self.leases.take(|held| held.lease.owner == owner).and_then(|mut held| held.take(id));
-        ended.into_iter().for_each(|turn| turn.hold.give_up());
-        // A claim that the hand-over overtook has done what it can.
-        self.take_attempt(owner);
-        self.outbox.extend([Output::Forget(owner), Output::Detached(id)]);
     }
 
     fn on_cancel(&mut self, turn: TurnId) {
@@ -276,10 +251,6 @@ impl Station {
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.releases.are_few(&self.policy), "debt is bounded");
         debug_assert!(self.adopters.iter().all(|queue| queue.iter().all(|waiter| self.adopts(waiter))), "adopters ask");
-    }
-
-    fn adopts(&self, waiter: &Waiter) -> bool {
-        self.attempts.iter().any(|attempt| attempt.turn() == Some(waiter.join.turn))
     }
 
     /// Serves the waiters here: they join what is held, or ask the store. At a lock the front waiter asks for all, and at a semaphore
@@ -323,18 +294,5 @@ impl Station {
 
     fn held_of(&mut self, owner: Owner) -> Option<&mut HeldLease> {
         self.leases.iter_mut().find(|held| held.lease.owner == owner)
-    }
-
-    /// Ends all attempts that are like this, leaving nothing of them at the store.
-    fn give_up_all(&mut self, now: Moment, are_like_this: fn(&Attempt) -> bool) {
-        while let Some(attempt) = self.attempts.take(are_like_this) {
-            self.leave_queue(now, &attempt);
-        }
-    }
-
-    fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
-        if !attempt.is_unknown_to_store() {
-            self.part(now, attempt);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Where a request stands: a claim of an attempt or of a replacement, or a release.
+//! Where a request stands: a claim of an attempt, or a release.
 
 use super::io::ActionId;
 use crate::Moment;

@@ -9,19 +9,8 @@ use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
 use super::held::HeldLease;
 use super::io::Output;
+use super::wait_queue::Need;
 use crate::{Mode, Moment, Patience};
-
-/// What the front waiter needs.
-pub(super) enum Need {
-    /// Nothing, or the end of a replacement that is under way.
-    Nothing,
-    /// To begin under the lease.
-    Turn,
-    /// A newer word of the store about others that wait.
-    Word,
-    /// A lease of its own.
-    Lease,
-}
 
 impl Station {
     /// Readers in line join the shared lease. Returns what the front waiter that cannot join needs.

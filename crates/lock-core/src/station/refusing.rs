@@ -9,6 +9,13 @@ use super::io::{Output, TurnId};
 use super::wait_queue::{WaitQueue, Waiter};
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, Operation, Refusal};
 
+/// Whether an error concerns the waiters that have no attempt of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unasked {
+    Too,
+    Not,
+}
+
 impl Station {
     pub(super) fn refuse_overdue(&mut self, now: Moment) {
         let overdue: Vec<_> = self.queues().flat_map(|queue| queue.take_overdue(now)).collect();
@@ -21,7 +28,7 @@ impl Station {
         let is_it = |attempt: &&Attempt| attempt.is_for_waiter() && attempt.turn() == turn;
         let Some(attempt) = self.attempts.iter().find(is_it) else { return };
         // A grant that came too late is asked for again: the store did not refuse it.
-        if attempt.progress.due().is_none() || attempt.stale_answers > 0 {
+        if attempt.progress.due().is_none() || attempt.may_queue() && attempt.stale_answers > 0 {
             return;
         }
         let is_last = |waiter: &Waiter| waiter.join.attempts.is_some_and(|most| most.get() <= attempt.tries);
@@ -74,14 +81,37 @@ impl Station {
         self.refuse(turns(waiters), &Refusal::Busy { holder });
     }
 
-    /// A request that may succeed later has failed. Rejects those that do not wait for that: of the waiter with this turn, and of
-    /// those that have no attempt of their own.
-    pub(super) fn fail_impatient(&mut self, now: Moment, own: Option<TurnId>, error: &BackendError) {
+    /// A request for waiters has failed, and may succeed later. Rejects those of them that do not wait for that.
+    pub(super) fn fail_impatient(&mut self, now: Moment, whose: &Attempt, error: &BackendError) {
+        let turns: Vec<_> = whose.turn().into_iter().collect();
+        self.fail(now, error, &turns, if whose.may_queue() { Unasked::Too } else { Unasked::Not });
+    }
+
+    /// A request has failed that those wait for who have no attempt of their own.
+    pub(super) fn fail_unasked(&mut self, now: Moment, error: &BackendError) {
+        self.fail(now, error, &[], Unasked::Too);
+    }
+
+    /// A release has failed. Rejects the waiters that it holds back and that do not wait for that.
+    pub(super) fn fail_held_back(&mut self, now: Moment, error: &BackendError) {
+        let turns: Vec<_> = self
+            .attempts
+            .iter()
+            .filter(|attempt| self.has_to_wait(attempt))
+            .filter_map(|attempt| attempt.turn())
+            .collect();
+        let unasked = if self.common().is_none() && self.is_held_back() { Unasked::Too } else { Unasked::Not };
+        if !turns.is_empty() || unasked == Unasked::Too {
+            self.fail(now, error, &turns, unasked);
+        }
+    }
+
+    fn fail(&mut self, now: Moment, error: &BackendError, own: &[TurnId], unasked: Unasked) {
         // A store that says when it will grant again is not away.
         self.failing_since = error.end().is_none().then(|| self.failing_since.unwrap_or(now));
         let (failing_since, policy) = (self.failing_since, Arc::clone(&self.policy));
         let others: Vec<_> = self.attempts.iter().filter_map(|attempt| attempt.turn()).collect();
-        let is_served = |turn| own == Some(turn) || !others.contains(&turn);
+        let is_served = |turn| own.contains(&turn) || unasked == Unasked::Too && !others.contains(&turn);
         let gives_up = |waiter: &Waiter| {
             let is_over = |since: Moment| waiter.join.gives_up_after(now.since(since.max(waiter.since)), &policy);
             is_served(waiter.join.turn) && failing_since.is_some_and(is_over)

@@ -45,26 +45,26 @@ impl PendingRelease {
     ///
     /// Where the store has no queue, what is left of a claim that was not answered may stand in the next one's way. Where
     /// requests may overtake each other, the next claim would meet the lease that was held here; the first try of the
-    /// release is waited for, and no other. A claim that uses the name otherwise is an error at the store as long as anything
-    /// is left of this use.
+    /// release is waited for, and no other. A claim with another limit of the semaphore is an error at the store
+    /// as long as anything is left of this one.
     fn comes_before(&self, policy: &Policy, mode: Option<Mode>) -> bool {
         let Some(mode) = mode else { return false };
-        let is_other_use = !mode.suits(self.request.terms.mode);
+        let is_other_limit = !mode.suits(self.request.terms.mode);
         let may_linger = policy.store.waiting == Waiting::Poll && self.request.certainty == Certainty::Unknown;
         let may_be_overtaken =
             policy.store.ordering == RequestOrder::Unordered && self.of != Of::Claim && self.tries == 0;
-        may_linger || may_be_overtaken || is_other_use
+        may_linger || may_be_overtaken || is_other_limit
     }
 }
 
-/// The next claim of a new owner.
+/// A claim that a new owner would make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
-    /// Of the lease that it asks for.
+    /// How the lease would be used.
     pub(super) usage: LeaseUse,
     /// `None` if it is to replace a lease: then it meets no other.
     pub(super) mode: Option<Mode>,
-    /// With so many releases pending, it has to wait.
+    /// With this many pending releases of leases used alike, the claim has to wait.
     pub(super) most: usize,
 }
 

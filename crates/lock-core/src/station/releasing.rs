@@ -44,8 +44,8 @@ impl Station {
         Next { usage, mode, most: self.owed_most(usage) }
     }
 
-    /// With this many pending releases of leases that are used alike, nothing new is asked: what the store may know of attempts
-    /// may end in one each. So may the lease that is passed on, and what is to replace it.
+    /// With this many pending releases of leases that are used alike, nothing new is asked. Each attempt that the store may know can
+    /// end in one more; so can the lease that is passed on, and its replacement.
     pub(super) fn owed_most(&self, usage: LeaseUse) -> usize {
         let replaced = |held: &HeldLease| usize::from(self.replacement_of(held.lease.owner).is_some());
         let (most, held) = match usage {
@@ -55,8 +55,8 @@ impl Station {
         most.saturating_sub(held + self.known_attempts(usage))
     }
 
-    /// Whether the lease of this owner may be replaced, which may end in two releases: not while an earlier claim of the owner is
-    /// under way.
+    /// Whether the lease of this owner may be replaced now. That may end in two releases. An earlier claim of the owner has to be
+    /// answered first.
     pub(super) fn may_replace(&self, owner: Owner) -> bool {
         let Some(held) = self.leases.iter().find(|held| held.lease.owner == owner) else { return true };
         let owed = self.releases.count(held.usage) + if held.usage == LeaseUse::Private { 2 } else { 0 };
@@ -69,14 +69,16 @@ impl Station {
         self.releases.hasten_before(now, &self.policy, next);
     }
 
-    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way. A waiter that was
-    /// just refused may see to that.
+    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way. If its waiter
+    /// was refused by the same input, that one's thread may send the release, unless it is still in the claim.
     pub(super) fn part(&mut self, now: Moment, attempt: &Attempt) {
         let (name, owner, terms, certainty) = (self.name.clone(), attempt.owner, attempt.terms, attempt.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
         let turn = |output: &Output| if let Output::Refuse { turn, .. } = output { Some(*turn) } else { None };
-        let refused = self.outbox.iter().rev().find_map(turn);
-        self.release(now, request, (Of::Claim, attempt.usage()), refused.map_or(ForWhom::Nobody, ForWhom::Turn));
+        let is_its_own = |turn: &TurnId| attempt.turn().is_none_or(|own| own == *turn);
+        let refused = self.outbox.iter().rev().filter_map(turn).find(is_its_own);
+        let free = refused.filter(|_| attempt.progress.due().is_some());
+        self.release(now, request, (Of::Claim, attempt.usage()), free.map_or(ForWhom::Nobody, ForWhom::Turn));
     }
 
     /// Has the store release what an owner has there. A turn that holds gets the outcome of the first try.
@@ -168,14 +170,13 @@ impl Station {
 
     /// A release was not answered. It is tried again, sooner if there are waiters. A waiter that does not wait is rejected.
     fn release_again(&mut self, now: Moment, mut pending: Box<PendingRelease>, error: BackendError) {
-        let pause = if self.waiters.is_empty() { pace::unattended } else { pace::retry };
+        let nobody_waits = self.waiters.is_empty() && self.adopters.as_ref().is_none_or(|queue| queue.is_empty());
+        let pause = if nobody_waits { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));
         pending.progress = Progress::Due(again_at.min(pending.over_at));
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.releases.push(pending);
-        if self.common().is_none() && self.is_held_back() {
-            self.fail_impatient(now, None, &error);
-        }
+        self.fail_held_back(now, &error);
     }
 }

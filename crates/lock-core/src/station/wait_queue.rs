@@ -54,6 +54,18 @@ impl Waiter {
     }
 }
 
+/// What the front waiter needs.
+pub(super) enum Need {
+    /// Nothing, or the end of a replacement that is under way.
+    Nothing,
+    /// To begin under the lease.
+    Turn,
+    /// A newer word of the store about others that wait.
+    Word,
+    /// A lease of its own.
+    Lease,
+}
+
 /// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue {

@@ -254,6 +254,43 @@ fn a_writer_that_was_adopted_can_go_on_as_a_reader_and_back() {
     assert_eq!(back.len(), 3, "the waiter keeps its place: {back:?}");
 }
 
+#[test]
+fn an_error_of_an_adoption_concerns_nobody_else() {
+    let mut rig = rig();
+    rig.feed(Input::Join(Join { patience: Patience::Never, ..join(1) }));
+    rig.adopt(Join { patience: Patience::Never, ..join(2) }, 8);
+    assert_eq!(rig.about(2).fail(ErrorKind::Unreachable, Effect::None), ["refuse 2: error Unreachable, effect None"]);
+    assert_eq!(rig.about(1).grant(9, 9)[1], "admit 1: token 9, valid for 29698ms");
+}
+
+/// Permits that ended count for the same bound, and none of their releases is answered.
+#[test]
+fn an_adoption_that_releases_hold_back_ends_when_they_fail() {
+    let mut rig = Rig::with_mode(all_modes(), Mode::permits(1, 40).unwrap());
+    for turn in 1..=20 {
+        rig.join(turn);
+        rig.grant_slots(u64::from(turn), [u32::from(turn)]);
+    }
+    (1..=20).for_each(|turn| _ = rig.leave(turn));
+    assert_eq!(rig.adopt(Join { patience: Patience::Never, ..join(21) }, 8), none());
+    let told = rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
+    assert!(told.contains(&"refuse 21: error Unreachable, effect None".to_owned()), "{told:?}");
+}
+
+#[test]
+fn grants_that_come_too_late_count_as_answers_to_an_adoption() {
+    let mut rig = rig();
+    rig.adopt(Join { attempts: NonZeroU32::new(2), ..join(1) }, 8);
+    let late = |rig: &mut Rig| {
+        rig.pass(millis(1));
+        let lease = rig.lease(9, 9);
+        rig.answer(Ok(crate::Answer::Granted { lease, valid_for: millis(4), wanted: false }))
+    };
+    assert_eq!(late(&mut rig), none());
+    rig.wake();
+    assert_eq!(late(&mut rig)[0], "refuse 1: error Timeout, effect Unknown");
+}
+
 /// The reader becomes the writer, so nobody else here has a place in the queue, but the ticket is of another lease.
 #[test]
 fn an_upgrade_ends_no_adoption() {
