@@ -103,7 +103,7 @@ pub(crate) fn verdict(site: &Arc<Site>, turn: TurnId) -> Option<Verdict> {
     if let Some(Err(_)) = verdict
         && let Some(release) = inner.waiters.take_own(turn)
     {
-        inner = run(site, inner, release);
+        inner = run(site, inner, Some(turn), release);
     }
     go_away(site, inner, turn);
     verdict
@@ -153,12 +153,7 @@ fn work<'a, T>(
             return (inner, heard);
         }
         inner = match inner.waiters.take_own(turn) {
-            Some(action) => {
-                inner.waiters.be(turn, Presence::Busy);
-                let mut inner = run(site, inner, action);
-                inner.waiters.be(turn, Presence::Here);
-                inner
-            }
+            Some(action) => run(site, inner, Some(turn), action),
             None => sleep(site, inner, turn),
         };
     }
@@ -183,15 +178,17 @@ pub(crate) fn find_hands(site: &Arc<Site>, threads: &mut Threads) {
     }
 }
 
-/// Runs an action on the present thread.
-fn run<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, action: Action) -> Locked<'a> {
+/// Runs an action on the present thread, which may be that of a turn.
+fn run<'a>(site: &'a Arc<Site>, mut inner: Locked<'a>, turn: Option<TurnId>, action: Action) -> Locked<'a> {
     let id = action.id;
+    turn.into_iter().for_each(|turn| inner.waiters.be(turn, Presence::Busy));
     inner.waiters.running.push((id, action.within));
     find_hands(site, &mut inner.waiters);
     drop(inner);
     let reply = site.ports().driver.ask(action);
     let mut inner = site.lock();
     inner.waiters.running.retain(|(other, _)| *other != id);
+    turn.into_iter().for_each(|turn| inner.waiters.be(turn, Presence::Here));
     site.feed(&mut inner, reply);
     find_hands(site, &mut inner.waiters);
     if inner.waiters.settling > 0 {
@@ -206,7 +203,7 @@ pub(crate) fn run_one(site: &Arc<Site>) -> bool {
     let action = inner.waiters.take_left();
     inner.waiters.attended = action.is_some();
     let Some(action) = action else { return false };
-    let mut inner = run(site, inner, action);
+    let mut inner = run(site, inner, None, action);
     inner.waiters.attended = inner.waiters.has_left();
     inner.waiters.attended
 }

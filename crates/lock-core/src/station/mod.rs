@@ -105,6 +105,7 @@ pub struct Station {
     floor: Floors,
     /// The owner of the last claim for a waiter in line, until its release is answered.
     last_asked: Option<Owner>,
+    last_refused: Option<TurnId>,
     last_action: u64,
     last_now: Moment,
     /// What follows from the present input.
@@ -131,6 +132,7 @@ impl Station {
             failing_since: None,
             floor: Floors::default(),
             last_asked: None,
+            last_refused: None,
             last_action: 0,
             last_now: Moment::ORIGIN,
             outbox: Vec::new(),

@@ -144,7 +144,10 @@ impl Station {
 
     /// Rejects waiters that were taken out of the line.
     pub(super) fn refuse(&mut self, turns: impl IntoIterator<Item = TurnId>, refusal: &Refusal) {
-        self.outbox.extend(turns.into_iter().map(|turn| Output::Refuse { turn, refusal: refusal.clone() }));
+        for turn in turns {
+            self.last_refused = Some(turn);
+            self.outbox.push(Output::Refuse { turn, refusal: refusal.clone() });
+        }
     }
 
     /// Why the store does not grant the lock to those who wait for it, if that is so: the error of the latest request.

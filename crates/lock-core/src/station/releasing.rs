@@ -69,16 +69,13 @@ impl Station {
         self.releases.hasten_before(now, &self.policy, next);
     }
 
-    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way. If its waiter
-    /// was refused by the same input, that one's thread may send the release, unless it is still in the claim.
+    /// Has the store release what it may keep for an attempt: a place, a grant, or a claim that may still be under way. The waiter that
+    /// was refused last may still be there to send the release, as its process may end now.
     pub(super) fn part(&mut self, now: Moment, attempt: &Attempt) {
         let (name, owner, terms, certainty) = (self.name.clone(), attempt.owner, attempt.terms, attempt.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
-        let turn = |output: &Output| if let Output::Refuse { turn, .. } = output { Some(*turn) } else { None };
-        let is_its_own = |turn: &TurnId| attempt.turn().is_none_or(|own| own == *turn);
-        let refused = self.outbox.iter().rev().filter_map(turn).find(is_its_own);
-        let free = refused.filter(|_| attempt.progress.due().is_some());
-        self.release(now, request, (Of::Claim, attempt.usage()), free.map_or(ForWhom::Nobody, ForWhom::Turn));
+        let turn = attempt.turn().or(self.last_refused);
+        self.release(now, request, (Of::Claim, attempt.usage()), turn.map_or(ForWhom::Nobody, ForWhom::Turn));
     }
 
     /// Has the store release what an owner has there. A turn that holds gets the outcome of the first try.
