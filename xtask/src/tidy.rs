@@ -1,6 +1,7 @@
 //! The house rules that a program can check.
 
 mod circles;
+mod examples;
 mod modules;
 mod page;
 mod pages;
@@ -66,6 +67,7 @@ pub(crate) fn run() -> Result<()> {
     core_is_pure()?;
     no_runtime_in_blocking_builds()?;
     one_version()?;
+    examples::run()?;
     circles::run()?;
     links()?;
     sizes::run()

@@ -75,7 +75,8 @@ use settings::Settings;
 /// The body of a *plain* function runs to its end, because nothing can stop a thread. Then the function returns the loss as its
 /// error, whatever the body returned. So long work should call `guard.check()?` between its steps.
 ///
-/// In both, an error of the lock takes precedence over one of the body. `WhileHeldError` says whether the body has begun.
+/// In both, an error of the lock takes precedence over one of the body. `WhileHeldError::Acquire` means that the lock was not
+/// acquired, and the body has not begun; or that the body could not acquire another lock or change a hold, and returned that.
 ///
 /// # Arguments
 ///

@@ -5,6 +5,8 @@
 //! without an answer by then, it fails with an error of the kind [`Timeout`](crate::ErrorKind::Timeout). [`watch`] tells what
 //! has happened between two listings.
 //!
+//! What is returned implements serde's `Serialize`, with times in milliseconds.
+//!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]
 //! # #[tokio::main(flavor = "current_thread")]
@@ -28,6 +30,36 @@
 //!     query = query.after(next);
 //! }
 //! # assert_eq!(held, ["job:7"]);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "memory")))]
+//! # fn main() {}
+//! ```
+//!
+//! # Ending a lease
+//!
+//! `revoke` ends the lease that you have seen, and no later one. Its holder finds its guard lost.
+//!
+//! ```
+//! # #[cfg(all(feature = "async", feature = "memory"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use leasehold::Holder;
+//! use leasehold::inspect::Note;
+//!
+//! let locks = leasehold::connect("memory:").await?;
+//! let guard = locks.mutex("job:7").acquire().await?;
+//!
+//! let (inspect, within) = (locks.inspect().ok_or("a quorum cannot list its locks")?, Duration::from_secs(1));
+//! let name = "job:7".parse()?;
+//! if let Some(entry) = inspect.holder(&name, within).await?
+//!     && let Holder::Leasehold { tokens, .. } = entry.holder
+//! {
+//!     let by = Note::new("web-3", std::process::id(), "the job hangs")?;
+//!     println!("{:?}", inspect.revoke(&name, tokens.high(), &by, within).await?); // Revoked
+//! }
+//! println!("{}", guard.lost().await);
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "async", feature = "memory")))]

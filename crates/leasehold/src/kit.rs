@@ -167,7 +167,8 @@
 //! | [`ReentrantError::Lost`] | drop all guards of the lost hold. Acquire again, and start from what the resource has stored |
 //! | [`JobError::Acquire`] | as its [error](crate::AcquireError) says: the work was not begun |
 //! | [`JobError::NotMarked`] | call again: the job is skipped if the slot was marked after all, although the work was not begun |
-//! | [`JobError::Lost`] | see what was done of the work. A slot that is called for again is skipped, unless `retry_after_crash` is set |
+//! | [`JobError::Lost`] | see what was done of the work; from `begin`, it was not begun. A slot that is called for again is skipped, unless `retry_after_crash` is set, or `Run::failed` or `try_run` freed it first |
+//! | [`JobError::Backend`] | as [`HoldError::Backend`](crate::HoldError::Backend), from the guard of a run or its `release` |
 //! | [`LeadershipLost`] | stop the work, and campaign again |
 //! | [`ElectionError::Acquire`] | as its [error](crate::AcquireError) says: this candidate does not lead |
 //! | [`ElectionError::Lost`] | see what was done of the work: another candidate may have led since |

@@ -115,11 +115,18 @@
 //! | [`AcquireError::TicketOver`], from `adopt` | acquire the lock again, and start from what the resource has stored |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
-//! | [`AcquireError::Cancelled`] | nothing: another thread cancelled the wait |
+//! | [`AcquireError::Cancelled`] | nothing: its token was cancelled |
+//! | [`TryAcquireError::Busy`] | somebody else holds the lock, as the error says: try again later, or give up |
 //! | [`LimitError`](error::LimitError) | as the `AcquireError` of the same name; a repeated `set_limit` is harmless |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
-//! | [`Lost`], at any time while the lock is held, and from `release` | stop the work. Acquire again, and start from what the resource has stored |
-//! | [`HoldError::Backend`] | nothing: no loss was detected, and the release is repeated in the background |
+//! | [`Lost`], at any time while the lock is held, also in [`HoldError::Lost`] from `release`, `verify` and `renew` | stop the work. Acquire again, and start from what the resource has stored |
+//! | [`HoldError::Backend`], from `release` | nothing: no loss was detected, and the release is repeated in the background |
+//! | [`HoldError::Backend`], from `verify` or `renew` | the store did not answer: continue until `check` fails, or ask again |
+//! | [`ChangeError`] | the hold continues as before, and its guard is in the error: go on with it, or drop it. [`reason`](ChangeError::reason) says why |
+//! | [`LatchError`](latch::LatchError) | as the `AcquireError` of the same name; `OtherCount` and `Reset` say what to do. A repeated arrival counts once |
+//! | [`WhileHeldError`] | as the error in it |
+//!
+//! A function that returns [`WhileHeldError`] can use `?` on `acquire`, `check`, `verify`, `renew` and `release`.
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`](error::Effect) says whether a failed request may have taken effect.

@@ -19,8 +19,7 @@ const REQUEST: Duration = Duration::from_millis(100);
 /// `leasehold run` ends its command by this rule, and a leader steps down by it.
 ///
 /// ```
-/// # use lock_core as leasehold;
-/// use leasehold::{Budget, Ttl};
+/// use lock_core::{Budget, Ttl};
 /// use std::time::Duration;
 ///
 /// let budget = Budget::new(Ttl::DEFAULT, None)?; // 30 s

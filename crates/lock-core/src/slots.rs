@@ -9,8 +9,8 @@ use std::fmt;
 /// GPU, a port, a licence. The n-th token of the lease belongs to the n-th slot, and the tokens of a slot rise.
 ///
 /// ```
-/// # use lock_core as leasehold;
-/// use leasehold::Slots;
+/// # mod leasehold { pub mod inspect { pub use lock_core::Slots; } }
+/// use leasehold::inspect::Slots;
 ///
 /// let slots = Slots::new([3, 1]);
 /// assert_eq!((slots.get(), slots.to_string().as_str()), (&[1, 3][..], "1,3"));

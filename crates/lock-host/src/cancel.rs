@@ -1,4 +1,4 @@
-//! Cancelling waits from another thread.
+//! Cancelling waits from another thread or task.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,7 +6,8 @@ use std::mem;
 
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Cancels waits for locks from another thread. It cannot be reset. Clones cancel the same waits.
+/// Cancels waits for locks from another thread or task. It ends waits only, not work under a lock. It cannot be reset. Clones cancel
+/// the same waits.
 ///
 /// One token may cancel any number of waits, also of several locks and clients.
 #[derive(Clone, Default)]

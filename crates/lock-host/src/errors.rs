@@ -18,11 +18,22 @@ pub enum HoldError {
     Backend(#[from] BackendError),
 }
 
+impl HoldError {
+    /// The loss, if it is one.
+    #[doc(hidden)]
+    pub fn into_loss(self) -> Result<Lost, BackendError> {
+        match self {
+            Self::Lost(lost) => Ok(lost),
+            Self::Backend(error) => Err(error),
+        }
+    }
+}
+
 /// Why work under a lock was not completed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhileHeldError {
-    /// The lock was not acquired; the work was not started.
+    /// The lock was not acquired, and the work was not started; or the hold could not be changed, and the work may have begun.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
     /// The lock was lost; the work was stopped, or its result came too late to count.
@@ -31,15 +42,12 @@ pub enum WhileHeldError {
     /// The store did not confirm a release, a verification or a renewal that the work asked for itself. A release at the end of
     /// `run_while_held` that is not confirmed is not an error.
     #[error(transparent)]
-    Backend(BackendError),
+    Backend(#[from] BackendError),
 }
 
 impl From<HoldError> for WhileHeldError {
     fn from(error: HoldError) -> Self {
-        match error {
-            HoldError::Lost(lost) => Self::Lost(lost),
-            HoldError::Backend(error) => Self::Backend(error),
-        }
+        error.into_loss().map_or_else(Self::Backend, Self::Lost)
     }
 }
 

@@ -198,8 +198,8 @@ impl<D: Driver, M> Lock<D, M> {
     /// # Errors
     /// `Invalid` for an invalid name or option.
     pub fn identity(&self) -> Result<(ClientId, LockName), Invalid> {
-        self.options.validate()?;
-        let (name, _) = self.wanted.as_ref().map_err(Clone::clone)?;
+        let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
+        self.options.validate_for(*mode)?;
         Ok((ClientId::of(&self.stations), name.clone()))
     }
 
@@ -312,6 +312,7 @@ mod tests {
         assert!(told(&lock_a).contains("max_hold"));
         lock_a.set(Setting::Options(LockOptions::default().barging()));
         assert!(told(&lock_a).contains("fairness \"barging\""));
+        assert!(lock_a.identity().is_err(), "as a part of something larger as well");
         assert!(lock("").ask().is_err() && lock("").trouble().is_none());
     }
 }

@@ -42,7 +42,8 @@ pub enum LongWaits {
 
 /// How a lock is requested and held.
 ///
-/// Use the setters, which are those of a mutex: they take what a mutex takes. An invalid value is an error of the acquire.
+/// Use the setters, which take what those of a lock take; `barging` and `fair` are for readers and permits only. An invalid value is an error
+/// of the acquire.
 /// Reading options from a configuration refuses invalid values and unknown fields.
 ///
 /// ```
@@ -65,7 +66,7 @@ pub struct LockOptions {
     /// How long the store keeps the lease when nobody renews it. The default is 30 s. The client renews the lease
     /// whatever the ttl is.
     pub ttl: Ttl,
-    /// How long to wait for the lock; if not set, for as long as it takes.
+    /// How long to wait for the lock; if not set, for as long as it takes. A job does not wait if it is not set.
     #[serde(with = "human_duration::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::HumanDuration>"))]
     pub wait: Option<Duration>,

@@ -50,13 +50,15 @@ macro_rules! option_setters {
         /// Ends the wait when this token is cancelled, with the error `Cancelled`. It leaves nothing at the store. What was acquired
         /// before stays acquired. A token that is already cancelled ends a call without a request.
         ///
-        /// This is how another thread ends a wait. In async code, dropping the future does that as well.
+        /// This is how another thread or task ends a wait; it does not end work under the lock. In async code, dropping the future ends a
+        /// wait as well.
         pub fn cancelled_by(self, token: &$crate::CancelToken) -> Self {
             self.set($crate::Setting::CancelledBy(token.clone()))
         }
     };
     (all) => {
-        /// Replaces all options, for instance by those of a configuration.
+        /// Replaces all options, for instance by those of a configuration: also those set before, and the
+        /// [token](Self::cancelled_by). So call it first.
         pub fn options(self, options: $crate::LockOptions) -> Self {
             self.set($crate::Setting::Options(options))
         }

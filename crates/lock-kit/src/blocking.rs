@@ -26,11 +26,11 @@ pub trait Kit {
     ///
     /// # Examples
     /// ```
-    /// # use lock_kit::blocking as leasehold;
+    /// # mod leasehold { pub use lock_kit::blocking; }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// use leasehold::Kit;
+    /// use leasehold::blocking::Kit;
     ///
     /// let guard = locks.all(["account:7", "account:3"]).acquire()?;
     /// for (name, token) in guard.write_tokens() {

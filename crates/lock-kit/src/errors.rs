@@ -72,6 +72,16 @@ pub enum JobError {
     /// longer than `max_hold`.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// The store did not confirm a release, a verification or a renewal that the work asked for itself.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+}
+
+/// So that code which begins a run and ends it by hand can use `?`.
+impl From<HoldError> for JobError {
+    fn from(error: HoldError) -> Self {
+        error.into_loss().map_or_else(Self::Backend, Self::Lost)
+    }
 }
 
 /// This machine does not lead any more: it stops what only the leader may do.

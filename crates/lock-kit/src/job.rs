@@ -181,10 +181,10 @@ pub(crate) fn unseen(store: &Capabilities) -> AcquireError {
 /// The error of a release that the store did not confirm. Work under the lock counts even then, if no loss was detected until the
 /// release.
 pub(crate) fn unconfirmed(released: Result<(), HoldError>) -> Result<Option<BackendError>, Lost> {
-    match released {
-        Err(HoldError::Lost(lost)) => Err(lost),
-        Err(HoldError::Backend(error)) => Ok(Some(error)),
-        Ok(()) | Err(_) => Ok(None),
+    match released.map_err(HoldError::into_loss) {
+        Ok(()) => Ok(None),
+        Err(Err(error)) => Ok(Some(error)),
+        Err(Ok(lost)) => Err(lost),
     }
 }
 

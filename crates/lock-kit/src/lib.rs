@@ -5,7 +5,7 @@
 //! trait `Kit` of one of them to call its methods on a client.
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
-//! - A lock that its holder can acquire again: `reentrant` of each facade.
+//! - A lock that the thread which holds it can acquire again: `reentrant` of `blocking`.
 //! - Jobs: `slot` (what a run is for), `earlier` (slots that nobody has run), `first` (since when the job runs), `job` (what is acquired and
 //!   kept), `outcome`, `taken` (what a store shows of a slot), and `job` and `run` (a job that has begun) of each facade.
 //! - Elections: `election` (when a leader steps down, who is seen to lead), and `election` of each facade.

@@ -29,8 +29,8 @@ const LEASE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 /// As text, a slot is a time with an offset, or without one for UTC, or a date for its first second. It is shown in UTC.
 ///
 /// ```
-/// # use lock_kit as leasehold;
-/// use leasehold::Slot;
+/// # mod leasehold { pub use lock_kit as kit; }
+/// use leasehold::kit::Slot;
 ///
 /// let slot: Slot = "2026-11-21T03:00".parse()?;
 /// assert_eq!(slot, "2026-11-21T04:00+01:00".parse()?);

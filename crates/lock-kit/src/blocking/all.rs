@@ -26,11 +26,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::blocking as leasehold;
+/// # mod leasehold { pub use lock_kit::blocking; }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let client = || lock_blocking::Client::new(std::sync::Arc::new(lock_memory::MemoryStore::default().blocking()));
 /// # let (orders, stock) = (client()?, client()?);
-/// let guard = leasehold::all([orders.mutex("order:42"), stock.mutex("item:7")]).acquire()?;
+/// let guard = leasehold::blocking::all([orders.mutex("order:42"), stock.mutex("item:7")]).acquire()?;
 /// guard.check()?;
 /// guard.release()?;
 /// # Ok(())

@@ -34,13 +34,13 @@ use crate::process::Place;
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::blocking as leasehold;
-/// # use lock_kit::Scope;
+/// # mod leasehold { pub use lock_kit::{self as kit, blocking}; }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
 /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
 /// use std::time::Duration;
-/// use leasehold::Kit;
+/// use leasehold::blocking::Kit;
+/// use leasehold::kit::Scope;
 ///
 /// let guard = locks.degrading("refill:42").wait(Duration::from_secs(5)).acquire()?;
 /// match guard.scope() {
@@ -214,12 +214,16 @@ pub struct DegradingGuard {
 
 impl DegradingGuard {
     /// Waits until the hold is lost, but for at most `patience`, as [`Guard::lost_within`]. A guard of this process is never lost:
-    /// for it, this returns `None` at once.
+    /// for it, this sleeps that long and returns `None`.
     ///
     /// # Blocking
     /// For at most `patience`.
     pub fn lost_within(&self, patience: Duration) -> Option<Lost> {
-        self.at_store()?.lost_within(patience)
+        let Some(guard) = self.held.at_store() else {
+            thread::sleep(patience);
+            return None;
+        };
+        guard.lost_within(patience)
     }
 
     /// Releases the lock. If it is held at the store, waits for the answer. Success means that no loss was detected within

@@ -25,12 +25,12 @@ use crate::errors::{ElectionError, LeadershipLost, ObserveError};
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::blocking as leasehold;
+/// # mod leasehold { pub use lock_kit::blocking; }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
 /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
 /// use std::ops::ControlFlow;
-/// use leasehold::Kit;
+/// use leasehold::blocking::Kit;
 ///
 /// let election = locks.election("scheduler").why("web-3:8080");
 /// let mut rounds = 0;

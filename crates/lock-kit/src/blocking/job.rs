@@ -27,15 +27,15 @@ use crate::taken::Taken;
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::blocking as leasehold;
-/// # use lock_kit::{JobOutcome, Slot};
+/// # mod leasehold { pub use lock_kit::{self as kit, blocking}; }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
 /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-/// # let tonight: Slot = "2099-11-21T03:00".parse()?;
 /// use std::time::Duration;
-/// use leasehold::Kit;
+/// use leasehold::blocking::Kit;
+/// use leasehold::kit::{JobOutcome, Slot};
 ///
+/// let tonight: Slot = "2099-11-21T03:00".parse()?;
 /// let job = locks.job("nightly").slot(tonight).max_hold(Duration::from_secs(3600));
 /// let sent = job.run(|guard| format!("report sent, token {}", guard.fencing_token()))?;
 /// assert!(sent.ran().is_some());
@@ -129,13 +129,14 @@ impl Job {
     ///
     /// # Examples
     /// ```
-    /// # use lock_kit::{Begun, Slot, blocking as leasehold};
+    /// # mod leasehold { pub use lock_kit::{self as kit, blocking}; }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// # let tonight: Slot = "2099-11-21T03:00".parse()?;
-    /// use leasehold::Kit;
+    /// use leasehold::blocking::Kit;
+    /// use leasehold::kit::{Begun, Slot};
     ///
+    /// let tonight: Slot = "2099-11-21T03:00".parse()?;
     /// match locks.job("nightly").slot(tonight).begin()? {
     ///     Begun::Run(run) => {
     ///         println!("send the report with token {}", run.guard().fencing_token());

@@ -27,11 +27,11 @@ thread_local! {
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::blocking as leasehold;
+/// # mod leasehold { pub use lock_kit::blocking; }
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
 /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-/// use leasehold::Kit;
+/// use leasehold::blocking::Kit;
 ///
 /// let pay = || -> Result<(), Box<dyn std::error::Error>> {
 ///     let guard = locks.reentrant("order:7").acquire()?; // asks the store only if this thread does not hold the lock

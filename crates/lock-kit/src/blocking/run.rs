@@ -38,7 +38,8 @@ impl Run {
     /// Slots before this one that nobody has run, oldest first: those after the last one that has run, as far as the job was told
     /// about earlier slots ([`every`](super::Job::every), [`previous`](super::Job::previous)) and the store answers. At most 100.
     ///
-    /// Asks the store: two requests, and one more for each such slot.
+    /// Asks the store: two requests, and one more for each such slot. If the first slot of the job is not remembered, or not for long
+    /// any more, this also writes its mark.
     ///
     /// # Blocking
     /// For at most a second for each request.
@@ -77,10 +78,11 @@ impl Run {
     }
 
     /// Ends a run whose work has failed: the slot is free, and the lock of the job is not kept for
-    /// [`at_least`](super::Job::at_least), so the next machine that calls for the slot runs it.
+    /// [`at_least`](super::Job::at_least), so the next machine that calls for the slot runs it. Look at [`RunEnd::slot`]: if the store did
+    /// not confirm that, or cannot free a slot, the slot may count as run.
     ///
     /// # Errors
-    /// `Lost` if the lock of the job had already been lost.
+    /// `Lost` if the lock of the job had already been lost. The slot is freed even then, if the store answers.
     ///
     /// # Blocking
     /// For at most an operation timeout and a second.

@@ -32,14 +32,14 @@ use crate::process::Place;
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::nonblocking as leasehold;
-/// # use lock_kit::Scope;
+/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::Kit}; }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
 /// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
 /// use std::time::Duration;
 /// use leasehold::Kit;
+/// use leasehold::kit::Scope;
 ///
 /// let guard = locks.degrading("refill:42").wait(Duration::from_secs(5)).acquire().await?;
 /// match guard.scope() {

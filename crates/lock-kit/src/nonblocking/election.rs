@@ -233,7 +233,10 @@ impl Leaders {
         self.sight.leader.as_ref()
     }
 
-    /// What [`changed`](Self::changed) returns, again and again. It ends after `Closed`.
+    /// What [`changed`](Self::changed) returns, again and again.
+    ///
+    /// # Errors
+    /// Each item may be an error of [`changed`](Self::changed). The stream goes on after it, but ends after `Closed`.
     pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, ObserveError>> + Send {
         unfold(Some(self), async |leaders| {
             let mut leaders = leaders?;

@@ -29,16 +29,16 @@ use crate::taken::Taken;
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::nonblocking as leasehold;
-/// # use lock_kit::{JobOutcome, Slot};
+/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::Kit}; }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
 /// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-/// # let tonight: Slot = "2099-11-21T03:00".parse()?;
 /// use std::time::Duration;
 /// use leasehold::Kit;
+/// use leasehold::kit::{JobOutcome, Slot};
 ///
+/// let tonight: Slot = "2099-11-21T03:00".parse()?;
 /// let job = locks.job("nightly").slot(tonight).max_hold(Duration::from_secs(3600));
 /// let sent = job.run(async |guard| format!("report sent, token {}", guard.fencing_token())).await?;
 /// assert!(sent.ran().is_some());
@@ -136,14 +136,15 @@ impl Job {
     ///
     /// # Examples
     /// ```
-    /// # use lock_kit::{Begun, Slot, nonblocking as leasehold};
+    /// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::Kit}; }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
     /// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// # let tonight: Slot = "2099-11-21T03:00".parse()?;
     /// use leasehold::Kit;
+    /// use leasehold::kit::{Begun, Slot};
     ///
+    /// let tonight: Slot = "2099-11-21T03:00".parse()?;
     /// match locks.job("nightly").slot(tonight).begin().await? {
     ///     Begun::Run(run) => {
     ///         println!("send the report with token {}", run.guard().fencing_token());

@@ -42,12 +42,11 @@ pub trait Cache: Sync {
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::nonblocking as leasehold;
-/// # use lock_kit as kit;
+/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::{Cache, Kit}}; }
 /// use std::collections::HashMap;
 /// use std::sync::Mutex;
-/// use kit::{Entry, Found};
 /// use leasehold::{Cache, Kit};
+/// use leasehold::kit::{Entry, Found};
 ///
 /// struct Squares(Mutex<HashMap<String, u64>>); // in production, a Redis, with the ttl of each entry
 ///

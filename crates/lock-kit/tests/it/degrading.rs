@@ -338,7 +338,7 @@ fn threads_wait_for_each_other_in_turn_and_can_be_cancelled() {
     let locks = bench.plain();
     bench.faults.fail_everything(AWAY);
     let guard = locks.degrading("a").try_acquire().unwrap().unwrap();
-    assert_eq!((guard.scope(), guard.fencing_token(), guard.lost_within(SECOND)), (Scope::Process, None, None));
+    assert_eq!((guard.scope(), guard.fencing_token(), guard.lost_within(SECOND / 100)), (Scope::Process, None, None));
     let cancel = CancelToken::new();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| locks.degrading("a").cancelled_by(&cancel).acquire().map(drop));

@@ -77,6 +77,23 @@ fn missed_slots_are_counted_when_the_caller_asks() {
 }
 
 /// The time of a run is that of the client's clock.
+/// Code that ends a run by hand can return one error.
+#[tokio::test]
+async fn a_run_is_begun_looked_at_and_ended_with_one_error() {
+    use nonblocking::Kit;
+    async fn twice(client: &lock_async::Client) -> Result<(), JobError> {
+        for job in ["one", "two"] {
+            let Begun::Run(run) = client.job(job).begin().await? else { panic!("it was skipped") };
+            run.guard().check()?;
+            run.guard().verify().await?;
+            if job == "one" { _ = run.done().await? } else { run.release().await? }
+        }
+        Ok(())
+    }
+    let bench = Bench::new();
+    assert_eq!(twice(&bench.tokio()).await, Ok(()));
+}
+
 #[tokio::test]
 async fn a_run_is_lost_and_kept_by_the_clients_clock() {
     use nonblocking::Kit;

@@ -64,8 +64,18 @@ fn what_means_nothing_to_a_kind_is_refused() {
     let degrading = client.degrading("a").options(options.clone().on_unavailable(OnUnavailable::Wait));
     let Err(AcquireError::Invalid(invalid)) = degrading.acquire() else { panic!("it was accepted") };
     assert!(invalid.to_string().contains("on_unavailable \"wait\""), "{invalid}");
-    let barging = client.job("nightly").options(options.barging()).begin();
+    let options = options.barging();
+    let barging = client.job("nightly").options(options.clone()).begin();
     assert!(matches!(barging, Err(JobError::Acquire(AcquireError::Invalid(_)))));
+    let barging = client.degrading("a").options(options.clone()).acquire();
+    assert!(matches!(barging, Err(AcquireError::Invalid(_))));
+    let barging = client.all(["a", "b"]).options(options.clone()).acquire();
+    assert!(matches!(barging, Err(AcquireAllError::Invalid(_))));
+    let shelf = Shelf::on_the_hosts_clock();
+    let barging: Result<Option<u32>, AnyError> =
+        client.single_flight("key").options(options).get_or_compute(&shelf, || Ok(None));
+    assert!(barging.unwrap_err().to_string().contains("barging"));
+    assert_eq!(shelf.gets(), 0, "it is refused before the cache is asked");
 }
 
 /// Each wait ends although the clock of the test stands still.

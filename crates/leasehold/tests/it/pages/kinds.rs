@@ -107,7 +107,8 @@ async fn jobs(locks: &Client) -> Result<(), Box<dyn Error>> {
 
 async fn runs(locks: &Client) -> Result<(), Box<dyn Error>> {
     let slot: Slot = "2099-11-22T03:00".parse()?;
-    match locks.job("nightly").slot(slot).begin().await? {
+    let day = Duration::from_secs(24 * 3600);
+    match locks.job("nightly").slot(slot).every(day).begin().await? {
         Begun::Run(run) => {
             println!("token {}, missed {:?}", run.guard().fencing_token(), run.missed().await);
             run.done().await?;

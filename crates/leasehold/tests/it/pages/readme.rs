@@ -6,7 +6,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use leasehold::{FencingToken, Lost, WriteToken};
+use leasehold::{AcquireError, FencingToken, Lost, WriteToken};
 
 /// What the snippets call and work on.
 struct Row;
@@ -98,6 +98,16 @@ fn with_threads() -> Result<(), Box<dyn Error>> {
         load(batch, guard.fencing_token())?;
     }
     guard.release()?;
+    Ok(())
+}
+
+fn cancelled(locks: &leasehold::blocking::Client) -> Result<(), Box<dyn Error>> {
+    let token = leasehold::CancelToken::new();
+    let on_signal = token.clone();
+    match locks.mutex("import").cancelled_by(&token).acquire() {
+        Err(AcquireError::Cancelled) => return Ok(()),
+        acquired => acquired?.release()?,
+    }
     Ok(())
 }
 
