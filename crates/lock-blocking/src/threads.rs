@@ -52,7 +52,7 @@ impl Thread {
         Arc::clone(self.bell.get_or_insert_default())
     }
 
-    /// Whether this thread will soon run the requests that are for its turn.
+    /// Whether this thread will run the requests of its turn without waiting for the store first.
     fn is_present(&self) -> bool {
         matches!(self.presence, Presence::Here | Presence::Asleep)
     }

@@ -15,11 +15,11 @@ use crate::{Bench, Verbs};
 /// Longer than any request takes, so that what is short has expired everywhere.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(1);
 
-/// What came before a pair: claims of different owners, of which the first ones are granted.
+/// The state before a pair: claims of different owners. The store grants the first ones.
 pub(crate) struct Scene {
     what: &'static str,
     claims: Vec<(Mode, Duration)>,
-    /// Whether the first owner then leaves, and has the lock kept.
+    /// Whether the first owner releases the lock and has it kept.
     is_kept: bool,
 }
 
@@ -78,7 +78,7 @@ fn keep(claim: &Claim) -> Ask {
     Ask::Release(ReleaseRequest { keep: Some(LONG), ..claim.release(Certainty::Answered) })
 }
 
-/// What can be asked after these claims: by somebody new, by the first owner that holds, and by the first one that waits.
+/// Requests after these claims: of a new owner, of the first holder and of the first waiter.
 fn asks(can: &Capabilities, name: &str, claims: &[Claim], leases: &[Lease]) -> Vec<Ask> {
     let is_semaphore = claims.first().is_some_and(|claim| claim.terms.mode.limit().is_some());
     let [mode, other] = if is_semaphore { [permits(1), permits(3)] } else { [Mode::Exclusive, Mode::Shared] };

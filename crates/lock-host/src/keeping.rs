@@ -29,8 +29,8 @@ impl<D: Driver> Keeping<D> {
     pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) {
         let renewals = self.queue.answered(batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
-        for Renewal { name, owner, asked_at, answer } in renewals {
-            if let Some(site) = stations.find_all(&name).into_iter().find(|site| site.knows(owner)) {
+        for Renewal { name, kind, owner, asked_at, answer } in renewals {
+            if let Some(site) = stations.find(&name, kind) {
                 site.handle(Input::Renewal { owner, asked_at, answer });
             }
         }

@@ -1,4 +1,4 @@
-//! What no station asks for reaches the store as carefully as what one does: fences, renewals, latches and limits.
+//! Fences, renewals, latches and limits reach the store as carefully as the requests of a station.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;

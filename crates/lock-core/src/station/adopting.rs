@@ -36,8 +36,9 @@ impl Station {
         self.outbox.extend([Output::Forget(owner), Output::Detached(id)]);
     }
 
-    /// Whether there is an attempt for this adopter.
-    pub(super) fn adopts(&self, waiter: &Waiter) -> bool {
-        self.attempts.iter().any(|attempt| attempt.turn() == Some(waiter.join.turn))
+    /// Whether there is an attempt for each adopter.
+    pub(super) fn adopters_ask(&self) -> bool {
+        let asks = |waiter: &Waiter| self.attempt_for(waiter.join.turn).is_some();
+        self.adopters.iter().all(|queue| queue.iter().all(asks))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, Hint, LeaseUse, Place, Purpose};
-use super::io::{ActionId, ForWhom, Output, Request};
+use super::io::{ActionId, ForWhom, Output, Request, TurnId};
 use super::progress::Progress;
 use super::wait_queue::Waiter;
 use crate::policy::pace;
@@ -28,6 +28,11 @@ impl Station {
     /// The attempt for the front waiter.
     pub(super) fn front_attempt(&self) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| matches!(attempt.purpose, Purpose::Front))
+    }
+
+    /// The attempt for this waiter alone.
+    pub(super) fn attempt_for(&self, turn: TurnId) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.turn() == Some(turn))
     }
 
     /// How many attempts for waiters the store may know, for leases that would be used like this. Each may end in a release.
@@ -54,12 +59,13 @@ impl Station {
 
     /// When the next claim of an attempt goes out, unless something has to be answered first.
     pub(super) fn ask_at(&self, attempt: &Attempt) -> Option<Moment> {
+        let due = attempt.progress.due()?;
         let has_to_wait = match &attempt.purpose {
             Purpose::Replace(replace) => !self.may_replace(replace.old),
             Purpose::Front | Purpose::Waiter(_) | Purpose::Adopt { .. } => self.has_to_wait(attempt),
             Purpose::Nothing(_) => true,
         };
-        attempt.progress.due().filter(|_| !has_to_wait)
+        (!has_to_wait).then_some(due)
     }
 
     /// Sends the next claim of an attempt.
@@ -92,8 +98,7 @@ impl Station {
     /// The note and the fairness of an attempt's claims, and who waits for their answers. `None` if nobody wants it any more.
     fn asks_for(&self, attempt: &Attempt) -> Option<(Note, Fairness, ForWhom)> {
         if let Purpose::Replace(replace) = &attempt.purpose {
-            let held = self.leases.iter().find(|held| held.lease.owner == replace.old)?;
-            let (turn, holder) = held.turns.first()?;
+            let (turn, holder) = self.lease_of(replace.old)?.turns.first()?;
             return Some((holder.note.clone(), Fairness::Fair, ForWhom::Turn(turn)));
         }
         let join = &self.waiter_of(attempt)?.join;
@@ -227,7 +232,7 @@ impl Station {
 
     /// A claim failed: it is repeated later, or the waiters that it is for are rejected.
     pub(super) fn on_ask_error(&mut self, now: Moment, mut attempt: Box<Attempt>, error: BackendError) {
-        let (turn, adopts) = (attempt.turn(), matches!(attempt.purpose, Purpose::Adopt { .. }));
+        let (turn, adopts) = (attempt.turn(), attempt.adopts());
         if error.kind().is_transient() {
             self.fail_impatient(now, &attempt, &error);
         }

@@ -50,7 +50,7 @@ pub(super) struct Attempt {
 /// What an attempt is for.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// For the front waiter, the one that is in front by then. The lease is passed on.
+    /// For the waiter that is in front when the answer comes. The lease is passed on.
     Front,
     /// For this waiter. The lease is private to its turn.
     Waiter(TurnId),
@@ -134,6 +134,16 @@ impl Attempt {
     /// Whether it is for a waiter that the store may put into its queue.
     pub(super) fn may_queue(&self) -> bool {
         matches!(self.purpose, Purpose::Front | Purpose::Waiter(_))
+    }
+
+    /// Whether it is for a waiter that continues with the lease of a ticket.
+    pub(super) fn adopts(&self) -> bool {
+        matches!(self.purpose, Purpose::Adopt { .. })
+    }
+
+    /// Whether it was given up, and its claim is still to be answered.
+    pub(super) fn is_given_up(&self) -> bool {
+        matches!(self.purpose, Purpose::Nothing(_))
     }
 
     /// The waiter that alone it is for.

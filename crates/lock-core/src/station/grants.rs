@@ -1,7 +1,7 @@
 //! What follows from a grant, whether it came as a reply or by transfer.
 
 use super::Station;
-use super::attempt::{Attempt, Grant, Place, Purpose};
+use super::attempt::{Attempt, Grant, Place};
 use super::progress::Progress;
 use crate::policy::pace;
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Lease, Mode, Moment, Operation, Ttl};
@@ -12,7 +12,7 @@ const STALE_ANSWERS_MAX: u32 = 3;
 impl Station {
     /// Processes a grant, by reply or by transfer: admits a waiter, asks again, or gives the lease back.
     pub(super) fn on_grant(&mut self, now: Moment, mut attempt: Box<Attempt>, grant: Grant) {
-        let (token, adopts) = (grant.lease.tokens.low(), matches!(attempt.purpose, Purpose::Adopt { .. }));
+        let (token, adopts) = (grant.lease.tokens.low(), attempt.adopts());
         if !attempt.is_granted_by(&grant.lease, &self.name) {
             self.on_ask_error(now, attempt, self.not_asked_for());
         } else if let Some(floor) = attempt.floor.filter(|floor| token <= *floor) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{Attempt, Grant, LeaseUse, Purpose};
+use super::attempt::{Attempt, Grant, LeaseUse};
 use super::io::TurnId;
 use super::turns::{Turn, Turns};
 use crate::policy::WORD_FOR;
@@ -46,7 +46,6 @@ impl HeldLease {
     pub(super) fn new(grant: Grant, attempt: &Attempt) -> Self {
         let until = grant.until();
         let Grant { lease, basis: word_at, valid_for, wanted } = grant;
-        let adopted = matches!(attempt.purpose, Purpose::Adopt { .. });
         Self {
             lease: Arc::new(lease),
             asked: None,
@@ -59,7 +58,7 @@ impl HeldLease {
             word_at,
             word_asked_at: None,
             usage: attempt.usage(),
-            evidence: if adopted { Evidence::Nothing } else { Evidence::ValidHold },
+            evidence: if attempt.adopts() { Evidence::Nothing } else { Evidence::ValidHold },
             turns: Turns::default(),
             kept_until: None,
         }

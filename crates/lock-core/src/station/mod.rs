@@ -105,6 +105,7 @@ pub struct Station {
     floor: Floors,
     /// The owner of the last claim for a waiter in line, until its release is answered.
     last_asked: Option<Owner>,
+    /// The waiter that was refused last, whose thread may still be there.
     last_refused: Option<TurnId>,
     last_action: u64,
     last_now: Moment,
@@ -252,7 +253,7 @@ impl Station {
         }
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.releases.are_few(&self.policy), "debt is bounded");
-        debug_assert!(self.adopters.iter().all(|queue| queue.iter().all(|waiter| self.adopts(waiter))), "adopters ask");
+        debug_assert!(self.adopters_ask(), "adopters ask");
     }
 
     /// Serves the waiters here: they join what is held, or ask the store. At a lock the front waiter asks for all, and at a semaphore
@@ -292,6 +293,10 @@ impl Station {
 
     fn take_common(&mut self) -> Option<Box<HeldLease>> {
         self.leases.take(|held| held.usage == LeaseUse::PassedOn)
+    }
+
+    fn lease_of(&self, owner: Owner) -> Option<&HeldLease> {
+        self.leases.iter().find(|held| held.lease.owner == owner)
     }
 
     fn held_of(&mut self, owner: Owner) -> Option<&mut HeldLease> {

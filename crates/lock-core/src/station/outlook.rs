@@ -1,7 +1,7 @@
 //! What a station says about itself, without an input.
 
 use super::Station;
-use super::attempt::{Attempt, Purpose};
+use super::attempt::Attempt;
 use super::held::HeldLease;
 use crate::{Moment, Owner};
 
@@ -21,17 +21,16 @@ impl Station {
     /// floor, and not even that if the floor is shared.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let asks = |attempt: &Attempt| !matches!(attempt.purpose, Purpose::Nothing(_));
-        let waits = !self.waiters.is_empty() || self.adopters.as_ref().is_some_and(|queue| !queue.is_empty());
-        !waits && !self.attempts.iter().any(asks) && self.leases.is_empty() && self.releases.0.is_empty()
+        let nobody_asks = self.nobody_waits() && self.attempts.iter().all(Attempt::is_given_up);
+        nobody_asks && self.leases.is_empty() && self.releases.0.is_empty()
     }
 
     /// Whether this station may have made the owner known to the store: the owner asks or holds, or its release has not
     /// been answered yet.
     #[must_use]
     pub fn knows(&self, owner: Owner) -> bool {
-        let asks = |attempt: &Attempt| attempt.owner == owner && !matches!(attempt.purpose, Purpose::Nothing(_));
-        self.leases.iter().any(|held| held.lease.owner == owner)
+        let asks = |attempt: &Attempt| attempt.owner == owner && !attempt.is_given_up();
+        self.lease_of(owner).is_some()
             || self.attempts.iter().any(asks)
             || self.last_asked == Some(owner)
             || self.releases.has(owner)

@@ -28,8 +28,8 @@ impl Station {
             attempt.is_for_waiter() && attempt.progress.due().is_some() && self.waiter_of(attempt).is_none()
         };
         let owners: Vec<_> = self.attempts.iter().filter(is_unwanted).map(|attempt| attempt.owner).collect();
-        for attempt in owners.into_iter().filter_map(|owner| self.take_attempt(owner)).collect::<Vec<_>>() {
-            self.leave_queue(now, &attempt);
+        for owner in owners {
+            self.take_attempt(owner).into_iter().for_each(|attempt| self.leave_queue(now, &attempt));
         }
     }
 
@@ -37,8 +37,7 @@ impl Station {
     /// owner holds already ends with the hold.
     pub(super) fn abandoned_until(&self, attempt: &Attempt) -> Option<Moment> {
         let (_, asked_at) = attempt.progress.under_way().filter(|_| attempt.is_for_waiter())?;
-        let holds = || self.leases.iter().any(|held| held.lease.owner == attempt.owner);
-        let is_abandoned = self.waiter_of(attempt).is_none() && !holds();
+        let is_abandoned = self.waiter_of(attempt).is_none() && self.lease_of(attempt.owner).is_none();
         is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
     }
 

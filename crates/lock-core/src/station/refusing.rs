@@ -45,6 +45,10 @@ impl Station {
         [&mut self.waiters].into_iter().chain(self.adopters.as_deref_mut())
     }
 
+    pub(super) fn nobody_waits(&self) -> bool {
+        self.waiters.is_empty() && self.adopters.as_ref().is_none_or(|queue| queue.is_empty())
+    }
+
     /// Takes out a waiter, if it is in line.
     pub(super) fn take_waiter(&mut self, turn: TurnId) -> Option<Waiter> {
         let waiter = self.queues().find_map(|queue| queue.leave(turn));
@@ -54,8 +58,7 @@ impl Station {
 
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
         let turn = waiter.join.turn;
-        let own = self.attempts.iter().find(|attempt| attempt.turn() == Some(turn));
-        let attempt = own.or_else(|| self.first_attempt());
+        let attempt = self.attempt_for(turn).or_else(|| self.first_attempt());
         let waited = whole_millis(now.since(waiter.since));
         // A reader that waits for the store's word about others does not wait for those who hold here.
         let awaits_word =
@@ -157,7 +160,7 @@ impl Station {
     }
 
     fn trouble_of<'a>(&'a self, attempt: Option<&'a Attempt>) -> Option<&'a BackendError> {
-        let adopts = attempt.is_some_and(|attempt| !attempt.may_queue());
+        let adopts = attempt.is_some_and(Attempt::adopts);
         match (self.common().filter(|_| !adopts), attempt) {
             _ if self.closed => None,
             (Some(held), _) if held.word_asked_at.is_some() => held.last_error.as_ref(),
@@ -176,8 +179,7 @@ impl Station {
     }
 
     fn holder_known_to(&self, attempt: Option<&Attempt>) -> Option<Holder> {
-        let adopts = attempt.is_some_and(|attempt| !attempt.may_queue());
-        match self.common().filter(|_| !adopts) {
+        match self.common().filter(|_| !attempt.is_some_and(Attempt::adopts)) {
             Some(held) => held.as_holder(),
             None => attempt?.holder.clone(),
         }

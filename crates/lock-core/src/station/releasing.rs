@@ -58,7 +58,7 @@ impl Station {
     /// Whether the lease of this owner may be replaced now. That may end in two releases. An earlier claim of the owner has to be
     /// answered first.
     pub(super) fn may_replace(&self, owner: Owner) -> bool {
-        let Some(held) = self.leases.iter().find(|held| held.lease.owner == owner) else { return true };
+        let Some(held) = self.lease_of(owner) else { return true };
         let owed = self.releases.count(held.usage) + if held.usage == LeaseUse::Private { 2 } else { 0 };
         owed <= self.owed_most(held.usage) && self.attempts.iter().all(|attempt| attempt.owner != owner)
     }
@@ -167,8 +167,7 @@ impl Station {
 
     /// A release was not answered. It is tried again, sooner if there are waiters. A waiter that does not wait is rejected.
     fn release_again(&mut self, now: Moment, mut pending: Box<PendingRelease>, error: BackendError) {
-        let nobody_waits = self.waiters.is_empty() && self.adopters.as_ref().is_none_or(|queue| queue.is_empty());
-        let pause = if nobody_waits { pace::unattended } else { pace::retry };
+        let pause = if self.nobody_waits() { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));
         pending.progress = Progress::Due(again_at.min(pending.over_at));
         pending.tries = pending.tries.saturating_add(1);
