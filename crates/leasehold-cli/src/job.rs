@@ -21,7 +21,7 @@ pub(crate) struct Job {
     pub(crate) at_most: Option<Duration>,
 }
 
-/// Whether a slot is run again after a run that did not succeed.
+/// Whether a slot can be run again after a run that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Again {
     /// It counts as run.

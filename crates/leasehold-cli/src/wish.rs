@@ -24,7 +24,7 @@ pub(crate) struct Wish {
 impl Wish {
     /// How to hold the lock.
     pub(crate) fn options(&self) -> LockOptions {
-        // A wait for a store that is away ends with the wait that was set, like any other.
+        // A wait for an unreachable store ends at the same time as any other wait.
         let options =
             LockOptions::default().ttl(self.ttl.get()).why(self.why.as_str()).on_unavailable(OnUnavailable::Wait);
         let options = self.job.at_most.into_iter().fold(options, LockOptions::max_hold);

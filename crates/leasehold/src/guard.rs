@@ -1,5 +1,5 @@
-//! What guards are made of, for code that is generic over them: `Guard<M>` and `NamedLock<M>` of a marker `M`, and the [`Proof`] to which each
-//! guard derefs.
+//! Types for code that is generic over guards: the markers `M` of `Guard<M>` and `NamedLock<M>`, and the [`Proof`] to which each guard
+//! derefs.
 //!
 //! | type | of the marker |
 //! |---|---|

@@ -5,7 +5,7 @@
 //! without an answer by then, it fails with an error of the kind [`Timeout`](crate::ErrorKind::Timeout). [`watch`] tells what
 //! has happened between two listings.
 //!
-//! What is returned implements serde's `Serialize`, with times in milliseconds.
+//! The returned types implement serde's `Serialize`. Times are in milliseconds.
 //!
 //! ```
 //! # #[cfg(all(feature = "async", feature = "memory"))]

@@ -57,7 +57,7 @@
 //! # Choosing a store
 //!
 //! Take `sqlite:PATH` if all processes run on one machine, and `redis://HOST` if they run on several; `redlock://HOST,HOST,HOST` if locks
-//! must be available while a Redis server is away; `memory:NAME` in tests. [`BackendConfig`] has a variant for each store, and
+//! must be available while a Redis server is unreachable; `memory:NAME` in tests. [`BackendConfig`] has a variant for each store, and
 //! [`BackendConfig::from_url`] lists all forms of URLs.
 //!
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
@@ -143,7 +143,8 @@
 //! this refuses it; [`Capabilities::modes`] says which can.
 //!
 //! `locks.all(names)` acquires several locks as one, without deadlocks. `guard.share()` is for code that runs under
-//! the lock of its caller; with threads, `locks.reentrant(name)` is as well. `locks.degrading(name)` is a lock of this process while the store is away, and its guard says so.
+//! the lock of its caller; threads can use `locks.reentrant(name)` for that as well. While the store is unreachable, `locks.degrading(name)`
+//! is a lock of this process, and its guard says so.
 //! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
 //! leader among several candidates, and another one when it fails. `locks.single_flight(key)` computes a value once, although
 //! many callers miss the cache. These are methods of the trait [`Kit`]; see [`kit`].

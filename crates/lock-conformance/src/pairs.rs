@@ -28,8 +28,8 @@ fn permits(count: u32) -> Mode {
 }
 
 impl Scene {
-    /// Those that a store can play. In none of them could a waiter have what has expired, because a store may hand that over at once or with
-    /// the next claim.
+    /// The scenes that a store can play. None has an expired lease that a waiter could get: stores may hand that over at once or with the
+    /// next claim.
     pub(crate) fn all(can: &Capabilities) -> Vec<Self> {
         let [exclusive, shared] = [Mode::Exclusive, Mode::Shared].map(|mode| (mode, LONG));
         let [expired, reader] = [Mode::Exclusive, Mode::Shared].map(|mode| (mode, SHORT));

@@ -54,7 +54,7 @@ pub(crate) struct JobArgs {
 }
 
 impl JobArgs {
-    /// What is left behind after a run. `shortest` is the shortest run that a command can have.
+    /// The slot to mark after a run, and how long to keep the lock. `shortest` is the shortest time that a command can be given.
     ///
     /// # Errors
     /// Those of an invalid command line, if the slot is too old, or `at_most` is too short.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, Hint, LeaseUse, Place, Purpose};
-use super::io::{ActionId, ForWhom, Output, Request, TurnId};
+use super::io::{ActionId, ForWhom, Output, Request};
 use super::progress::Progress;
 use super::wait_queue::Waiter;
 use crate::policy::pace;
@@ -28,11 +28,6 @@ impl Station {
     /// The attempt for the front waiter.
     pub(super) fn front_attempt(&self) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| matches!(attempt.purpose, Purpose::Front))
-    }
-
-    /// The attempt for this waiter alone.
-    pub(super) fn attempt_for(&self, turn: TurnId) -> Option<&Attempt> {
-        self.attempts.iter().find(|attempt| attempt.turn() == Some(turn))
     }
 
     /// How many attempts for waiters the store may know, for leases that would be used like this. Each may end in a release.

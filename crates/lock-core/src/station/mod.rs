@@ -295,10 +295,6 @@ impl Station {
         self.leases.take(|held| held.usage == LeaseUse::PassedOn)
     }
 
-    fn lease_of(&self, owner: Owner) -> Option<&HeldLease> {
-        self.leases.iter().find(|held| held.lease.owner == owner)
-    }
-
     fn held_of(&mut self, owner: Owner) -> Option<&mut HeldLease> {
         self.leases.iter_mut().find(|held| held.lease.owner == owner)
     }

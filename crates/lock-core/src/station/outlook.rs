@@ -6,6 +6,10 @@ use super::held::HeldLease;
 use crate::{Moment, Owner};
 
 impl Station {
+    pub(super) fn lease_of(&self, owner: Owner) -> Option<&HeldLease> {
+        self.leases.iter().find(|held| held.lease.owner == owner)
+    }
+
     /// When to tick next, if nothing happens before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Moment> {

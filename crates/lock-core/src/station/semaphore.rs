@@ -37,6 +37,11 @@ impl Station {
         (!has_to_wait).then_some((turn, terms))
     }
 
+    /// The attempt for this waiter alone.
+    pub(super) fn attempt_for(&self, turn: TurnId) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.turn() == Some(turn))
+    }
+
     /// Whether the next claim of an attempt might be served before that of a waiter that came earlier.
     pub(super) fn would_overtake(&self, attempt: &Attempt) -> bool {
         let Purpose::Waiter(turn) = attempt.purpose else { return false };
