@@ -4,6 +4,7 @@
 mod api;
 mod bench;
 mod book;
+mod calls;
 mod chaos;
 mod ci;
 mod deny;
@@ -31,11 +32,12 @@ usage: cargo xtask COMMAND
 
   test     install the servers that the tests need, and run the tests for a change
   servers  install the servers and the browser that the tests need
-  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|replicated|failovers|quorum|plots]
+  sim      play many seeds of the simulator: [--seeds N] [--first S] [--half redis|memory|session|replicated|failovers|quorum|plots]
   model    explore every order of events of the quorum's protocol; --help lists the bounds
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
+  calls    count what an uncontended acquire and release pass through; needs valgrind
   book     check the links of all pages, and build the book in docs/book into target/book
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
   api      compare the public API of each library with docs/api; --bless writes what is so now
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Some("mutants") => mutants::run(&arguments),
         Some("bench") => bench::run(&arguments),
         Some("book") => book::run(),
+        Some("calls") => calls::run(),
         Some("schema") => schema::run(),
         Some("api") => api::run(&arguments),
         Some("deny") => deny::run(&arguments),

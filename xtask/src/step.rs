@@ -1,9 +1,12 @@
 //! Runs commands one after another, and prints each.
 
 use std::env;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -45,13 +48,43 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command and fails if it does.
-pub(crate) fn run(mut command: Command) -> Result<()> {
+pub(crate) fn run(command: Command) -> Result<()> {
+    run_by(command, |command| command.status())
+}
+
+/// Runs a command, and passes each line of its output to `read` as well. Returns when the command exits, even if a process that it left behind
+/// keeps the output open.
+pub(crate) fn run_reading(command: Command, mut read: impl FnMut(&str)) -> Result<()> {
+    run_by(command, |command| {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let (line_read, lines) = mpsc::channel();
+        let output = child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n'));
+        thread::spawn(move || output.map_while(Result::ok).try_for_each(|line| line_read.send(line)));
+        loop {
+            match lines.recv_timeout(Duration::from_secs(1)) {
+                Ok(line) => {
+                    let line = String::from_utf8_lossy(&line);
+                    writeln!(io::stdout(), "{line}")?;
+                    read(&line);
+                }
+                Err(RecvTimeoutError::Disconnected) => return child.wait(),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(status) = child.try_wait()? {
+                        return Ok(status);
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn run_by(mut command: Command, run: impl FnOnce(&mut Command) -> io::Result<ExitStatus>) -> Result<()> {
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
     let line = format!("{program} {}", arguments.join(" "));
     eprintln!("==> {line}");
     let start = Instant::now();
-    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    let status = run(&mut command).with_context(|| format!("cannot run {line}"))?;
     if !status.success() {
         bail!("{line} failed ({status})");
     }

@@ -40,5 +40,47 @@ fn tests(fuzz_seconds: &str, arguments: &[&str]) -> Result<()> {
     let mut command = step::command(&[&TEST[..], &every[..], arguments].concat());
     command.env("RUST_TEST_THREADS", (TESTS_PER_CORE * thread::available_parallelism()?.get()).to_string());
     command.env("LEASEHOLD_FUZZ_SECONDS", fuzz_seconds);
-    step::run(command)
+    let mut failures = Failures::default();
+    let outcome = step::run_reading(command, |line| failures.read(line));
+    eprint!("{}", failures.said);
+    outcome
+}
+
+/// Collects the output of failed tests, to repeat it at the end of the run.
+#[derive(Default)]
+struct Failures {
+    said: String,
+    inside: bool,
+}
+
+impl Failures {
+    fn read(&mut self, line: &str) {
+        self.inside |= line == "failures:";
+        if self.inside {
+            self.said += line;
+            self.said.push('\n');
+        }
+        self.inside &= !line.starts_with("test result:");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_of_failed_tests_is_collected() {
+        let mut failures = Failures::default();
+        let lines = [
+            "test a ... ok",
+            "failures:",
+            "---- b stdout ----",
+            "it broke",
+            "failures:",
+            "    b",
+            "test result: FAILED",
+        ];
+        lines.into_iter().chain(["test c ... ok"]).for_each(|line| failures.read(line));
+        assert_eq!(failures.said, lines[1..].join("\n") + "\n");
+    }
 }

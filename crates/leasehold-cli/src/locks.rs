@@ -235,7 +235,12 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
 }
 
 fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure {
-    let (waited, name) = (rough(waited), &wish.name);
+    let name = &wish.name;
+    // The library measures from when the request is queued, slightly after the wait begins.
+    let waited = match wish.patience {
+        Patience::Until(limit) => rough(waited.max(limit)),
+        Patience::None | Patience::Endless | Patience::Always => rough(waited),
+    };
     let advice = match holder {
         Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
         Some(holder) if is_gone(holder) == Some(true) => "raise -w: the store frees the lock by itself".to_owned(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use humantime::format_rfc3339_millis;
-use leasehold::observe::{Level, Observer, Occurrence};
+use leasehold::observe::{Event, Level, Observer};
 use lock_core::{FencingToken, LockName};
 use serde::Serialize;
 
@@ -157,13 +157,13 @@ impl Log {
 }
 
 impl Observer for Log {
-    fn observe(&self, occurrence: &Occurrence) {
+    fn observe(&self, event: &Event) {
         self.write(Entry {
-            level: occurrence.level(),
-            event: occurrence.name(),
-            name: occurrence.lock(),
-            token: occurrence.token(),
-            message: occurrence.to_string(),
+            level: event.level(),
+            event: event.name(),
+            name: event.lock(),
+            token: event.token(),
+            message: event.to_string(),
         });
     }
 }

@@ -8,7 +8,8 @@ mod shown;
 
 use self::nothing::{nothing, nothing_held};
 pub(crate) use self::order::natural;
-pub(crate) use self::row::{Lease, Row};
+use self::row::free;
+pub(crate) use self::row::{Lease, row};
 use self::shown::{shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
@@ -35,7 +36,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?.that_shows_its_locks()?)?;
     let entry = locks.holder(&args.name)?;
     if args.json {
-        let row = entry.as_ref().map_or_else(|| Row::free(args.name.as_str()), Row::from);
+        let row = entry.as_ref().map_or_else(|| free(&args.name), row);
         return print(&json(&row)?);
     }
     match entry {

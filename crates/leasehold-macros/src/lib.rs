@@ -19,8 +19,8 @@ use settings::Settings;
 
 /// Runs the body of a function under a lock: acquires it, works, and releases it.
 ///
-/// It works on async and on plain functions, free ones and methods. The function keeps its signature. It returns a `Result`
-/// whose error is made from a `WhileHeldError`, since the lock may not be acquired, or may be lost. The future of an async function
+/// It works on async and on plain functions, free ones and methods. The function keeps its signature. It must return
+/// a `Result` whose error implements `From<leasehold::Error>`: acquiring the lock can fail, and the lock can be lost. The future of an async function
 /// is `Send` only if its result is.
 ///
 /// ```
@@ -75,7 +75,7 @@ use settings::Settings;
 /// The body of a *plain* function runs to its end, because nothing can stop a thread. Then the function returns the loss as its
 /// error, whatever the body returned. So long work should call `guard.check()?` between its steps.
 ///
-/// In both, an error of the lock takes precedence over one of the body. `WhileHeldError::Acquire` means that the lock was not
+/// In both, an error of the lock takes precedence over one of the body. `Error::Acquire` means that the lock was not
 /// acquired, and the body has not begun; or that the body could not acquire another lock or change a hold, and returned that.
 ///
 /// # Arguments
@@ -94,10 +94,10 @@ use settings::Settings;
 /// Work that another machine may be doing already:
 ///
 /// ```
-/// use leasehold::{WhileHeldError, blocking::Client};
+/// use leasehold::{Error, blocking::Client};
 ///
 /// #[leasehold::locked(client = locks, name = "nightly-report", on_busy = "skip")]
-/// fn report(locks: &Client) -> Result<Option<u32>, WhileHeldError> {
+/// fn report(locks: &Client) -> Result<Option<u32>, Error> {
 ///     Ok(Some(42)) // the number of pages
 /// }
 ///

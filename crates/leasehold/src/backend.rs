@@ -5,7 +5,7 @@
 //!
 //! - A [`Claim`] gets an [`Answer`]; a [`Lease`] is renewed, fenced and ended by a [`ReleaseRequest`].
 //! - [`Capabilities`] say what the store can do. The client relies on no more than that.
-//! - [`Event`]s are what the store sends by itself, such as a grant to a waiter in its queue. [`Listeners`] passes them
+//! - [`StoreEvent`]s are what the store sends by itself, such as a grant to a waiter in its queue. [`Listeners`] passes them
 //!   on.
 //! - Latches, limits and inspection are optional methods of the same traits. A store that has them says so by an [`Ability`].
 //! - [`node`] is for a store that can be one of the nodes of a quorum.
@@ -83,8 +83,8 @@
 
 pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncLayer, Backend, BackendError, BlockingBackend, BlockingLayer, Capabilities,
-    Certainty, Claim, Counter, Durability, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken, Heard, Holder,
+    Certainty, Claim, Counter, Durability, Effect, ErrorKind, EventSink, Fenced, FencingToken, Heard, Holder,
     Immediate, Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
     NameKind, Note, Operation, Owner, Prefix, Queueing, Reach, ReleaseRequest, Released, Renewed, RequestOrder, Slots,
-    Stamped, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
+    Stamped, StoreEvent, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
 };

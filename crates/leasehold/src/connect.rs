@@ -2,7 +2,8 @@
 
 use std::io;
 
-use lock_core::{BackendError, Invalid};
+use lock_core::{BackendError, Effect, ErrorKind, Invalid, Operation};
+use lock_host::Error;
 
 /// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
@@ -17,4 +18,17 @@ pub enum ConnectError {
     /// This host could not start a thread, or its random source failed.
     #[error("this host cannot run a client: {0}")]
     Host(#[from] io::Error),
+}
+
+impl From<ConnectError> for Error {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Invalid(error) => error.into(),
+            ConnectError::Backend(error) => error.into(),
+            ConnectError::Host(error) => {
+                let (kind, message) = (ErrorKind::Config, "this host cannot run a client");
+                BackendError::new("host", Operation::Connect, kind, Effect::None, message).with_source(error).into()
+            }
+        }
+    }
 }

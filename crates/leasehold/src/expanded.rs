@@ -1,21 +1,21 @@
 //! What functions with `#[leasehold::locked]` call, once they are expanded. Not for other code.
 
 use lock_core::AcquireError;
-use lock_host::WhileHeldError;
+use lock_host::Error;
 
 /// What a locked function returns.
 #[diagnostic::on_unimplemented(
     message = "a locked function cannot return `{Self}`",
     label = "cannot say that the lock was not acquired, or was lost",
-    note = "it returns a `Result` whose error is made from a `leasehold::WhileHeldError`"
+    note = "it returns a `Result` whose error is made from a `leasehold::Error`"
 )]
 pub trait Outcome {
     /// The lock was not acquired, or it was lost.
-    fn failed(error: WhileHeldError) -> Self;
+    fn failed(error: Error) -> Self;
 }
 
-impl<T, E: From<WhileHeldError>> Outcome for Result<T, E> {
-    fn failed(error: WhileHeldError) -> Self {
+impl<T, E: From<Error>> Outcome for Result<T, E> {
+    fn failed(error: Error) -> Self {
         Err(error.into())
     }
 }
@@ -41,14 +41,14 @@ where
 }
 
 /// The result of a function for which a busy lock is an error.
-pub fn or_error<R: Outcome>(ended: Result<R, WhileHeldError>) -> R {
+pub fn or_error<R: Outcome>(ended: Result<R, Error>) -> R {
     ended.unwrap_or_else(R::failed)
 }
 
 /// The result of a function that is skipped while the lock is busy.
-pub fn or_skip<R: Skippable>(ended: Result<R, WhileHeldError>) -> R {
+pub fn or_skip<R: Skippable>(ended: Result<R, Error>) -> R {
     match ended {
-        Err(WhileHeldError::Acquire(AcquireError::TimedOut { .. })) => R::skipped(),
+        Err(Error::Acquire(AcquireError::TimedOut { .. })) => R::skipped(),
         ended => or_error(ended),
     }
 }

@@ -164,7 +164,7 @@
 //! | error | what to do |
 //! |---|---|
 //! | [`AcquireAllError`] | it names the lock of the set, and has that lock's [error](crate::AcquireError) |
-//! | [`ReentrantError::Lost`] | drop all guards of the lost hold. Acquire again, and start from what the resource has stored |
+//! | [`Error::Lost`](crate::Error::Lost) of a re-entrant lock | drop all guards of the lost hold. Acquire again, and start from what the resource has stored |
 //! | [`JobError::Acquire`] | as its [error](crate::AcquireError) says: the work was not begun |
 //! | [`JobError::NotMarked`] | call again: the job is skipped if the slot was marked after all, although the work was not begun |
 //! | [`JobError::Lost`] | see what was done of the work; from `begin`, it was not begun. A slot that is called for again is skipped, unless `retry_after_crash` is set, or `Run::failed` or `try_run` freed it first |
@@ -183,6 +183,5 @@ pub use lock_kit::nonblocking::{
 #[cfg(any(feature = "async", feature = "blocking"))]
 pub use lock_kit::{
     AcquireAllError, Begun, ElectionError, Entry, Found, Guards, JobError, JobOutcome, JobRun, Leader, LeadershipLost,
-    Leading, ObserveError, ReentrantError, ReleaseAllError, RunEnd, Scope, Scoped, SkipReason, Skipped, Slot,
-    SlotAfter,
+    Leading, ObserveError, ReleaseAllError, RunEnd, Scope, Scoped, SkipReason, Skipped, Slot, SlotAfter,
 };

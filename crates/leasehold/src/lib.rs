@@ -105,7 +105,7 @@
 //! # Which errors to retry
 //!
 //! `acquire` already retries transient errors for an operation timeout, or until the `wait` is over with
-//! [`OnUnavailable::Wait`]; `try_acquire` does not. What to do then:
+//! [`OnUnavailable::Wait`]; `try_acquire` does not. What to do if a call fails nevertheless:
 //!
 //! | error | what to do |
 //! |---|---|
@@ -115,18 +115,34 @@
 //! | [`AcquireError::TicketOver`], from `adopt` | acquire the lock again, and start from what the resource has stored |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
-//! | [`AcquireError::Cancelled`] | nothing: its token was cancelled |
+//! | [`AcquireError::Cancelled`] | nothing: its [`CancelToken`] was cancelled |
 //! | [`TryAcquireError::Busy`] | somebody else holds the lock, as the error says: try again later, or give up |
 //! | [`LimitError`](error::LimitError) | as the `AcquireError` of the same name; a repeated `set_limit` is harmless |
 //! | [`ConnectError`] | `Backend` as above; otherwise fix the URL or the host as the error says |
 //! | [`Lost`], at any time while the lock is held, also in [`HoldError::Lost`] from `release`, `verify` and `renew` | stop the work. Acquire again, and start from what the resource has stored |
 //! | [`HoldError::Backend`], from `release` | nothing: no loss was detected, and the release is repeated in the background |
 //! | [`HoldError::Backend`], from `verify` or `renew` | the store did not answer: continue until `check` fails, or ask again |
-//! | [`ChangeError`] | the hold continues as before, and its guard is in the error: go on with it, or drop it. [`reason`](ChangeError::reason) says why |
+//! | [`HoldError::Backend`], from `release_keeping` | if the store cannot keep a lock, nothing was kept; otherwise as from `release` |
+//! | [`ChangeError`] | unless the reason is `Lost`, the hold continues as before, and its guard is in the error: go on with it, or drop it. [`reason`](ChangeError::reason) says why |
 //! | [`LatchError`](latch::LatchError) | as the `AcquireError` of the same name; `OtherCount` and `Reset` say what to do. A repeated arrival counts once |
-//! | [`WhileHeldError`] | as the error in it |
+//! | [`Error`] | as the error in it. [`Error::backend`] is that of the store, and its [`kind`](BackendError::kind) says whether it is transient |
 //!
-//! A function that returns [`WhileHeldError`] can use `?` on `acquire`, `check`, `verify`, `renew` and `release`.
+//! Each of these converts to [`Error`], and so do the kit's, so a function that returns it can use `?` on all of them. If a
+//! `ChangeError` is converted, its guard is dropped.
+//!
+//! ```
+//! # #[cfg(all(feature = "blocking", feature = "memory"))]
+//! # fn main() -> Result<(), leasehold::Error> {
+//! fn close_month(locks: &leasehold::blocking::Client) -> Result<(), leasehold::Error> {
+//!     let guard = locks.mutex("books").acquire()?;
+//!     locks.latch("month-closed").arrive()?;
+//!     Ok(guard.release()?)
+//! }
+//! # close_month(&leasehold::blocking::connect("memory:")?)
+//! # }
+//! # #[cfg(not(all(feature = "blocking", feature = "memory")))]
+//! # fn main() {}
+//! ```
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
 //! with the ttl. [`Effect`](error::Effect) says whether a failed request may have taken effect.
@@ -147,7 +163,7 @@
 //! is a lock of this process, and its guard says so.
 //! `locks.job(name)` runs once for each time of a schedule, over all machines. `locks.election(name)` has one
 //! leader among several candidates, and another one when it fails. `locks.single_flight(key)` computes a value once, although
-//! many callers miss the cache. These are methods of the trait [`Kit`]; see [`kit`].
+//! many callers miss the cache. What `locks` has here comes from the trait [`Kit`], which has to be imported; see [`kit`].
 //!
 //! `#[leasehold::locked]` (feature `macros`) runs the body of a function under a lock whose name is made from its arguments.
 //!
@@ -336,7 +352,7 @@ pub use lock_core::{
 };
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;
-pub use lock_host::{CancelToken, ChangeError, HoldError, LockOptions, WhileHeldError};
+pub use lock_host::{CancelToken, ChangeError, Error, HoldError, LockOptions};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
 #[cfg(feature = "redis")]

@@ -40,7 +40,7 @@
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicU64, Ordering};
 //! use leasehold::BackendConfig;
-//! use leasehold::observe::{Observer, Occurrence};
+//! use leasehold::observe::{Observer, Event};
 //!
 //! #[derive(Default)]
 //! struct Counters {
@@ -50,13 +50,13 @@
 //! }
 //!
 //! impl Observer for Counters {
-//!     fn observe(&self, occurrence: &Occurrence) {
-//!         match occurrence {
-//!             Occurrence::Acquired { waited, .. } => {
+//!     fn observe(&self, event: &Event) {
+//!         match event {
+//!             Event::Acquired { waited, .. } => {
 //!                 self.acquired.fetch_add(1, Ordering::Relaxed);
 //!                 self.waited_ms.fetch_add(waited.as_millis() as u64, Ordering::Relaxed);
 //!             }
-//!             Occurrence::Lost { .. } => _ = self.lost.fetch_add(1, Ordering::Relaxed),
+//!             Event::Lost { .. } => _ = self.lost.fetch_add(1, Ordering::Relaxed),
 //!             _ => {}
 //!         }
 //!     }
@@ -74,4 +74,4 @@
 //! ```
 
 pub use lock_core::Lateness;
-pub use lock_host::{Level, Observer, Occurrence, Outcome, SharedObserver};
+pub use lock_host::{Event, Level, Observer, Outcome, SharedObserver};

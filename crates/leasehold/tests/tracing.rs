@@ -109,7 +109,7 @@ fn check((level, fields): (Level, Fields), expected: Level, names: &[&str]) {
 }
 
 #[test]
-fn each_occurrence_is_an_event_and_each_acquisition_a_span() {
+fn each_event_is_traced_and_each_acquisition_a_span() {
     let _watchdog = Watchdog::over_this_test();
     let kept = Kept::default();
     tracing::subscriber::set_global_default(kept.clone()).unwrap();

@@ -91,10 +91,11 @@ impl Client {
     /// # Cancel safety
     /// The client is closed when the future is first polled; dropping the future only stops the waiting.
     pub async fn close(&self) {
-        for site in self.0.close() {
-            site.attend();
+        let sites = self.0.close();
+        sites.iter().for_each(|site| site.attend());
+        for site in sites {
             // Another thread is in the middle of a poll, which ends at once.
-            while site.lock().waiters.own.is_polled() {
+            while site.lock().waiters.requests.is_polled() {
                 tokio::task::yield_now().await;
             }
         }

@@ -6,17 +6,19 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
-use futures_util::future::FutureExt;
 use lock_core::station::{Action, Leaving, TurnId};
 use lock_core::{AsyncBackend, BackendError, LockName, Mode, Operation, ReleaseRequest};
 use lock_host::{End, Held, Ports, Turns, Verdict};
 
-use crate::tasks::{Hear, Running, Tasks};
+use crate::tasks::{Hear, Tasks};
 pub(crate) use crate::work::{Driver, Site};
 use crate::work::{Job, Work, caught};
+
+/// The contents of a locked site.
+type Locked<'a> = lock_host::Locked<'a, Driver>;
 
 /// How long the user's runtime has for a release that nobody waits for. A task that computes without a break may keep the loop
 /// there, or the connection, from being polled; then the keeper sends the release as well. Chosen: longer than most stores take to
@@ -27,25 +29,20 @@ impl lock_host::Driver for Driver {
     type Waiters = Tasks;
 
     fn run(site: &Arc<Site>, tasks: &mut Tasks, action: Action) {
-        tasks.own.push(action.id, Box::pin(Job::here(Arc::clone(site), action)));
+        let (id, driver) = (action.id, &site.ports().driver);
+        tasks.requests.push(id, Box::pin(Job::here(Arc::clone(site), action)), driver);
     }
 
     fn attend(site: &Arc<Site>, tasks: &mut Tasks) {
-        let driver = &site.ports().driver;
-        tasks.own.hand_over(|request| driver.send(request));
-        tasks.own.give_away_stranded(|request| driver.drop_elsewhere(request));
+        tasks.requests.hand_over(&site.ports().driver);
     }
 
     fn leave(site: &Arc<Site>, turn: TurnId) {
         let mut inner = site.lock();
-        if inner.leave_at_once(turn) {
-            return;
+        if !inner.leave_beside_others(turn) {
+            site.abandon(&mut inner, turn);
         }
-        site.abandon(&mut inner, turn);
-        inner.waiters.own.hand_over(|request| site.ports().driver.send(request));
-        let stranded = inner.waiters.own.take_stranded();
-        drop(inner);
-        drop(stranded);
+        inner.waiters.requests.hand_over(&site.ports().driver);
     }
 
     const STALLED_AFTER: Option<Duration> = Some(STALLED_AFTER);
@@ -55,7 +52,11 @@ impl lock_host::Driver for Driver {
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
-        _ = self.here.send(Work::Release(request, within));
+        self.do_later(Work::Release(request, within));
+    }
+
+    fn end_session(site: &Arc<Site>) {
+        site.ports().driver.do_later(Work::EndSession(Arc::clone(site)));
     }
 }
 
@@ -82,68 +83,50 @@ where
     answer
 }
 
-/// Waits for the verdict of a turn that has joined the line; `None` if the turn ends first.
-pub(crate) fn verdict(site: &Arc<Site>, turn: TurnId) -> impl Future<Output = Option<Verdict>> {
-    answer(site, turn, Turns::poll_verdict)
+/// Waits for the verdict of a turn that has just joined the wait queue; `None` if the turn ends first.
+pub(crate) fn verdict<'a>(
+    site: &'a Arc<Site>,
+    turn: TurnId,
+    joined: Locked<'_>,
+) -> impl Future<Output = Option<Verdict>> + use<'a> {
+    answer(site, turn, joined, Turns::poll_verdict)
 }
 
 /// Ends a hold, and waits for the outcome.
 pub(crate) async fn end(site: &Arc<Site>, leaving: Leaving) -> End {
-    site.leave(&mut site.lock(), leaving);
-    answer(site, leaving.turn, Turns::poll_end).await
+    answer(site, leaving.turn, site.end_turn(leaving), Turns::poll_end).await
 }
 
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
 pub(crate) async fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
-    held.change(mode);
-    verdict(held.site(), held.turn()).await
+    verdict(held.site(), held.turn(), held.change(mode)).await
 }
 
-/// Waits until a turn hears something, and runs the request that leads to it while that is the only one at the site. If
-/// this is dropped, the caller has to leave the turn, so that a loop continues the request. Not an `async fn`, whose future would
+/// Waits until there is news of a turn. If there is none yet, and the turn has just started the only request of the site, this task polls
+/// it. If this is dropped, the caller has to leave the turn, so that a loop continues the request. Not an `async fn`, whose future would
 /// hold the arguments twice: each task that waits has one.
-fn answer<T>(site: &Arc<Site>, turn: TurnId, hear: Hear<T>) -> impl Future<Output = T> {
-    poll_fn(move |cx| {
-        // Whatever takes the request away wakes this task. If the task also waited for the answer, it would wake twice.
-        ready!(poll_own(site, turn, cx));
-        site.lock().waiters.hear(turn, hear, cx)
-    })
-}
-
-/// Polls the request that the task of a turn runs, if there is one. Pending if the task keeps it, and will be woken.
-fn poll_own(site: &Arc<Site>, turn: TurnId, cx: &mut Context<'_>) -> Poll<()> {
-    let driver = &site.ports().driver;
-    let Some(mut request) = site.lock().waiters.own.take(turn, |request| driver.send(request)) else {
-        return Poll::Ready(());
-    };
-    let mut polled = Polled { site: Some(site), turn };
-    // Timers and connections belong to the client's runtime, wherever this is polled. If that runtime has ended, the
-    // request is dropped, which hands the rest of its work to the keeper's runtime.
-    let _entered = driver.runtime.enter();
-    if driver.here.is_closed() || request.poll_unpin(cx).is_ready() {
-        return Poll::Ready(());
-    }
-    polled.settle(Some((request, cx.waker().clone())))
-}
-
-/// A poll of a request by the task of a turn. It is over when this is dropped, also by a panic.
-struct Polled<'a> {
-    site: Option<&'a Arc<Site>>,
+fn answer<'a, T>(
+    site: &'a Arc<Site>,
     turn: TurnId,
-}
-
-impl Polled<'_> {
-    /// Ends the poll. An unfinished request goes back to the site.
-    fn settle(&mut self, left: Option<(Running, Waker)>) -> Poll<()> {
-        let Some(site) = self.site.take() else { return Poll::Ready(()) };
-        let driver = &site.ports().driver;
-        let stays = site.lock().waiters.own.settle(self.turn, left, |request| driver.send(request));
-        if stays { Poll::Pending } else { Poll::Ready(()) }
-    }
-}
-
-impl Drop for Polled<'_> {
-    fn drop(&mut self) {
-        _ = self.settle(None);
-    }
+    mut asked: Locked<'_>,
+    hear: Hear<T>,
+) -> impl Future<Output = T> + use<'a, T> {
+    let driver = &site.ports().driver;
+    let Tasks { turns, requests } = &mut asked.waiters;
+    let mut lent = if turns.has_news(turn) {
+        requests.hand_over(driver);
+        None
+    } else {
+        requests.lend(driver)
+    };
+    drop(asked);
+    poll_fn(move |cx| {
+        // A recall wakes this task. If it also waited for the answer, it would be woken twice.
+        let answered = lent.as_ref().map_or(Poll::Ready(None), |lent| lent.poll(driver, cx));
+        let answered = ready!(answered);
+        lent = None;
+        let mut inner = site.lock();
+        answered.into_iter().for_each(|answered| answered.give_to(&mut inner));
+        inner.waiters.hear(turn, hear, cx)
+    })
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::{AsyncBackend, BackendError, Batch, Effect, ErrorKind, Lease, Operation, Renewed, Via};
-use lock_host::{Keeping, Net, Next, Stations};
+use lock_host::{KeeperView, Net, Next, Stations};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -25,9 +25,9 @@ pub(crate) fn start(
     changed: Arc<Notify>,
     left_over: WorkQueue,
 ) -> io::Result<()> {
-    let (keeping, runtime) = (Keeping::new(stations), stations.ports().driver.runtime.clone());
+    let (view, runtime) = (KeeperView::new(stations), stations.ports().driver.runtime.clone());
     let (backend, own) = (Arc::downgrade(&in_use), in_use.for_keeper());
-    let keeper = Keeper { _net: keeping.net(), keeping, in_use: InUse { backend, runtime }, own, changed };
+    let keeper = Keeper { _net: view.net(), view, in_use: InUse { backend, runtime }, own, changed };
     let both = async move {
         tokio::join!(drive(Arc::clone(&keeper.own), left_over, None), keeper.run());
     };
@@ -47,7 +47,7 @@ pub(crate) fn start(
 
 struct Keeper {
     _net: Net<Driver>,
-    keeping: Keeping<Driver>,
+    view: KeeperView<Driver>,
     in_use: InUse,
     /// The same store over a connection of the keeper's.
     own: Arc<dyn AsyncBackend>,
@@ -74,7 +74,7 @@ impl Keeper {
 
     /// Sends what is due, and returns how long to sleep; `None` when the keeper has to end.
     fn send_due<'a>(&'a self, under_way: &mut FuturesUnordered<BoxFuture<'a, ()>>) -> Option<Duration> {
-        let queue = self.keeping.queue();
+        let queue = self.view.queue();
         let mut book = queue.lock();
         loop {
             match queue.next(&mut book) {
@@ -91,7 +91,7 @@ impl Keeper {
             Via::InUse => self.in_use.renew(batch.clone()).await,
             Via::Own => caught(Operation::Renew, self.own.renew(&batch.leases, batch.within)).await,
         };
-        self.keeping.answered(batch, result);
+        self.view.answered(batch, result);
     }
 }
 

@@ -17,6 +17,7 @@ mod driver;
 mod guard;
 mod keeper;
 mod latch;
+mod lent;
 mod loss;
 mod mutex;
 mod shared;

@@ -2,7 +2,7 @@
 
 use lock_core::Operation;
 use lock_core::limit::{LimitError, Usage};
-use lock_host::{LimitCall, WhileHeldError, counted};
+use lock_host::{Error, LimitCall, counted};
 
 use crate::driver::{Driver, ask, verdict};
 use crate::guard::{Guard, PermitGuard};
@@ -98,7 +98,7 @@ impl<M> NamedLock<M> {
     ///
     /// # Cancel safety
     /// Dropping the future drops the work and releases the lock in the background.
-    pub async fn run_while_held<T>(&self, work: impl AsyncFnOnce(&Guard<M>) -> T) -> Result<T, WhileHeldError> {
+    pub async fn run_while_held<T>(&self, work: impl AsyncFnOnce(&Guard<M>) -> T) -> Result<T, Error> {
         let guard = self.acquire().await?;
         let done = tokio::select! {
             biased;
@@ -135,7 +135,7 @@ impl<M> NamedLock<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn try_run_while_held<T, E: From<WhileHeldError>>(
+    pub async fn try_run_while_held<T, E: From<Error>>(
         &self,
         work: impl AsyncFnOnce(&Guard<M>) -> Result<T, E>,
     ) -> Result<T, E> {

@@ -6,28 +6,24 @@ use std::time::Duration;
 
 use lock_core::Moment;
 use lock_core::station::TurnId;
-use lock_host::{Own, Turns, Waiters, Wake};
+use lock_host::{Turns, Waiters, Wake};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
-use futures_util::future::BoxFuture;
+use crate::lent::Requests;
 
 /// How long a request may depend on a task that is not polled before a loop gets it. Chosen: much shorter than a lease,
 /// and longer than nearly all requests take.
 const UNPOLLED_MAX: Duration = Duration::from_secs(1);
 
-/// A request to the store, up to the point where its station has the answer.
-pub(crate) type Running = BoxFuture<'static, ()>;
-
 /// The tasks that wait or hold at a site.
 #[derive(Default)]
 pub(crate) struct Tasks {
     pub(crate) turns: Turns<Task>,
-    /// The requests that are not in a loop yet.
-    pub(crate) own: Own<Running>,
+    pub(crate) requests: Requests,
 }
 
-/// Those who are woken when there is news of a turn. Most turns hold, and have none.
+/// Whom to wake when there is news of a turn. Most turns hold a lock, and nobody waits for their news.
 #[derive(Default)]
 pub(crate) struct Task(Option<Box<Listeners>>);
 
@@ -86,7 +82,7 @@ impl Waiters for Tasks {
     }
 
     fn next_wake(&self, now: Moment) -> Option<Moment> {
-        self.own.is_waiting().then(|| now + UNPOLLED_MAX)
+        self.requests.may_depend_on_task().then(|| now + UNPOLLED_MAX)
     }
 }
 

@@ -10,22 +10,23 @@ use std::sync::{Arc, mpsc as threads};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::FutureExt;
+use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
 use lock_core::{AsyncBackend, BackendError, Operation, ReleaseRequest};
-use lock_host::{Generation, panicked, unanswered};
+use lock_host::{Generation, Inner, panicked, unanswered};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::tasks::Running;
-
 /// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
 
-/// How much work is received at a time. Chosen: a few dozen share one access to the queue and cost no memory.
+/// How much work is received at a time. Chosen: a few dozen share one access to the queue and cost little memory.
 const AT_ONCE: usize = 64;
+
+/// A request to the store, up to its answer. `None` if another loop gets the answer.
+pub(crate) type Running = BoxFuture<'static, Option<Answered>>;
 
 /// A station with the tasks that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
@@ -60,22 +61,46 @@ impl Driver {
         _ = self.beside_keeper.send(Work::Run(release));
     }
 
-    /// Has the loop beside the keeper drop a request whose runtime has ended.
-    pub(crate) fn drop_elsewhere(&self, request: Running) -> Result<(), Running> {
-        self.beside_keeper.send(Work::Drop(request)).map_err(|SendError(work)| work.into_request())
+    /// Has the client's loop run a request. If that loop has ended, the request is dropped here: that passes it to the other loop, and
+    /// locks its site if it was polled before.
+    pub(crate) fn run_in_loop(&self, request: Running) {
+        drop(self.send(request));
+    }
+
+    /// The same for a request that was polled, while its site is locked: if the client's loop has ended, the other one drops it.
+    pub(crate) fn continue_elsewhere(&self, request: Running) {
+        let Err(request) = self.send(request) else { return };
+        if let Err(request) = self.beside_keeper.send(Work::Drop(request)) {
+            // Both loops have ended, and dropping it would lock its site, which may be locked here.
+            mem::forget(request);
+        }
+    }
+
+    /// Gives work that a task does not wait for to the client's loop, or to the other one if that has ended.
+    pub(crate) fn do_later(&self, work: Work) {
+        if let Err(SendError(work)) = self.here.send(work) {
+            _ = self.beside_keeper.send(work);
+        }
     }
 
     /// Waits until everything that was handed over so far is done, but not for what follows from it.
     pub(crate) async fn flush(&self) {
-        let both = [&self.here, &self.beside_keeper].map(|queue| {
-            let (done, flushed) = oneshot::channel::<()>();
-            _ = queue.send(Work::Flush(Box::new(done)));
-            flushed
-        });
+        let both = [&self.here, &self.beside_keeper].map(flushed);
         for flushed in both {
             _ = flushed.await;
         }
+        // The other loop may have put the rest of requests that it dropped behind that flush.
+        if self.here.is_closed() {
+            _ = flushed(&self.beside_keeper).await;
+        }
     }
+}
+
+/// Answered when a loop has done what it was given so far.
+fn flushed(queue: &WorkSender) -> oneshot::Receiver<()> {
+    let (done, flushed) = oneshot::channel();
+    _ = queue.send(Work::Flush(Box::new(done)));
+    flushed
 }
 
 /// The tokio runtime of the caller.
@@ -100,7 +125,8 @@ pub(crate) type WorkSender = mpsc::UnboundedSender<Work>;
 /// Where a loop finds its work.
 pub(crate) type WorkQueue = mpsc::UnboundedReceiver<Work>;
 
-/// Something to do. It does not get lost: if the runtime ends before it is done, the other loop gets it.
+/// Something to do. A request of a station does not get lost if the runtime ends: the other loop gets a release, and a claim that was not
+/// sent; the outcome of one that was sent is unknown.
 pub(crate) enum Work {
     Run(Job),
     /// A request that a task may have begun.
@@ -109,6 +135,8 @@ pub(crate) enum Work {
     Drop(Running),
     /// A release whose answer no station needs.
     Release(ReleaseRequest, Duration),
+    /// Ends the session, if this site still needs that.
+    EndSession(Arc<Site>),
     /// The backend sends what it has put off, because the runtime that it was for has ended.
     FlushBackend,
     /// Answered when everything before it is done.
@@ -123,7 +151,9 @@ impl Work {
     fn into_request(self) -> Running {
         match self {
             Self::Continue(request) | Self::Drop(request) => request,
-            Self::Run(_) | Self::Release(..) | Self::FlushBackend | Self::Flush(_) => Box::pin(ready(())),
+            Self::Run(_) | Self::Release(..) | Self::EndSession(_) | Self::FlushBackend | Self::Flush(_) => {
+                Box::pin(ready(None))
+            }
         }
     }
 
@@ -132,11 +162,12 @@ impl Work {
     fn run(mut self, backend: &dyn AsyncBackend, generation: Arc<Generation<Flushed>>) -> impl Future<Output = ()> {
         async move {
             match &mut self {
-                Self::Run(job) => job.run(backend).await,
-                Self::Continue(request) => request.await,
+                Self::Run(job) => job.run(backend).await.into_iter().for_each(Answered::give),
+                Self::Continue(request) => request.await.into_iter().for_each(Answered::give),
                 Self::Release(request, within) => {
                     _ = caught(Operation::Release, backend.release(request, *within)).await;
                 }
+                Self::EndSession(site) => site.end_session(backend),
                 Self::FlushBackend => _ = AssertUnwindSafe(backend.flush(FINAL_FLUSH_MAX)).catch_unwind().await,
                 Self::Drop(_) | Self::Flush(_) => {}
             }
@@ -171,7 +202,7 @@ enum Runtime {
     KeeperToo,
 }
 
-/// Does work until no more can be sent and all of it is done.
+/// Does work until the queue is closed and all of it is done.
 pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last: Option<FinalFlush>) {
     // Dropped in the reverse order when the runtime ends: no more work comes in, what is under way goes to the other
     // loop, and that is waited for.
@@ -225,7 +256,7 @@ impl Drop for FinalFlush {
 
 impl Job {
     /// Runs an action over the connection of the client's runtime, wherever it is polled.
-    pub(crate) fn here(site: Arc<Site>, action: Action) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn here(site: Arc<Site>, action: Action) -> impl Future<Output = Option<Answered>> + Send + 'static {
         let owned = Arc::clone(&site);
         let mut job = Self { site, action: Some(action), progress: Progress::Waiting, runtime: Runtime::Client };
         async move { job.run(&*owned.ports().driver.backend).await }
@@ -236,9 +267,9 @@ impl Job {
         Self { site, action: Some(action), progress: Progress::Sent, runtime: Runtime::KeeperToo }
     }
 
-    async fn run(&mut self, backend: &dyn AsyncBackend) {
+    async fn run(&mut self, backend: &dyn AsyncBackend) -> Option<Answered> {
         let before = mem::replace(&mut self.progress, Progress::Sent);
-        let Some(Action { id, request, within, .. }) = &self.action else { return };
+        let Action { id, request, within, .. } = self.action.as_ref()?;
         let reply = match request {
             Request::Acquire(claim) => {
                 Reply::Acquire(caught(Operation::Acquire, backend.acquire(claim, *within)).await)
@@ -247,7 +278,7 @@ impl Job {
                 let result = caught(Operation::Release, backend.release(request, *within)).await;
                 if result.is_err() && has_ended().await {
                     // Its connection may have ended with the runtime. The other loop has one of its own.
-                    return;
+                    return None;
                 }
                 Reply::Release(result.map(|answer| match before {
                     Progress::Waiting => answer,
@@ -255,19 +286,40 @@ impl Job {
                 }))
             }
         };
-        let id = *id;
+        let answered = self.answered(*id, reply);
         self.action = None;
-        self.answer(id, reply);
+        Some(answered)
+    }
+
+    fn answered(&self, id: ActionId, reply: Reply) -> Answered {
+        Answered { site: Arc::clone(&self.site), id, reply, is_repeated: self.runtime == Runtime::KeeperToo }
+    }
+}
+
+/// The store's answer to a request. The station must get it at once.
+#[must_use]
+pub(crate) struct Answered {
+    site: Arc<Site>,
+    id: ActionId,
+    reply: Reply,
+    /// Whether this was a second try, beside the first one, which is still running.
+    is_repeated: bool,
+}
+
+impl Answered {
+    fn give(self) {
+        let site = Arc::clone(&self.site);
+        self.give_to(&mut site.lock());
     }
 
     /// Gives the station the answer.
-    fn answer(&self, id: ActionId, reply: Reply) {
-        let mut inner = self.site.lock();
-        if self.runtime != Runtime::KeeperToo {
-            inner.waiters.own.answered(id);
+    pub(crate) fn give_to(self, inner: &mut Inner<<Driver as lock_host::Driver>::Waiters>) {
+        let Self { site, id, reply, is_repeated } = self;
+        if !is_repeated {
+            inner.waiters.requests.answered(id);
         }
-        self.site.feed(&mut inner, Input::Reply(id, reply));
-        <Driver as lock_host::Driver>::attend(&self.site, &mut inner.waiters);
+        site.feed(inner, Input::Reply(id, reply));
+        <Driver as lock_host::Driver>::attend(&site, &mut inner.waiters);
     }
 }
 
@@ -281,7 +333,7 @@ impl Drop for Job {
         let Some(action) = self.action.take() else { return };
         if let (Request::Acquire(_), Progress::Sent) = (&action.request, self.progress) {
             // A claim is never sent twice: its outcome is unknown now, and the station releases its owner.
-            self.answer(action.id, Reply::Acquire(Err(unanswered())));
+            self.answered(action.id, Reply::Acquire(Err(unanswered()))).give();
         } else if self.runtime == Runtime::Client {
             let (site, progress, runtime) = (Arc::clone(&self.site), self.progress, Runtime::Keeper);
             let job = Self { site, action: Some(action), progress, runtime };

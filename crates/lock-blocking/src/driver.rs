@@ -28,6 +28,8 @@ enum Left {
     Site(Arc<Site>),
     /// A release whose answer no station needs.
     Release(Arc<dyn BlockingBackend>, ReleaseRequest, Duration),
+    /// Ends the session, if this site still needs that.
+    EndSession(Arc<Site>),
 }
 
 impl Driver {
@@ -60,13 +62,17 @@ impl lock_host::Driver for Driver {
     }
 
     fn leave(site: &Arc<Site>, turn: TurnId) {
-        if !site.lock().leave_at_once(turn) {
+        if !site.lock().leave_beside_others(turn) {
             end(site, Leaving::now(turn));
         }
     }
 
     fn release(&self, request: ReleaseRequest, within: Duration) {
         self.pool.hand_in(Left::Release(Arc::clone(&self.backend), request, within));
+    }
+
+    fn end_session(site: &Arc<Site>) {
+        site.ports().driver.pool.hand_in(Left::EndSession(Arc::clone(site)));
     }
 }
 
@@ -77,6 +83,10 @@ impl Work for Left {
             Self::Site(site) => run_one(&site).then(|| Self::Site(site)),
             Self::Release(backend, request, within) => {
                 _ = caught(Operation::Release, || backend.release(&request, within));
+                None
+            }
+            Self::EndSession(site) => {
+                site.end_session(&*site.ports().driver.backend);
                 None
             }
         }
@@ -96,9 +106,9 @@ pub(crate) fn ask<'a, T>(
     answer
 }
 
-/// Waits for the verdict of a turn that has joined the line, running claims meanwhile; `None` if the turn ends first.
-pub(crate) fn verdict(site: &Arc<Site>, turn: TurnId) -> Option<Verdict> {
-    let (mut inner, verdict) = work(site, site.lock(), turn, Turns::poll_verdict);
+/// Waits for the verdict of a turn that has just joined the wait queue, running claims meanwhile; `None` if the turn ends first.
+pub(crate) fn verdict<'a>(site: &'a Arc<Site>, turn: TurnId, joined: Locked<'a>) -> Option<Verdict> {
+    let (mut inner, verdict) = work(site, joined, turn, Turns::poll_verdict);
     // A waiter that is refused releases what it has left at the store itself, because its process may end now.
     if let Some(Err(_)) = verdict
         && let Some(release) = inner.waiters.take_own(turn)
@@ -111,18 +121,15 @@ pub(crate) fn verdict(site: &Arc<Site>, turn: TurnId) -> Option<Verdict> {
 
 /// Asks for a hold to go on in another mode, and waits for the verdict; `None` if it is lost first.
 pub(crate) fn change<M>(held: &Held<Driver, M>, mode: Mode) -> Option<Verdict> {
-    held.change(mode);
     let (site, turn) = (held.site(), held.turn());
-    let (inner, verdict) = work(site, site.lock(), turn, Turns::poll_verdict);
+    let (inner, verdict) = work(site, held.change(mode), turn, Turns::poll_verdict);
     go_away(site, inner, turn);
     verdict
 }
 
 /// Ends the turn and waits until the store has answered.
 pub(crate) fn end(site: &Arc<Site>, leaving: Leaving) -> End {
-    let mut inner = site.lock();
-    site.leave(&mut inner, leaving);
-    let (inner, end) = work(site, inner, leaving.turn, Turns::poll_end);
+    let (inner, end) = work(site, site.end_turn(leaving), leaving.turn, Turns::poll_end);
     go_away(site, inner, leaving.turn);
     end
 }

@@ -5,7 +5,7 @@
 use std::io;
 
 use lock_core::{Batch, BlockingBackend, Lease, Operation, Via};
-use lock_host::{Keeping, NAP_MAX, Net, Next, Stations, caught};
+use lock_host::{KeeperView, NAP_MAX, Net, Next, Stations, caught};
 
 use crate::driver::Driver;
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +20,9 @@ pub(crate) fn start(
     in_use: Arc<dyn BlockingBackend>,
     changed: Arc<Condvar>,
 ) -> io::Result<()> {
-    let (keeping, under_way) = (Keeping::new(stations), AtomicUsize::new(0));
-    let (net, in_use, own) = (keeping.net(), Arc::downgrade(&in_use), in_use.for_keeper());
-    let keeper = Keeper { _net: net, changed, renewing: Arc::new(Renewing { keeping, in_use, own, under_way }) };
+    let (view, under_way) = (KeeperView::new(stations), AtomicUsize::new(0));
+    let (net, in_use, own) = (view.net(), Arc::downgrade(&in_use), in_use.for_keeper());
+    let keeper = Keeper { _net: net, changed, renewing: Arc::new(Renewing { view, in_use, own, under_way }) };
     thread::Builder::new().name("leasehold-keeper".into()).spawn(move || keeper.run())?;
     Ok(())
 }
@@ -36,7 +36,7 @@ struct Keeper {
 
 /// What it takes to renew.
 struct Renewing {
-    keeping: Keeping<Driver>,
+    view: KeeperView<Driver>,
     /// The client's backend. It ends with the client, and its drop waits for what it still has to send.
     in_use: Weak<dyn BlockingBackend>,
     /// The same store over a connection of the keeper's.
@@ -47,7 +47,7 @@ struct Renewing {
 
 impl Keeper {
     fn run(self) {
-        let queue = self.renewing.keeping.queue();
+        let queue = self.renewing.view.queue();
         let mut book = queue.lock();
         loop {
             // If no more can be under way, the end of one of them wakes this thread.
@@ -103,7 +103,7 @@ impl Renewing {
         };
         let backend = in_use.as_ref().unwrap_or(&self.own);
         let result = caught(Operation::Renew, || backend.renew(&batch.leases, batch.within));
-        self.keeping.answered(batch.clone(), result);
+        self.view.answered(batch.clone(), result);
     }
 }
 
@@ -113,6 +113,6 @@ struct UnderWay<'a>(&'a Renewing);
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::SeqCst);
-        self.0.keeping.queue().wake();
+        self.0.view.queue().wake();
     }
 }

@@ -2,7 +2,7 @@
 
 use lock_core::Operation;
 use lock_core::limit::{LimitError, Usage};
-use lock_host::{LimitCall, WhileHeldError, counted};
+use lock_host::{Error, LimitCall, counted};
 
 use crate::driver::{Driver, ask, verdict};
 use crate::guard::{Guard, PermitGuard};
@@ -114,7 +114,7 @@ impl<M> NamedLock<M> {
     ///
     /// # Blocking
     /// As [`acquire`](Self::acquire), then for as long as the work takes, then for an operation timeout.
-    pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard<M>) -> T) -> Result<T, WhileHeldError> {
+    pub fn run_while_held<T>(&self, work: impl FnOnce(&Guard<M>) -> T) -> Result<T, Error> {
         let guard = self.acquire()?;
         let done = work(&guard);
         counted(Ok(done), guard.release())
@@ -146,10 +146,7 @@ impl<M> NamedLock<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn try_run_while_held<T, E: From<WhileHeldError>>(
-        &self,
-        work: impl FnOnce(&Guard<M>) -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub fn try_run_while_held<T, E: From<Error>>(&self, work: impl FnOnce(&Guard<M>) -> Result<T, E>) -> Result<T, E> {
         self.run_while_held(work)?
     }
 }

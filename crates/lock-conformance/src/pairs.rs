@@ -153,7 +153,7 @@ impl Stage<'_> {
         all.filter(overlap).collect()
     }
 
-    /// Asks both at the same time, and then has a claim show what they have left. Returns whether that could be judged: nothing expired too early.
+    /// Asks both at the same time, and then looks at what they have left. Returns whether that could be judged: nothing expired too early.
     ///
     /// # Panics
     /// If neither order of the two explains all answers.
@@ -162,6 +162,9 @@ impl Stage<'_> {
         self.history.ask_both([one, two], pair.map(|number| self.asks[number].clone()), bench.now());
         clients.iter().for_each(Verbs::flush);
         let now = bench.now();
+        if one.can_inspect() {
+            self.history.ask(one, Ask::Show(lock_name(&self.name)), now);
+        }
         let mode = self.scene.claims.first().map_or(Mode::Exclusive, |(mode, _)| *mode);
         self.history.ask(two, Ask::Acquire(in_mode(mode, waiting_claim(&self.name))), now);
         let took = self.ready.since(self.began);

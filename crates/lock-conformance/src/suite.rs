@@ -1,7 +1,11 @@
 //! The tests that are made from the list of cases.
 
 use std::io::{self, Write};
+use std::process;
 use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use crate::{Bench, CASES, Case, Facade, Fault, Harness, Need};
 
@@ -101,7 +105,28 @@ pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str, absent
     }
     let restarts = matches!(case.need, Need::Fault(Fault::RestartWithData | Fault::RestartEmpty));
     let bench = if restarts { Bench::alone::<H>(facade, module) } else { Bench::new::<H>(facade, module) };
-    (case.check)(&bench);
+    bounded(case, || (case.check)(&bench));
+}
+
+/// No case takes as long on any machine.
+const CASE_MAX: Duration = Duration::from_secs(300);
+
+/// Runs a case, and ends the whole process if it does not end in time: a panic does not end the other threads of a case.
+fn bounded(case: &Case, check: impl FnOnce()) {
+    let ((done, watched), path) = (channel::<()>(), case.path);
+    thread::spawn(move || {
+        if watched.recv_timeout(CASE_MAX) == Err(RecvTimeoutError::Timeout) {
+            // Not by a macro, whose text the test harness keeps to itself.
+            writeln!(
+                io::stderr(),
+                "{path} did not end within {CASE_MAX:?}; the other cases of this program end with it"
+            )
+            .ok();
+            process::exit(101);
+        }
+    });
+    check();
+    drop(done);
 }
 
 /// Compares what the harness lists as not applicable with what its store can do, shows what the store says to what it cannot

@@ -55,8 +55,26 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     /// A client has held a lease for half a second, and goes on. A store that can tell it of a revocation begins to listen now, if it does
     /// not yet; short holds should not pay for that. Called once for each such lease, and returns without waiting for the store.
     ///
-    /// A store that has begun to listen delivers [`Event::RecheckHolds`](crate::Event::RecheckHolds).
+    /// A store that has begun to listen delivers [`StoreEvent::RecheckHolds`](crate::StoreEvent::RecheckHolds).
     fn holds(&self, _lease: &Lease) {}
+
+    /// Ends the session, because a release has been pending for too long. Called only where the capabilities say
+    /// [`EntriesEnd::WithSession`](crate::EntriesEnd::WithSession). Returns without waiting for the store.
+    ///
+    /// The backend delivers [`StoreEvent::SessionEnded`](crate::StoreEvent::SessionEnded) to its listeners, **then** has the store end the session,
+    /// and continues under a new one. It does the same when the store has ended the session. The backend for the keeper shares the session.
+    ///
+    /// - The backend no longer keeps the old session alive. So that session and its entries end even if the store cannot be reached.
+    /// - A request from before the event takes effect in the old session or not at all, and changes nothing once that session has
+    ///   ended. No event of the old session is delivered after `SessionEnded`.
+    /// - An owner belongs to one session: after the event, the client claims under new owners.
+    /// - A release with [`Certainty::Unknown`](crate::Certainty::Unknown) keeps out late claims of its owner for the rest of the session.
+    /// - A grant or renewal is valid for no longer than the session is sure to last without another request.
+    /// - A store that has lost data has ended the session. A restored entry would last as long as the session, and no client would know it.
+    /// - A lock that is kept or detached must expire by itself, without the session. A store that cannot do that declares neither
+    ///   [`Ability::Keep`] nor [`Ability::Replace`].
+    /// - Dropping the backend ends the session.
+    fn end_session(&self) {}
 
     /// Warnings for operators about the store as it was found on connecting. Each is a sentence without secrets.
     fn warnings(&self) -> Vec<String> {

@@ -74,6 +74,18 @@ pub enum Copies {
     Several,
 }
 
+/// When the store removes an entry (a lease or a place) that nobody releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntriesEnd {
+    /// After its ttl, counted from the last request for it that was answered.
+    WithTtl,
+    /// When the session of the backend ends. Until then an entry lasts, whatever its ttl, and a late claim may still create one. So the
+    /// client repeats a release until it is answered. If that takes too long, the client has the backend
+    /// [end the session](crate::Backend::end_session).
+    WithSession,
+}
+
 /// Something that a store may be able to do beyond acquiring, renewing, releasing and fencing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -134,6 +146,8 @@ pub struct Capabilities {
     pub counter: Counter,
     /// How many servers keep a lease.
     pub copies: Copies,
+    /// When the store removes what nobody releases.
+    pub entries_end: EntriesEnd,
     /// The modes that it can grant. A station refuses any other mode without sending a request.
     pub modes: &'static [ModeKind],
     /// What else it can do. A station refuses anything else without sending a request.
@@ -157,8 +171,8 @@ impl Capabilities {
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
         let (ordering, isolation, counter) = (RequestOrder::Unordered, Isolation::Shared, Counter::PerName);
         let (modes, abilities): (&[ModeKind], &[Ability]) = (&[ModeKind::Exclusive], &[]);
-        let copies = Copies::One;
-        Self { backend, waiting, ordering, isolation, durability, counter, copies, modes, abilities }
+        let (copies, entries_end) = (Copies::One, EntriesEnd::WithTtl);
+        Self { backend, waiting, ordering, isolation, durability, counter, copies, entries_end, modes, abilities }
     }
 
     setters! {
@@ -170,6 +184,8 @@ impl Capabilities {
         with_abilities(abilities: &'static [Ability]);
         /// With this isolation of the keeper.
         with_isolation(isolation: Isolation);
+        /// With entries that end like this.
+        with_entries_end(entries_end: EntriesEnd);
     }
 
     /// With one counter for all locks.

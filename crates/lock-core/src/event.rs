@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::{Lease, LockName};
 
-/// A hint from the store. It may be lost, duplicated, late or early; only speed depends on it.
+/// A hint from the store. It may be lost, duplicated, late or early; only speed depends on it. The exception is
+/// [`SessionEnded`](Self::SessionEnded), which is certain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum StoreEvent {
     /// A lease was handed over to a waiter of this client.
     Granted {
         /// What it holds now.
@@ -44,6 +45,9 @@ pub enum Event {
     RecheckAll,
     /// Revocations may have been missed: each holder asks at once whether its lease is still the stored one.
     RecheckHolds,
+    /// The backend has ended its session: see [`Backend::end_session`](crate::Backend::end_session). Its holds are lost, its pending
+    /// releases are done, and its waiters ask again. Answers to earlier requests no longer count.
+    SessionEnded,
 }
 
 /// A listener's reply to an event.
@@ -60,7 +64,7 @@ pub enum Heard {
 /// A client as its backend sees it: the recipient of the store's events.
 pub trait Listener: Send + Sync + 'static {
     /// Processes an event. Never blocks for long and never calls back into the backend.
-    fn hear(&self, event: Event) -> Heard;
+    fn hear(&self, event: StoreEvent) -> Heard;
 
     /// Releases once, in the background, a lease that was granted to an owner that no listener knows: nobody would use
     /// it or give it up. Does not block.
@@ -74,7 +78,7 @@ pub struct EventSink(Arc<dyn Listener>);
 impl EventSink {
     /// Wraps a callback for each event. A callback cannot tell which waiter a grant is for, so it counts as the
     /// recipient of every grant.
-    pub fn new(deliver: impl Fn(Event) + Send + Sync + 'static) -> Self {
+    pub fn new(deliver: impl Fn(StoreEvent) + Send + Sync + 'static) -> Self {
         Self::of(Told(deliver))
     }
 
@@ -84,7 +88,7 @@ impl EventSink {
     }
 
     /// Delivers one event.
-    pub fn deliver(&self, event: Event) -> Heard {
+    pub fn deliver(&self, event: StoreEvent) -> Heard {
         self.0.hear(event)
     }
 
@@ -96,8 +100,8 @@ impl EventSink {
 
 struct Told<F>(F);
 
-impl<F: Fn(Event) + Send + Sync + 'static> Listener for Told<F> {
-    fn hear(&self, event: Event) -> Heard {
+impl<F: Fn(StoreEvent) + Send + Sync + 'static> Listener for Told<F> {
+    fn hear(&self, event: StoreEvent) -> Heard {
         (self.0)(event);
         Heard::Taken
     }
@@ -106,7 +110,7 @@ impl<F: Fn(Event) + Send + Sync + 'static> Listener for Told<F> {
 }
 
 impl<L: Listener> Listener for Weak<L> {
-    fn hear(&self, event: Event) -> Heard {
+    fn hear(&self, event: StoreEvent) -> Heard {
         self.upgrade().map_or(Heard::Gone, |listener| listener.hear(event))
     }
 
@@ -133,12 +137,14 @@ impl Listeners {
     }
 
     /// Delivers an event to all listeners. A grant for an owner that none of them knows is released by one of them.
-    pub fn deliver(&self, event: &Event) {
+    pub fn deliver(&self, event: &StoreEvent) {
         // Delivered outside the mutex: a listener may call back into this list, or be dropped here.
         let sinks = self.lock().clone();
         let heard: Vec<_> = sinks.iter().map(|sink| (sink.deliver(event.clone()), sink)).collect();
         let first = |which| heard.iter().find(|(heard, _)| *heard == which).map(|(_, sink)| sink);
-        if let (Event::Granted { lease, .. }, None, Some(sink)) = (event, first(Heard::Taken), first(Heard::Unknown)) {
+        if let (StoreEvent::Granted { lease, .. }, None, Some(sink)) =
+            (event, first(Heard::Taken), first(Heard::Unknown))
+        {
             sink.release_unknown(lease.clone());
         }
         if first(Heard::Gone).is_some() {
@@ -180,17 +186,18 @@ mod tests {
     }
 
     impl Listener for Client {
-        fn hear(&self, event: Event) -> Heard {
+        fn hear(&self, event: StoreEvent) -> Heard {
             *self.heard.lock().unwrap() += 1;
             match event {
-                Event::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
-                Event::Granted { .. }
-                | Event::Freed { .. }
-                | Event::Wanted { .. }
-                | Event::Revoked { .. }
-                | Event::LatchChanged { .. }
-                | Event::RecheckAll
-                | Event::RecheckHolds => Heard::Taken,
+                StoreEvent::Granted { lease, .. } if lease.owner != self.owner => Heard::Unknown,
+                StoreEvent::Granted { .. }
+                | StoreEvent::Freed { .. }
+                | StoreEvent::Wanted { .. }
+                | StoreEvent::Revoked { .. }
+                | StoreEvent::LatchChanged { .. }
+                | StoreEvent::RecheckAll
+                | StoreEvent::RecheckHolds
+                | StoreEvent::SessionEnded => Heard::Taken,
             }
         }
 
@@ -199,11 +206,11 @@ mod tests {
         }
     }
 
-    fn granted(byte: u8) -> Event {
+    fn granted(byte: u8) -> StoreEvent {
         let (owner, tokens) = (Owner::from_random([byte; 16]), TokenRange::above(0, Width::ONE).unwrap());
         let (name, terms) = ("a".parse().unwrap(), Terms::exclusive(Ttl::DEFAULT));
         let lease = Lease { name, owner, tokens, terms, slots: Slots::NONE };
-        Event::Granted { lease, valid_for: Ttl::DEFAULT.get(), wanted: false }
+        StoreEvent::Granted { lease, valid_for: Ttl::DEFAULT.get(), wanted: false }
     }
 
     #[test]
@@ -212,7 +219,7 @@ mod tests {
         listeners.deliver(&granted(3));
         listeners.add(EventSink::of(Arc::downgrade(&one)));
         listeners.add(EventSink::of(Arc::downgrade(&two)));
-        listeners.deliver(&Event::RecheckAll);
+        listeners.deliver(&StoreEvent::RecheckAll);
         [granted(1), granted(2)].iter().for_each(|event| listeners.deliver(event));
         let released = || [&one, &two].map(|client| client.released.lock().unwrap().len()).iter().sum::<usize>();
         assert_eq!(([&one, &two].map(|client| *client.heard.lock().unwrap()), released()), ([3, 3], 0));

@@ -42,6 +42,10 @@ impl<B: BlockingBackend + ?Sized> Backend for Immediate<B> {
         self.0.holds(lease);
     }
 
+    fn end_session(&self) {
+        self.0.end_session();
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.0.warnings()
     }

@@ -47,6 +47,11 @@ pub trait Layer: fmt::Debug + Send + Sync + 'static {
         self.inner().holds(lease);
     }
 
+    /// As [`Backend::end_session`].
+    fn end_session(&self) {
+        self.inner().end_session();
+    }
+
     /// As [`Backend::warnings`].
     fn warnings(&self) -> Vec<String> {
         self.inner().warnings()
@@ -68,6 +73,10 @@ impl<L: Layer + ?Sized> Backend for L {
 
     fn holds(&self, lease: &Lease) {
         Layer::holds(self, lease);
+    }
+
+    fn end_session(&self) {
+        Layer::end_session(self);
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -53,9 +53,11 @@ mod write_token;
 
 pub use backend::{AsyncBackend, Backend, BlockingBackend};
 pub use budget::Budget;
-pub use capabilities::{Ability, Capabilities, Copies, Counter, Durability, Isolation, Keep, RequestOrder, Waiting};
+pub use capabilities::{
+    Ability, Capabilities, Copies, Counter, Durability, EntriesEnd, Isolation, Keep, RequestOrder, Waiting,
+};
 pub use error::{BackendError, Effect, ErrorKind, Operation};
-pub use event::{Event, EventSink, Heard, Listener, Listeners};
+pub use event::{EventSink, Heard, Listener, Listeners, StoreEvent};
 pub use hold::{Hold, LossReason, Lost};
 pub use immediate::Immediate;
 pub use invalid::Invalid;

@@ -11,7 +11,7 @@ pub enum AcquireError {
     /// The name or an option is invalid; no request was sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The wait or its attempts ended before the lock was free. If the store had not said that the lock is held, the error
+    /// The wait, or the requests that it may take, ended before the lock was free. If the store had not said that the lock is held, the error
     /// is `Backend` instead.
     #[error("waited {} for the lock \"{name}\"; {}", humantime::format_duration(*waited), Holder::obstacle(holder.as_ref()))]
     TimedOut {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Capabilities, Invalid, Ttl};
+use crate::{Capabilities, EntriesEnd, Invalid, Ttl};
 
 /// The longest time that one request to the store may take by default.
 const OP_TIMEOUT_MAX: Duration = Duration::from_secs(1);
@@ -74,6 +74,27 @@ impl Policy {
         }
         let (problem, remedy) = ("it is shorter than any request takes", "use a longer time, such as 500ms");
         Err(Invalid::new("op_timeout", "0s", problem, remedy))
+    }
+
+    /// How long an entry with this ttl may last after the last request for it has arrived.
+    pub(crate) fn lasts(&self, ttl: Ttl) -> Duration {
+        match self.store.entries_end {
+            EntriesEnd::WithTtl => ttl.get() + drift(ttl.get()),
+            EntriesEnd::WithSession => Duration::MAX,
+        }
+    }
+
+    /// How long the client repeats a release: until the lease has expired anyway, or until it has the session ended.
+    ///
+    /// Chosen: others then wait no longer than at other stores. The minimum keeps a short lease from ending all others in an outage that
+    /// they would survive.
+    pub(crate) fn owed_for(&self, ttl: Ttl) -> Duration {
+        let length = match self.store.entries_end {
+            EntriesEnd::WithTtl => ttl,
+            EntriesEnd::WithSession => ttl.max(Ttl::DEFAULT),
+        };
+        // A request that is under way may re-arm the ttl once more before the release arrives.
+        self.within(ttl) + length.get() + drift(length.get())
     }
 
     /// How long one request for a lease of this ttl may take.

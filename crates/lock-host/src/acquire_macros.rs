@@ -24,7 +24,7 @@ macro_rules! acquiring {
             ///
             $(#[$acquire])*
             pub $($async)? fn acquire(&self) -> Result<Guard<M>, ::lock_core::AcquireError> {
-                if let Some(held) = self.0.join_at_once() {
+                if let Some(held) = self.0.join_beside_others() {
                     return Ok(Guard(held));
                 }
                 let asking = self.0.ask()?;
@@ -49,10 +49,10 @@ macro_rules! acquiring {
             ///
             $(#[$try_acquire_or_holder])*
             pub $($async)? fn try_acquire_or_holder(&self) -> Result<Guard<M>, ::lock_core::TryAcquireError> {
-                if let Some(held) = self.0.join_at_once() {
+                if let Some(held) = self.0.join_beside_others() {
                     return Ok(Guard(held));
                 }
-                let asking = self.0.ask()?.at_once();
+                let asking = self.0.ask()?.beside_others();
                 asking.tried(take_turn(&asking)$($await)*.map(Guard))
             }
 
@@ -85,8 +85,8 @@ macro_rules! acquiring {
             asking: &$crate::Asking<'_, Driver, M>,
         ) -> Result<$crate::Held<Driver, M>, ::lock_core::Refusal> {
             loop {
-                let (turn, _watch) = asking.join();
-                let verdict = verdict(turn.site(), turn.id())$($await)*;
+                let (joined, turn, _watch) = asking.join();
+                let verdict = verdict(turn.site(), turn.id(), joined)$($await)*;
                 if let Some(held) = asking.held(turn, verdict) {
                     return held;
                 }

@@ -9,7 +9,7 @@ use crate::cancel::{CancelToken, Watch};
 use crate::kinds::Exclusive;
 use crate::options::LockOptions;
 use crate::outcome::Outcome;
-use crate::site::{Driver, Site};
+use crate::site::{Driver, Locked, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::traced::Acquisition;
@@ -55,7 +55,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 
     /// Accepts the first answer of the store, whatever wait was set.
     #[must_use]
-    pub fn at_once(mut self) -> Self {
+    pub fn beside_others(mut self) -> Self {
         self.patience = Patience::Never;
         self
     }
@@ -72,13 +72,14 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 
     /// What a turn wants.
     fn wish(&self, turn: TurnId) -> Join {
-        let LockOptions { on_unavailable, attempts, fairness, max_hold, .. } = *self.options;
+        let LockOptions { on_unavailable, max_requests, fairness, max_hold, .. } = *self.options;
         let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
-        Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note }
+        Join { turn, terms, patience, on_unavailable, max_requests, fairness, max_hold, note }
     }
 
-    /// Joins the line with a new turn. The token among the options cancels it until the watch is dropped.
-    pub fn join(&self) -> (Turn<D>, Option<Watch>) {
+    /// Joins the wait queue with a new turn. The token among the options cancels it until the watch is dropped. The site stays
+    /// locked, so that the caller can run what the station asks for; it comes first, because a turn locks it when it is dropped.
+    pub fn join(&self) -> (Locked<'a, D>, Turn<D>, Option<Watch>) {
         let mut inner = self.site.lock();
         let id = inner.next_turn();
         inner.waiters.turns().wait(id);
@@ -89,17 +90,17 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
             None => Input::Join(join),
         };
         self.site.feed(&mut inner, input);
-        drop(inner);
         let turn = Turn::new(Arc::clone(self.site), id);
-        let watch = self.options.cancel.as_ref().map(|token| {
-            let site = Arc::clone(self.site);
-            token.watch(move || site.handle(Input::Cancel(id)))
-        });
-        (turn, watch)
+        let Some(token) = &self.options.cancel else { return (inner, turn, None) };
+        // A token that is cancelled already locks the site.
+        drop(inner);
+        let site = Arc::clone(self.site);
+        let watch = token.watch(move || site.handle(Input::Cancel(id)));
+        (self.site.lock(), turn, Some(watch))
     }
 
     /// What a turn has come to by the station's verdict. `None` if the hold has already ended, for instance because this
-    /// process was suspended; then join the line again. A closed station refuses the new turn.
+    /// process was suspended; then join the wait queue again. A closed station refuses the new turn.
     pub fn held(&self, turn: Turn<D>, verdict: Option<Verdict>) -> Option<Result<Held<D, M>, Refusal>> {
         let held = match verdict {
             Some(Ok(hold)) => Held::new(turn, hold, Arc::clone(self.stations)),
@@ -155,7 +156,7 @@ mod tests {
         for (name, pause) in [("a", Duration::ZERO), ("b", Duration::from_secs(60))] {
             let lock = Lock::new(&stations, name);
             let asking = lock.ask().unwrap();
-            let (turn, _) = asking.join();
+            let (_, turn, _) = asking.join();
             grant(turn.site(), claim(turn.site()), 7);
             let Poll::Ready(Some(Ok(hold))) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else {
                 panic!("it waits")
@@ -173,7 +174,7 @@ mod tests {
         let stations = stations(capabilities, Arc::new(clock.clone()));
         let lock = Lock::new(&stations, "a");
         let asking = lock.ask().unwrap();
-        let (turn, _) = asking.join();
+        let (_, turn, _) = asking.join();
         grant(turn.site(), claim(turn.site()), 7);
         clock.advance(Duration::from_secs(60));
         turn.site().handle(Input::Tick);
@@ -181,7 +182,7 @@ mod tests {
         assert!(verdict.is_none() && asking.held(turn, verdict).is_none());
 
         asking.site.close();
-        let (turn, _) = asking.join();
+        let (_, turn, _) = asking.join();
         let Poll::Ready(verdict) = turn.site().lock().waiters.turns.poll_verdict(turn.id()) else { panic!("it waits") };
         assert!(matches!(asking.held(turn, verdict), Some(Err(Refusal::Error(AcquireError::Closed)))));
     }

@@ -60,6 +60,11 @@ impl<B: AsyncBackend + ?Sized> Backend for Bridged<B> {
         self.inner.holds(lease);
     }
 
+    fn end_session(&self) {
+        let _entered = self.bridge.handle().enter();
+        self.inner.end_session();
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.inner.warnings()
     }
@@ -136,8 +141,8 @@ mod tests {
 
     use async_trait::async_trait;
     use lock_core::{
-        Certainty, Durability, Effect, ErrorKind, Event, Fairness, Listeners, Operation, Queueing, Terms, TokenRange,
-        Ttl, Waiting, Width,
+        Certainty, Durability, Effect, ErrorKind, Fairness, Listeners, Operation, Queueing, StoreEvent, Terms,
+        TokenRange, Ttl, Waiting, Width,
     };
     use tokio::time::{sleep, timeout};
 
@@ -165,7 +170,7 @@ mod tests {
 
         fn holds(&self, lease: &Lease) {
             let (listeners, name) = (Arc::clone(&self.listeners), lease.name.clone());
-            tokio::spawn(async move { listeners.deliver(&Event::Revoked { name }) });
+            tokio::spawn(async move { listeners.deliver(&StoreEvent::Revoked { name }) });
         }
 
         fn warnings(&self) -> Vec<String> {
@@ -177,7 +182,7 @@ mod tests {
     impl AsyncBackend for Store {
         fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
             let listeners = Arc::clone(&self.listeners);
-            tokio::spawn(async move { listeners.deliver(&Event::RecheckHolds) });
+            tokio::spawn(async move { listeners.deliver(&StoreEvent::RecheckHolds) });
             Arc::new(Self { is_keeper: true, ..Self::default() })
         }
 
@@ -185,7 +190,7 @@ mod tests {
             assert_ne!(claim.name.as_str(), "broken", "it breaks");
             sleep(Duration::from_millis(1)).await;
             let (listeners, name) = (Arc::clone(&self.listeners), claim.name.clone());
-            tokio::spawn(async move { listeners.deliver(&Event::Wanted { name }) }).await.unwrap();
+            tokio::spawn(async move { listeners.deliver(&StoreEvent::Wanted { name }) }).await.unwrap();
             let (lease, valid_for, wanted) = (lease_of(claim), Duration::from_secs(1), false);
             Ok(Answer::Granted { lease, valid_for, wanted })
         }
@@ -232,7 +237,7 @@ mod tests {
         Arc::new(Bridged::new(Arc::default(), Bridge::start().unwrap()))
     }
 
-    fn events(store: &Bridged<Store>) -> Receiver<Event> {
+    fn events(store: &Bridged<Store>) -> Receiver<StoreEvent> {
         let (told, events) = channel();
         store.listen(EventSink::new(move |event| _ = told.send(event)));
         // What follows may be under way before the listener is added.
@@ -247,9 +252,9 @@ mod tests {
         let (events, claim) = (events(&store), claim("a"));
         let Ok(Answer::Granted { lease, .. }) = store.acquire(&claim, PATIENCE) else { panic!("not granted") };
         assert_eq!(lease, lease_of(&claim));
-        assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Wanted { name: lease.name.clone() }));
+        assert_eq!(events.recv_timeout(PATIENCE), Ok(StoreEvent::Wanted { name: lease.name.clone() }));
         store.holds(&lease);
-        assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::Revoked { name: lease.name.clone() }));
+        assert_eq!(events.recv_timeout(PATIENCE), Ok(StoreEvent::Revoked { name: lease.name.clone() }));
         assert_eq!(store.fence(&lease, PATIENCE), Ok(Fenced::Acknowledged));
     }
 
@@ -258,7 +263,7 @@ mod tests {
         let store = store();
         let (events, claim) = (events(&store), claim("a"));
         let keeper = Arc::clone(&store).for_keeper();
-        assert_eq!(events.recv_timeout(PATIENCE), Ok(Event::RecheckHolds));
+        assert_eq!(events.recv_timeout(PATIENCE), Ok(StoreEvent::RecheckHolds));
         drop(store);
         let error = keeper.release(&claim.release(Certainty::Answered), PATIENCE).unwrap_err();
         assert!(error.to_string().contains("the keeper's"), "{error}");

@@ -7,12 +7,12 @@ use lock_core::{
     Admission, Answer, BackendError, FencingToken, Hold, LossReason, Mode, Moment, Owner, Refusal, Released, Renewed,
 };
 
-use crate::occurrence::Occurrence;
+use crate::event::Event;
+use crate::news::News;
 use crate::options::LongWaits;
 use crate::outcome::Outcome;
 use crate::sync::Arc;
 use crate::traced::Acquisition;
-use crate::watch::News;
 
 #[path = "diary/waits.rs"]
 mod waits;
@@ -147,13 +147,13 @@ impl Diary {
             Output::Ended { turn, result } => self.ended(*turn, result),
             Output::Detached(turn) => self.detached(*turn),
             Output::Run(action) => self.repeated(action),
-            Output::Keep { lease, admission: Admission { asked_at, valid_for, .. } } => {
+            Output::StartRenewal { lease, admission: Admission { asked_at, valid_for, .. } } => {
                 // A lease that was handed over may be due at once, which is not late yet.
                 self.renewal = Some(Due { owner: lease.owner, at: (*asked_at + *valid_for / 3).max(self.now) });
             }
             // It comes early: the renewal that is due later is not late.
-            Output::Renew(_) => {}
-            Output::Forget(owner) => _ = self.renewal.take_if(|due| due.owner == *owner),
+            Output::RenewNow(_) | Output::EndSession => {}
+            Output::StopRenewal(owner) => _ = self.renewal.take_if(|due| due.owner == *owner),
         }
     }
 
@@ -164,16 +164,16 @@ impl Diary {
             && let Some(Holding { hold, .. }) = self.holds.first()
         {
             let (lock, token) = (self.news.lock(), hold.token());
-            self.news.push(Occurrence::RenewedLate { lock, token, late: by, remaining });
+            self.news.push(Event::RenewedLate { lock, token, late: by, remaining });
         }
         while let Some((waited, call)) = self.waits.take_long(self.now) {
             let (lock, holder, error) = (self.news.lock(), station.known_holder(), station.trouble().cloned());
-            self.news.push_in(call, Occurrence::WaitingLong { lock, waited, holder, error });
+            self.news.push_in(call, Event::WaitingLong { lock, waited, holder, error });
         }
         // The station gives up a release when its lease has certainly expired.
         for Unreleased { token, since, .. } in self.unreleased.extract_if(.., |it| !station.knows(it.owner)) {
             let (lock, pending) = (self.news.lock(), self.now.since(since));
-            self.news.push(Occurrence::ReleaseGivenUp { lock, token, pending });
+            self.news.push(Event::ReleaseGivenUp { lock, token, pending });
         }
         self.waits.next_long()
     }
@@ -187,7 +187,7 @@ impl Diary {
     pub(crate) fn lost(&mut self, turn: TurnId, reason: &LossReason) {
         let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
-        self.news.push(Occurrence::Lost { lock, token, held, reason: reason.clone() });
+        self.news.push(Event::Lost { lock, token, held, reason: reason.clone() });
     }
 
     /// The user is done with a turn. A hold that it had to stop using early was lost, although it is released now.
@@ -205,7 +205,7 @@ impl Diary {
         }
         let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
-        self.news.push(Occurrence::Released { lock, token, held, pending: None });
+        self.news.push(Event::Released { lock, token, held, pending: None });
     }
 
     fn store_said<T>(&self, result: &Result<T, BackendError>) {
@@ -229,14 +229,14 @@ impl Diary {
         }
         self.holds.insert(turn, holding);
         let (lock, token) = (self.news.lock(), hold.token());
-        self.news.push_in(call, Occurrence::Acquired { lock, token, waited, contended, position });
+        self.news.push_in(call, Event::Acquired { lock, token, waited, contended, position });
     }
 
     /// A turn ends without the lock, if it still waits.
     fn not_acquired(&mut self, turn: TurnId, outcome: impl FnOnce() -> Outcome) {
         let Some(Ended { waited, contended, call }) = self.waits.end(turn, self.now) else { return };
         let (lock, outcome) = (self.news.lock(), outcome());
-        self.news.push_in(call, Occurrence::NotAcquired { lock, waited, contended, outcome });
+        self.news.push_in(call, Event::NotAcquired { lock, waited, contended, outcome });
     }
 
     /// A turn goes on under another lease, if its wish was granted.
@@ -263,10 +263,10 @@ impl Diary {
         let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
         match result {
-            Ok(_) => self.news.push(Occurrence::Released { lock, token, held, pending: None }),
+            Ok(_) => self.news.push(Event::Released { lock, token, held, pending: None }),
             Err(error) => {
                 let (error, owner, since) = (error.clone(), hold.lease().owner, self.now);
-                self.news.push(Occurrence::ReleasePending { lock, token, held, error });
+                self.news.push(Event::ReleasePending { lock, token, held, error });
                 self.unreleased.push(Unreleased { owner, token, held, since, request: None });
             }
         }
@@ -275,7 +275,7 @@ impl Diary {
     fn detached(&mut self, turn: TurnId) {
         let Some(Holding { hold, since }) = self.holds.remove(turn) else { return };
         let (lock, token, held) = (self.news.lock(), hold.token(), self.now.since(since));
-        self.news.push(Occurrence::Detached { lock, token, held });
+        self.news.push(Event::Detached { lock, token, held });
     }
 
     /// A release may repeat one that was not confirmed.
@@ -290,7 +290,7 @@ impl Diary {
         let Some(index) = self.unreleased.iter().position(|unreleased| unreleased.request == Some(id)) else { return };
         let Unreleased { token, held, since, .. } = self.unreleased.swap_remove(index);
         let (lock, pending) = (self.news.lock(), Some(self.now.since(since)));
-        self.news.push(Occurrence::Released { lock, token, held, pending });
+        self.news.push(Event::Released { lock, token, held, pending });
     }
 }
 

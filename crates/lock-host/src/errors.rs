@@ -3,7 +3,11 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lock_core::{AcquireError, BackendError, Busy, Effect, ErrorKind, Invalid, Lost, Operation, TryAcquireError};
+use lock_core::latch::LatchError;
+use lock_core::limit::LimitError;
+use lock_core::{
+    AcquireError, BackendError, Busy, Effect, ErrorKind, Invalid, LossReason, Lost, Operation, TryAcquireError,
+};
 
 /// Why a hold was not released, verified or renewed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +16,7 @@ pub enum HoldError {
     /// The lock had already been lost: part of the work may have been done without it.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The store did not confirm it, and no loss was detected until then. A release is repeated in the background until the lease ends,
+    /// The store did not confirm the request, and no loss was detected until then. A release is repeated in the background until the lease ends,
     /// and renewals continue.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -29,51 +33,84 @@ impl HoldError {
     }
 }
 
-/// Why work under a lock was not completed.
+/// Why work with locks failed. The errors of locks, guards, limits, latches and the kit convert to this one, and so does that of connecting:
+/// a function that returns it can use `?` on all of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum WhileHeldError {
-    /// The lock was not acquired, and the work was not started; or the hold could not be changed, and the work may have begun.
+pub enum Error {
+    /// A lock was not acquired, or a limit was not read or set; or a name, an option or a URL is invalid; or the client was closed.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
-    /// The lock was lost; the work was stopped, or its result came too late to count.
+    /// A hold was not changed. Its guard has been dropped with the error that had it.
+    #[error("the hold was not changed: {0}")]
+    Unchanged(Unchanged),
+    /// A lock was lost: the work was not begun, was stopped, or its result came too late to count.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The store did not confirm a release, a verification or a renewal that the work asked for itself. A release at the end of
-    /// `run_while_held` that is not confirmed is not an error.
+    /// A request about a latch, or a wait for one, failed.
+    #[error(transparent)]
+    Latch(#[from] LatchError),
+    /// The store could not be opened, or did not confirm a release, a verification, a renewal or an inspection. The release at the end of
+    /// `run_while_held` is not an error if it is not confirmed.
     #[error(transparent)]
     Backend(#[from] BackendError),
 }
 
-impl From<HoldError> for WhileHeldError {
+impl Error {
+    /// The error of the store in it, wherever it came up.
+    pub fn backend(&self) -> Option<&BackendError> {
+        match self {
+            Self::Backend(error)
+            | Self::Acquire(AcquireError::Backend(error))
+            | Self::Unchanged(Unchanged::Refused(AcquireError::Backend(error)))
+            | Self::Latch(LatchError::Backend(error)) => Some(error),
+            Self::Lost(Lost { reason: LossReason::Expired(error), .. }) => error.as_ref(),
+            Self::Acquire(_) | Self::Unchanged(_) | Self::Lost(_) | Self::Latch(_) => None,
+        }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(error: Invalid) -> Self {
+        Self::Acquire(error.into())
+    }
+}
+
+impl From<LimitError> for Error {
+    fn from(error: LimitError) -> Self {
+        Self::Acquire(error.into())
+    }
+}
+
+impl From<HoldError> for Error {
     fn from(error: HoldError) -> Self {
         error.into_loss().map_or_else(Self::Backend, Self::Lost)
     }
 }
 
-impl From<TryAcquireError> for WhileHeldError {
-    fn from(error: TryAcquireError) -> Self {
-        Self::Acquire(error.into())
-    }
-}
-
-/// Drops the guard that the error holds, which releases the lock.
-impl<G> From<ChangeError<G>> for WhileHeldError {
-    fn from(error: ChangeError<G>) -> Self {
-        let reason = error.reason().clone();
-        match reason {
-            Unchanged::Busy(busy) => TryAcquireError::from(busy).into(),
-            Unchanged::Shared => AcquireError::from(shared()).into(),
-            Unchanged::Lost(lost) => Self::Lost(lost),
-            Unchanged::Refused(error) => Self::Acquire(error),
+impl<E: Into<Self>> From<TryAcquireError<E>> for Error {
+    fn from(error: TryAcquireError<E>) -> Self {
+        match error {
+            TryAcquireError::Busy(busy) => Self::Acquire(TryAcquireError::from(busy).into()),
+            TryAcquireError::Failed(error) => error.into(),
         }
     }
 }
 
-/// A hold could not be changed, and continues as before. Contains the guard and the reason.
+/// Drops the guard in it, which releases the lock.
+impl<G> From<ChangeError<G>> for Error {
+    fn from(error: ChangeError<G>) -> Self {
+        match error.reason().clone() {
+            Unchanged::Lost(lost) => Self::Lost(lost),
+            reason @ (Unchanged::Busy(_) | Unchanged::Shared | Unchanged::Refused(_)) => Self::Unchanged(reason),
+        }
+    }
+}
+
+/// A hold could not be changed, and continues as before unless it was lost. Contains the guard and the reason.
 ///
-/// The lock stays held as long as this error lives. After a `?`, the guard is in the error of the caller; the lock is released
-/// when that is dropped.
+/// The lock stays held as long as this error lives, also inside the caller's own error. Its conversion to [`Error`] drops the guard, which
+/// releases the lock.
 #[derive(Debug, thiserror::Error)]
 #[error("the hold was not changed: {}", self.reason())]
 pub struct ChangeError<G>(Box<(G, Unchanged)>);
@@ -125,12 +162,6 @@ pub enum Unchanged {
     Refused(#[from] AcquireError),
 }
 
-/// What prevents a guard from being detached beside others of its lease.
-fn shared() -> Invalid {
-    let problem = "other readers of this client hold under the same lease";
-    Invalid::new("guard to detach", "of a reader", problem, "detach the last of them")
-}
-
 fn others(Busy { name, holder }: &Busy) -> String {
     let holder = holder.as_ref().map_or_else(|| "somebody".to_owned(), ToString::to_string);
     format!("the lock \"{name}\" is held by {holder} as well")
@@ -160,7 +191,7 @@ pub fn caught<T>(operation: Operation, ask: impl FnOnce() -> Result<T, BackendEr
 ///
 /// # Errors
 /// `Lost`, if either of the two says so.
-pub fn counted<T>(done: Result<T, Lost>, released: Result<(), HoldError>) -> Result<T, WhileHeldError> {
+pub fn counted<T>(done: Result<T, Lost>, released: Result<(), HoldError>) -> Result<T, Error> {
     match released {
         Err(HoldError::Lost(lost)) => Err(lost.into()),
         Ok(()) | Err(_) => Ok(done?),
@@ -181,16 +212,31 @@ mod tests {
     #[test]
     fn every_error_of_a_hold_is_one_of_work_under_it() {
         let (name, token) = ("a".parse().unwrap(), lock_core::FencingToken::new(7).unwrap());
-        let lost = Lost { name, token, reason: lock_core::LossReason::NotHeld };
+        let lost = Lost { name, token, reason: LossReason::NotHeld };
         let busy = Busy { name: "a".parse().unwrap(), holder: None };
         let silent = panicked(Operation::Release);
-        let refused = |reason: Unchanged| WhileHeldError::from(ChangeError::new((), reason));
-        assert_eq!(WhileHeldError::from(HoldError::from(lost.clone())), WhileHeldError::Lost(lost.clone()));
-        assert_eq!(WhileHeldError::from(HoldError::from(silent.clone())), WhileHeldError::Backend(silent));
-        assert_eq!(refused(lost.clone().into()), WhileHeldError::Lost(lost));
-        assert!(matches!(refused(busy.into()), WhileHeldError::Acquire(AcquireError::TimedOut { .. })));
-        assert!(matches!(refused(Unchanged::Shared), WhileHeldError::Acquire(AcquireError::Invalid(_))));
-        assert_eq!(refused(AcquireError::Closed.into()), WhileHeldError::Acquire(AcquireError::Closed));
+        let refused = |reason: Unchanged| Error::from(ChangeError::new((), reason));
+        assert_eq!(Error::from(HoldError::from(lost.clone())), Error::Lost(lost.clone()));
+        assert_eq!(Error::from(HoldError::from(silent.clone())), Error::Backend(silent));
+        assert_eq!(refused(lost.clone().into()), Error::Lost(lost));
+        assert_eq!(refused(busy.clone().into()).to_string(), ChangeError::new((), busy.clone().into()).to_string());
+        assert_eq!(refused(AcquireError::Closed.into()), Error::Unchanged(AcquireError::Closed.into()));
+        let tried = Error::from(TryAcquireError::<AcquireError>::Busy(busy));
+        assert!(matches!(tried, Error::Acquire(AcquireError::TimedOut { .. })));
+    }
+
+    #[test]
+    fn the_error_of_the_store_is_found_wherever_it_is() {
+        let (name, token) = ("a".parse().unwrap(), lock_core::FencingToken::new(7).unwrap());
+        let silent = panicked(Operation::Renew);
+        let lost = Lost { name, token, reason: LossReason::Expired(Some(silent.clone())) };
+        let acquire = AcquireError::from(silent.clone());
+        let unchanged = Error::from(ChangeError::new((), acquire.clone().into()));
+        let latch = LatchError::from(silent.clone());
+        for error in [silent.clone().into(), acquire.into(), unchanged, lost.into(), latch.into()] {
+            assert_eq!(error.backend(), Some(&silent));
+        }
+        assert_eq!(Error::from(AcquireError::Closed).backend(), None);
     }
 
     #[test]

@@ -10,11 +10,11 @@
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `setters`, `macros`, `acquire_macros`, `guard_macros`, `shared_guard_macro`, `latch_macro`: what the types of both facades have in common.
-//! - Observing: `occurrence` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
-//!   `waits`), `watch` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
+//! - Observing: `event` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
+//!   `waits`), `news` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
 //!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
-//! - Renewal: `renewals` (the queue), `keeping` (what the keeper serves).
-//! - Requests that a task runs itself: `own`. Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
+//! - Renewal: `renewals` (the queue), `keeper_view` (what the keeper serves).
+//! - Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
 //! - Async stores for threads, with the feature `bridge`: `bridge` (a runtime), `bridged` and `bridged_node` (what uses it).
 
 #[cfg(not(unix))]
@@ -36,11 +36,12 @@ mod cancel;
 mod clock;
 mod diary;
 mod errors;
+mod event;
 mod generations;
 mod guard_macros;
 mod host;
 mod inquiry;
-mod keeping;
+mod keeper_view;
 mod kinds;
 mod latch_macro;
 mod lock;
@@ -53,12 +54,11 @@ mod measured;
 mod measured;
 mod member;
 mod named_latch;
+mod news;
 mod observer;
-mod occurrence;
 mod options;
 mod outage;
 mod outcome;
-mod own;
 mod pool;
 mod ports;
 mod proof;
@@ -79,7 +79,6 @@ mod traced;
 mod traced;
 mod turn;
 mod waiters;
-mod watch;
 mod weak;
 
 pub use alarms::{Alarm, Alarms, NAP_MAX, Ring};
@@ -91,22 +90,21 @@ pub use bridged::Bridged;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ChangeError, HoldError, Unchanged, WhileHeldError, caught, counted, panicked, unanswered};
+pub use errors::{ChangeError, Error, HoldError, Unchanged, caught, counted, panicked, unanswered};
+pub use event::{Event, Level};
 pub use generations::Generation;
 pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
-pub use keeping::{Keeping, Net};
+pub use keeper_view::{KeeperView, Net};
 pub use kinds::{Exclusive, Permits, Shared};
 pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
-pub use occurrence::{Level, Occurrence};
 pub use options::{LockOptions, LongWaits, Setting};
 pub use outage::Outage;
 pub use outcome::Outcome;
-pub use own::Own;
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;

@@ -10,10 +10,11 @@ use lock_core::{Ability, AcquireError, BackendError, Invalid, Limit, Location, L
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
+use crate::event::Event;
 use crate::host::note;
 use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
-use crate::occurrence::Occurrence;
+use crate::news::News;
 use crate::options::{LockOptions, Setting};
 use crate::outage::Outage;
 use crate::ports::Ports;
@@ -22,7 +23,6 @@ use crate::sleepers::Closing;
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::turn::{Held, Turn};
-use crate::watch::News;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver, M = Exclusive> {
@@ -116,11 +116,11 @@ impl<D: Driver, M> Lock<D, M> {
     }
 
     /// Joins others that read under a lease of this client, if that needs no request and nobody waits. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
-    pub fn join_at_once(&self) -> Option<Held<D, M>> {
+    pub fn join_beside_others(&self) -> Option<Held<D, M>> {
         let LockOptions { max_hold, cancel, .. } = &self.options;
         let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && max_hold.is_none() && cancel.is_none();
         let Ready { site, note } = self.ready.get().filter(|_| reads)?;
-        let (turn, hold) = site.join_at_once(note)?;
+        let (turn, hold) = site.join_beside_others(note)?;
         Some(Held::new(Turn::new(Arc::clone(site), turn), hold, Arc::clone(&self.stations)))
     }
 
@@ -215,9 +215,9 @@ impl<D: Driver, M> Lock<D, M> {
 
     /// Reports that the caller goes on with a lock of this process, because the store is away.
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
-        if let (Ok((name, _)), Some(watch)) = (&self.wanted, &self.stations.ports().watch) {
-            let news = News::new(name.clone(), Arc::clone(watch));
-            news.push(Occurrence::Degraded { lock: name.clone(), waited, error: error.clone() });
+        if let (Ok((name, _)), Some(observers)) = (&self.wanted, &self.stations.ports().observers) {
+            let news = News::new(name.clone(), Arc::clone(observers));
+            news.push(Event::Degraded { lock: name.clone(), waited, error: error.clone() });
             news.tell();
         }
     }

@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use crate::news::News;
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use crate::watch::News;
 
 /// A mutex guard. When it is dropped, the observers are told what happened meanwhile, after the mutex was unlocked.
 pub struct Telling<'a, T> {
@@ -69,27 +69,27 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
+    use crate::event::Event;
+    use crate::news::Observers;
     use crate::observer::Observer;
-    use crate::occurrence::Occurrence;
     use crate::sync::Arc;
-    use crate::watch::Watch;
 
     struct Sends(Mutex<std::sync::mpsc::Sender<&'static str>>, Arc<Mutex<()>>);
 
     impl Observer for Sends {
-        fn observe(&self, occurrence: &Occurrence) {
+        fn observe(&self, event: &Event) {
             assert!(self.1.try_lock().is_ok(), "told while the mutex is locked");
-            self.0.lock().unwrap().send(occurrence.name()).unwrap();
+            self.0.lock().unwrap().send(event.name()).unwrap();
         }
     }
 
     fn news(mutex: &Arc<Mutex<()>>) -> (News, Receiver<&'static str>) {
         let (sender, told) = channel();
-        let watch = Watch::new(vec![Arc::new(Sends(Mutex::new(sender), Arc::clone(mutex)))]).unwrap();
-        (News::new("a".parse().unwrap(), watch), told)
+        let observers = Observers::new(vec![Arc::new(Sends(Mutex::new(sender), Arc::clone(mutex)))]).unwrap();
+        (News::new("a".parse().unwrap(), observers), told)
     }
 
-    const HAPPENED: Occurrence = Occurrence::StoreAvailable { after: Duration::ZERO };
+    const HAPPENED: Event = Event::StoreAvailable { after: Duration::ZERO };
 
     #[test]
     fn observers_are_told_once_the_mutex_is_unlocked() {

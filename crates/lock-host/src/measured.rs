@@ -7,8 +7,8 @@ use std::time::Duration;
 use lock_core::{LossReason, Note};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
+use crate::event::Event;
 use crate::observer::{Observer, SharedObserver};
-use crate::occurrence::Occurrence;
 use crate::outcome::Outcome;
 
 const ACQUIRE_SECONDS: &str = "leasehold_acquire_seconds";
@@ -108,43 +108,43 @@ impl Meter {
 }
 
 impl Observer for Meter {
-    fn observe(&self, occurrence: &Occurrence) {
-        match occurrence {
-            Occurrence::Acquired { waited, contended, position, .. } => {
+    fn observe(&self, event: &Event) {
+        match event {
+            Event::Acquired { waited, contended, position, .. } => {
                 self.asked("acquired", *waited);
                 self.waited(*contended);
                 self.queued(*position);
                 self.held.add(1);
             }
             // It did not wait.
-            Occurrence::NotAcquired { waited, outcome: outcome @ Outcome::Busy { .. }, .. } => {
+            Event::NotAcquired { waited, outcome: outcome @ Outcome::Busy { .. }, .. } => {
                 self.asked(outcome.name(), *waited);
             }
-            Occurrence::NotAcquired { waited, contended, outcome, .. } => {
+            Event::NotAcquired { waited, contended, outcome, .. } => {
                 self.asked(outcome.name(), *waited);
                 self.waited(*contended);
             }
-            Occurrence::WaitingLong { .. } => self.count(LONG_WAITS),
-            Occurrence::RenewedLate { .. } => self.count(RENEWALS_LATE),
-            Occurrence::Lost { held, reason, .. } => {
+            Event::WaitingLong { .. } => self.count(LONG_WAITS),
+            Event::RenewedLate { .. } => self.count(RENEWALS_LATE),
+            Event::Lost { held, reason, .. } => {
                 self.held("lost", *held);
                 self.lost(reason, 1);
             }
-            Occurrence::Released { held, pending: None, .. } => self.held("released", *held),
-            Occurrence::Detached { held, .. } => self.held("detached", *held),
-            Occurrence::ReleasePending { held, .. } => {
+            Event::Released { held, pending: None, .. } => self.held("released", *held),
+            Event::Detached { held, .. } => self.held("detached", *held),
+            Event::ReleasePending { held, .. } => {
                 self.held("released", *held);
                 self.pending.add(1);
             }
-            Occurrence::Released { pending: Some(_), .. } | Occurrence::ReleaseGivenUp { .. } => self.pending.add(-1),
-            Occurrence::Degraded { .. } => self.count(DEGRADED),
-            Occurrence::RequestFailed { error, .. } => {
+            Event::Released { pending: Some(_), .. } | Event::ReleaseGivenUp { .. } => self.pending.add(-1),
+            Event::Degraded { .. } => self.count(DEGRADED),
+            Event::RequestFailed { error, .. } => {
                 let (operation, error) = (error.operation().name(), error.kind().name());
                 counter!(STORE_ERRORS, "backend" => self.backend, "operation" => operation, "error" => error)
                     .increment(1);
             }
-            Occurrence::StoreUnavailable { .. } => self.unavailable.add(1),
-            Occurrence::StoreAvailable { .. } => self.unavailable.add(-1),
+            Event::StoreUnavailable { .. } => self.unavailable.add(1),
+            Event::StoreAvailable { .. } => self.unavailable.add(-1),
         }
     }
 }

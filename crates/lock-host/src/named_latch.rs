@@ -255,7 +255,7 @@ impl<D: Driver> fmt::Debug for NamedLatch<D> {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Capabilities, Durability, Event, Listener, Waiting};
+    use lock_core::{Capabilities, Durability, Listener, StoreEvent, Waiting};
 
     use super::*;
     use crate::clock::ManualClock;
@@ -299,10 +299,10 @@ mod tests {
         let call = latch.call(bell.clone()).unwrap();
         let woken = || bell.0.swap(0, Ordering::Relaxed);
         for (name, times) in [("a", 1), ("b", 0)] {
-            stations.hear(Event::LatchChanged { name: name.parse().unwrap() });
+            stations.hear(StoreEvent::LatchChanged { name: name.parse().unwrap() });
             assert_eq!(woken(), times, "{name}");
         }
-        stations.hear(Event::RecheckAll);
+        stations.hear(StoreEvent::RecheckAll);
         assert_eq!(woken(), 1);
         assert!(call.ports().is_ok());
         stations.close();

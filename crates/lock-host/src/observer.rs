@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::occurrence::Occurrence;
+use crate::event::Event;
 
 /// Gets the events of a client's locks, for logs and metrics.
 ///
@@ -14,11 +14,11 @@ use crate::occurrence::Occurrence;
 /// Each thread reports what it has caused, in order. Calls on two threads may overlap; the tokens of a lock rise, so they
 /// show which hold was earlier. A call may come shortly before or after the user's own call returns.
 ///
-/// If it panics, that occurrence counts as reported: the panic does not propagate, no lock is lost, and the next
-/// occurrence is reported as usual.
+/// If it panics, that event counts as reported: the panic does not propagate, no lock is lost, and the next
+/// event is reported as usual.
 pub trait Observer: Send + Sync + 'static {
-    /// Called for each occurrence.
-    fn observe(&self, occurrence: &Occurrence);
+    /// Called for each event.
+    fn observe(&self, event: &Event);
 }
 
 /// An observer that clients share.

@@ -21,7 +21,7 @@ pub enum Setting {
     Options(LockOptions),
     Ttl(Duration),
     Wait(Duration),
-    Attempts(u32),
+    MaxRequests(u32),
     OnUnavailable(OnUnavailable),
     Fairness(Fairness),
     Why(String),
@@ -71,9 +71,9 @@ pub struct LockOptions {
     #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::HumanDuration>"))]
     pub wait: Option<Duration>,
     /// How often an acquire asks the store, at most; if not set, as often as the wait takes.
-    #[serde(deserialize_with = "read_attempts")]
+    #[serde(deserialize_with = "read_max_requests")]
     #[cfg_attr(feature = "schema", schemars(extend("maximum" = u32::MAX)))]
-    pub attempts: Option<NonZeroU32>,
+    pub max_requests: Option<NonZeroU32>,
     /// What to do while the store is away: `fail`, which is the default, or `wait`.
     pub on_unavailable: OnUnavailable,
     /// Whether it waits behind all who came first: `fair`, which is the default, or `barging`.
@@ -120,8 +120,8 @@ impl LockOptions {
                 Err(invalid) => self.refuse(invalid),
             },
             Setting::Wait(wait) => self.wait = Some(wait),
-            Setting::Attempts(attempts) => match checked_attempts(attempts) {
-                Ok(attempts) => self.attempts = Some(attempts),
+            Setting::MaxRequests(most) => match checked_max_requests(most) {
+                Ok(most) => self.max_requests = Some(most),
                 Err(invalid) => self.refuse(invalid),
             },
             Setting::OnUnavailable(on_unavailable) => self.on_unavailable = on_unavailable,
@@ -180,9 +180,9 @@ impl LockOptions {
     }
 }
 
-fn checked_attempts(attempts: u32) -> Result<NonZeroU32, Invalid> {
-    NonZeroU32::new(attempts).ok_or_else(|| {
-        Invalid::new("attempts", attempts, "the store could not be asked", "give 1 or more, or leave it out")
+fn checked_max_requests(most: u32) -> Result<NonZeroU32, Invalid> {
+    NonZeroU32::new(most).ok_or_else(|| {
+        Invalid::new("max_requests", most, "the store could not be asked", "give 1 or more, or leave it out")
     })
 }
 
@@ -198,9 +198,9 @@ fn check_max_hold(most: Duration) -> Result<(), Invalid> {
     ))
 }
 
-fn read_attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
-    let attempts = Option::<u32>::deserialize(deserializer)?;
-    attempts.map(checked_attempts).transpose().map_err(D::Error::custom)
+fn read_max_requests<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU32>, D::Error> {
+    let most = Option::<u32>::deserialize(deserializer)?;
+    most.map(checked_max_requests).transpose().map_err(D::Error::custom)
 }
 
 fn read_why<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
@@ -232,7 +232,7 @@ mod tests {
         let text = serde_json::to_string(&options).unwrap();
         assert_eq!(
             text,
-            r#"{"ttl":"10s","wait":"5s","attempts":null,"on_unavailable":"fail","fairness":"fair","why":"","max_hold":null}"#
+            r#"{"ttl":"10s","wait":"5s","max_requests":null,"on_unavailable":"fail","fairness":"fair","why":"","max_hold":null}"#
         );
     }
 
@@ -244,12 +244,15 @@ mod tests {
     }
 
     #[test]
-    fn attempts_are_one_or_more() {
+    fn one_request_is_the_least() {
         let read = |text| serde_json::from_str::<LockOptions>(text);
-        assert_eq!(read(r#"{ "attempts": 3 }"#).unwrap(), LockOptions::default().attempts(3));
-        assert!(read(r#"{ "attempts": 0 }"#).is_err());
-        let text = LockOptions::default().attempts(0).validate().unwrap_err().to_string();
-        assert_eq!(text, "attempts \"0\" is not valid: the store could not be asked; give 1 or more, or leave it out");
+        assert_eq!(read(r#"{ "max_requests": 3 }"#).unwrap(), LockOptions::default().max_requests(3));
+        assert!(read(r#"{ "max_requests": 0 }"#).is_err());
+        let text = LockOptions::default().max_requests(0).validate().unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "max_requests \"0\" is not valid: the store could not be asked; give 1 or more, or leave it out"
+        );
     }
 
     #[test]
@@ -257,8 +260,8 @@ mod tests {
         let refusal = |text| serde_json::from_str::<LockOptions>(text).unwrap_err().to_string();
         let short = LockOptions::default().max_hold(Duration::ZERO).validate().unwrap_err().to_string();
         assert!(refusal(r#"{ "max_hold": "0s" }"#).contains(&short));
-        let none = LockOptions::default().attempts(0).validate().unwrap_err().to_string();
-        assert!(refusal(r#"{ "attempts": 0 }"#).contains(&none));
+        let none = LockOptions::default().max_requests(0).validate().unwrap_err().to_string();
+        assert!(refusal(r#"{ "max_requests": 0 }"#).contains(&none));
         let broken = Note::new("h", 1, "a\nb").unwrap_err().to_string();
         assert!(refusal(r#"{ "why": "a\nb" }"#).contains(&broken));
         assert!(refusal(r#"{ "ttl": 30 }"#).contains("expected a duration such as \"30s\""));

@@ -14,7 +14,7 @@ pub enum Outcome {
         /// Who holds it, if known.
         holder: Option<Holder>,
     },
-    /// The wait, or its attempts, ended while the lock was held.
+    /// The wait, or the requests that it may take, ended while the lock was held.
     #[non_exhaustive]
     TimedOut {
         /// Who held it, if known.

@@ -9,10 +9,10 @@ use lock_core::{BackendError, Keeper, LockName, Policy};
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
 use crate::host::{random_u64, secret};
+use crate::news::{News, Observers};
 use crate::observer::SharedObserver;
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
-use crate::watch::{News, Watch};
 
 /// What the stations of a client share, and where their outputs go. Its alarms and its keeper end with it.
 pub struct Ports<D> {
@@ -27,7 +27,7 @@ pub struct Ports<D> {
     /// What the stations draw the owners of their leases from.
     pub(crate) owners: Arc<Owners>,
     pub(crate) alarms: Alarms,
-    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) observers: Option<Arc<Observers>>,
 }
 
 impl<D> Ports<D> {
@@ -44,13 +44,13 @@ impl<D> Ports<D> {
         let alarms = Alarms::start(Arc::clone(&clock))?;
         let renewals = RenewalQueue::new(Keeper::new(policy, random_u64()?), Arc::clone(&clock), wake);
         let (policy, owners) = (Arc::new(policy), Arc::new(Owners::new(secret()?)));
-        Ok(Self { driver, policy, clock, renewals, owners, alarms, watch: None })
+        Ok(Self { driver, policy, clock, renewals, owners, alarms, observers: None })
     }
 
     /// The same, with observers of what happens to the locks.
     #[must_use]
     pub fn observed_by(mut self, observers: Vec<SharedObserver>) -> Self {
-        self.watch = Watch::new(observers);
+        self.observers = Observers::new(observers);
         self
     }
 }
@@ -58,8 +58,8 @@ impl<D> Ports<D> {
 impl<D> Ports<D> {
     /// Reports the answer to a request that no station asked for.
     pub fn answered<T>(&self, name: &LockName, answer: &Result<T, BackendError>) {
-        let Some(watch) = &self.watch else { return };
-        let news = News::new(name.clone(), Arc::clone(watch));
+        let Some(observers) = &self.observers else { return };
+        let news = News::new(name.clone(), Arc::clone(observers));
         news.store_said(self.clock.now(), answer.as_ref().err());
         news.tell();
     }

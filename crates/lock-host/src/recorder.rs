@@ -69,7 +69,7 @@ impl Driver for Recorder {
     fn leave(site: &Arc<Site<Self>>, turn: TurnId) {
         site.ports().driver.left.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
         let mut inner = site.lock();
-        if !inner.leave_at_once(turn) {
+        if !inner.leave_beside_others(turn) {
             site.abandon(&mut inner, turn);
         }
     }
@@ -77,6 +77,8 @@ impl Driver for Recorder {
     fn release(&self, request: ReleaseRequest, _: Duration) {
         self.released.lock().unwrap().push(request.owner);
     }
+
+    fn end_session(_: &Arc<Site<Self>>) {}
 }
 
 impl Waiters for Recorded {
@@ -100,12 +102,12 @@ pub(crate) fn observed(
     Stations::new(ports.observed_by(observers))
 }
 
-/// Somebody who waits without limit joins the line.
+/// Somebody who waits without limit joins the wait queue.
 pub(crate) fn join(site: &Arc<Site<Recorder>>, turn: u64) {
     join_with(site, turn, Patience::Forever);
 }
 
-/// Somebody who waits until then joins the line.
+/// Somebody who waits until then joins the wait queue.
 pub(crate) fn join_until(site: &Arc<Site<Recorder>>, turn: u64, end: Moment) {
     join_with(site, turn, Patience::Until(end));
 }
@@ -117,7 +119,7 @@ fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patience) {
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience,
         on_unavailable: OnUnavailable::Wait,
-        attempts: None,
+        max_requests: None,
         fairness: Fairness::Fair,
         max_hold: None,
         note,

@@ -22,19 +22,19 @@ macro_rules! option_setters {
 
         /// Sets how often an acquire asks the store, at most; without limit if not set. The end is that of a wait that is over.
         ///
-        /// The pauses between attempts are the client's: they grow, and a store with a queue is asked every few seconds
+        /// The pauses between requests are the client's: they grow, and a store with a queue is asked every few seconds
         /// only. While another guard of this client holds the lock, the store is not asked. So limit the time with
-        /// [`wait`](Self::wait), and set attempts to limit the requests.
+        /// [`wait`](Self::wait), and the requests with this.
         ///
         /// ```
         /// # use lock_host as leasehold;
         /// use std::time::Duration;
         ///
-        /// let options = leasehold::LockOptions::default().wait(Duration::from_secs(30)).attempts(3);
-        /// assert_eq!(options.attempts.map(|attempts| attempts.get()), Some(3));
+        /// let options = leasehold::LockOptions::default().wait(Duration::from_secs(30)).max_requests(3);
+        /// assert_eq!(options.max_requests.map(|most| most.get()), Some(3));
         /// ```
-        pub fn attempts(self, attempts: u32) -> Self {
-            self.set($crate::Setting::Attempts(attempts))
+        pub fn max_requests(self, most: u32) -> Self {
+            self.set($crate::Setting::MaxRequests(most))
         }
 
         /// Sets why the lock is held, shown to waiters and operators: one line of at most 200 bytes.

@@ -5,19 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Output, Station, TurnId};
-use lock_core::{AcquireError, BackendError, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
+use lock_core::{AcquireError, Backend, BackendError, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
 use crate::diary::Diary;
+use crate::event::Event;
 use crate::locked::Telling;
-use crate::occurrence::Occurrence;
+use crate::news::News;
 use crate::options::LongWaits;
 use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::traced::Acquisition;
 use crate::waiters::Waiters;
-use crate::watch::News;
 
 /// How a facade runs the requests of stations. One for each client.
 pub trait Driver: Send + Sync + Sized + 'static {
@@ -31,7 +31,7 @@ pub trait Driver: Send + Sync + Sized + 'static {
     /// call: an event, an alarm, the answer to a renewal.
     fn attend(site: &Arc<Site<Self>>, waiters: &mut Self::Waiters);
 
-    /// The user is done with a turn: it leaves the line, or its hold ends. May be called more than once for a turn.
+    /// The user is done with a turn: it leaves the wait queue, or its hold ends. May be called more than once for a turn.
     fn leave(site: &Arc<Site<Self>>, turn: TurnId);
 
     /// How long after it was abandoned a release is run another way as well if it has no answer. `None` where requests do not
@@ -43,6 +43,9 @@ pub trait Driver: Send + Sync + Sized + 'static {
 
     /// Releases once a lease that no station knows. Does not block.
     fn release(&self, request: ReleaseRequest, within: Duration);
+
+    /// Has [`Site::end_session`] called while no site is locked. Does not block.
+    fn end_session(site: &Arc<Site<Self>>);
 }
 
 /// A station together with the waiters and holders of this process.
@@ -70,7 +73,7 @@ pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
 impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
-        let news = ports.watch.clone().map(|watch| Arc::new(News::new(station.name().clone(), watch)));
+        let news = ports.observers.clone().map(|observers| Arc::new(News::new(station.name().clone(), observers)));
         let diary = news.clone().map(|news| Box::new(Diary::new(news)));
         let inner =
             Mutex::new(Inner { waiters: D::Waiters::default(), station, diary, last_turn: TurnId(0), alarm: None });
@@ -121,12 +124,12 @@ impl<D: Driver> Site<D> {
         self.feed(&mut self.lock(), Input::Close);
     }
 
-    /// Reports a call that ends before it joins the line.
+    /// Reports a call that ends before it joins the wait queue.
     pub(crate) fn not_joined(&self, call: &Acquisition, outcome: Outcome) {
         if let Some(news) = &self.news {
             news.push_in(
                 Some(call.clone()),
-                Occurrence::NotAcquired { lock: news.lock(), waited: Duration::ZERO, contended: None, outcome },
+                Event::NotAcquired { lock: news.lock(), waited: Duration::ZERO, contended: None, outcome },
             );
             news.tell();
         }
@@ -140,6 +143,14 @@ impl<D: Driver> Site<D> {
     /// Why waiters still wait, if the store fails.
     pub fn trouble(&self) -> Option<BackendError> {
         self.look().station.trouble().cloned()
+    }
+
+    /// Has the backend end its session, if a release has still been pending for too long. No site may be locked, because all of them
+    /// get an event. A backend that panics is asked again after the next try of the release.
+    pub fn end_session(&self, backend: &(impl Backend + ?Sized)) {
+        if self.look().station.must_end_session(self.ports.clock.now()) {
+            _ = catch_unwind(AssertUnwindSafe(|| backend.end_session()));
+        }
     }
 
     /// Whether nothing is under way and there are no turns.
@@ -208,9 +219,10 @@ impl<D: Driver> Site<D> {
             Output::Ended { turn, result } => waiters.turns().end(turn, result),
             Output::Detached(turn) => waiters.turns().end(turn, Ok(Released::Released)),
             Output::Run(action) => D::run(self, waiters, action),
-            Output::Keep { lease, admission } => self.ports.renewals.keep(lease, admission),
-            Output::Renew(owner) => self.ports.renewals.hasten(owner),
-            Output::Forget(owner) => self.ports.renewals.forget(owner),
+            Output::StartRenewal { lease, admission } => self.ports.renewals.keep(lease, admission),
+            Output::RenewNow(owner) => self.ports.renewals.hasten(owner),
+            Output::StopRenewal(owner) => self.ports.renewals.forget(owner),
+            Output::EndSession => D::end_session(self),
         }
     }
 
@@ -281,8 +293,8 @@ impl<D: Driver> fmt::Debug for Site<D> {
     }
 }
 
-#[path = "site/at_once.rs"]
-mod at_once;
+#[path = "site/beside_others.rs"]
+mod beside_others;
 #[path = "site/leaving.rs"]
 mod leaving;
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use lock_core::station::{Floor, Input, Station};
-use lock_core::{Certainty, Event, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, ReleaseRequest};
+use lock_core::{
+    Certainty, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, ReleaseRequest, StoreEvent,
+};
 
 use crate::outage::Outage;
 use crate::ports::Ports;
@@ -102,22 +104,24 @@ impl<D: Driver> Stations<D> {
 
 impl<D: Driver> Listener for Stations<D> {
     /// Passes an event on. A grant is for the station that knows its owner, if there is one.
-    fn hear(&self, event: Event) -> Heard {
+    fn hear(&self, event: StoreEvent) -> Heard {
         let sites = match &event {
-            Event::Granted { lease, .. } => {
+            StoreEvent::Granted { lease, .. } => {
                 let site = self.find(&lease.name, lease.terms.mode.name_kind());
                 match site.filter(|site| site.knows(lease.owner)) {
                     Some(site) => vec![site],
                     None => return Heard::Unknown,
                 }
             }
-            Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } => self.find_all(name),
-            Event::LatchChanged { name } => {
+            StoreEvent::Freed { name } | StoreEvent::Wanted { name } | StoreEvent::Revoked { name } => {
+                self.find_all(name)
+            }
+            StoreEvent::LatchChanged { name } => {
                 self.sleepers.wake(name);
                 return Heard::Taken;
             }
-            Event::RecheckHolds => self.all(),
-            Event::RecheckAll | _ => {
+            StoreEvent::RecheckHolds => self.all(),
+            StoreEvent::RecheckAll | _ => {
                 self.sleepers.wake_all();
                 self.all()
             }

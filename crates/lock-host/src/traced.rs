@@ -1,4 +1,4 @@
-//! The feature `tracing`: an event for each occurrence, and a span for each acquisition.
+//! The feature `tracing`: an event for each event, and a span for each acquisition.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use lock_core::{FencingToken, LockName};
 use tracing::field::Empty;
 use tracing::{debug, debug_span, error, info, warn};
 
+use crate::event::Event;
 use crate::observer::{Observer, SharedObserver};
-use crate::occurrence::Occurrence;
 use crate::outcome::Outcome;
 
 /// The observer of every client that emits the events.
@@ -16,66 +16,66 @@ pub(crate) fn observer(backend: &'static str) -> Option<SharedObserver> {
     Some(Arc::new(Emitter { backend }))
 }
 
-/// Emits an event for each occurrence.
+/// Emits an event for each event.
 struct Emitter {
     backend: &'static str,
 }
 
 impl Observer for Emitter {
-    fn observe(&self, occurrence: &Occurrence) {
+    fn observe(&self, event: &Event) {
         let backend = self.backend;
-        match occurrence {
-            Occurrence::Acquired { lock, token, waited, position, .. } => {
+        match event {
+            Event::Acquired { lock, token, waited, position, .. } => {
                 let (token, waited_ms) = (token.get(), millis(*waited));
                 debug!(target: "leasehold", %lock, token, backend, waited_ms, position = *position, "acquired");
             }
-            Occurrence::NotAcquired { lock, waited, outcome: outcome @ Outcome::Failed(error), .. } => {
+            Event::NotAcquired { lock, waited, outcome: outcome @ Outcome::Failed(error), .. } => {
                 let (waited_ms, outcome) = (millis(*waited), outcome.name());
                 warn!(target: "leasehold", %lock, backend, waited_ms, outcome, %error, "not acquired");
             }
-            Occurrence::NotAcquired { lock, waited, outcome, .. } => {
+            Event::NotAcquired { lock, waited, outcome, .. } => {
                 let (waited_ms, holder, outcome) = (millis(*waited), outcome.holder().map(shown), outcome.name());
                 debug!(target: "leasehold", %lock, backend, waited_ms, outcome, holder, "not acquired");
             }
-            Occurrence::WaitingLong { lock, waited, holder, error } => {
+            Event::WaitingLong { lock, waited, holder, error } => {
                 let waited_ms = millis(*waited);
                 let (holder, error) = (holder.as_ref().map(shown), error.as_ref().map(shown));
                 warn!(target: "leasehold", %lock, backend, waited_ms, holder, error, "waiting long");
             }
-            Occurrence::RenewedLate { lock, token, late, remaining } => {
+            Event::RenewedLate { lock, token, late, remaining } => {
                 let (token, late_ms, remaining_ms) = (token.get(), millis(*late), millis(*remaining));
                 warn!(target: "leasehold", %lock, token, backend, late_ms, remaining_ms, "renewed late");
             }
-            Occurrence::Lost { lock, token, held, reason } => {
+            Event::Lost { lock, token, held, reason } => {
                 let (token, held_ms) = (token.get(), millis(*held));
                 error!(target: "leasehold", %lock, token, backend, held_ms, %reason, "lost");
             }
-            Occurrence::Released { lock, token, held, .. } => {
+            Event::Released { lock, token, held, .. } => {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "released");
             }
-            Occurrence::Detached { lock, token, held } => {
+            Event::Detached { lock, token, held } => {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "detached");
             }
-            Occurrence::ReleasePending { lock, token, error, .. } => {
+            Event::ReleasePending { lock, token, error, .. } => {
                 warn!(target: "leasehold", %lock, token = token.get(), backend, %error, "release pending");
             }
-            Occurrence::ReleaseGivenUp { lock, token, pending } => {
+            Event::ReleaseGivenUp { lock, token, pending } => {
                 let (token, pending_ms) = (token.get(), millis(*pending));
                 info!(target: "leasehold", %lock, token, backend, pending_ms, "release given up");
             }
-            Occurrence::Degraded { lock, waited, error } => {
+            Event::Degraded { lock, waited, error } => {
                 let waited_ms = millis(*waited);
                 warn!(target: "leasehold", %lock, backend, waited_ms, %error, "degraded");
             }
-            Occurrence::RequestFailed { lock, error } => {
+            Event::RequestFailed { lock, error } => {
                 debug!(target: "leasehold", %lock, backend, %error, "request failed");
             }
-            Occurrence::StoreUnavailable { error } => {
+            Event::StoreUnavailable { error } => {
                 warn!(target: "leasehold", backend, %error, "store unavailable");
             }
-            Occurrence::StoreAvailable { after } => {
+            Event::StoreAvailable { after } => {
                 info!(target: "leasehold", backend, after_ms = millis(*after), "store available");
             }
         }

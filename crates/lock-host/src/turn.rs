@@ -15,13 +15,13 @@ use crate::errors::{ChangeError, HoldError, Unchanged};
 use crate::inquiry::Inquiry;
 use crate::kinds::{Exclusive, Permits};
 use crate::proof::Proof;
-use crate::site::{Driver, Site};
+use crate::site::{Driver, Locked, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
 use crate::waiters::{End, Verdict, Waiters};
 use crate::weak::WeakHeld;
 
-/// A turn of this process at a site. Dropping it leaves the line, or ends the hold.
+/// A turn of this process at a site. Dropping it leaves the wait queue, or ends the hold.
 pub struct Turn<D: Driver> {
     site: Arc<Site<D>>,
     id: TurnId,
@@ -101,18 +101,19 @@ impl<D: Driver, M> Held<D, M> {
     /// for [`Input::Leave`].
     pub fn release_at_once(&mut self) -> Option<Result<(), HoldError>> {
         let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
-        let left = may_have_others && self.site().lock().leave_at_once(self.turn.id);
+        let left = may_have_others && self.site().lock().leave_beside_others(self.turn.id);
         self.turn.is_over |= left;
         left.then(|| Ok(self.check()?))
     }
 
     /// Asks to go on in this mode. The turn is told the verdict, or is over if the hold is lost first.
-    pub fn change(&self, mode: Mode) {
+    pub fn change(&self, mode: Mode) -> Locked<'_, D> {
         let terms = Terms { mode, ttl: self.hold().lease().terms.ttl };
         let mut inner = self.site().lock();
         if inner.waiters.turns().is_open(self.turn.id) {
             self.site().feed(&mut inner, Input::Replace { turn: self.turn.id, terms });
         }
+        inner
     }
 
     /// The outcome of that: the turn goes on under the new hold, or as before.

@@ -31,10 +31,10 @@ pub trait Waiters: Default + Send + 'static {
 
 /// The turns of this process at a site. News of a turn that is not among them is ignored.
 pub struct Turns<W> {
-    by_turn: ByTurn<Entry<W>>,
+    by_turn: ByTurn<Participant<W>>,
 }
 
-struct Entry<W> {
+struct Participant<W> {
     waiter: W,
     part: Part,
 }
@@ -59,12 +59,12 @@ enum Part {
 impl<W: Wake + Default> Turns<W> {
     /// A turn begins to wait.
     pub(crate) fn wait(&mut self, turn: TurnId) {
-        self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Waits });
+        self.by_turn.insert(turn, Participant { waiter: W::default(), part: Part::Waits });
     }
 
     /// A turn holds without having waited.
     pub(crate) fn hold(&mut self, turn: TurnId, owner: Owner) {
-        self.by_turn.insert(turn, Entry { waiter: W::default(), part: Part::Holds(owner) });
+        self.by_turn.insert(turn, Participant { waiter: W::default(), part: Part::Holds(owner) });
     }
 
     /// The waiter has its turn.
@@ -93,67 +93,75 @@ impl<W: Wake + Default> Turns<W> {
     /// The holder's leaving was carried out, or failed for now.
     pub(crate) fn end(&mut self, turn: TurnId, result: Result<Released, BackendError>) {
         match self.by_turn.get(turn) {
-            Some(Entry { part: Part::Abandoned(_), .. }) => self.remove(turn),
+            Some(Participant { part: Part::Abandoned(_), .. }) => self.remove(turn),
             Some(_) | None => self.tell(turn, |_| Part::Ended(result)),
         }
     }
 
     /// Gives a turn another part, and wakes it.
     fn tell(&mut self, turn: TurnId, change: impl FnOnce(Part) -> Part) {
-        if let Some(entry) = self.by_turn.get_mut(turn) {
-            entry.part = change(mem::replace(&mut entry.part, Part::Waits));
-            entry.waiter.wake();
+        if let Some(participant) = self.by_turn.get_mut(turn) {
+            participant.part = change(mem::replace(&mut participant.part, Part::Waits));
+            participant.waiter.wake();
         }
     }
 
     /// Takes out a turn that is over: it will not be told anything.
     pub(crate) fn remove(&mut self, turn: TurnId) {
-        self.by_turn.remove(turn).into_iter().for_each(|entry| entry.waiter.wake());
+        self.by_turn.remove(turn).into_iter().for_each(|participant| participant.waiter.wake());
     }
 
     /// Nobody will hear of this turn from now on.
     pub(crate) fn abandon(&mut self, turn: TurnId) {
         if self.poll_end(turn).is_pending()
-            && let Some(entry) = self.by_turn.get_mut(turn)
+            && let Some(participant) = self.by_turn.get_mut(turn)
         {
-            let part = mem::replace(&mut entry.part, Part::Waits);
-            entry.part = part.owner().map_or(part, Part::Abandoned);
+            let part = mem::replace(&mut participant.part, Part::Waits);
+            participant.part = part.owner().map_or(part, Part::Abandoned);
         }
     }
 
     /// Whether somebody will hear of the end of this turn.
     pub(crate) fn is_awaited(&self, turn: TurnId) -> bool {
-        self.by_turn.get(turn).is_some_and(|entry| !matches!(entry.part, Part::Abandoned(_)))
+        self.by_turn.get(turn).is_some_and(|participant| !matches!(participant.part, Part::Abandoned(_)))
     }
 
     /// Whether a turn still waits or holds.
     pub(crate) fn is_open(&self, turn: TurnId) -> bool {
-        self.by_turn.get(turn).is_some_and(|entry| matches!(entry.part, Part::Waits) || entry.part.owner().is_some())
+        self.by_turn
+            .get(turn)
+            .is_some_and(|participant| matches!(participant.part, Part::Waits) || participant.part.owner().is_some())
+    }
+
+    /// Whether the turn has ended or has news that it has not read.
+    pub fn has_news(&self, turn: TurnId) -> bool {
+        let has_none = |part: &Part| matches!(part, Part::Waits | Part::Holds(_) | Part::Abandoned(_));
+        self.by_turn.get(turn).is_none_or(|participant| !has_none(&participant.part))
     }
 
     /// The verdict on a turn, once it was told; `None` if the turn ends without one.
     pub fn poll_verdict(&mut self, turn: TurnId) -> Poll<Option<Verdict>> {
-        let Some(entry) = self.by_turn.get_mut(turn) else { return Poll::Ready(None) };
-        match mem::replace(&mut entry.part, Part::Waits) {
+        let Some(participant) = self.by_turn.get_mut(turn) else { return Poll::Ready(None) };
+        match mem::replace(&mut participant.part, Part::Waits) {
             Part::Admitted(hold) => {
-                entry.part = Part::Holds(hold.lease().owner);
+                participant.part = Part::Holds(hold.lease().owner);
                 Poll::Ready(Some(Ok(hold)))
             }
             Part::Unchanged(told) => {
                 let (owner, refusal) = *told;
-                entry.part = Part::Holds(owner);
+                participant.part = Part::Holds(owner);
                 Poll::Ready(Some(Err(refusal)))
             }
             Part::Refused(refusal) => {
-                entry.part = Part::Refused(None);
+                participant.part = Part::Refused(None);
                 Poll::Ready(refusal.map(|refusal| Err(*refusal)))
             }
             other @ (Part::Waits | Part::Holds(_) | Part::Abandoned(_)) => {
-                entry.part = other;
+                participant.part = other;
                 Poll::Pending
             }
             ended @ Part::Ended(_) => {
-                entry.part = ended;
+                participant.part = ended;
                 Poll::Ready(None)
             }
         }
@@ -161,12 +169,12 @@ impl<W: Wake + Default> Turns<W> {
 
     /// The end of a turn that leaves, once it was told. Then it is not among these turns any more.
     pub fn poll_end(&mut self, turn: TurnId) -> Poll<End> {
-        let Some(entry) = self.by_turn.get(turn) else { return Poll::Ready(None) };
-        if entry.part.owner().is_some() {
+        let Some(participant) = self.by_turn.get(turn) else { return Poll::Ready(None) };
+        if participant.part.owner().is_some() {
             return Poll::Pending;
         }
         let ended = self.by_turn.remove(turn);
-        Poll::Ready(ended.and_then(|entry| match entry.part {
+        Poll::Ready(ended.and_then(|participant| match participant.part {
             Part::Ended(result) => Some(result),
             Part::Waits | Part::Refused(_) => None,
             Part::Admitted(_) | Part::Holds(_) | Part::Unchanged(_) | Part::Abandoned(_) => None,
@@ -175,24 +183,24 @@ impl<W: Wake + Default> Turns<W> {
 
     /// The task or thread of a turn.
     pub fn get_mut(&mut self, turn: TurnId) -> Option<&mut W> {
-        self.by_turn.get_mut(turn).map(|entry| &mut entry.waiter)
+        self.by_turn.get_mut(turn).map(|participant| &mut participant.waiter)
     }
 
     /// Whether this turn waits for the answer to an action: a claim, a change of its hold, or its release.
     pub fn is_for(&self, turn: TurnId, action: &Action) -> bool {
-        self.by_turn.get(turn).is_some_and(|entry| entry.part.waits_for(turn, action))
+        self.by_turn.get(turn).is_some_and(|participant| participant.part.waits_for(turn, action))
     }
 
     /// The turns that wait for the answer to an action, with their tasks or threads.
     pub fn for_whom(&self, action: &Action) -> impl Iterator<Item = (TurnId, &W)> {
-        let these = self.by_turn.iter().filter(|(turn, entry)| entry.part.waits_for(*turn, action));
-        these.map(|(turn, entry)| (turn, &entry.waiter))
+        let these = self.by_turn.iter().filter(|(turn, participant)| participant.part.waits_for(*turn, action));
+        these.map(|(turn, participant)| (turn, &participant.waiter))
     }
 
     /// All turns that wait or hold, with the owners of the leases of those that were admitted.
     pub(crate) fn open(&self) -> Vec<(TurnId, Option<Owner>)> {
         let these = self.by_turn.iter().filter(|(turn, _)| self.is_open(*turn));
-        these.map(|(turn, entry)| (turn, entry.part.owner())).collect()
+        these.map(|(turn, participant)| (turn, participant.part.owner())).collect()
     }
 
     /// How many turns there are.

@@ -128,7 +128,7 @@ impl Wish {
             Ok(guard) => Scoped::of(guard),
             Err(error) => {
                 report(self.waited(), &error);
-                Scoped(Held::InProcess { name: self.lock.name.clone(), error })
+                Scoped(Holding::InProcess { name: self.lock.name.clone(), error })
             }
         }
     }
@@ -146,47 +146,47 @@ pub enum Scope {
 
 /// What is held: the lock at its store, or one of this process. What a guard of such a lock derefs to.
 #[derive(Debug)]
-pub struct Scoped<G>(Held<G>);
+pub struct Scoped<G>(Holding<G>);
 
 #[derive(Debug)]
-enum Held<G> {
+enum Holding<G> {
     AtStore(G),
     InProcess { name: LockName, error: BackendError },
 }
 
 impl<G> Scoped<G> {
     pub(crate) fn of(guard: G) -> Self {
-        Self(Held::AtStore(guard))
+        Self(Holding::AtStore(guard))
     }
 
     /// Whom this guard excludes. That never changes: a guard of this process stays one when the store is back.
     pub fn scope(&self) -> Scope {
         match self.0 {
-            Held::AtStore(_) => Scope::Store,
-            Held::InProcess { .. } => Scope::Process,
+            Holding::AtStore(_) => Scope::Store,
+            Holding::InProcess { .. } => Scope::Process,
         }
     }
 
     /// The guard of the lock at the store, with all that it can do. `None` if the store was away.
     pub fn at_store(&self) -> Option<&G> {
         match &self.0 {
-            Held::AtStore(guard) => Some(guard),
-            Held::InProcess { .. } => None,
+            Holding::AtStore(guard) => Some(guard),
+            Holding::InProcess { .. } => None,
         }
     }
 
     /// Why the store did not grant the lock, if it was away. It may be what another caller of the client found, for another lock.
     pub fn error(&self) -> Option<&BackendError> {
         match &self.0 {
-            Held::AtStore(_) => None,
-            Held::InProcess { error, .. } => Some(error),
+            Holding::AtStore(_) => None,
+            Holding::InProcess { error, .. } => Some(error),
         }
     }
 
     pub(crate) fn into_guard(self) -> Option<G> {
         match self.0 {
-            Held::AtStore(guard) => Some(guard),
-            Held::InProcess { .. } => None,
+            Holding::AtStore(guard) => Some(guard),
+            Holding::InProcess { .. } => None,
         }
     }
 }
@@ -195,8 +195,8 @@ impl<G: Deref<Target = Proof>> Scoped<G> {
     /// The name of the lock.
     pub fn name(&self) -> &LockName {
         match &self.0 {
-            Held::AtStore(guard) => guard.name(),
-            Held::InProcess { name, .. } => name,
+            Holding::AtStore(guard) => guard.name(),
+            Holding::InProcess { name, .. } => name,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use lock_core::{AcquireError, BackendError, FencingToken, Invalid, LockName, Lost, TryAcquireError};
-use lock_host::{HoldError, WhileHeldError};
+use lock_core::{AcquireError, BackendError, FencingToken, Invalid, LockName, LossReason, Lost, TryAcquireError};
+use lock_host::{Error, HoldError};
 
 /// Why a set of locks was not acquired. None of them is held: those that were acquired have been released, or are being
 /// released in the background.
@@ -24,36 +24,19 @@ pub enum AcquireAllError {
     },
 }
 
-impl From<AcquireAllError> for TryAcquireError<AcquireAllError> {
+/// The error of the lock. The name of the lock is lost, unless the error contains it.
+impl From<AcquireAllError> for Error {
     fn from(error: AcquireAllError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// Why a lock was not acquired by a holder that may acquire it again.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReentrantError {
-    /// It was not held yet, and was not acquired.
-    #[error(transparent)]
-    Acquire(#[from] AcquireError),
-    /// It was held before, and that hold was lost. It can be acquired again once all guards of the lost hold are dropped.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-}
-
-impl From<ReentrantError> for WhileHeldError {
-    fn from(error: ReentrantError) -> Self {
         match error {
-            ReentrantError::Acquire(error) => Self::Acquire(error),
-            ReentrantError::Lost(lost) => Self::Lost(lost),
+            AcquireAllError::Invalid(error) => error.into(),
+            AcquireAllError::At { error, .. } => error.into(),
         }
     }
 }
 
-impl From<Invalid> for ReentrantError {
-    fn from(invalid: Invalid) -> Self {
-        Self::Acquire(invalid.into())
+impl From<AcquireAllError> for TryAcquireError<AcquireAllError> {
+    fn from(error: AcquireAllError) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -84,6 +67,18 @@ impl From<HoldError> for JobError {
     }
 }
 
+/// Does not say whether the slot was marked.
+impl From<JobError> for Error {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Acquire(error) => error.into(),
+            JobError::NotMarked(error) => error.into(),
+            JobError::Lost(lost) => lost.into(),
+            JobError::Backend(error) => error.into(),
+        }
+    }
+}
+
 /// This machine does not lead any more: it stops what only the leader may do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -101,6 +96,15 @@ pub enum LeadershipLost {
     Lost(#[from] Lost),
 }
 
+impl From<LeadershipLost> for Error {
+    fn from(error: LeadershipLost) -> Self {
+        Self::Lost(match error {
+            LeadershipLost::NotRenewed { name, term } => Lost { name, token: term, reason: LossReason::Expired(None) },
+            LeadershipLost::Lost(lost) => lost,
+        })
+    }
+}
+
 /// Why an election ended for this candidate, other than by its work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -108,9 +112,18 @@ pub enum ElectionError {
     /// The campaign failed: an option is invalid, the wait is over or was cancelled, or the store failed.
     #[error(transparent)]
     Acquire(#[from] AcquireError),
-    /// The work has ended the election, but did not lead to its end.
+    /// The work ended the election, but this candidate was no longer the leader by then.
     #[error(transparent)]
     Lost(#[from] LeadershipLost),
+}
+
+impl From<ElectionError> for Error {
+    fn from(error: ElectionError) -> Self {
+        match error {
+            ElectionError::Acquire(error) => error.into(),
+            ElectionError::Lost(lost) => lost.into(),
+        }
+    }
 }
 
 /// Why it could not be seen who leads.
@@ -128,10 +141,22 @@ pub enum ObserveError {
     Closed,
 }
 
+impl From<ObserveError> for Error {
+    fn from(error: ObserveError) -> Self {
+        match error {
+            ObserveError::Invalid(error) => error.into(),
+            ObserveError::Backend(error) => error.into(),
+            ObserveError::Closed => Self::Acquire(AcquireError::Closed),
+        }
+    }
+}
+
 /// Locks of a set had been lost, or the store did not confirm their release. All other locks of the set were released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseAllError {
     failures: Vec<(LockName, HoldError)>,
+    /// The first loss, or else the first failure.
+    worst: HoldError,
 }
 
 impl ReleaseAllError {
@@ -140,7 +165,9 @@ impl ReleaseAllError {
     pub(crate) fn of(outcomes: impl IntoIterator<Item = (LockName, Result<(), HoldError>)>) -> Result<(), Self> {
         let failure = |(name, outcome): (LockName, Result<(), _>)| outcome.err().map(|error| (name, error));
         let failures: Vec<_> = outcomes.into_iter().filter_map(failure).collect();
-        if failures.is_empty() { Ok(()) } else { Err(Self { failures }) }
+        let is_lost = |error: &HoldError| matches!(error, HoldError::Lost(_));
+        let worst = failures.iter().map(|(_, error)| error).min_by_key(|error| !is_lost(error)).cloned();
+        worst.map_or(Ok(()), |worst| Err(Self { failures, worst }))
     }
 
     /// The locks that had been lost or whose release was not confirmed, in the order in which they were released.
@@ -151,7 +178,7 @@ impl ReleaseAllError {
     /// The first of them that had been lost, if there is one: part of the work may have been done without it. If there is
     /// none, no loss was detected until they were released.
     pub fn lost(&self) -> Option<&Lost> {
-        self.failures.iter().find_map(|(_, error)| if let HoldError::Lost(lost) = error { Some(lost) } else { None })
+        if let HoldError::Lost(lost) = &self.worst { Some(lost) } else { None }
     }
 }
 
@@ -172,9 +199,16 @@ impl fmt::Display for ReleaseAllError {
 
 impl std::error::Error for ReleaseAllError {}
 
+/// The first loss, or else the first failure.
+impl From<ReleaseAllError> for Error {
+    fn from(error: ReleaseAllError) -> Self {
+        error.worst.into()
+    }
+}
+
 #[cfg(all(test, feature = "blocking"))]
 mod tests {
-    use lock_core::{Effect, ErrorKind, LossReason, Operation};
+    use lock_core::{Effect, ErrorKind, Operation};
 
     use super::*;
 
@@ -191,6 +225,7 @@ mod tests {
         let text = error.to_string();
         assert!(text.starts_with("the release of the lock \"c\" was not confirmed: "), "{text}");
         assert!(text.ends_with(&format!("; {lost}")), "{text}");
+        assert_eq!(Error::from(error), Error::Lost(lost));
         assert_eq!(ReleaseAllError::of([(name("a"), Ok(()))]), Ok(()));
     }
 }

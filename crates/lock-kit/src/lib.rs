@@ -38,9 +38,7 @@ mod taken;
 
 pub use degrading::{Scope, Scoped};
 pub use election::{Leader, Leading};
-pub use errors::{
-    AcquireAllError, ElectionError, JobError, LeadershipLost, ObserveError, ReentrantError, ReleaseAllError,
-};
+pub use errors::{AcquireAllError, ElectionError, JobError, LeadershipLost, ObserveError, ReleaseAllError};
 pub use guards::Guards;
 pub use outcome::{Begun, JobOutcome, JobRun, RunEnd, SkipReason, Skipped, SlotAfter};
 pub use single_flight::{Entry, Found};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::{
-    Ability, Capabilities, Durability, Event, EventSink, Isolation, Listeners, Location, LockName, ModeKind, Moment,
-    RequestOrder, Waiting,
+    Ability, Capabilities, Durability, EventSink, Isolation, Listeners, Location, LockName, ModeKind, Moment,
+    RequestOrder, StoreEvent, Waiting,
 };
 use lock_host::{HostClock, SharedClock};
 
@@ -115,7 +115,7 @@ impl Drop for Client {
 }
 
 impl State {
-    fn deliveries(&mut self) -> Vec<(Arc<Listeners>, Event)> {
+    fn deliveries(&mut self) -> Vec<(Arc<Listeners>, StoreEvent)> {
         let notices = self.store.take_notices().into_iter();
         notices.filter_map(|Notice { client, event }| Some((Arc::clone(self.listeners.get(&client)?), event))).collect()
     }

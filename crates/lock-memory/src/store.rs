@@ -11,8 +11,8 @@ use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, glob_matches};
 use lock_core::latch::{Request, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Moment, Note, Owner, ReleaseRequest,
-    Released, Renewed,
+    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Moment, Note, Owner, ReleaseRequest, Released,
+    Renewed, StoreEvent,
 };
 pub use lock_rules::Hold;
 use lock_rules::Undone;
@@ -160,7 +160,7 @@ impl Store {
     /// notified gets a notice when all have arrived, or when the latch is reset.
     pub fn latch(&mut self, now: Moment, client: ClientId, request: &Request) -> Seen {
         let (seen, clients) = self.latches.ask(now, client, request);
-        let event = || Event::LatchChanged { name: request.name.clone() };
+        let event = || StoreEvent::LatchChanged { name: request.name.clone() };
         self.notices.extend(clients.into_iter().map(|client| Notice { client, event: event() }));
         seen
     }

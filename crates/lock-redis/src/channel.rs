@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::{Event, EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, Terms, TokenRange, Ttl};
+use lock_core::{
+    EventSink, Lease, Listeners, LockName, Mode, Owner, Prefix, Slots, StoreEvent, Terms, TokenRange, Ttl,
+};
 
 use crate::requests::value::{mode_of, slots, token};
 
@@ -64,7 +66,7 @@ impl Channel {
     pub(crate) fn opened(&self, subscription: Subscription) {
         self.open.store(subscription.0, Ordering::Release);
         self.recheck();
-        self.listeners.deliver(&Event::RecheckHolds);
+        self.listeners.deliver(&StoreEvent::RecheckHolds);
     }
 
     /// The subscription ended.
@@ -103,7 +105,7 @@ impl Channel {
     /// Passes on a message. A message that is not understood is ignored.
     pub(crate) fn receive(&self, message: &[u8]) {
         let mut event = read(&self.prefix(), message);
-        if let (Some(Event::Granted { valid_for, .. }), true) =
+        if let (Some(StoreEvent::Granted { valid_for, .. }), true) =
             (&mut event, self.needs_an_answer.load(Ordering::Relaxed))
         {
             *valid_for = Duration::ZERO;
@@ -115,7 +117,7 @@ impl Channel {
 
     /// All waiters should ask again.
     fn recheck(&self) {
-        self.listeners.deliver(&Event::RecheckAll);
+        self.listeners.deliver(&StoreEvent::RecheckAll);
     }
 
     fn prefix(&self) -> MutexGuard<'_, Prefix> {
@@ -123,26 +125,26 @@ impl Channel {
     }
 }
 
-fn read(prefix: &Prefix, message: &[u8]) -> Option<Event> {
+fn read(prefix: &Prefix, message: &[u8]) -> Option<StoreEvent> {
     match std::str::from_utf8(message).ok()?.split_once(' ')? {
         ("granted", told) => granted(prefix, told),
         ("shared", told) => shared(prefix, told),
-        ("latch", key) => Some(Event::LatchChanged { name: prefix.name(key)? }),
-        ("revoked", key) => Some(Event::Revoked { name: prefix.name(key)? }),
-        ("freed" | "recheck", key) => Some(Event::Freed { name: prefix.name(key)? }),
+        ("latch", key) => Some(StoreEvent::LatchChanged { name: prefix.name(key)? }),
+        ("revoked", key) => Some(StoreEvent::Revoked { name: prefix.name(key)? }),
+        ("freed" | "recheck", key) => Some(StoreEvent::Freed { name: prefix.name(key)? }),
         _ => None,
     }
 }
 
 /// Reads `OWNER LOW:HIGH TTL PLACE KEY`.
-fn granted(prefix: &Prefix, told: &str) -> Option<Event> {
+fn granted(prefix: &Prefix, told: &str) -> Option<StoreEvent> {
     let mut words = told.splitn(5, ' ');
     let grant = Grant::read(&mut words)?;
     Some(grant.event(prefix.name(words.next()?)?, Mode::Exclusive, Slots::NONE, false))
 }
 
 /// Reads `OWNER LOW:HIGH TTL PLACE LIMIT SLOTS WANTED KEY`; no slots are `-`.
-fn shared(prefix: &Prefix, told: &str) -> Option<Event> {
+fn shared(prefix: &Prefix, told: &str) -> Option<StoreEvent> {
     let mut words = told.splitn(8, ' ');
     let grant = Grant::read(&mut words)?;
     let limit = words.next()?.parse().ok()?;
@@ -170,9 +172,13 @@ impl Grant {
         Some(Self { owner, tokens, ttl, valid_for: millis(words.next()?)? })
     }
 
-    fn event(self, name: LockName, mode: Mode, slots: Slots, wanted: bool) -> Event {
+    fn event(self, name: LockName, mode: Mode, slots: Slots, wanted: bool) -> StoreEvent {
         let Self { owner, tokens, ttl, valid_for } = self;
-        Event::Granted { lease: Lease { name, owner, tokens, terms: Terms { mode, ttl }, slots }, valid_for, wanted }
+        StoreEvent::Granted {
+            lease: Lease { name, owner, tokens, terms: Terms { mode, ttl }, slots },
+            valid_for,
+            wanted,
+        }
     }
 }
 
@@ -185,29 +191,29 @@ mod tests {
         let shop: Prefix = "shop".parse().unwrap();
         let owner = "ab".repeat(16);
         let granted = format!("granted {owner} 7:9 30000 10000 shop:an order");
-        let Some(Event::Granted { lease, valid_for, .. }) = read(&shop, granted.as_bytes()) else {
+        let Some(StoreEvent::Granted { lease, valid_for, .. }) = read(&shop, granted.as_bytes()) else {
             panic!("{granted}")
         };
         assert_eq!((lease.name.as_str(), lease.tokens.to_string().as_str()), ("an order", "7..9"));
         assert_eq!((lease.owner, lease.terms.ttl), (owner.parse().unwrap(), "30s".parse().unwrap()));
         assert_eq!(valid_for, Duration::from_secs(10));
         let permits = format!("shared {owner} 7:9 30000 10000 5 0,2,3 1 shop:an order");
-        let Some(Event::Granted { lease, wanted: true, .. }) = read(&shop, permits.as_bytes()) else {
+        let Some(StoreEvent::Granted { lease, wanted: true, .. }) = read(&shop, permits.as_bytes()) else {
             panic!("{permits}")
         };
         assert_eq!((lease.terms.mode, lease.slots), (Mode::permits(3, 5).unwrap(), Slots::new([0, 2, 3])));
         let reader = format!("shared {owner} 7:7 30000 10000 2147483647 - 0 shop:an order");
-        let Some(Event::Granted { lease, wanted: false, .. }) = read(&shop, reader.as_bytes()) else {
+        let Some(StoreEvent::Granted { lease, wanted: false, .. }) = read(&shop, reader.as_bytes()) else {
             panic!("{reader}")
         };
         assert_eq!((lease.name.as_str(), lease.terms.mode, lease.slots), ("an order", Mode::Shared, Slots::NONE));
-        let freed = Event::Freed { name: "an order".parse().unwrap() };
+        let freed = StoreEvent::Freed { name: "an order".parse().unwrap() };
         for hint in ["freed shop:an order", "recheck shop:an order"] {
             assert_eq!(read(&shop, hint.as_bytes()), Some(freed.clone()), "{hint}");
         }
-        let revoked = Event::Revoked { name: "an order".parse().unwrap() };
+        let revoked = StoreEvent::Revoked { name: "an order".parse().unwrap() };
         assert_eq!(read(&shop, b"revoked shop:an order"), Some(revoked));
-        let changed = Event::LatchChanged { name: "an order".parse().unwrap() };
+        let changed = StoreEvent::LatchChanged { name: "an order".parse().unwrap() };
         assert_eq!(read(&shop, b"latch shop:an order"), Some(changed));
         for other in [
             "",
@@ -255,12 +261,12 @@ mod tests {
             std::mem::take(&mut *told.lock().unwrap())
         };
         assert_eq!(asks(&|| channel.unheard()), [], "nothing was open");
-        assert_eq!(asks(&|| channel.opened(subscription)), [Event::RecheckAll, Event::RecheckHolds]);
-        assert_eq!(asks(&|| channel.unheard()), [Event::RecheckAll]);
+        assert_eq!(asks(&|| channel.opened(subscription)), [StoreEvent::RecheckAll, StoreEvent::RecheckHolds]);
+        assert_eq!(asks(&|| channel.unheard()), [StoreEvent::RecheckAll]);
         assert_eq!(asks(&|| channel.closed(subscription)), [], "it has ended already");
         channel.set_prefix(&"shop".parse().unwrap());
         channel.receive(b"freed a");
         channel.receive(b"freed shop:a");
-        assert_eq!(*told.lock().unwrap(), [Event::Freed { name: "a".parse().unwrap() }]);
+        assert_eq!(*told.lock().unwrap(), [StoreEvent::Freed { name: "a".parse().unwrap() }]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lock_core::node::QuorumNode;
-use lock_core::{Event, EventSink, Heard, Lease, Listener, LockName};
+use lock_core::{EventSink, Heard, Lease, Listener, LockName, StoreEvent};
 
 use crate::quorum::NodeId;
 
@@ -38,12 +38,12 @@ struct Part {
 }
 
 impl Listener for Part {
-    fn hear(&self, event: Event) -> Heard {
+    fn hear(&self, event: StoreEvent) -> Heard {
         // The lease of a quorum is never revoked.
-        if event == Event::RecheckHolds {
+        if event == StoreEvent::RecheckHolds {
             return Heard::Taken;
         }
-        if let Event::Freed { name } = &event {
+        if let StoreEvent::Freed { name } = &event {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
             if !counts.freed(name, self.node, self.majority) {
                 return Heard::Taken;
@@ -82,13 +82,13 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&told);
         let sinks = sinks(3, 2, &EventSink::new(move |event| heard.lock().unwrap().push(event)));
-        let freed = || Event::Freed { name: "a".parse().unwrap() };
+        let freed = || StoreEvent::Freed { name: "a".parse().unwrap() };
         for (node, count) in [(0, 0), (0, 0), (2, 1), (1, 1), (0, 2)] {
             sinks[node].deliver(freed());
             assert_eq!(told.lock().unwrap().len(), count, "{node}");
         }
-        sinks[1].deliver(Event::RecheckAll);
-        assert_eq!(told.lock().unwrap().last(), Some(&Event::RecheckAll));
+        sinks[1].deliver(StoreEvent::RecheckAll);
+        assert_eq!(told.lock().unwrap().last(), Some(&StoreEvent::RecheckAll));
     }
 
     #[test]

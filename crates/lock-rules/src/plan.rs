@@ -1,6 +1,6 @@
 //! One request to a lock: what it has read so far, and what it has decided.
 
-use lock_core::{Claim, Event, Invalid, Lease, Limit, LockName, Mode, Moment, Owner, Slots, TokenRange, Width};
+use lock_core::{Claim, Invalid, Lease, Limit, LockName, Mode, Moment, Owner, Slots, StoreEvent, TokenRange, Width};
 
 use crate::periods::place_for;
 use crate::position::position;
@@ -262,13 +262,13 @@ impl<'a, R: Rows> Plan<'a, R> {
         self.write(Write::Leave(owner));
         self.served.push(hold.clone());
         self.add(hold);
-        self.notices.push(Notice { client, event: Event::Granted { lease, valid_for, wanted: false } });
+        self.notices.push(Notice { client, event: StoreEvent::Granted { lease, valid_for, wanted: false } });
         Ok(())
     }
 
     /// Tells a client that it may be served by asking.
     pub(crate) fn tell_to_ask(&mut self, client: R::Client) {
-        self.notices.push(Notice { client, event: Event::Freed { name: self.name.clone() } });
+        self.notices.push(Notice { client, event: StoreEvent::Freed { name: self.name.clone() } });
     }
 
     pub(crate) fn tell_head_to_ask(&mut self) -> Result<(), R::Error> {
@@ -285,7 +285,7 @@ impl<'a, R: Rows> Plan<'a, R> {
         }
         if !self.served.is_empty() && self.has_waiters()? {
             for notice in &mut self.notices {
-                if let Event::Granted { wanted, .. } = &mut notice.event {
+                if let StoreEvent::Granted { wanted, .. } = &mut notice.event {
                     *wanted = true;
                 }
             }

@@ -12,7 +12,7 @@ mod survey;
 
 use std::time::Duration;
 
-use lock_core::{Answer, Claim, Event, LockName, Moment, Owner, Terms};
+use lock_core::{Answer, Claim, LockName, Moment, Owner, StoreEvent, Terms};
 
 use self::pace::{TICK_MAX, pause};
 pub use self::survey::survey;
@@ -46,7 +46,7 @@ pub enum News {
 #[derive(Clone, Debug, Default)]
 pub struct Sight {
     /// What waiters should know.
-    pub events: Vec<Event>,
+    pub events: Vec<StoreEvent>,
     /// Their positions; 0 without a place.
     pub positions: Vec<(Owner, u32)>,
     /// When a turn may come although nobody writes.
@@ -118,7 +118,7 @@ impl Poller {
 
     /// A look at all locks with waiters has ended, with one sight for them all. Returns the events for the waiters that are still there: others
     /// may have left, or been answered, meanwhile.
-    pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<Event> {
+    pub fn see(&mut self, now: Moment, sight: Sight) -> Vec<StoreEvent> {
         self.due = sight.due;
         for (owner, position) in sight.positions {
             let moved = self.waiters.iter_mut().find(|waiter| waiter.owner == owner && waiter.position != position);
@@ -136,21 +136,21 @@ impl Poller {
     }
 
     /// A look has failed. Each waiter then asks, and gets the error from the store itself.
-    pub fn fail(&mut self, now: Moment) -> Event {
+    pub fn fail(&mut self, now: Moment) -> StoreEvent {
         (self.changed, self.due) = (now, None);
-        Event::RecheckAll
+        StoreEvent::RecheckAll
     }
 
     /// Whether a waiter needs this event. A waiter that is granted the lock stops waiting.
-    fn concerns(&mut self, event: &Event) -> bool {
+    fn concerns(&mut self, event: &StoreEvent) -> bool {
         match event {
-            Event::Granted { lease, .. } => {
+            StoreEvent::Granted { lease, .. } => {
                 let before = self.waiters.len();
                 self.forget(lease.owner);
                 self.waiters.len() < before
             }
-            Event::Freed { name } => self.waiters.iter().any(|waiter| waiter.name == *name),
-            Event::RecheckAll | _ => true,
+            StoreEvent::Freed { name } => self.waiters.iter().any(|waiter| waiter.name == *name),
+            StoreEvent::RecheckAll | _ => true,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use lock_core::inspect::Held;
 use lock_core::limit::Record;
-use lock_core::{Claim, Event, FencingToken, Holder, Mode, Moment, Note, Owner, Slots, Terms, TokenRange, Width};
+use lock_core::{Claim, FencingToken, Holder, Mode, Moment, Note, Owner, Slots, StoreEvent, Terms, TokenRange, Width};
 
 /// The rows of one lock at one moment, for one request.
 ///
@@ -241,5 +241,5 @@ pub struct Notice<C> {
     /// Whom to notify.
     pub client: C,
     /// What happened.
-    pub event: Event,
+    pub event: StoreEvent,
 }

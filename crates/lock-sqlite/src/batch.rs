@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::error::Fault;
 use crate::queue::{Queue, Waiting};
-use crate::session::{Ask, Failure};
+use crate::session::{Access, Ask, Failure};
 use crate::settings::Settings;
 use crate::transaction::Transaction;
 use crate::watcher::Watcher;
@@ -37,7 +37,8 @@ impl<'a, L> Batch<'a, L> {
         Self { settings, watcher, requests: vec![first] }
     }
 
-    /// Does the work of the first request, and of the next ones in line that need the same kind of transaction.
+    /// Does the work of the first request and, in a writing transaction, of the next ones in line that write. A reading one takes
+    /// in no others: it shows only commits from before it began, and another commit may have been answered before they were asked.
     ///
     /// # Errors
     /// If the first request fails, or all of SQLite's transaction was undone: nothing may be committed. A later request that
@@ -45,9 +46,10 @@ impl<'a, L> Batch<'a, L> {
     pub(crate) fn work(&mut self, db: &Connection, ask: &Ask, queue: &Queue<L>) -> Result<(), Fault> {
         let until = self.settings.timing.now() + BATCH_TIME;
         self.work_on_last(db)?;
-        while self.requests.len() < BATCH_MAX
+        while ask.access == Access::Write
+            && self.requests.len() < BATCH_MAX
             && self.settings.timing.now() < until
-            && let Some(next) = queue.next_beside(ask.access)
+            && let Some(next) = queue.next_that_writes()
         {
             self.requests.push(next);
             match apart(db, || self.work_on_last(db))? {

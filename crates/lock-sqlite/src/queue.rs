@@ -86,11 +86,11 @@ impl<L> Queue<L> {
         self.lock().pop_front()
     }
 
-    /// Takes the next request if it needs this kind of transaction and still has time.
-    pub(crate) fn next_beside(&self, access: Access) -> Option<Waiting<L>> {
+    /// Takes the next request if it writes and still has time.
+    pub(crate) fn next_that_writes(&self) -> Option<Waiting<L>> {
         let mut waiting = self.lock();
         let ask = waiting.front()?.request.ask();
-        if ask.access == access && HostClock.now() < ask.deadline { waiting.pop_front() } else { None }
+        if ask.access == Access::Write && HostClock.now() < ask.deadline { waiting.pop_front() } else { None }
     }
 
     /// Removes those whose time is over.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::{Answer, Claim, Event, EventSink, Listeners, Moment, Owner};
+use lock_core::{Answer, Claim, EventSink, Listeners, Moment, Owner, StoreEvent};
 use lock_rules::poll::{News, Poller};
 
 use crate::lookout::Lookout;
@@ -143,7 +143,7 @@ impl Shared {
         None
     }
 
-    fn deliver(&self, events: &[Event]) {
+    fn deliver(&self, events: &[StoreEvent]) {
         events.iter().for_each(|event| self.listeners.deliver(event));
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lock_core::limit::Record;
-use lock_core::{Event, FencingToken, Listeners, LockName, Moment, Note, Owner, latch};
+use lock_core::{FencingToken, Listeners, LockName, Moment, Note, Owner, StoreEvent, latch};
 use lock_host::SharedClock;
 use lock_rules::window::{Commit, Committed, Compared, EXPIRED_MAX, LatchCommit, LatchWindow, Needs, OfOwner, Window};
 use lock_rules::{Hold, Notice, Place, Write, ends_of};
@@ -109,7 +109,7 @@ impl Server {
 }
 
 impl Tables {
-    fn deliveries(&self, notices: Vec<Notice<ClientId>>) -> Vec<(Arc<Listeners>, Event)> {
+    fn deliveries(&self, notices: Vec<Notice<ClientId>>) -> Vec<(Arc<Listeners>, StoreEvent)> {
         let notices = notices.into_iter();
         notices.filter_map(|Notice { client, event }| Some((Arc::clone(self.listeners.get(&client)?), event))).collect()
     }

@@ -30,6 +30,8 @@ mod clock;
 mod diary;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
+#[path = "../../../crates/lock-host/src/event.rs"]
+mod event;
 #[path = "../../../crates/lock-host/src/generations.rs"]
 mod generations;
 #[path = "../../../crates/lock-host/src/guard_macros.rs"]
@@ -37,8 +39,8 @@ mod guard_macros;
 mod host;
 #[path = "../../../crates/lock-host/src/inquiry.rs"]
 mod inquiry;
-#[path = "../../../crates/lock-host/src/keeping.rs"]
-mod keeping;
+#[path = "../../../crates/lock-host/src/keeper_view.rs"]
+mod keeper_view;
 #[path = "../../../crates/lock-host/src/kinds.rs"]
 mod kinds;
 #[path = "../../../crates/lock-host/src/latch_macro.rs"]
@@ -55,18 +57,16 @@ mod measured;
 mod member;
 #[path = "../../../crates/lock-host/src/named_latch.rs"]
 mod named_latch;
+#[path = "../../../crates/lock-host/src/news.rs"]
+mod news;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
-#[path = "../../../crates/lock-host/src/occurrence.rs"]
-mod occurrence;
 #[path = "../../../crates/lock-host/src/options.rs"]
 mod options;
 #[path = "../../../crates/lock-host/src/outage.rs"]
 mod outage;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
-#[path = "../../../crates/lock-host/src/own.rs"]
-mod own;
 #[path = "../../../crates/lock-host/src/pool.rs"]
 mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
@@ -94,8 +94,6 @@ mod traced;
 mod turn;
 #[path = "../../../crates/lock-host/src/waiters.rs"]
 mod waiters;
-#[path = "../../../crates/lock-host/src/watch.rs"]
-mod watch;
 #[path = "../../../crates/lock-host/src/weak.rs"]
 mod weak;
 
@@ -131,12 +129,13 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ChangeError, HoldError, Unchanged, WhileHeldError, caught, counted, panicked, unanswered};
+pub use errors::{ChangeError, Error, HoldError, Unchanged, caught, counted, panicked, unanswered};
+pub use event::{Event, Level};
 pub use generations::Generation;
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
-pub use keeping::{Keeping, Net};
+pub use keeper_view::{KeeperView, Net};
 pub use kinds::{Exclusive, Permits, Shared};
 pub use latch::Latch;
 pub use lock::{LimitCall, Lock};
@@ -146,10 +145,8 @@ pub use member::{ClientId, Member};
 pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
-pub use occurrence::{Level, Occurrence};
 pub use options::{LockOptions, LongWaits, Setting};
 pub use outcome::Outcome;
-pub use own::Own;
 pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, Durability, Effect, ErrorKind,
-    Event, EventSink, Fenced, Holder, Isolation, Lease, Operation, Owner, ReleaseRequest, Released, Renewed,
+    EventSink, Fenced, Holder, Isolation, Lease, Operation, Owner, ReleaseRequest, Released, Renewed, StoreEvent,
     TokenRange, Waiting,
 };
 
@@ -102,7 +102,7 @@ impl BlockingBackend for Store {
         let freed = lease.is_some().then(|| lock.sink.clone()).flatten();
         drop(lock);
         if let Some(sink) = freed {
-            sink.deliver(Event::Freed { name: request.name.clone() });
+            sink.deliver(StoreEvent::Freed { name: request.name.clone() });
         }
         Ok(if lease.is_some() { Released::Released } else { Released::NotHeld })
     }

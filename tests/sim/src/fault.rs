@@ -142,6 +142,12 @@ pub enum Fault {
     FreedInDwell,
     /// A client moved to another primary.
     Followed,
+    /// The store ended the session of a client.
+    SessionLost,
+    /// A client's releases were refused for the rest of its session.
+    ReleasesRefused,
+    /// A client gave its session up.
+    SessionGivenUp,
     /// A sentinel told a client of an earlier primary than another one had told it of.
     OldNews,
 }

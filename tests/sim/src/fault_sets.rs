@@ -56,6 +56,36 @@ impl Fault {
         Self::TicketOver,
     ];
 
+    /// What can go wrong with a store whose entries end with a session.
+    pub const WITH_SESSIONS: [Self; 26] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::AnswerDoubled,
+        Self::PushLost,
+        Self::Delayed,
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Ghost,
+        Self::NotSent,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::Frozen,
+        Self::Hung,
+        Self::RestartedWithData,
+        Self::RestartedEmpty,
+        Self::RestartedFromCopy,
+        Self::SetBack,
+        Self::Flushed,
+        Self::Revoked,
+        Self::Buried,
+        Self::Cancelled,
+        Self::Lost,
+        Self::SessionLost,
+        Self::ReleasesRefused,
+        Self::SessionGivenUp,
+    ];
+
     /// What can go wrong with a Redis that has replicas.
     pub const WITH_REPLICAS: [Self; 27] = [
         Self::RequestLost,

@@ -1,13 +1,16 @@
 //! The owners of a station's claims, until it is certain that the store has forgotten them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{Certainty, Moment, NameKind, Owner, Waiting};
+use lock_core::{Certainty, Moment, NameKind, Owner, StoreEvent, Waiting};
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) waiting: Waiting,
+    /// Whether what the store keeps ends with a session, and not by itself.
+    has_session: bool,
     owners: BTreeMap<Owner, Parted>,
     releases: BTreeMap<ActionId, Owner>,
     /// The owner of the last action, if it was its first.
@@ -32,9 +35,10 @@ enum Parted {
 }
 
 impl Ledger {
-    pub(crate) fn new(waiting: Waiting) -> Self {
+    pub(crate) fn new(waiting: Waiting, has_session: bool) -> Self {
         Self {
             waiting,
+            has_session,
             owners: BTreeMap::new(),
             releases: BTreeMap::new(),
             new: None,
@@ -61,7 +65,8 @@ impl Ledger {
             Request::Release(request) => {
                 let parted = self.owners.entry(request.owner).or_insert(Parted::No);
                 if *parted == Parted::No {
-                    *parted = Parted::Asked { over: now + request.terms.ttl.get(), certainty: request.certainty };
+                    let lasts = if self.has_session { Duration::MAX } else { request.terms.ttl.get() };
+                    *parted = Parted::Asked { over: now + lasts, certainty: request.certainty };
                 }
                 self.releases.insert(action.id, request.owner);
             }
@@ -86,8 +91,13 @@ impl Ledger {
     }
 
     pub(crate) fn heard(&mut self, input: &Input) {
+        if matches!(input, Input::Event(StoreEvent::SessionEnded)) {
+            // What is left of them ends with the session.
+            self.owners.clear();
+            self.releases.clear();
+        }
         let Input::Reply(id, Reply::Release(result)) = input else { return };
-        let is_final = result.as_ref().map_or_else(|error| !error.kind().is_transient(), |_| true);
+        let is_final = result.as_ref().map_or_else(|error| !error.kind().is_transient() && !self.has_session, |_| true);
         if let Some(owner) = self.releases.remove(id).filter(|_| is_final) {
             self.owners.insert(owner, Parted::Answered);
         }

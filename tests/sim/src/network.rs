@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::Event;
+use lock_core::StoreEvent;
 
 use crate::clock::Time;
 use crate::dice::Dice;
@@ -169,7 +169,7 @@ impl<A: Clone, S: Clone> Network<A, S> {
     }
 
     /// A message keeps no order, not even with the answers on its own connection.
-    pub(crate) fn push(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, event: Event) {
+    pub(crate) fn push(&mut self, now: Time, dice: &mut Dice, tally: &mut Tally, conn: ConnId, event: StoreEvent) {
         if self.is_lost(dice, conn) {
             tally.count(Fault::PushLost);
             return;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use lock_core::Event;
+use lock_core::StoreEvent;
 
 use crate::clock::Time;
 
@@ -47,7 +47,7 @@ pub(crate) enum Packet<A, S> {
     /// To the client.
     Say(Tag, S),
     /// To the client, pushed.
-    Push(Event),
+    Push(StoreEvent),
     /// The client sees that the connection is gone.
     CutAtClient,
     /// The server sees that the connection is gone.

@@ -2,8 +2,9 @@
 
 use lock_core::inspect::Entry;
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::look::{Row, natural};
+use crate::look::{natural, row};
 use crate::redlock::Status;
 use crate::watching::Line;
 
@@ -24,7 +25,7 @@ pub(super) struct Snapshot<'a> {
     pub(super) trouble: Option<&'a str>,
     /// How many locks are held, which may be more than are listed.
     pub(super) held: usize,
-    pub(super) locks: Vec<Row<'a>>,
+    pub(super) locks: Vec<Value>,
     /// The nodes of a quorum; null for another store, or if they could not be asked.
     pub(super) quorum: Option<Status<'a>>,
     /// What happened, the latest event first.
@@ -32,8 +33,8 @@ pub(super) struct Snapshot<'a> {
 }
 
 /// The locks in the order in which people read their names.
-pub(super) fn rows(entries: &[Entry]) -> Vec<Row<'_>> {
+pub(super) fn rows(entries: &[Entry]) -> Vec<Value> {
     let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
-    entries.into_iter().take(LOCKS_MAX).map(Row::from).collect()
+    entries.into_iter().take(LOCKS_MAX).map(row).collect()
 }

@@ -8,7 +8,7 @@ use lock_core::inspect::{Entry, Held};
 use lock_core::{Holder, Mode};
 
 use super::order::natural;
-use super::row::Row;
+use super::row::row;
 use crate::durations::{age, whole_seconds, whole_seconds_up};
 use crate::exit::Failure;
 use crate::holders::is_gone;
@@ -24,7 +24,7 @@ pub(super) fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
 
 /// All of them, for scripts.
 pub(super) fn shown_as_json(entries: &[Entry]) -> Result<String, Failure> {
-    json(&entries.iter().map(Row::from).collect::<Vec<_>>())
+    json(&entries.iter().map(row).collect::<Vec<_>>())
 }
 
 const COLUMNS: [Column; 9] = [
@@ -173,7 +173,7 @@ mod tests {
             shown(&entry),
             ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "2m 5s", "2s", "3", "exclusive x3"]
         );
-        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        let row = row(&entry);
         let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });
         let expected = serde_json::json!({
             "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
@@ -206,7 +206,7 @@ mod tests {
                 "exclusive x3"
             ]
         );
-        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        let row = row(&entry);
         assert_eq!((&row["held"], &row["leasehold"]), (&true.into(), &false.into()));
         assert!(row["token"].is_null() && row["remaining_ms"].is_null());
     }
@@ -216,7 +216,7 @@ mod tests {
         let host = lock_host::host_name();
         let ended = elsewhere(&format!("{}@{host}", i32::MAX));
         assert_eq!(shown(&ended)[1], format!("pid {} on {host} (gone)", i32::MAX));
-        assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["gone"], true);
+        assert_eq!(row(&ended)["gone"], true);
         let here = elsewhere(&format!("{}@{host}", std::process::id()));
         assert_eq!(shown(&here)[1], format!("pid {} on {host}", std::process::id()));
     }
@@ -230,7 +230,7 @@ mod tests {
         (ended.remaining, ended.holders[0].remaining) = (left, left);
         let cells = shown(&ended);
         assert_eq!((&*cells[1], &*cells[6]), (&*format!("pid {} on {host}", i32::MAX), "kept for 7days"));
-        assert_eq!(serde_json::to_value(Row::from(&ended)).unwrap()["marks"], "2026-11-21T03:00:00Z");
+        assert_eq!(row(&ended)["marks"], "2026-11-21T03:00:00Z");
     }
 
     #[test]
@@ -248,10 +248,21 @@ mod tests {
         assert!(lines[1].contains("slots 0,3 of 4") && lines[1].ends_with("4  3 slots, 1 slot x2, ..."), "{text}");
         assert!(lines[2].contains("slot 1 of 4") && !lines[2].contains("nightly"), "{text}");
         assert_eq!((lines[3].trim(), lines.len()), ("and 100 more", 4), "{text}");
-        let row = serde_json::to_value(Row::from(&entry)).unwrap();
+        let row = row(&entry);
         assert_eq!((&row["kind"], &row["limit"], &row["leases"]), (&"semaphore".into(), &4.into(), &102.into()));
         assert_eq!(row["holders"][0]["slots"], serde_json::json!([0, 3]));
         assert_eq!(row["queue"][0], serde_json::json!({ "mode": "permits", "permits": 3 }));
+    }
+
+    #[test]
+    fn a_lock_that_nobody_holds_has_the_same_fields() {
+        let (held, free) = (row(&elsewhere("17@no-such-host")), super::super::free(&"a".parse().unwrap()));
+        let names = |row: &serde_json::Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&free), names(&held));
+        assert_eq!(
+            (&free["held"], &free["leases"], &free["gone"]),
+            (&false.into(), &0.into(), &serde_json::Value::Null)
+        );
     }
 
     #[test]

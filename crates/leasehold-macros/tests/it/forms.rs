@@ -6,7 +6,7 @@ use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::sync::Arc;
 
-use leasehold::{Client, WhileHeldError};
+use leasehold::Client;
 
 use crate::support::{Bench, Failed};
 
@@ -41,7 +41,7 @@ where
 
     /// A lifetime that is not written.
     #[leasehold::locked(client = self.locks(), name = format!("{PREFIX}:{:?}", self.stock))]
-    async fn elided(&self, _unused: &str) -> Result<&T, WhileHeldError> {
+    async fn elided(&self, _unused: &str) -> Result<&T, leasehold::Error> {
         Ok(&self.stock)
     }
 

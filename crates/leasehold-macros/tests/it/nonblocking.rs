@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use leasehold::{Client, LossReason, WhileHeldError};
+use leasehold::{Client, Error, LossReason};
 
 use crate::support::{Bench, Failed, SECOND, soon};
 
@@ -121,7 +121,7 @@ async fn a_loss_stops_the_body() {
     let bench = Bench::new();
     let importer = Importer::new(&bench);
     let outcome = soon("a loss", importer.endless(&bench)).await;
-    let Err(Failed::Lock(WhileHeldError::Lost(lost))) = outcome else { panic!("{outcome:?}") };
+    let Err(Failed::Lock(Error::Lost(lost))) = outcome else { panic!("{outcome:?}") };
     assert_eq!(lost.reason, LossReason::MaxHold);
 }
 
@@ -129,7 +129,7 @@ async fn a_loss_stops_the_body() {
 async fn what_only_an_argument_shows_is_an_error_of_the_acquire() {
     let importer = Importer::new(&Bench::new());
     let refused = importer.named_badly("leasehold:x").await.unwrap_err();
-    assert!(matches!(refused, Failed::Lock(WhileHeldError::Acquire(leasehold::AcquireError::Invalid(_)))));
+    assert!(matches!(refused, Failed::Lock(Error::Acquire(leasehold::AcquireError::Invalid(_)))));
     importer.named_badly("acme").await.unwrap();
 }
 

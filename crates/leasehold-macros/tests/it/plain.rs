@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use leasehold::blocking::Client;
-use leasehold::{AcquireError, WhileHeldError};
+use leasehold::{AcquireError, Error};
 
 use crate::support::{Bench, Failed, SECOND, in_time};
 
@@ -156,7 +156,7 @@ fn only_a_busy_lock_is_skipped() {
     let locks = bench.blocking();
     assert_eq!(named(&locks, "import", || ()), Ok(Some(())));
     assert!(named(&locks, "import", || bench.clock.advance(SECOND)).unwrap_err().is_lost());
-    assert!(matches!(named(&locks, "", || ()), Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))));
+    assert!(matches!(named(&locks, "", || ()), Err(Failed::Lock(Error::Acquire(AcquireError::Invalid(_))))));
     locks.close();
     assert_eq!(named(&locks, "import", || ()), Err(Failed::Lock(AcquireError::Closed.into())));
 }

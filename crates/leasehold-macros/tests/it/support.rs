@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
-use leasehold::{AcquireError, WhileHeldError};
+use leasehold::{AcquireError, Error};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -53,12 +53,12 @@ impl Bench {
 /// An error of an application.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Failed {
-    Lock(WhileHeldError),
+    Lock(Error),
     Work(&'static str),
 }
 
-impl From<WhileHeldError> for Failed {
-    fn from(error: WhileHeldError) -> Self {
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
         Self::Lock(error)
     }
 }
@@ -71,10 +71,10 @@ impl fmt::Display for Failed {
 
 impl Failed {
     pub(crate) fn is_busy(&self) -> bool {
-        matches!(self, Self::Lock(WhileHeldError::Acquire(AcquireError::TimedOut { .. })))
+        matches!(self, Self::Lock(Error::Acquire(AcquireError::TimedOut { .. })))
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(self, Self::Lock(WhileHeldError::Lost(_)))
+        matches!(self, Self::Lock(Error::Lost(_)))
     }
 }

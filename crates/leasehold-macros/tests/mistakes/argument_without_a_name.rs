@@ -1,18 +1,18 @@
 //! Captures that are not names of arguments.
 
-use leasehold::{Client, WhileHeldError};
+use leasehold::{Client, Error};
 
 struct Tenant {
     id: u32,
 }
 
 #[leasehold::locked(client = locks, name = "sync:{}")]
-async fn positional(locks: &Client, tenant: &Tenant) -> Result<(), WhileHeldError> {
+async fn positional(locks: &Client, tenant: &Tenant) -> Result<(), Error> {
     Ok(())
 }
 
 #[leasehold::locked(client = locks, name = "sync:{tenant.id}")]
-async fn field(locks: &Client, tenant: &Tenant) -> Result<(), WhileHeldError> {
+async fn field(locks: &Client, tenant: &Tenant) -> Result<(), Error> {
     Ok(())
 }
 

@@ -1,18 +1,18 @@
 //! Functions that cannot be locked.
 
-use leasehold::{Client, WhileHeldError};
+use leasehold::{Client, Error};
 
 struct Importer {
     locks: Client,
 }
 
 #[leasehold::locked(client = self.locks, name = "a")]
-async fn free() -> Result<(), WhileHeldError> {
+async fn free() -> Result<(), Error> {
     Ok(())
 }
 
 #[leasehold::locked(client = locks, name = "a", guard = rows)]
-async fn guard_is_taken(locks: &Client, rows: &[u8]) -> Result<(), WhileHeldError> {
+async fn guard_is_taken(locks: &Client, rows: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
@@ -20,12 +20,12 @@ async fn guard_is_taken(locks: &Client, rows: &[u8]) -> Result<(), WhileHeldErro
 async fn returns_nothing(locks: &Client) {}
 
 #[leasehold::locked(client = locks, name = "a")]
-fn returns_a_future(locks: &Client) -> impl Future<Output = Result<(), WhileHeldError>> {
+fn returns_a_future(locks: &Client) -> impl Future<Output = Result<(), Error>> {
     async { Ok(()) }
 }
 
 #[leasehold::locked(client = locks, name = "a")]
-const fn constant(locks: &leasehold::blocking::Client) -> Result<(), WhileHeldError> {
+const fn constant(locks: &leasehold::blocking::Client) -> Result<(), Error> {
     Ok(())
 }
 
@@ -34,7 +34,7 @@ struct NotAFunction;
 
 trait Work {
     #[leasehold::locked(client = self.locks, name = "a")]
-    async fn without_a_body(&self) -> Result<(), WhileHeldError>;
+    async fn without_a_body(&self) -> Result<(), Error>;
 }
 
 fn main() {}

@@ -1,9 +1,9 @@
 //! A name without its argument.
 
-use leasehold::{Client, WhileHeldError};
+use leasehold::{Client, Error};
 
 #[leasehold::locked(client = locks, name = "sync:{tenant}")]
-async fn sync(locks: &Client, tenants: &[String]) -> Result<(), WhileHeldError> {
+async fn sync(locks: &Client, tenants: &[String]) -> Result<(), Error> {
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Who acquires the lock?
 
 #[leasehold::locked(name = "sync:{tenant}", ttl = "30s")]
-async fn sync(tenant: &str) -> Result<(), leasehold::WhileHeldError> {
+async fn sync(tenant: &str) -> Result<(), leasehold::Error> {
     Ok(())
 }
 

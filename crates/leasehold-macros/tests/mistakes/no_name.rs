@@ -1,7 +1,7 @@
 //! Nothing at all.
 
 #[leasehold::locked]
-fn sync() -> Result<(), leasehold::WhileHeldError> {
+fn sync() -> Result<(), leasehold::Error> {
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
-use leasehold::observe::{Observer, Occurrence};
+use leasehold::observe::{Event, Observer};
 use leasehold::{AcquireError, BackendConfig, HoldError, LossReason, blocking};
 use test_support::RedisServer;
 use test_support::bounds::{Watchdog, wait_for};
@@ -17,25 +17,25 @@ const TTL: Duration = Duration::from_secs(6);
 
 /// Records what it is told.
 #[derive(Default)]
-struct Log(Mutex<Vec<Occurrence>>);
+struct Log(Mutex<Vec<Event>>);
 
 impl Observer for Log {
     /// How many requests fail while the store is away depends on the machine, so they are left out.
-    fn observe(&self, occurrence: &Occurrence) {
-        if matches!(occurrence, Occurrence::RequestFailed { .. }) {
+    fn observe(&self, event: &Event) {
+        if matches!(event, Event::RequestFailed { .. }) {
             return;
         }
-        self.0.lock().unwrap().push(occurrence.clone());
+        self.0.lock().unwrap().push(event.clone());
     }
 }
 
 impl Log {
-    fn all(&self) -> Vec<Occurrence> {
+    fn all(&self) -> Vec<Event> {
         self.0.lock().unwrap().clone()
     }
 
     fn names(&self) -> Vec<&'static str> {
-        self.all().iter().map(Occurrence::name).collect()
+        self.all().iter().map(Event::name).collect()
     }
 
     /// Waits until this was reported last.
@@ -121,7 +121,7 @@ impl Guard<'_> {
 }
 
 /// A hold and a release, a wait, a late renewal, a loss, and a release that is confirmed late.
-fn play(connect: Connect) -> Vec<Occurrence> {
+fn play(connect: Connect) -> Vec<Event> {
     let (server, log) = (RedisServer::start(), Arc::new(Log::default()));
     let client = connect(&server.url(), Arc::clone(&log));
     client.acquire("held").release().unwrap();
@@ -162,19 +162,19 @@ fn play(connect: Connect) -> Vec<Occurrence> {
     log.all()
 }
 
-/// An occurrence without its times.
-fn outline(occurrence: &Occurrence) -> String {
-    let lock = occurrence.lock().map(|lock| format!(" {lock}")).unwrap_or_default();
-    let more = if let Occurrence::Acquired { position, .. } = occurrence {
+/// An event without its times.
+fn outline(event: &Event) -> String {
+    let lock = event.lock().map(|lock| format!(" {lock}")).unwrap_or_default();
+    let more = if let Event::Acquired { position, .. } = event {
         // A lock that is handed over at once may arrive before the answer with the position.
         assert!(position.is_none_or(|position| position == 1), "only one waits: {position:?}");
         String::new()
-    } else if let Occurrence::Lost { reason, .. } = occurrence {
+    } else if let Event::Lost { reason, .. } = event {
         format!(", after an error: {}", matches!(reason, LossReason::Expired(Some(_))))
     } else {
         String::new()
     };
-    format!("{}{lock}{more}", occurrence.name())
+    format!("{}{lock}{more}", event.name())
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn both_facades_tell_the_same_in_the_same_order() {
 }
 
 /// Calls that find the lock held, that find the store gone, and that come too late.
-fn play_in_vain(connect: Connect) -> Vec<Occurrence> {
+fn play_in_vain(connect: Connect) -> Vec<Event> {
     const WAIT: Duration = Duration::from_millis(300);
     let (server, log) = (RedisServer::start(), Arc::new(Log::default()));
     let client = connect(&server.url(), Arc::clone(&log));
@@ -240,14 +240,14 @@ fn both_facades_tell_of_calls_that_do_not_get_the_lock() {
         "store available",
         "closed a, by somebody known: false",
     ];
-    let outline = |occurrence: &Occurrence| {
-        let Occurrence::NotAcquired { lock, outcome, .. } = occurrence else { return occurrence.name().to_owned() };
+    let outline = |event: &Event| {
+        let Event::NotAcquired { lock, outcome, .. } = event else { return event.name().to_owned() };
         format!("{} {lock}, by somebody known: {}", outcome.name(), outcome.holder().is_some())
     };
     let plays = [on_tokio as Connect, on_threads].map(|connect| thread::spawn(move || play_in_vain(connect)));
     for told in plays.map(|play| play.join().unwrap()) {
         assert_eq!(told.iter().map(outline).collect::<Vec<_>>(), expected, "{told:#?}");
-        let Occurrence::NotAcquired { waited, .. } = &told[1] else { unreachable!("as expected") };
+        let Event::NotAcquired { waited, .. } = &told[1] else { unreachable!("as expected") };
         assert!(*waited >= Duration::from_millis(300), "{told:#?}");
     }
 }
@@ -278,8 +278,8 @@ fn a_call_that_its_user_ends_is_reported() {
     });
     assert!(matches!(client.mutex("a").cancelled_by(&token).acquire().map(drop), Err(AcquireError::Cancelled)));
     let outcomes = || -> Vec<_> {
-        let outcome = |told: &Occurrence| {
-            let Occurrence::NotAcquired { outcome, .. } = told else { return told.name() };
+        let outcome = |told: &Event| {
+            let Event::NotAcquired { outcome, .. } = told else { return told.name() };
             outcome.name()
         };
         log.all().iter().map(outcome).collect()
@@ -310,8 +310,8 @@ fn both_facades_report_a_long_wait_and_the_holder() {
         clock.advance(Duration::from_secs(1));
         Some(log.all()).filter(|told| told.len() == 2)
     });
-    for occurrence in told {
-        let text = occurrence.to_string();
+    for event in told {
+        let text = event.to_string();
         // On a busy machine the clock moves on before the waiter looks.
         assert!(text.starts_with("still waiting for \"a\" after 1") && text.contains("testing"), "{text}");
     }
@@ -325,9 +325,9 @@ fn both_facades_report_a_long_wait_and_the_holder() {
 struct TakesMore(OnceLock<blocking::Client>, Log);
 
 impl Observer for TakesMore {
-    fn observe(&self, occurrence: &Occurrence) {
-        self.1.observe(occurrence);
-        if let (Some(client), Some("a")) = (self.0.get(), occurrence.lock().map(|lock| lock.as_str())) {
+    fn observe(&self, event: &Event) {
+        self.1.observe(event);
+        if let (Some(client), Some("a")) = (self.0.get(), event.lock().map(|lock| lock.as_str())) {
             assert!(client.mutex("a").store_error().is_none());
             client.mutex("b").try_acquire().unwrap().unwrap().release().unwrap();
         }
@@ -348,8 +348,8 @@ fn an_observer_may_use_its_client() {
 struct Panics;
 
 impl Observer for Panics {
-    fn observe(&self, occurrence: &Occurrence) {
-        assert!(occurrence.name().is_empty(), "on purpose");
+    fn observe(&self, event: &Event) {
+        assert!(event.name().is_empty(), "on purpose");
     }
 }
 

@@ -101,7 +101,7 @@ fn what_can_be_read_is_valid() {
     for wait in [json!("0"), json!("0s"), json!("0s 1ns"), Value::Null] {
         assert_accepted(&json!({ "store": "memory:", "lock": { "wait": wait } }));
     }
-    let all = serde_json::to_value(LockOptions::default().why("nightly").attempts(3).barging()).unwrap();
+    let all = serde_json::to_value(LockOptions::default().why("nightly").max_requests(3).barging()).unwrap();
     assert_accepted(&json!({ "store": "memory:", "lock": all, "of the program": 1 }));
 }
 
@@ -153,8 +153,8 @@ fn what_cannot_be_read_is_not_valid() {
         json!({ "ttl": "5 fortnights" }),
         json!({ "wait": "-1s" }),
         json!({ "wait": "1." }),
-        json!({ "attempts": 0 }),
-        json!({ "attempts": 4_294_967_296_u64 }),
+        json!({ "max_requests": 0 }),
+        json!({ "max_requests": 4_294_967_296_u64 }),
         json!({ "on_unavailable": "panic" }),
         json!({ "fairness": true }),
         json!({ "why": "a\nb" }),

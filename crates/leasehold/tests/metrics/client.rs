@@ -6,7 +6,7 @@ use std::time::Duration;
 use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
 use leasehold::memory::faults::{Faults, Faulty};
-use leasehold::observe::{Observer, Occurrence};
+use leasehold::observe::{Event, Observer};
 use leasehold::redis::RedisConfig;
 use leasehold::{AcquireError, Kit as _, blocking};
 use test_support::bounds::wait_for;
@@ -41,8 +41,8 @@ pub(crate) struct Parts {
 pub(crate) struct Told(Mutex<Vec<&'static str>>);
 
 impl Observer for Told {
-    fn observe(&self, occurrence: &Occurrence) {
-        self.0.lock().unwrap().push(occurrence.name());
+    fn observe(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.name());
     }
 }
 

@@ -1,11 +1,13 @@
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use futures_util::future::FutureExt;
 use lock_async::{Client, Guard};
 use lock_core::{AcquireError, BackendError, Effect, ErrorKind, LossReason, Operation, ReleaseRequest};
-use lock_host::{HoldError, WhileHeldError};
+use lock_host::{Error, HoldError};
 use lock_memory::faults::{Fault, Faulty};
 
 use crate::support::{Bench, Hook, Hooked, Names, PATIENCE, operator, until};
@@ -151,10 +153,10 @@ async fn work_stops_when_the_lock_is_lost() {
     let mutex = client.mutex("a").max_hold(SECOND);
     let work = mutex.run_while_held(async |_| {
         bench.clock.advance(SECOND);
-        std::future::pending::<()>().await;
+        pending::<()>().await;
     });
     let outcome = tokio::time::timeout(PATIENCE, work).await.unwrap();
-    assert!(matches!(outcome, Err(WhileHeldError::Lost(_))));
+    assert!(matches!(outcome, Err(Error::Lost(_))));
     bench.becomes_free("a").await;
 }
 
@@ -163,7 +165,7 @@ async fn work_counts_if_the_lock_was_held_until_its_release() {
     let bench = Bench::new();
     let client = bench.client();
     let outcome = client.mutex("a").max_hold(SECOND).run_while_held(async |_| bench.clock.advance(SECOND)).await;
-    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    assert!(matches!(&outcome, Err(Error::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
     let outcome = client
         .mutex("a")
         .run_while_held(async |guard| {
@@ -171,7 +173,7 @@ async fn work_counts_if_the_lock_was_held_until_its_release() {
             "done"
         })
         .await;
-    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    assert!(matches!(&outcome, Err(Error::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
     let outcome = client
         .mutex("b")
         .run_while_held(async |_| {
@@ -185,12 +187,12 @@ async fn work_counts_if_the_lock_was_held_until_its_release() {
 /// An error of work under a lock.
 #[derive(Debug, PartialEq)]
 enum Failed {
-    Lock(WhileHeldError),
+    Lock(Error),
     Work(&'static str),
 }
 
-impl From<WhileHeldError> for Failed {
-    fn from(error: WhileHeldError) -> Self {
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
         Self::Lock(error)
     }
 }
@@ -210,10 +212,10 @@ async fn an_error_of_the_work_is_returned_unless_the_lock_was_lost() {
         Err::<(), _>(Failed::Work("too late"))
     };
     let outcome = mutex.try_run_while_held(fails_late).await;
-    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Lost(_)))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Failed::Lock(Error::Lost(_)))), "{outcome:?}");
     bench.becomes_free("a").await;
     let outcome = client.mutex("").try_run_while_held(async |_: &Guard| Ok::<_, Failed>(())).await;
-    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Failed::Lock(Error::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
 }
 
 #[tokio::test]
@@ -333,7 +335,7 @@ fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
         let first = began.fetch_add(1, Ordering::SeqCst) == 0;
         Box::pin(async move {
             // A task that is spawned on a runtime that has ended never runs.
-            while first && !tokio::spawn(std::future::pending::<()>()).is_finished() {
+            while first && !tokio::spawn(pending::<()>()).is_finished() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             let gone =
@@ -351,4 +353,15 @@ fn a_release_that_fails_as_the_runtime_ends_is_repeated() {
     drop(runtime);
     let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     after.block_on(async { assert!(bench.is_free("a").await, "its ttl does not run by this clock") });
+}
+
+/// The release of what is left of it is not the guard's.
+#[tokio::test]
+async fn a_release_of_a_hold_that_is_over_does_not_wait_for_the_store() {
+    let bench = Bench::new();
+    let silent = Hooked::new(bench.store.nonblocking(), |_: &ReleaseRequest| -> Hook { Box::pin(pending()) });
+    let client = bench.client_of(silent);
+    let guard = client.mutex("a").acquire().await.unwrap();
+    bench.clock.advance(Duration::from_secs(600));
+    assert!(matches!(guard.release().now_or_never(), Some(Err(HoldError::Lost(_)))));
 }

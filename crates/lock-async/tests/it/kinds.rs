@@ -1,7 +1,7 @@
 //! Readers, writers and permits: what is refused before it is sent, and futures that are dropped.
 
 use lock_core::{AcquireError, Operation};
-use lock_host::{CancelToken, Unchanged, WhileHeldError};
+use lock_host::{CancelToken, Error, Unchanged};
 
 use crate::cancellation::drop_after;
 use crate::support::{Bench, YIELDS, Yielding};
@@ -29,7 +29,7 @@ async fn wrong_numbers_are_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn several_permits_are_asked_for_in_every_way() {
     let bench = Bench::new();
-    let semaphore = bench.client().semaphore("a", 3).why("import").attempts(1);
+    let semaphore = bench.client().semaphore("a", 3).why("import").max_requests(1);
     let guard = semaphore.acquire_many(2).await.unwrap();
     assert_eq!(guard.slots(), [0, 1]);
     assert!(semaphore.try_acquire_many(2).await.unwrap().is_none());
@@ -41,8 +41,7 @@ async fn several_permits_are_asked_for_in_every_way() {
     assert!(semaphore.is_held_by(&guard));
     guard.release().await.unwrap();
     let counted = semaphore.run_while_held(async |guard| guard.slots().len()).await.unwrap();
-    let tried =
-        semaphore.try_run_while_held(async |guard| Ok::<_, WhileHeldError>(guard.tokens().count())).await.unwrap();
+    let tried = semaphore.try_run_while_held(async |guard| Ok::<_, Error>(guard.tokens().count())).await.unwrap();
     assert_eq!((counted, tried), (1, 1));
     assert_eq!(semaphore.acquire_many(3).await.unwrap().slots().len(), 3);
     assert!(matches!(semaphore.acquire_many(4).await, Err(AcquireError::Invalid(_))));

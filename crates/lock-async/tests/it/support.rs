@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use lock_async::Client;
 use lock_core::{Answer, AsyncBackend, AsyncLayer, BackendError, Claim, Layer, Note, ReleaseRequest, Released};
-use lock_host::{ManualClock, Observer, Occurrence};
+use lock_host::{Event, ManualClock, Observer};
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
 use lock_memory::nonblocking::Memory;
@@ -169,9 +169,9 @@ impl AsyncLayer for Yielding {
 pub(crate) struct Names(pub(crate) Sender<&'static str>);
 
 impl Observer for Names {
-    fn observe(&self, occurrence: &Occurrence) {
+    fn observe(&self, event: &Event) {
         // The test may have ended.
-        _ = self.0.send(occurrence.name());
+        _ = self.0.send(event.name());
     }
 }
 

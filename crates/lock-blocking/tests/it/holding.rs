@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use lock_blocking::{Client, Guard};
 use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
-use lock_host::{HoldError, WhileHeldError};
+use lock_host::{Error, HoldError};
 use lock_memory::faults::Fault;
 
 use crate::support::{Bench, PATIENCE, operator, until};
@@ -144,7 +144,7 @@ fn work_that_outlasts_the_lock_does_not_count() {
         bench.clock.advance(SECOND);
         guard.lost_within(PATIENCE)
     });
-    assert!(matches!(outcome, Err(WhileHeldError::Lost(_))));
+    assert!(matches!(outcome, Err(Error::Lost(_))));
     bench.becomes_free("a");
 }
 
@@ -153,12 +153,12 @@ fn work_counts_if_the_lock_was_held_until_its_release() {
     let bench = Bench::new();
     let client = bench.client();
     let outcome = client.mutex("a").max_hold(SECOND).run_while_held(|_| bench.clock.advance(SECOND));
-    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
+    assert!(matches!(&outcome, Err(Error::Lost(lost)) if lost.reason == LossReason::MaxHold), "{outcome:?}");
     let outcome = client.mutex("a").run_while_held(|guard| {
         revoke(&client, guard);
         "done"
     });
-    assert!(matches!(&outcome, Err(WhileHeldError::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
+    assert!(matches!(&outcome, Err(Error::Lost(lost)) if lost.reason == LossReason::NotHeld), "{outcome:?}");
     let outcome = client.mutex("b").run_while_held(|_| {
         bench.faults.fail_next(Operation::Release, Fault::Refused(ErrorKind::Unreachable));
         "done"
@@ -169,12 +169,12 @@ fn work_counts_if_the_lock_was_held_until_its_release() {
 /// An error of work under a lock.
 #[derive(Debug, PartialEq)]
 enum Failed {
-    Lock(WhileHeldError),
+    Lock(Error),
     Work(&'static str),
 }
 
-impl From<WhileHeldError> for Failed {
-    fn from(error: WhileHeldError) -> Self {
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
         Self::Lock(error)
     }
 }
@@ -194,10 +194,10 @@ fn an_error_of_the_work_is_returned_unless_the_lock_was_lost() {
         Err::<(), _>(Failed::Work("too late"))
     };
     let outcome = mutex.try_run_while_held(fails_late);
-    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Lost(_)))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Failed::Lock(Error::Lost(_)))), "{outcome:?}");
     bench.becomes_free("a");
     let outcome = client.mutex("").try_run_while_held(|_: &Guard| Ok::<_, Failed>(()));
-    assert!(matches!(outcome, Err(Failed::Lock(WhileHeldError::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
+    assert!(matches!(outcome, Err(Failed::Lock(Error::Acquire(AcquireError::Invalid(_))))), "{outcome:?}");
 }
 
 #[test]

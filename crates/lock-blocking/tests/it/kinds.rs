@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, Operation};
-use lock_host::{CancelToken, Unchanged, WhileHeldError};
+use lock_host::{CancelToken, Error, Unchanged};
 
 use crate::support::{Bench, until};
 
@@ -30,7 +30,7 @@ fn wrong_numbers_are_refused_before_anything_is_sent() {
 #[test]
 fn several_permits_are_asked_for_in_every_way() {
     let bench = Bench::new();
-    let semaphore = bench.client().semaphore("a", 3).why("import").attempts(1);
+    let semaphore = bench.client().semaphore("a", 3).why("import").max_requests(1);
     let guard = semaphore.acquire_many(2).unwrap();
     assert_eq!(guard.slots(), [0, 1]);
     assert!(semaphore.try_acquire_many(2).unwrap().is_none());
@@ -42,7 +42,7 @@ fn several_permits_are_asked_for_in_every_way() {
     assert!(semaphore.is_held_by(&guard));
     guard.release().unwrap();
     let counted = semaphore.run_while_held(|guard| guard.slots().len()).unwrap();
-    let tried = semaphore.try_run_while_held(|guard| Ok::<_, WhileHeldError>(guard.tokens().count())).unwrap();
+    let tried = semaphore.try_run_while_held(|guard| Ok::<_, Error>(guard.tokens().count())).unwrap();
     assert_eq!((counted, tried), (1, 1));
     assert_eq!(semaphore.acquire_many(3).unwrap().slots().len(), 3);
     assert!(matches!(semaphore.acquire_many(4), Err(AcquireError::Invalid(_))));

@@ -128,15 +128,15 @@ fn a_try_names_the_holder() {
 }
 
 #[test]
-fn attempts_end_like_a_wait() {
+fn max_requests_ends_like_a_wait() {
     let bench = Bench::new();
     let guard = bench.client().mutex("a").max_hold(3600 * SECOND).acquire().unwrap();
     let client = bench.client();
     let asked = bench.faults.calls(Operation::Acquire);
-    let outcome = client.mutex("a").attempts(1).acquire().map(drop);
+    let outcome = client.mutex("a").max_requests(1).acquire().map(drop);
     assert!(matches!(outcome, Err(AcquireError::TimedOut { holder: Some(_), .. })), "{outcome:?}");
     assert_eq!(bench.faults.calls(Operation::Acquire), asked + 1);
-    let mutex = client.mutex("a").attempts(3);
+    let mutex = client.mutex("a").max_requests(3);
     let waiter = thread::spawn(move || mutex.acquire().map(drop));
     until(|| {
         bench.clock.advance(SECOND);
@@ -147,9 +147,9 @@ fn attempts_end_like_a_wait() {
     assert_eq!(bench.faults.calls(Operation::Acquire), asked + 4);
     assert!(guard.check().is_ok());
     bench.faults.fail_all(Operation::Acquire, Fault::Refused(ErrorKind::Unreachable));
-    let outcome = client.mutex("a").attempts(1).acquire().map(drop);
+    let outcome = client.mutex("a").max_requests(1).acquire().map(drop);
     assert!(matches!(outcome, Err(AcquireError::Backend(error)) if error.kind() == ErrorKind::Unreachable));
-    assert!(matches!(client.mutex("a").attempts(0).acquire(), Err(AcquireError::Invalid(_))));
+    assert!(matches!(client.mutex("a").max_requests(0).acquire(), Err(AcquireError::Invalid(_))));
     bench.faults.heal_everything();
     guard.release().unwrap();
     bench.becomes_free("a");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lock_core::{Claim, Event, EventSink, Lease, Owner, Waiting};
+use lock_core::{Claim, EventSink, Lease, Owner, StoreEvent, Waiting};
 
 use crate::{Bench, Verbs};
 
@@ -17,7 +17,7 @@ pub(super) fn grants_told(verbs: &Verbs) -> Told {
     let grants = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&grants);
     verbs.listen(EventSink::new(move |event| {
-        if let Event::Granted { lease, .. } = event {
+        if let StoreEvent::Granted { lease, .. } = event {
             sink.lock().unwrap().push(lease);
         }
     }));

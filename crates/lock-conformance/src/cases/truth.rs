@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
-    Claim, Event, EventSink, Fenced, FencingToken, Holder, Released, Renewed, RequestOrder, Waiting, Width,
+    Claim, EventSink, Fenced, FencingToken, Holder, Released, Renewed, RequestOrder, StoreEvent, Waiting, Width,
 };
 
 use crate::absence::keeps_a_queue;
@@ -53,7 +53,7 @@ pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
     }
     let lease = two.take(&second);
     for event in told.lock().unwrap().iter() {
-        let Event::Granted { lease: granted, valid_for, .. } = event else { panic!("a grant, and not {event:?}") };
+        let StoreEvent::Granted { lease: granted, valid_for, .. } = event else { panic!("a grant, and not {event:?}") };
         assert_eq!((granted.owner, granted.tokens), (lease.owner, lease.tokens));
         assert!(*valid_for <= LONG);
     }
@@ -61,11 +61,11 @@ pub fn the_next_in_line_is_told_as_the_capabilities_say(bench: &Bench) {
 }
 
 /// Keeps the grants of which a client is notified.
-fn record(verbs: &Verbs) -> Arc<Mutex<Vec<Event>>> {
+fn record(verbs: &Verbs) -> Arc<Mutex<Vec<StoreEvent>>> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&told);
     verbs.listen(EventSink::new(move |event| {
-        if matches!(event, Event::Granted { .. }) {
+        if matches!(event, StoreEvent::Granted { .. }) {
             sink.lock().unwrap().push(event);
         }
     }));

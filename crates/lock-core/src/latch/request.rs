@@ -170,7 +170,7 @@ pub enum Act {
 pub enum Watching {
     /// It asks once.
     Unwanted,
-    /// It waits. A store that can push sends it [`Event::LatchChanged`](crate::Event::LatchChanged).
+    /// It waits. A store that can push sends it [`StoreEvent::LatchChanged`](crate::StoreEvent::LatchChanged).
     Wanted,
 }
 

@@ -9,8 +9,8 @@ use super::progress::Progress;
 use super::wait_queue::Waiter;
 use crate::policy::pace;
 use crate::{
-    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Moment, Note,
-    Operation, Owner, Queueing, Waiting, Width,
+    AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, Holder, Moment, Note, Operation,
+    Owner, Queueing, StoreEvent, Waiting, Width,
 };
 
 impl Station {
@@ -272,17 +272,19 @@ impl Station {
         attempt.tries = attempt.tries.saturating_add(1);
     }
 
-    pub(super) fn on_event(&mut self, now: Moment, event: Event) {
+    pub(super) fn on_event(&mut self, now: Moment, event: StoreEvent) {
         match event {
-            Event::Granted { lease, .. } if lease.name != self.name => {}
-            Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } if name != self.name => {}
-            Event::Granted { lease, valid_for, wanted } => {
+            StoreEvent::Granted { lease, .. } if lease.name != self.name => {}
+            StoreEvent::Freed { name } | StoreEvent::Wanted { name } | StoreEvent::Revoked { name }
+                if name != self.name => {}
+            StoreEvent::Granted { lease, valid_for, wanted } => {
                 self.on_transfer(now, Grant { lease, basis: now, valid_for, wanted });
             }
-            Event::Wanted { .. } => self.on_wanted(now),
-            Event::Revoked { .. } | Event::RecheckHolds => self.on_revoked(),
-            Event::LatchChanged { .. } => {}
-            Event::Freed { .. } | Event::RecheckAll => self.may_all_be_free(now),
+            StoreEvent::Wanted { .. } => self.on_wanted(now),
+            StoreEvent::Revoked { .. } | StoreEvent::RecheckHolds => self.on_revoked(),
+            StoreEvent::LatchChanged { .. } => {}
+            StoreEvent::SessionEnded => self.on_session_ended(now),
+            StoreEvent::Freed { .. } | StoreEvent::RecheckAll => self.may_all_be_free(now),
         }
     }
 
@@ -293,6 +295,6 @@ impl Station {
 
     /// Whether it was a lease of ours is said by its renewal, and by whom it was revoked.
     fn on_revoked(&mut self) {
-        self.outbox.extend(self.leases.iter().map(|held| Output::Renew(held.lease.owner)));
+        self.outbox.extend(self.leases.iter().map(|held| Output::RenewNow(held.lease.owner)));
     }
 }

@@ -39,7 +39,7 @@ impl Station {
     pub(super) fn keep(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
         let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
         let held = Box::new(HeldLease::new(grant, attempt));
-        self.outbox.push(Output::Keep { lease: Arc::clone(&held.lease), admission });
+        self.outbox.push(Output::StartRenewal { lease: Arc::clone(&held.lease), admission });
         held
     }
 
@@ -168,7 +168,7 @@ impl Station {
     /// Stops renewing the lease, and releases nothing: what is left of it keeps others out while the holder's work ends.
     fn let_expire(&mut self, now: Moment, held: HeldLease) {
         let owner = held.lease.owner;
-        self.outbox.push(Output::Forget(owner));
+        self.outbox.push(Output::StopRenewal(owner));
         // A claim that the hand-over overtook ends with the lease.
         self.take_attempt(owner);
         self.take_replacement_of(owner);
@@ -180,7 +180,7 @@ impl Station {
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(held.lease);
         // Those who ask with the same limit need not wait for this.
         let terms = Terms { mode: held.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
-        self.outbox.push(Output::Forget(owner));
+        self.outbox.push(Output::StopRenewal(owner));
         // A claim that the hand-over overtook ends with the lease.
         let certainty = self.take_attempt(owner).map_or(held.certainty, |attempt| attempt.certainty());
         let is_valid = turn.is_some() && now < held.until;

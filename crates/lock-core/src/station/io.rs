@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Admission, Answer, BackendError, Claim, Event, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner,
-    Policy, Refusal, ReleaseRequest, Released, Renewed, Terms, Ticket,
+    Admission, Answer, BackendError, Claim, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Policy,
+    Refusal, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket,
 };
 
-/// Names one turn at a station, from joining the line to the end of the hold. Made by the facade: unique per station, and rising,
-/// for the line is kept in the order of the turns.
+/// Names one turn at a station, from joining the wait queue to the end of the hold. Made by the facade: unique per station, and rising,
+/// for the wait queue is kept in the order of the turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnId(pub u64);
 
@@ -20,7 +20,7 @@ pub struct TurnId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub(super) u64);
 
-/// A local waiter that joins the line.
+/// A local waiter that joins the wait queue.
 #[derive(Clone, Debug)]
 pub struct Join {
     /// Its turn.
@@ -32,7 +32,7 @@ pub struct Join {
     /// What it does while the store is away.
     pub on_unavailable: OnUnavailable,
     /// How many answers of the store it waits for at most. A claim that is under way already is the first.
-    pub attempts: Option<NonZeroU32>,
+    pub max_requests: Option<NonZeroU32>,
     /// Whether it may be served before those who came first, if it fits.
     pub fairness: Fairness,
     /// How long it holds at most.
@@ -133,7 +133,7 @@ pub enum Input {
         answer: Result<Renewed, BackendError>,
     },
     /// The store sent an event.
-    Event(Event),
+    Event(StoreEvent),
     /// Time passed.
     Tick,
     /// The client closes: waiters are refused, holders lose their holds.
@@ -219,8 +219,8 @@ pub enum Output {
     Ended {
         /// Whose turn.
         turn: TurnId,
-        /// What the store said, `Released` if it was not asked because the lease was passed on. After an error the
-        /// station goes on trying in the background until the lease is over.
+        /// What the store said. `Released` also if the lease was passed on, so that the store was not asked, or if the session has ended.
+        /// After an error the station keeps trying in the background until the lease has expired.
         result: Result<Released, BackendError>,
     },
     /// The holder's turn has ended, and its lease stays at the store.
@@ -228,7 +228,7 @@ pub enum Output {
     /// Run this, off the user's own thread of control.
     Run(Action),
     /// Have the keeper renew this lease.
-    Keep {
+    StartRenewal {
         /// The lease.
         lease: Arc<Lease>,
         /// How it was admitted.
@@ -236,7 +236,11 @@ pub enum Output {
     },
     /// Have the keeper renew this owner's lease now, although a renewal is not due: its answer says whether others wait, and whether
     /// the lease was revoked.
-    Renew(Owner),
+    RenewNow(Owner),
     /// Have the keeper forget this owner's lease.
-    Forget(Owner),
+    StopRenewal(Owner),
+    /// Have the backend [end its session](crate::Backend::end_session), if the station still
+    /// [needs that](super::Station::must_end_session) when the backend is called. The backend sends an event to all stations of the client,
+    /// so none of them may be locked.
+    EndSession,
 }

@@ -31,15 +31,15 @@
 //! - At most four releases of leases that are passed on are owed; with four owed nothing new is asked. Private leases have a bound of
 //!   their own.
 //! - Nobody is told that the lock is held before the store has said so.
+//! - Where entries end with a session, a release is owed until it is answered or the session has ended. If that takes longer than a lease
+//!   lasts, the backend ends the session. Answers to requests of that session no longer count.
 //! - A grant that nobody wants any more is released at once. So is a claim without an answer, after a moment.
 //! - A replacement of unknown outcome keeps both owners. Neither is released before the turn has ended, then both are.
 //! - A lease is passed on among local waiters, or private to one turn: permits, and leases that were adopted under another owner.
 //! - Waiters are served in the order in which they came. One with other terms ends the chain of local turns and is not passed.
 //!   At a semaphore each waiter asks for itself, in that order.
 
-mod adopting;
 mod asking;
-mod at_once;
 mod attempt;
 mod by_turn;
 mod few;
@@ -50,7 +50,6 @@ mod holding;
 mod io;
 mod outlook;
 mod owners;
-mod parting;
 mod progress;
 mod reading;
 mod refusing;
@@ -58,6 +57,7 @@ mod releases;
 mod releasing;
 mod replacing;
 mod semaphore;
+mod session;
 mod turns;
 mod wait_queue;
 
@@ -284,11 +284,6 @@ impl Station {
         let (id, within) = (ActionId(self.last_action), self.policy.within(terms.ttl));
         self.outbox.push(Output::Run(Action { id, request, within, for_whom }));
         Progress::UnderWay(id, now)
-    }
-
-    /// The lease of a lock that local waiters pass on or share, if it is held. Beside it there may be private ones.
-    fn common(&self) -> Option<&HeldLease> {
-        self.leases.iter().find(|held| held.usage == LeaseUse::PassedOn)
     }
 
     fn take_common(&mut self) -> Option<Box<HeldLease>> {

@@ -1,11 +1,16 @@
 //! What a station says about itself, without an input.
 
 use super::Station;
-use super::attempt::Attempt;
+use super::attempt::{Attempt, LeaseUse};
 use super::held::HeldLease;
 use crate::{Moment, Owner};
 
 impl Station {
+    /// The lease of a lock that local waiters pass on or share, if it is held. Beside it there may be private ones.
+    pub(super) fn common(&self) -> Option<&HeldLease> {
+        self.leases.iter().find(|held| held.usage == LeaseUse::PassedOn)
+    }
+
     pub(super) fn lease_of(&self, owner: Owner) -> Option<&HeldLease> {
         self.leases.iter().find(|held| held.lease.owner == owner)
     }

@@ -4,13 +4,18 @@
 //! If the last word is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
 //! station asks the store for them, beside the lease that it holds. A writer here does the same, so that it has its place in
 //! the store's queue, and no reader passes it but one that is barging: that joins the living lease although others wait.
+//!
+//! What a client with many readers does most, to join or leave beside others when nothing else is going on, needs no input and no
+//! output. It decides nothing that [`Station::handle_input`] would not.
+
+use std::sync::Arc;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
 use super::held::HeldLease;
-use super::io::Output;
+use super::io::{Output, TurnId};
 use super::wait_queue::Need;
-use crate::{Mode, Moment, Patience};
+use crate::{Hold, Mode, Moment, Note, Patience};
 
 impl Station {
     /// Readers in line join the shared lease. Returns what the front waiter that cannot join needs.
@@ -32,7 +37,7 @@ impl Station {
         let Some(held) = self.leases.iter_mut().find(|held| held.usage == LeaseUse::PassedOn) else { return };
         if held.word_asked_at.is_none() {
             held.word_asked_at = Some(now);
-            self.outbox.push(Output::Renew(held.lease.owner));
+            self.outbox.push(Output::RenewNow(held.lease.owner));
         }
     }
 
@@ -102,5 +107,41 @@ impl Station {
             self.join_all(now, &mut held);
         }
         self.leases.push(held);
+    }
+
+    /// Processes the join of a reader without `max_hold` whose wait is not over, if its only output is that it is admitted,
+    /// under this hold. `None`, and nothing has changed, if it is for [`handle_input`](Self::handle_input).
+    pub fn join_beside_others(&mut self, now: Moment, turn: TurnId, note: &Note) -> Option<Arc<Hold>> {
+        if !self.only_reads(now) {
+            return None;
+        }
+        let held = self.leases.first_mut()?;
+        held.wanted_for(now, now).filter(|wanted| !wanted)?;
+        self.last_now = now;
+        Some(held.begin(now, turn, held.lease.tokens.low(), note.clone(), None))
+    }
+
+    /// Processes the leaving of a reader beside others, at the moment of the last input. Its only output is that the turn has
+    /// ended, by [`Released::Released`]. The caller can compare the hold with its clock. False, and nothing has changed, if
+    /// it is for [`handle_input`](Self::handle_input).
+    ///
+    /// [`Released::Released`]: crate::Released::Released
+    pub fn leave_beside_others(&mut self, turn: TurnId) -> bool {
+        let others_stay = |held: &&mut HeldLease| held.turns.len() > 1;
+        let ended = self.leases.first_mut().filter(others_stay).and_then(|held| held.take(turn));
+        ended.inspect(|ended| ended.hold.give_up()).is_some()
+    }
+
+    /// Whether there are readers under one lease and nothing else, and nothing is due.
+    fn only_reads(&self, now: Moment) -> bool {
+        let is_quiet = self.last_now <= now && !self.closed;
+        let Some(held) = self.leases.first().filter(|_| self.leases.len() == 1) else { return false };
+        is_quiet
+            && held.is_shared()
+            && held.usage == LeaseUse::PassedOn
+            && now < held.turns_until()
+            && self.waiters.is_empty()
+            && self.attempts.is_empty()
+            && self.releases.0.is_empty()
     }
 }

@@ -31,7 +31,7 @@ impl Station {
         if attempt.progress.due().is_none() || attempt.may_queue() && attempt.stale_answers > 0 {
             return;
         }
-        let is_last = |waiter: &Waiter| waiter.join.attempts.is_some_and(|most| most.get() <= attempt.tries);
+        let is_last = |waiter: &Waiter| waiter.join.max_requests.is_some_and(|most| most.get() <= attempt.tries);
         let exhausted = match turn {
             Some(turn) if self.waiter_of(attempt).is_some_and(is_last) => self.take_waiter(turn).into_iter().collect(),
             Some(_) => Vec::new(),

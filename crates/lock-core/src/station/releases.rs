@@ -18,7 +18,7 @@ pub(super) struct PendingRelease {
     pub(super) turn: Option<TurnId>,
     pub(super) progress: Progress,
     pub(super) tries: u32,
-    /// When the store has surely forgotten the owner by itself.
+    /// When the store has surely forgotten the owner by itself. Where entries end with a session, the session has to end then.
     pub(super) over_at: Moment,
     /// Until when the lock is kept, if it is: counted from the first try, so that no later one lengthens it.
     pub(super) kept_until: Option<Moment>,
@@ -112,9 +112,20 @@ impl PendingReleases {
         passed_on.len() <= policy.owed_max && claims < policy.owed_max.saturating_add(ATTEMPTS_MAX)
     }
 
+    /// Whether one has been pending for longer than its lease would last.
+    pub(super) fn are_late(&self, now: Moment) -> bool {
+        self.0.iter().any(|pending| pending.over_at <= now)
+    }
+
     /// Why a release was not answered, if one was not.
     pub(super) fn trouble(&self) -> Option<&BackendError> {
         self.0.iter().find_map(|pending| pending.trouble.as_ref())
+    }
+
+    /// Forgets all of them. Returns the holders that wait for an outcome.
+    pub(super) fn forgive(&mut self) -> Vec<TurnId> {
+        let all = std::mem::take(&mut self.0);
+        all.iter().filter_map(|pending| pending.turn).collect()
     }
 
     pub(super) fn push(&mut self, pending: Box<PendingRelease>) {

@@ -1,15 +1,16 @@
-//! Releasing: each release is sent until it is answered, or until the lease is over anyway.
+//! Releasing: each release is sent until it is answered, or until the lease is over anyway. Where entries end with a session, it is
+//! sent until it is answered or the session has ended. Also: giving attempts up, which releases their owners.
 
 use std::time::Duration;
 
 use super::Station;
-use super::attempt::{Attempt, LeaseUse, Place};
+use super::attempt::{Attempt, LeaseUse, Place, Purpose};
 use super::held::HeldLease;
 use super::io::{Action, ActionId, ForWhom, Output, Request, TurnId};
 use super::progress::Progress;
 use super::releases::{Next, Of, PendingRelease};
-use crate::policy::{ATTEMPTS_MAX, pace};
-use crate::{BackendError, Evidence, Moment, NameKind, Owner, ReleaseRequest, Released};
+use crate::policy::{ABANDONED_CLAIM_FOR, ATTEMPTS_MAX, pace};
+use crate::{Answer, BackendError, Certainty, Effect, Evidence, Moment, NameKind, Owner, ReleaseRequest, Released};
 
 impl Station {
     /// Whether the next claim would be a new owner's, and a release has to be answered first.
@@ -86,9 +87,7 @@ impl Station {
         (of, usage): (Of, LeaseUse),
         for_whom: ForWhom,
     ) {
-        let ttl = request.terms.ttl;
-        // A request that is under way may re-arm the ttl once more before the release arrives.
-        let over_at = now + self.policy.within(ttl) + ttl.get() + crate::drift(ttl.get());
+        let over_at = now + self.policy.owed_for(request.terms.ttl);
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
         let turn = match for_whom {
             ForWhom::Turn(turn) if of != Of::Claim => Some(turn),
@@ -139,7 +138,7 @@ impl Station {
 
     pub(super) fn repeat_releases(&mut self, now: Moment) {
         while let Some(pending) = self.releases.take_due(now) {
-            if now < pending.over_at {
+            if now < pending.over_at || self.has_session() {
                 self.send(now, pending, ForWhom::Nobody);
             }
         }
@@ -158,7 +157,7 @@ impl Station {
                 self.failing_since = None;
                 self.last_asked = self.last_asked.filter(|owner| *owner != pending.request.owner);
             }
-            Err(error) if error.kind().is_transient() && now < pending.over_at => {
+            Err(error) if self.has_session() || error.kind().is_transient() && now < pending.over_at => {
                 self.release_again(now, pending, error);
             }
             Err(_) => {}
@@ -169,10 +168,77 @@ impl Station {
     fn release_again(&mut self, now: Moment, mut pending: Box<PendingRelease>, error: BackendError) {
         let pause = if self.nobody_waits() { pace::unattended } else { pace::retry };
         let again_at = now + self.dice.jittered(pause(pending.tries));
-        pending.progress = Progress::Due(again_at.min(pending.over_at));
+        let is_late = pending.over_at <= now;
+        pending.progress = Progress::Due(if is_late { again_at } else { again_at.min(pending.over_at) });
         pending.tries = pending.tries.saturating_add(1);
         pending.trouble = Some(error.clone());
         self.releases.push(pending);
+        self.outbox.extend(is_late.then_some(Output::EndSession));
         self.fail_held_back(now, &error);
+    }
+
+    /// Ends all attempts that are like this, leaving nothing of them at the store.
+    pub(super) fn give_up_all(&mut self, now: Moment, are_like_this: fn(&Attempt) -> bool) {
+        while let Some(attempt) = self.attempts.take(are_like_this) {
+            self.leave_queue(now, &attempt);
+        }
+    }
+
+    /// Has the store release what it may keep for an attempt.
+    pub(super) fn leave_queue(&mut self, now: Moment, attempt: &Attempt) {
+        if !attempt.is_unknown_to_store() {
+            self.part(now, attempt);
+        }
+    }
+
+    /// Gives up the attempts whose waiters have left, or never come to the front with these terms. A claim that is under way is
+    /// waited for.
+    pub(super) fn part_from_unwanted(&mut self, now: Moment) {
+        let is_unwanted = |attempt: &&Attempt| {
+            attempt.is_for_waiter() && attempt.progress.due().is_some() && self.waiter_of(attempt).is_none()
+        };
+        let owners: Vec<_> = self.attempts.iter().filter(is_unwanted).map(|attempt| attempt.owner).collect();
+        for owner in owners {
+            self.take_attempt(owner).into_iter().for_each(|attempt| self.leave_queue(now, &attempt));
+        }
+    }
+
+    /// When to give up an attempt whose claim is under way and that nobody here wants: its answer may be long in coming. An attempt whose
+    /// owner holds already ends with the hold.
+    pub(super) fn abandoned_until(&self, attempt: &Attempt) -> Option<Moment> {
+        let (_, asked_at) = attempt.progress.under_way().filter(|_| attempt.is_for_waiter())?;
+        let is_abandoned = self.waiter_of(attempt).is_none() && self.lease_of(attempt.owner).is_none();
+        is_abandoned.then(|| asked_at + ABANDONED_CLAIM_FOR)
+    }
+
+    /// Gives up the attempts that nobody has wanted for long enough. Their releases may overtake the claims. Returns whether there were any.
+    pub(super) fn part_from_abandoned(&mut self, now: Moment) -> bool {
+        let is_over = |attempt: &&Attempt| self.abandoned_until(attempt).is_some_and(|end| end <= now);
+        let owners: Vec<_> = self.attempts.iter().filter(is_over).map(|attempt| attempt.owner).collect();
+        for owner in &owners {
+            let Some(mut attempt) = self.take_attempt(*owner) else { continue };
+            self.part(now, &attempt);
+            (attempt.place, attempt.certainty) = (Place::Outside, Certainty::Answered);
+            attempt.purpose = Purpose::Nothing(attempt.usage());
+            self.attempts.push(attempt);
+        }
+        !owners.is_empty()
+    }
+
+    /// The answer to a claim that a release may have overtaken. What the store keeps of it, if it came after all, is released once
+    /// more, unless that is under way or more would be owed than may be.
+    pub(super) fn on_late_answer(&mut self, now: Moment, mut attempt: Attempt, result: &Result<Answer, BackendError>) {
+        let usage = attempt.usage();
+        let may_owe = self.releases.count(usage) < self.owed_most(usage);
+        if !may_owe || self.releases.has(attempt.owner) {
+            return;
+        }
+        attempt.progress = Progress::Due(now);
+        match result {
+            Ok(Answer::Granted { .. } | Answer::Queued { .. }) => attempt.place = Place::Queued,
+            Err(error) if error.effect() == Effect::Unknown => attempt.certainty = Certainty::Unknown,
+            Ok(Answer::Busy { .. }) | Err(_) => {}
+        }
+        self.leave_queue(now, &attempt);
     }
 }

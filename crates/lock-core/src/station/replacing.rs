@@ -3,16 +3,20 @@
 //! The hold goes on under the old lease until the store has granted the new one. While a claim is not answered, the store
 //! may have either; so it is asked again with the same two owners, a "not held" for the old one means nothing, and if the
 //! hold ends, both are released.
+//!
+//! A lease that was detached is adopted in the same step, by a turn of any client. An adopted lease stands for itself: it is not
+//! passed on, no reader joins it, and what local waiters ask of the store continues beside it, as if it were another client's.
 
 use std::sync::Arc;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse, Purpose, Replace};
-use super::io::{Output, TurnId};
+use super::io::{Join, Output, TurnId};
 use super::progress::Progress;
+use super::wait_queue::Waiter;
 use crate::{
     Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Effect, Invalid, Lease, LossReason, Mode,
-    Moment, Owner, Refusal, Terms,
+    Moment, Owner, Refusal, Terms, Ticket,
 };
 
 impl Station {
@@ -85,10 +89,10 @@ impl Station {
         };
         // The store may have replaced the lease, or still may.
         if effect == Effect::Unknown {
-            let ttl = terms.ttl.get();
+            let may_arrive_until = now + self.policy.lasts(terms.ttl);
             attempt.certainty = Certainty::Unknown;
             attempt.replacing(owner).into_iter().for_each(|replace| {
-                replace.unanswered_until = Some(now + ttl + crate::drift(ttl));
+                replace.unanswered_until = Some(may_arrive_until);
             });
         }
         self.pause(now, &mut attempt);
@@ -115,7 +119,7 @@ impl Station {
     fn go_on_under(&mut self, now: Moment, grant: Grant, owner: Owner, attempt: &Attempt) {
         let Some(mut old) = self.leases.take(|held| held.lease.owner == owner) else { return };
         let Some((id, before)) = old.take_first() else { return };
-        self.outbox.push(Output::Forget(owner));
+        self.outbox.push(Output::StopRenewal(owner));
         let token = grant.lease.tokens.low();
         self.lose_excluded(now, &grant.lease);
         // Nobody here waits at the store beside an exclusive lease, unless that is private to its turn.
@@ -129,6 +133,38 @@ impl Station {
         self.raise_floor(&held.lease, token);
         self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
         self.leases.push(held);
+    }
+
+    /// A waiter wants to go on with the lease of a ticket. To adopt a lease is to replace it: the claim has a fresh owner, so that it
+    /// is granted once, and the client that had the lease before can do nothing to the new one.
+    pub(super) fn on_adopt(&mut self, now: Moment, join: Join, ticket: &Ticket) {
+        if let Err(refusal) = self.check(&join).and_then(|()| Ok(self.policy.store.check_ability(Ability::Replace)?)) {
+            return self.refuse([join.turn], &Refusal::Error(refusal));
+        }
+        let purpose = Purpose::Adopt { turn: join.turn, from: ticket.owner };
+        let attempt = Attempt::new(self.owners.draw(), join.terms, purpose, now);
+        self.attempts.push(Box::new(Attempt { floor: Some(ticket.fencing_token()), ..attempt }));
+        self.adopters.get_or_insert_default().join(now, join);
+    }
+
+    /// A holder lets go of its lease, which stays as it is. Does nothing if others hold under it here.
+    pub(super) fn on_detach(&mut self, id: TurnId) {
+        let Some(held) = self.leases.iter().find(|held| held.has(id) && held.turns.len() == 1) else { return };
+        let owner = held.lease.owner;
+        if self.replacement_of(owner).is_some() {
+            return;
+        }
+        let ended = self.leases.take(|held| held.lease.owner == owner).and_then(|mut held| held.take(id));
+        ended.into_iter().for_each(|turn| turn.hold.give_up());
+        // A claim that the hand-over overtook has done what it can.
+        self.take_attempt(owner);
+        self.outbox.extend([Output::StopRenewal(owner), Output::Detached(id)]);
+    }
+
+    /// Whether there is an attempt for each adopter.
+    pub(super) fn adopters_ask(&self) -> bool {
+        let asks = |waiter: &Waiter| self.attempt_for(waiter.join.turn).is_some();
+        self.adopters.iter().all(|queue| queue.iter().all(asks))
     }
 }
 

@@ -6,7 +6,7 @@ use super::by_turn::ByTurn;
 use super::io::{Join, TurnId};
 use crate::{Fairness, Mode, Moment, OnUnavailable, Patience, Queueing, Terms, Width};
 
-/// A waiter in line.
+/// A waiter in the queue.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) join: Join,
@@ -17,7 +17,7 @@ pub(super) struct Waiter {
 
 /// What ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Limit {
+enum WaitEnd {
     /// The first answer: it does not wait.
     Impatience,
     /// This moment.
@@ -34,18 +34,18 @@ impl Waiter {
         if self.join.patience == Patience::Never { Queueing::Unwanted } else { Queueing::Wanted }
     }
 
-    fn limits(&self) -> impl Iterator<Item = (Limit, TurnId)> + use<> {
+    fn ends(&self) -> impl Iterator<Item = (WaitEnd, TurnId)> + use<> {
         let patience = match self.join.patience {
-            Patience::Never => Some(Limit::Impatience),
-            Patience::Until(end) => Some(Limit::Deadline(end)),
+            Patience::Never => Some(WaitEnd::Impatience),
+            Patience::Until(end) => Some(WaitEnd::Deadline(end)),
             Patience::Forever => None,
         };
-        let (turn, last_answer) = (self.join.turn, self.last_answer.map(Limit::Answer));
+        let (turn, last_answer) = (self.join.turn, self.last_answer.map(WaitEnd::Answer));
         let outage = match self.join.on_unavailable {
-            OnUnavailable::Fail => Some(Limit::Outage),
+            OnUnavailable::Fail => Some(WaitEnd::Outage),
             OnUnavailable::Wait => None,
         };
-        patience.into_iter().chain(last_answer).chain(outage).map(move |limit| (limit, turn))
+        patience.into_iter().chain(last_answer).chain(outage).map(move |end| (end, turn))
     }
 
     /// Its turn, if it may be served before those who came first.
@@ -66,10 +66,10 @@ pub(super) enum Need {
     Lease,
 }
 
-/// The line, in the order of the turns. Joining and leaving it costs next to nothing however long it is.
+/// The waiters in the order of their turns. Joining and leaving costs next to nothing however many there are.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue {
-    /// Boxed, because most lines have one waiter or none, and there may be many lines.
+    /// Boxed, because most queues have one waiter or none, and there may be many queues.
     waiters: ByTurn<Box<Waiter>>,
     /// Finds waiters without a look at the others, from the second one on.
     index: Option<Box<Index>>,
@@ -81,26 +81,26 @@ pub(super) struct WaitQueue {
 #[derive(Debug, Default)]
 struct Index {
     /// What ends each wait that has an end.
-    limits: BTreeSet<(Limit, TurnId)>,
+    ends: BTreeSet<(WaitEnd, TurnId)>,
     /// The waiters that may be served before those who came first.
     barging: BTreeSet<TurnId>,
 }
 
 impl Index {
     fn add(&mut self, waiter: &Waiter) {
-        self.limits.extend(waiter.limits());
+        self.ends.extend(waiter.ends());
         self.barging.extend(waiter.barging());
     }
 
     fn remove(&mut self, waiter: &Waiter) {
-        waiter.limits().for_each(|limit| _ = self.limits.remove(&limit));
+        waiter.ends().for_each(|end| _ = self.ends.remove(&end));
         waiter.barging().into_iter().for_each(|turn| _ = self.barging.remove(&turn));
     }
 }
 
 impl WaitQueue {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
-        let last_answer = join.attempts.map(|attempts| self.answers + u64::from(attempts.get()));
+        let last_answer = join.max_requests.map(|max_requests| self.answers + u64::from(max_requests.get()));
         let waiter = Box::new(Waiter { join, since: now, last_answer });
         if !self.is_empty() {
             let index = self.index.get_or_insert_with(|| {
@@ -171,56 +171,56 @@ impl WaitQueue {
 
     /// Whether there is a waiter that does not wait.
     pub(super) fn has_impatient(&self) -> bool {
-        self.first_limit(Limit::Impatience).is_some_and(|(limit, _)| limit == Limit::Impatience)
+        self.first_end(WaitEnd::Impatience).is_some_and(|(end, _)| end == WaitEnd::Impatience)
     }
 
-    /// A waiter in line.
+    /// A waiter in the queue.
     pub(super) fn get(&self, turn: TurnId) -> Option<&Waiter> {
         self.waiters.get(turn).map(AsRef::as_ref)
     }
 
     /// Takes out those of the waiters that do not wait that are like this.
     pub(super) fn take_impatient(&mut self, is_it: impl Fn(TurnId) -> bool) -> Vec<Waiter> {
-        self.take_with(Limit::Impatience, |waiter| is_it(waiter.join.turn))
+        self.take_with(WaitEnd::Impatience, |waiter| is_it(waiter.join.turn))
     }
 
     /// Takes out those of the waiters that give up while the store is away that are like this.
     pub(super) fn take_failing(&mut self, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        self.take_with(Limit::Outage, is_it)
+        self.take_with(WaitEnd::Outage, is_it)
     }
 
-    fn take_with(&mut self, limit: Limit, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        let limited = self.limits_from(limit).take_while(|(other, _)| *other == limit);
-        let waiters = limited.filter_map(|(_, turn)| self.get(turn));
+    fn take_with(&mut self, end: WaitEnd, is_it: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
+        let ending = self.ends_from(end).take_while(|(other, _)| *other == end);
+        let waiters = ending.filter_map(|(_, turn)| self.get(turn));
         let turns: Vec<_> = waiters.filter(|waiter| is_it(waiter)).map(|waiter| waiter.join.turn).collect();
         turns.into_iter().filter_map(|turn| self.leave(turn)).collect()
     }
 
     /// Takes out the waiters whose wait is over, in the order in which their waits end.
     pub(super) fn take_overdue(&mut self, now: Moment) -> Vec<Waiter> {
-        self.take_limited(Limit::Deadline(Moment::ORIGIN), Limit::Deadline(now))
+        self.take_ending(WaitEnd::Deadline(Moment::ORIGIN), WaitEnd::Deadline(now))
     }
 
     /// The store has answered a claim without a grant. Takes out the waiters for which this was the last answer.
     pub(super) fn take_exhausted(&mut self) -> Vec<Waiter> {
         self.answers += 1;
-        self.take_limited(Limit::Answer(0), Limit::Answer(self.answers))
+        self.take_ending(WaitEnd::Answer(0), WaitEnd::Answer(self.answers))
     }
 
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Waiter> + use<> {
-        let mut line = std::mem::take(self);
-        std::iter::from_fn(move || line.leave(line.front()?.join.turn))
+        let mut queue = std::mem::take(self);
+        std::iter::from_fn(move || queue.leave(queue.front()?.join.turn))
     }
 
     /// The end of the first wait that ends.
     pub(super) fn next_deadline(&self) -> Option<Moment> {
-        match self.first_limit(Limit::Deadline(Moment::ORIGIN))? {
-            (Limit::Deadline(end), _) => Some(end),
-            (Limit::Impatience | Limit::Answer(_) | Limit::Outage, _) => None,
+        match self.first_end(WaitEnd::Deadline(Moment::ORIGIN))? {
+            (WaitEnd::Deadline(end), _) => Some(end),
+            (WaitEnd::Impatience | WaitEnd::Answer(_) | WaitEnd::Outage, _) => None,
         }
     }
 
-    /// Takes a waiter out, if it is in line.
+    /// Takes a waiter out, if it is in the queue.
     pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
         let waiter = self.waiters.remove(turn)?;
         if self.waiters.is_empty() {
@@ -230,25 +230,25 @@ impl WaitQueue {
         Some(*waiter)
     }
 
-    /// Takes out the waiters with a limit in this range, both ends included.
-    fn take_limited(&mut self, first: Limit, last: Limit) -> Vec<Waiter> {
+    /// Takes out the waiters with a end in this range, both ends included.
+    fn take_ending(&mut self, first: WaitEnd, last: WaitEnd) -> Vec<Waiter> {
         let mut taken = Vec::new();
-        while let Some((_, turn)) = self.first_limit(first).filter(|(limit, _)| *limit <= last) {
+        while let Some((_, turn)) = self.first_end(first).filter(|(end, _)| *end <= last) {
             taken.extend(self.leave(turn));
         }
         taken
     }
 
-    fn first_limit(&self, from: Limit) -> Option<(Limit, TurnId)> {
+    fn first_end(&self, from: WaitEnd) -> Option<(WaitEnd, TurnId)> {
         self.front()?;
-        self.limits_from(from).next()
+        self.ends_from(from).next()
     }
 
-    /// What ends waits, from this limit on.
-    fn limits_from(&self, from: Limit) -> impl Iterator<Item = (Limit, TurnId)> {
-        let many = self.index.iter().flat_map(move |index| index.limits.range((from, TurnId(0))..).copied());
-        // In the order of the limits, as there.
-        let only = self.only().into_iter().flat_map(Waiter::limits).filter(move |(limit, _)| *limit >= from);
+    /// What ends waits, from this end on.
+    fn ends_from(&self, from: WaitEnd) -> impl Iterator<Item = (WaitEnd, TurnId)> {
+        let many = self.index.iter().flat_map(move |index| index.ends.range((from, TurnId(0))..).copied());
+        // In the order of the ends, as there.
+        let only = self.only().into_iter().flat_map(Waiter::ends).filter(move |(end, _)| *end >= from);
         only.chain(many)
     }
 
@@ -276,26 +276,26 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    fn line(patiences: &[Patience]) -> WaitQueue {
-        let mut line = WaitQueue::default();
+    fn queue(patiences: &[Patience]) -> WaitQueue {
+        let mut queue = WaitQueue::default();
         for (turn, patience) in (1..).zip(patiences) {
             let note = Note::from_wire("1@test");
             let (turn, terms, patience) = (TurnId(turn), TERMS, *patience);
-            line.join(
+            queue.join(
                 at(0),
                 Join {
                     turn,
                     terms,
                     patience,
                     on_unavailable: OnUnavailable::Wait,
-                    attempts: None,
+                    max_requests: None,
                     fairness: Fairness::Fair,
                     max_hold: None,
                     note,
                 },
             );
         }
-        line
+        queue
     }
 
     fn turns<'a>(waiters: impl IntoIterator<Item = &'a Waiter>) -> Vec<u64> {
@@ -305,96 +305,96 @@ mod tests {
     #[test]
     fn the_overdue_and_the_impatient_leave_and_the_others_keep_their_order() {
         let patiences = [Patience::Until(at(5)), Patience::Never, Patience::Until(at(3)), Patience::Forever];
-        let mut line = line(&patiences);
-        assert_eq!(line.next_deadline(), Some(at(3)));
-        assert_eq!(turns(&line.take_overdue(at(2))), [0; 0]);
-        assert_eq!(turns(&line.take_overdue(at(3))), [3]);
-        assert_eq!(line.next_deadline(), Some(at(5)));
-        assert_eq!(turns(&line.take_impatient(|_| true)), [2]);
-        assert_eq!(turns(&line.take_impatient(|_| true)), [0; 0]);
-        assert_eq!(turns(line.iter()), [1, 4]);
+        let mut queue = queue(&patiences);
+        assert_eq!(queue.next_deadline(), Some(at(3)));
+        assert_eq!(turns(&queue.take_overdue(at(2))), [0; 0]);
+        assert_eq!(turns(&queue.take_overdue(at(3))), [3]);
+        assert_eq!(queue.next_deadline(), Some(at(5)));
+        assert_eq!(turns(&queue.take_impatient(|_| true)), [2]);
+        assert_eq!(turns(&queue.take_impatient(|_| true)), [0; 0]);
+        assert_eq!(turns(queue.iter()), [1, 4]);
     }
 
     #[test]
     fn what_is_counted_follows_whoever_leaves_or_is_admitted() {
-        let mut line = line(&[Patience::Until(at(5)), Patience::Never, Patience::Until(at(5))]);
-        assert_eq!(line.admit(TERMS).map(|waiter| waiter.join.turn), Some(TurnId(1)));
-        assert_eq!(line.next_deadline(), Some(at(5)), "two had the same");
-        line.leave(TurnId(3));
-        assert_eq!((line.next_deadline(), line.queueing()), (None, Queueing::Unwanted));
-        line.leave(TurnId(2));
-        line.leave(TurnId(2));
-        assert!(line.index.is_none() && line.is_empty());
+        let mut queue = queue(&[Patience::Until(at(5)), Patience::Never, Patience::Until(at(5))]);
+        assert_eq!(queue.admit(TERMS).map(|waiter| waiter.join.turn), Some(TurnId(1)));
+        assert_eq!(queue.next_deadline(), Some(at(5)), "two had the same");
+        queue.leave(TurnId(3));
+        assert_eq!((queue.next_deadline(), queue.queueing()), (None, Queueing::Unwanted));
+        queue.leave(TurnId(2));
+        queue.leave(TurnId(2));
+        assert!(queue.index.is_none() && queue.is_empty());
     }
 
     #[test]
     fn readers_of_any_ttl_share_a_lease_up_to_the_first_writer() {
-        let mut line = line(&[Patience::Forever; 5]);
+        let mut queue = queue(&[Patience::Forever; 5]);
         let long = Ttl::new(std::time::Duration::from_secs(600)).unwrap();
         for (turn, ttl) in [(1, Ttl::DEFAULT), (2, long), (4, Ttl::DEFAULT)] {
-            let reader = line.leave(TurnId(turn)).unwrap().join;
-            line.join(at(0), Join { terms: Terms { mode: Mode::Shared, ttl }, ..reader });
+            let reader = queue.leave(TurnId(turn)).unwrap().join;
+            queue.join(at(0), Join { terms: Terms { mode: Mode::Shared, ttl }, ..reader });
         }
         let shared = Terms { mode: Mode::Shared, ttl: Ttl::DEFAULT };
-        assert_eq!((line.front_with(TERMS).is_some(), line.width(shared, 16)), (false, Width::ONE));
-        let readers: Vec<_> = std::iter::from_fn(|| line.admit(shared)).collect();
+        assert_eq!((queue.front_with(TERMS).is_some(), queue.width(shared, 16)), (false, Width::ONE));
+        let readers: Vec<_> = std::iter::from_fn(|| queue.admit(shared)).collect();
         assert_eq!(turns(&readers), [1, 2]);
-        assert_eq!((turns(line.iter()), line.width(TERMS, 16)), (vec![3, 4, 5], Width::ONE));
+        assert_eq!((turns(queue.iter()), queue.width(TERMS, 16)), (vec![3, 4, 5], Width::ONE));
     }
 
     #[test]
     fn attempts_are_counted_from_the_join() {
-        let mut line = line(&[Patience::Forever; 2]);
-        let join = |line: &mut WaitQueue, turn, attempts| {
-            let join = line.iter().next().unwrap().join.clone();
-            line.join(at(1), Join { turn: TurnId(turn), attempts: NonZeroU32::new(attempts), ..join });
+        let mut queue = queue(&[Patience::Forever; 2]);
+        let join = |queue: &mut WaitQueue, turn, max_requests| {
+            let join = queue.iter().next().unwrap().join.clone();
+            queue.join(at(1), Join { turn: TurnId(turn), max_requests: NonZeroU32::new(max_requests), ..join });
         };
-        join(&mut line, 3, 2);
-        assert_eq!(turns(&line.take_exhausted()), [0; 0]);
-        join(&mut line, 4, 1);
-        join(&mut line, 5, 2);
-        line.leave(TurnId(5));
-        assert_eq!(turns(&line.take_exhausted()), [3, 4]);
-        assert_eq!(turns(line.iter()), [1, 2]);
-        assert_eq!(line.limits_from(Limit::Impatience).count(), 0);
+        join(&mut queue, 3, 2);
+        assert_eq!(turns(&queue.take_exhausted()), [0; 0]);
+        join(&mut queue, 4, 1);
+        join(&mut queue, 5, 2);
+        queue.leave(TurnId(5));
+        assert_eq!(turns(&queue.take_exhausted()), [3, 4]);
+        assert_eq!(turns(queue.iter()), [1, 2]);
+        assert_eq!(queue.ends_from(WaitEnd::Impatience).count(), 0);
     }
 
     #[test]
     fn those_who_give_up_while_the_store_is_away_leave_alone() {
-        let mut line = line(&[Patience::Never, Patience::Until(at(5)), Patience::Forever]);
-        let failing = Join { on_unavailable: OnUnavailable::Fail, ..line.leave(TurnId(2)).unwrap().join };
-        line.join(at(1), failing);
-        assert_eq!(turns(&line.take_failing(|waiter| waiter.since > at(1))), [0; 0]);
-        assert_eq!(turns(&line.take_failing(|_| true)), [2]);
-        assert_eq!((turns(line.iter()), line.next_deadline()), (vec![1, 3], None));
+        let mut queue = queue(&[Patience::Never, Patience::Until(at(5)), Patience::Forever]);
+        let failing = Join { on_unavailable: OnUnavailable::Fail, ..queue.leave(TurnId(2)).unwrap().join };
+        queue.join(at(1), failing);
+        assert_eq!(turns(&queue.take_failing(|waiter| waiter.since > at(1))), [0; 0]);
+        assert_eq!(turns(&queue.take_failing(|_| true)), [2]);
+        assert_eq!((turns(queue.iter()), queue.next_deadline()), (vec![1, 3], None));
     }
 
     #[test]
     fn the_line_keeps_the_order_of_the_turns() {
-        let mut line = line(&[Patience::Forever; 3]);
-        let late = line.leave(TurnId(2)).unwrap();
-        line.join(at(1), late.join);
-        assert_eq!(turns(line.iter()), [1, 2, 3], "it drew its turn before the third");
+        let mut queue = queue(&[Patience::Forever; 3]);
+        let late = queue.leave(TurnId(2)).unwrap();
+        queue.join(at(1), late.join);
+        assert_eq!(turns(queue.iter()), [1, 2, 3], "it drew its turn before the third");
     }
 
     /// A hundred thousand with a deadline each leave one by one; moving all the others each time would take minutes.
     #[test]
     fn many_waits_end_one_by_one() {
         const MANY: u64 = 100_000;
-        let mut line = WaitQueue::default();
+        let mut queue = WaitQueue::default();
         let note = Note::from_wire("1@test");
         for turn in 0..MANY {
             // The last to come are the first to go.
             let patience = Patience::Until(at(1 + MANY - turn));
             let turn = TurnId(turn);
-            line.join(
+            queue.join(
                 at(0),
                 Join {
                     turn,
                     terms: TERMS,
                     patience,
                     on_unavailable: OnUnavailable::Wait,
-                    attempts: None,
+                    max_requests: None,
                     fairness: Fairness::Fair,
                     max_hold: None,
                     note: note.clone(),
@@ -402,9 +402,9 @@ mod tests {
             );
         }
         for left in (0..MANY).rev() {
-            let Some(end) = line.next_deadline() else { panic!("{left} have no deadline") };
-            assert_eq!(line.take_overdue(end).len(), 1);
-            assert_eq!(line.is_empty(), left == 0);
+            let Some(end) = queue.next_deadline() else { panic!("{left} have no deadline") };
+            assert_eq!(queue.take_overdue(end).len(), 1);
+            assert_eq!(queue.is_empty(), left == 0);
         }
     }
 }

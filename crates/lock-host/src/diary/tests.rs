@@ -11,8 +11,8 @@ use lock_core::{
 use super::waits::LONG;
 use super::*;
 use crate::clock::ManualClock;
+use crate::event::Level;
 use crate::observer::Observer;
-use crate::occurrence::Level;
 use crate::recorder::{Recorder, claim, grant, hold, observed, panic_at_wakes};
 use crate::site::Site;
 use crate::stations::Stations;
@@ -21,12 +21,12 @@ use crate::sync::Mutex;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Passes everything on, after it has done something of the test's.
-struct Passes<F>(Mutex<Sender<Occurrence>>, F);
+struct Passes<F>(Mutex<Sender<Event>>, F);
 
-impl<F: Fn(&Occurrence) + Send + Sync + 'static> Observer for Passes<F> {
-    fn observe(&self, occurrence: &Occurrence) {
-        self.0.lock().unwrap().send(occurrence.clone()).unwrap();
-        (self.1)(occurrence);
+impl<F: Fn(&Event) + Send + Sync + 'static> Observer for Passes<F> {
+    fn observe(&self, event: &Event) {
+        self.0.lock().unwrap().send(event.clone()).unwrap();
+        (self.1)(event);
     }
 }
 
@@ -34,11 +34,11 @@ struct Rig {
     clock: ManualClock,
     stations: Arc<Stations<Recorder>>,
     site: Arc<Site<Recorder>>,
-    told: Receiver<Occurrence>,
+    told: Receiver<Event>,
 }
 
 impl Rig {
-    fn new(also: impl Fn(&Occurrence) + Send + Sync + 'static) -> Self {
+    fn new(also: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         let (clock, (sender, told)) = (ManualClock::new(), channel());
         let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process);
         let observer = Arc::new(Passes(Mutex::new(sender), also));
@@ -54,7 +54,7 @@ impl Rig {
             terms: Terms::exclusive(Ttl::DEFAULT),
             patience,
             on_unavailable: OnUnavailable::Wait,
-            attempts: None,
+            max_requests: None,
             fairness: Fairness::Fair,
             max_hold: None,
             note,
@@ -99,7 +99,7 @@ impl Rig {
     }
 
     fn names(&self) -> Vec<&'static str> {
-        self.told.try_iter().map(|occurrence| occurrence.name()).collect()
+        self.told.try_iter().map(|event| event.name()).collect()
     }
 
     fn diary_is_empty(&self) -> bool {
@@ -110,7 +110,7 @@ impl Rig {
 
     /// What was told, as sentences.
     fn sentences(&self) -> Vec<String> {
-        self.told.try_iter().map(|occurrence| occurrence.to_string()).collect()
+        self.told.try_iter().map(|event| event.to_string()).collect()
     }
 }
 
@@ -223,7 +223,7 @@ fn each_wait_that_ends_without_the_lock_is_told_with_its_outcome() {
         "did not get \"a\" after 0.0ns: the client was closed".to_owned(),
     ];
     assert_eq!(told.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
-    assert!(told.iter().all(|occurrence| occurrence.level() == Level::Debug), "{told:?}");
+    assert!(told.iter().all(|event| event.level() == Level::Debug), "{told:?}");
     assert!(rig.diary_is_empty());
 }
 
@@ -235,10 +235,7 @@ fn a_store_that_refuses_is_told_as_a_warning() {
     rig.site.handle(Input::Reply(claim(&rig.site).0, Reply::Acquire(Err(denied))));
     let told: Vec<_> = rig.told.try_iter().collect();
     assert!(
-        matches!(
-            &told[..],
-            [Occurrence::RequestFailed { .. }, Occurrence::NotAcquired { outcome: Outcome::Failed(_), .. }]
-        ),
+        matches!(&told[..], [Event::RequestFailed { .. }, Event::NotAcquired { outcome: Outcome::Failed(_), .. }]),
         "a denial says nothing about whether the store is available: {told:?}"
     );
     assert_eq!(
@@ -294,7 +291,7 @@ fn a_loss_is_told_with_its_reason() {
     let answer = Ok(Renewed::NotHeld);
     rig.site.handle(Input::Renewal { owner: lease.owner, asked_at: Moment::ORIGIN, answer });
     let told: Vec<_> = rig.told.try_iter().collect();
-    assert!(matches!(&told[..], [_, Occurrence::Lost { held: SECOND, reason: LossReason::NotHeld, .. }]), "{told:?}");
+    assert!(matches!(&told[..], [_, Event::Lost { held: SECOND, reason: LossReason::NotHeld, .. }]), "{told:?}");
     assert_eq!(told[1].level(), Level::Error);
 }
 
@@ -345,9 +342,9 @@ fn a_pending_release_has_its_own_times() {
     rig.site.handle(Input::Tick);
     rig.release(Ok(Released::Released));
     let told: Vec<_> = rig.told.try_iter().collect();
-    let is_pending = |told: &Occurrence| matches!(told, Occurrence::ReleasePending { held: SECOND, .. });
+    let is_pending = |told: &Event| matches!(told, Event::ReleasePending { held: SECOND, .. });
     assert!(told.iter().any(is_pending), "{told:?}");
-    let Some(Occurrence::Released { held, pending, .. }) = told.last() else { panic!("{told:?}") };
+    let Some(Event::Released { held, pending, .. }) = told.last() else { panic!("{told:?}") };
     assert_eq!((*held, *pending), (SECOND, Some(2 * SECOND)));
 }
 
@@ -366,7 +363,7 @@ fn a_pending_release_that_is_not_repeated_any_more_is_told() {
     }
     let told: Vec<_> = rig.told.try_iter().collect();
     let given_up: Vec<_> = told.iter().filter(|told| told.name() == "release given up").collect();
-    let [Occurrence::ReleaseGivenUp { pending, .. }] = &given_up[..] else { panic!("{told:?}") };
+    let [Event::ReleaseGivenUp { pending, .. }] = &given_up[..] else { panic!("{told:?}") };
     assert!((30 * SECOND..40 * SECOND).contains(pending), "{told:?}");
     assert_eq!(given_up[0].level(), Level::Info);
     assert!(rig.diary_is_empty());
@@ -391,9 +388,9 @@ fn a_pending_release_that_cannot_succeed_is_given_up_at_once() {
 }
 
 /// For how much of each wait others had the lock, as far as it is known.
-fn contended(told: &Receiver<Occurrence>) -> Vec<Option<Duration>> {
-    let of = |occurrence| {
-        if let Occurrence::Acquired { contended, .. } | Occurrence::NotAcquired { contended, .. } = occurrence {
+fn contended(told: &Receiver<Event>) -> Vec<Option<Duration>> {
+    let of = |event| {
+        if let Event::Acquired { contended, .. } | Event::NotAcquired { contended, .. } = event {
             return Some(contended);
         }
         None
@@ -487,7 +484,7 @@ fn a_hold_that_ends_with_its_station_is_told_with_how_long_it_lasted() {
     panic_at_wakes(1);
     rig.join(2, Patience::Never);
     let told: Vec<_> = rig.told.try_iter().collect();
-    let closed = |last: &Occurrence| matches!(last, Occurrence::Lost { held: SECOND, reason: LossReason::Closed, .. });
+    let closed = |last: &Event| matches!(last, Event::Lost { held: SECOND, reason: LossReason::Closed, .. });
     assert!(told.last().is_some_and(closed), "{told:?}");
 }
 
@@ -515,7 +512,7 @@ fn an_observer_may_use_the_lock_it_is_told_of() {
 
 #[test]
 fn a_panic_of_an_observer_loses_nothing() {
-    let rig = Rig::new(|occurrence| assert_ne!(occurrence.name(), "acquired", "on purpose"));
+    let rig = Rig::new(|event| assert_ne!(event.name(), "acquired", "on purpose"));
     rig.hold(1);
     let hold = hold(&rig.site, 1);
     assert!(hold.lost().is_none());

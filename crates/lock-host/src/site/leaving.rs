@@ -3,7 +3,7 @@
 use lock_core::Keep;
 use lock_core::station::{Input, Leaving, TurnId};
 
-use super::{Driver, Inner, Site};
+use super::{Driver, Inner, Locked, Site};
 use crate::sync::Arc;
 use crate::waiters::Waiters;
 
@@ -36,8 +36,15 @@ impl<D: Driver> Site<D> {
         next.into_iter().for_each(|since| self.wake_by(inner, since + after));
     }
 
-    /// Ends a turn: it leaves the line, or its hold ends. The turn is told the outcome.
-    pub fn leave(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, leaving: Leaving) {
+    /// Ends a turn, which is told the outcome. The site stays locked, so that the caller can run what the station asks for.
+    pub fn end_turn(self: &Arc<Self>, leaving: Leaving) -> Locked<'_, D> {
+        let mut inner = self.lock();
+        self.leave(&mut inner, leaving);
+        inner
+    }
+
+    /// Ends a turn: it leaves the wait queue, or its hold ends. The turn is told the outcome.
+    fn leave(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, leaving: Leaving) {
         if inner.waiters.turns().is_open(leaving.turn) {
             self.feed(inner, Input::Leave(leaving));
         }

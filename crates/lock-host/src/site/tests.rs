@@ -111,18 +111,18 @@ fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
     let clock = Fragile::default();
     let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process).with_modes(&[ModeKind::Shared]);
     let lock = Lock::shared(&stations(capabilities, Arc::new(clock.clone())), "a");
-    assert!(lock.join_at_once().is_none(), "there is nobody to join");
+    assert!(lock.join_beside_others().is_none(), "there is nobody to join");
     let asking = lock.ask().unwrap();
-    let (turn, _) = asking.join();
+    let (_, turn, _) = asking.join();
     grant(turn.site(), claim(turn.site()), 7);
     let hold = hold(turn.site(), turn.id().0);
     let mut first = asking.held(turn, Some(Ok(hold))).unwrap().unwrap();
-    let [mut second, mut third] = [(); 2].map(|()| lock.join_at_once().unwrap());
+    let [mut second, mut third] = [(); 2].map(|()| lock.join_beside_others().unwrap());
     assert!(matches!(second.release_at_once(), Some(Ok(()))) && first.site().lock().waiters.turns.len() == 2);
     clock.clock.advance(Duration::from_secs(60));
     // Unless the alarms have looked at the clock by now.
     assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(HoldError::Lost(_)))));
-    assert!(lock.join_at_once().is_none() && first.release_at_once().is_none());
+    assert!(lock.join_beside_others().is_none() && first.release_at_once().is_none());
 }
 
 /// To leave again would hand the requests of other turns to a loop.
@@ -135,7 +135,7 @@ fn a_turn_whose_end_is_known_is_not_left_again() {
     let held = |name| {
         let lock = Lock::new(&stations, name);
         let asking = lock.ask().unwrap();
-        let (turn, _) = asking.join();
+        let (_, turn, _) = asking.join();
         grant(turn.site(), claim(turn.site()), 7);
         let hold = hold(turn.site(), turn.id().0);
         asking.held(turn, Some(Ok(hold))).unwrap().unwrap()

@@ -5,7 +5,7 @@ use lock_core::{Capabilities, Durability, FencingToken, LossReason, Waiting};
 
 use super::*;
 use crate::clock::{HostClock, ManualClock};
-use crate::keeping::Keeping;
+use crate::keeper_view::KeeperView;
 use crate::recorder::{Recorder, claim, grant, hold, join, stations};
 use crate::renewals::Next;
 
@@ -60,7 +60,7 @@ fn a_grant_is_for_the_station_that_asked_and_is_released_where_none_did() {
     let (_, theirs) = claim(&two);
     let lease = grant(&one, claim(&one), 7);
     let event =
-        |lease: &Lease| Event::Granted { lease: lease.clone(), valid_for: Duration::from_secs(30), wanted: false };
+        |lease: &Lease| StoreEvent::Granted { lease: lease.clone(), valid_for: Duration::from_secs(30), wanted: false };
     assert_eq!(stations.hear(event(&lease)), Heard::Taken);
     let strange = Lease { owner: theirs.owner, ..lease.clone() };
     assert_eq!(stations.hear(event(&strange)), Heard::Unknown);
@@ -79,7 +79,7 @@ fn the_end_of_a_keeper_closes_its_client() {
     grant(&site, claim(&site), 7);
     let hold = hold(&site, 1);
     let attended = site.lock().waiters.attended;
-    drop(Keeping::new(&stations).net());
+    drop(KeeperView::new(&stations).net());
     let inner = site.lock();
     assert_eq!(hold.lost().map(|lost| lost.reason), Some(LossReason::Closed));
     assert_eq!((inner.waiters.actions.len(), inner.waiters.attended), (1, attended + 1), "the store is told");

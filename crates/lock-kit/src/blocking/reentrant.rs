@@ -7,9 +7,7 @@ use std::rc::{Rc, Weak};
 
 use lock_blocking::{Guard, Mutex};
 use lock_core::LockName;
-use lock_host::{ClientId, HoldError, Setting};
-
-use crate::errors::ReentrantError;
+use lock_host::{ClientId, Error, HoldError, Setting};
 
 thread_local! {
     /// What this thread holds.
@@ -72,7 +70,7 @@ impl Reentrant {
     ///
     /// # Blocking
     /// As [`Mutex::acquire`]; not at all if this thread holds the lock.
-    pub fn acquire(&self) -> Result<ReentrantGuard, ReentrantError> {
+    pub fn acquire(&self) -> Result<ReentrantGuard, Error> {
         let identity = self.0.identity()?;
         if let Some(guard) = again(&identity)? {
             return Ok(guard);
@@ -87,7 +85,7 @@ impl Reentrant {
     ///
     /// # Blocking
     /// As [`Mutex::try_acquire`]; not at all if this thread holds the lock.
-    pub fn try_acquire(&self) -> Result<Option<ReentrantGuard>, ReentrantError> {
+    pub fn try_acquire(&self) -> Result<Option<ReentrantGuard>, Error> {
         let identity = self.0.identity()?;
         if let Some(guard) = again(&identity)? {
             return Ok(Some(guard));
@@ -97,7 +95,7 @@ impl Reentrant {
 }
 
 /// One more guard of what this thread holds, if it holds this lock.
-fn again(identity: &(ClientId, LockName)) -> Result<Option<ReentrantGuard>, ReentrantError> {
+fn again(identity: &(ClientId, LockName)) -> Result<Option<ReentrantGuard>, Error> {
     // While the thread ends, this has no more entries.
     let held = HELD.try_with(|held| held.borrow().get(identity).and_then(Weak::upgrade));
     let Some(guard) = held.unwrap_or_default() else { return Ok(None) };

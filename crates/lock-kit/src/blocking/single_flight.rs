@@ -2,7 +2,7 @@
 
 use lock_blocking::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{WhileHeldError, random_u64};
+use lock_host::random_u64;
 
 use crate::single_flight::setters::single_flight_setters;
 use crate::single_flight::{Entry, Found, Look, Patience, Plan, Waiting};
@@ -16,7 +16,7 @@ pub trait Cache {
     /// What is kept. `Option<T>` for something that may not exist.
     type Value;
     /// Of the cache, of the computation, and of the lock.
-    type Error: From<WhileHeldError>;
+    type Error: From<lock_host::Error>;
 
     /// What is kept under a key; `None` if there is nothing, or it has expired.
     fn get(&self, key: &str) -> Result<Option<Found<Self::Value>>, Self::Error>;
@@ -99,8 +99,8 @@ impl SingleFlight {
     /// [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of the cache and of the computation. `WhileHeldError::Acquire` if an option is invalid, the wait is over, or the store
-    /// failed; nothing was computed. `WhileHeldError::Lost` if the lease was lost during the computation.
+    /// The cache and the computation return their own errors. `Error::Acquire`: an option is invalid, the wait timed out, or the store
+    /// failed; nothing was computed. `Error::Lost`: the lease was lost during the computation.
     ///
     /// # Blocking
     /// For as long as the computation takes, here or elsewhere: for the latter, limited by the [`wait`](Self::wait).
@@ -109,24 +109,24 @@ impl SingleFlight {
         cache: &C,
         compute: impl FnOnce() -> Result<C::Value, C::Error>,
     ) -> Result<C::Value, C::Error> {
-        let patience = self.begin().map_err(WhileHeldError::from)?;
+        let patience = self.begin().map_err(lock_host::Error::from)?;
         let stale = match self.look(cache)? {
             Look::Fresh(value) => return Ok(value),
             Look::Stale(value) if patience.is_store_away() => return Ok(value),
             Look::Stale(value) => Some(value),
             Look::Missing => None,
         };
-        let guard = match (self.try_acquire(&patience).map_err(WhileHeldError::from)?, stale) {
+        let guard = match (self.try_acquire(&patience).map_err(lock_host::Error::from)?, stale) {
             (Some(guard), _) => guard,
             (None, Some(stale)) => return Ok(stale),
             (None, None) => {
                 if self.plan.waiting(&self.client.capabilities()) == Waiting::Together {
-                    self.wait_for_others(&patience).map_err(WhileHeldError::from)?;
+                    self.wait_for_others(&patience).map_err(lock_host::Error::from)?;
                     if let Look::Fresh(value) | Look::Stale(value) = self.look(cache)? {
                         return Ok(value);
                     }
                 }
-                self.acquire(&patience).map_err(WhileHeldError::from)?
+                self.acquire(&patience).map_err(lock_host::Error::from)?
             }
         };
         let done = self.compute_under(&guard, cache, compute);
@@ -165,10 +165,10 @@ impl SingleFlight {
             return Ok(value);
         }
         // The cache may have answered late, and another caller may compute by now.
-        guard.check().map_err(WhileHeldError::from)?;
+        guard.check().map_err(lock_host::Error::from)?;
         let value = compute()?;
         // A thread cannot be stopped.
-        guard.check().map_err(WhileHeldError::from)?;
+        guard.check().map_err(lock_host::Error::from)?;
         let ttl = if cache.is_absent(&value) { self.plan.absent_ttl() } else { self.plan.value_ttl };
         let ttl = self.plan.spread(ttl, random_u64().unwrap_or_default());
         cache.put(Entry { key: &self.plan.key, value: &value, ttl, token: guard.fencing_token() })?;

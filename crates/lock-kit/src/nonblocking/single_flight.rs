@@ -6,7 +6,7 @@ use std::pin::pin;
 use futures_util::future::{Either, select};
 use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{WhileHeldError, random_u64};
+use lock_host::random_u64;
 
 use crate::single_flight::setters::single_flight_setters;
 use crate::single_flight::{Entry, Found, Look, Patience, Plan, Waiting};
@@ -20,7 +20,7 @@ pub trait Cache: Sync {
     /// What is kept. `Option<T>` for something that may not exist.
     type Value: Send + Sync;
     /// Of the cache, of the computation, and of the lock.
-    type Error: From<WhileHeldError> + Send;
+    type Error: From<lock_host::Error> + Send;
 
     /// What is kept under a key; `None` if there is nothing, or it has expired.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<Found<Self::Value>>, Self::Error>> + Send;
@@ -104,8 +104,8 @@ impl SingleFlight {
     /// [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of the cache and of the computation. `WhileHeldError::Acquire` if an option is invalid, the wait is over, or the store
-    /// failed; nothing was computed. `WhileHeldError::Lost` if the lease was lost during the computation.
+    /// The cache and the computation return their own errors. `Error::Acquire`: an option is invalid, the wait timed out, or the store
+    /// failed; nothing was computed. `Error::Lost`: the lease was lost during the computation.
     ///
     /// # Cancel safety
     /// Dropping the future drops the computation, and releases the lock in the background: another caller computes.
@@ -114,24 +114,24 @@ impl SingleFlight {
         cache: &C,
         compute: impl AsyncFnOnce() -> Result<C::Value, C::Error>,
     ) -> Result<C::Value, C::Error> {
-        let patience = self.begin().map_err(WhileHeldError::from)?;
+        let patience = self.begin().map_err(lock_host::Error::from)?;
         let stale = match self.look(cache).await? {
             Look::Fresh(value) => return Ok(value),
             Look::Stale(value) if patience.is_store_away() => return Ok(value),
             Look::Stale(value) => Some(value),
             Look::Missing => None,
         };
-        let guard = match (self.try_acquire(&patience).await.map_err(WhileHeldError::from)?, stale) {
+        let guard = match (self.try_acquire(&patience).await.map_err(lock_host::Error::from)?, stale) {
             (Some(guard), _) => guard,
             (None, Some(stale)) => return Ok(stale),
             (None, None) => {
                 if self.plan.waiting(&self.client.capabilities()) == Waiting::Together {
-                    self.wait_for_others(&patience).await.map_err(WhileHeldError::from)?;
+                    self.wait_for_others(&patience).await.map_err(lock_host::Error::from)?;
                     if let Look::Fresh(value) | Look::Stale(value) = self.look(cache).await? {
                         return Ok(value);
                     }
                 }
-                self.acquire(&patience).await.map_err(WhileHeldError::from)?
+                self.acquire(&patience).await.map_err(lock_host::Error::from)?
             }
         };
         let done = self.compute_under(&guard, cache, compute).await;
@@ -172,14 +172,14 @@ impl SingleFlight {
         let work = async {
             let value = compute().await?;
             // A computation that awaits nothing is not stopped.
-            guard.check().map_err(WhileHeldError::from)?;
+            guard.check().map_err(lock_host::Error::from)?;
             let ttl = if cache.is_absent(&value) { self.plan.absent_ttl() } else { self.plan.value_ttl };
             let ttl = self.plan.spread(ttl, random_u64().unwrap_or_default());
             cache.put(Entry { key: &self.plan.key, value: &value, ttl, token: guard.fencing_token() }).await?;
             Ok(value)
         };
         match select(pin!(guard.lost()), pin!(work)).await {
-            Either::Left((lost, _)) => Err(WhileHeldError::from(lost).into()),
+            Either::Left((lost, _)) => Err(lock_host::Error::from(lost).into()),
             Either::Right((done, _)) => done,
         }
     }

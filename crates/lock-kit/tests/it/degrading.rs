@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
-use lock_host::{CancelToken, Observer, Occurrence};
+use lock_host::{CancelToken, Event, Observer};
 use lock_kit::{Scope, blocking, nonblocking};
 use lock_memory::faults::{Fault, Faulty};
 use tokio::task::spawn_blocking;
@@ -20,11 +20,11 @@ const SECOND: Duration = Duration::from_secs(1);
 struct Told(Arc<Mutex<Vec<String>>>);
 
 impl Observer for Told {
-    fn observe(&self, occurrence: &Occurrence) {
-        if let Occurrence::Degraded { lock, error, .. } = occurrence {
-            assert_eq!((occurrence.name(), occurrence.lock(), occurrence.token()), ("degraded", Some(lock), None));
+    fn observe(&self, event: &Event) {
+        if let Event::Degraded { lock, error, .. } = event {
+            assert_eq!((event.name(), event.lock(), event.token()), ("degraded", Some(lock), None));
             self.0.lock().unwrap().push(format!("{lock} degraded: {:?}", error.kind()));
-        } else if let Occurrence::NotAcquired { lock, .. } = occurrence {
+        } else if let Event::NotAcquired { lock, .. } = event {
             self.0.lock().unwrap().push(format!("{lock} not acquired"));
         }
     }

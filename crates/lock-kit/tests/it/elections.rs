@@ -415,9 +415,9 @@ async fn work_is_not_begun_by_a_candidate_whose_lease_is_about_to_end() {
 struct Told(Arc<std::sync::Mutex<Vec<String>>>);
 
 impl lock_host::Observer for Told {
-    fn observe(&self, occurrence: &lock_host::Occurrence) {
-        if occurrence.level() > lock_host::Level::Debug {
-            self.0.lock().unwrap().push(format!("{}: {occurrence}", occurrence.name()));
+    fn observe(&self, event: &lock_host::Event) {
+        if event.level() > lock_host::Level::Debug {
+            self.0.lock().unwrap().push(format!("{}: {event}", event.name()));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{LossReason, Operation};
-use lock_host::WhileHeldError;
+use lock_host::Error;
 use lock_kit::{blocking, nonblocking};
 use test_support::bounds::{Watchdog, wait_for};
 
@@ -204,7 +204,7 @@ fn a_lost_lease_puts_nothing() {
     let caller: Caller = |client, shelf, compute| {
         let flight = blocking::Kit::single_flight(client, "user:42").max_hold(10 * SECOND);
         let outcome = flight.get_or_compute(shelf, || Ok(compute()));
-        let WhileHeldError::Lost(lost) = of_the_lock(outcome) else { panic!("another error") };
+        let Error::Lost(lost) = of_the_lock(outcome) else { panic!("another error") };
         assert_eq!(lost.reason, LossReason::MaxHold);
         Err(lost.into())
     };
@@ -222,7 +222,7 @@ fn a_lease_that_is_lost_before_the_computation_computes_nothing() {
     let client = bench.plain();
     let flight = blocking::Kit::single_flight(&client, "user:42").max_hold(10 * SECOND);
     let outcome = flight.get_or_compute(&*shelf, || panic!("it was computed"));
-    assert!(matches!(of_the_lock(outcome), WhileHeldError::Lost(_)));
+    assert!(matches!(of_the_lock(outcome), Error::Lost(_)));
 }
 
 #[tokio::test]
@@ -234,13 +234,13 @@ async fn a_task_that_has_lost_its_lease_puts_nothing() {
         bench.clock.advance(10 * SECOND);
         pending().await
     });
-    assert!(matches!(of_the_lock(stopped.await), WhileHeldError::Lost(_)));
+    assert!(matches!(of_the_lock(stopped.await), Error::Lost(_)));
     // It awaits nothing, so it is not stopped.
     let late = flight.get_or_compute(&shelf, async || {
         bench.clock.advance(10 * SECOND);
         Ok(Some(1))
     });
-    assert!(matches!(of_the_lock(late.await), WhileHeldError::Lost(_)));
+    assert!(matches!(of_the_lock(late.await), Error::Lost(_)));
     assert_eq!(shelf.puts(), 0);
     assert_eq!(flight.get_or_compute(&shelf, async || Ok(Some(2))).await.unwrap(), Some(2));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{AcquireError, ErrorKind, Operation};
-use lock_host::WhileHeldError;
+use lock_host::Error;
 use lock_kit::{blocking, nonblocking};
 use lock_memory::faults::Fault;
 
@@ -113,7 +113,7 @@ async fn bad_options_are_refused_before_the_cache_is_asked() {
     ];
     for outcome in refused {
         let error = of_the_lock(outcome);
-        assert!(matches!(error, WhileHeldError::Acquire(AcquireError::Invalid(_))), "{error}");
+        assert!(matches!(error, Error::Acquire(AcquireError::Invalid(_))), "{error}");
     }
     assert_eq!((shelf.gets(), bench.faults.calls(Operation::Acquire)), (0, 0));
 }
@@ -130,7 +130,7 @@ async fn a_wait_for_the_value_is_over_in_time() {
         let timed_out =
             [threads.get_or_compute(&shelf, || Ok(None)), tasks.get_or_compute(&shelf, async || Ok(None)).await];
         for outcome in timed_out {
-            let WhileHeldError::Acquire(AcquireError::TimedOut { waited, .. }) = of_the_lock(outcome) else {
+            let Error::Acquire(AcquireError::TimedOut { waited, .. }) = of_the_lock(outcome) else {
                 panic!("another error")
             };
             assert!(waited >= wait, "{waited:?}");

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_host::WhileHeldError;
 use lock_kit::{Entry, Found, blocking, nonblocking};
 use lock_redis::RedisConfig;
 use redis::Commands;
@@ -23,9 +22,9 @@ const KEY: &str = "user:42";
 const TTL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum Failure {
     #[error(transparent)]
-    Lock(#[from] WhileHeldError),
+    Lock(#[from] lock_host::Error),
     #[error(transparent)]
     Redis(#[from] redis::RedisError),
 }
@@ -38,7 +37,7 @@ impl Cached {
         Self(Mutex::new(redis::Client::open(url).unwrap().get_connection().unwrap()))
     }
 
-    fn find(&self, key: &str) -> Result<Option<Found<u32>>, Error> {
+    fn find(&self, key: &str) -> Result<Option<Found<u32>>, Failure> {
         let mut redis = self.0.lock().unwrap();
         let (value, left): (Option<u32>, i64) = redis::pipe().get(key).pttl(key).query(&mut *redis)?;
         redis.incr::<_, _, ()>("test:looks", 1)?;
@@ -46,7 +45,7 @@ impl Cached {
         Ok(value.map(|value| Found::expiring_in(value, left)))
     }
 
-    fn keep(&self, entry: &Entry<'_, u32>) -> Result<(), Error> {
+    fn keep(&self, entry: &Entry<'_, u32>) -> Result<(), Failure> {
         let ttl = entry.ttl.as_millis().try_into().unwrap();
         Ok(self.0.lock().unwrap().pset_ex(entry.key, *entry.value, ttl)?)
     }
@@ -56,7 +55,7 @@ impl Cached {
     }
 
     /// A call of the database, which takes until all callers have looked into the cache.
-    fn call_database(&self) -> Result<u32, Error> {
+    fn call_database(&self) -> Result<u32, Failure> {
         let number = self.0.lock().unwrap().incr("test:calls", 1)?;
         wait_for("all callers to have looked", || (self.number("test:looks") >= CALLERS).then_some(()));
         Ok(number)
@@ -65,26 +64,26 @@ impl Cached {
 
 impl blocking::Cache for Cached {
     type Value = u32;
-    type Error = Error;
+    type Error = Failure;
 
-    fn get(&self, key: &str) -> Result<Option<Found<u32>>, Error> {
+    fn get(&self, key: &str) -> Result<Option<Found<u32>>, Failure> {
         self.find(key)
     }
 
-    fn put(&self, entry: Entry<'_, u32>) -> Result<(), Error> {
+    fn put(&self, entry: Entry<'_, u32>) -> Result<(), Failure> {
         self.keep(&entry)
     }
 }
 
 impl nonblocking::Cache for Cached {
     type Value = u32;
-    type Error = Error;
+    type Error = Failure;
 
-    async fn get(&self, key: &str) -> Result<Option<Found<u32>>, Error> {
+    async fn get(&self, key: &str) -> Result<Option<Found<u32>>, Failure> {
         self.find(key)
     }
 
-    async fn put(&self, entry: Entry<'_, u32>) -> Result<(), Error> {
+    async fn put(&self, entry: Entry<'_, u32>) -> Result<(), Failure> {
         self.keep(&entry)
     }
 }

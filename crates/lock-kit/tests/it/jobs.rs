@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use lock_core::{AcquireError, ErrorKind, LossReason, Operation};
-use lock_host::{ManualClock, Observer, Occurrence};
+use lock_host::{Event, ManualClock, Observer};
 use lock_kit::{JobError, JobOutcome, SkipReason, Skipped, Slot, blocking, nonblocking};
 use lock_memory::faults::Fault;
 
@@ -214,8 +214,8 @@ async fn a_slot_whose_work_took_too_long_is_free_if_it_is_to_be_retried() {
 struct SlowMarks(ManualClock);
 
 impl Observer for SlowMarks {
-    fn observe(&self, occurrence: &Occurrence) {
-        if let Occurrence::Released { lock, .. } = occurrence
+    fn observe(&self, event: &Event) {
+        if let Event::Released { lock, .. } = event
             && lock.as_str().contains('@')
         {
             self.0.advance(60 * SECOND);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::latch::LatchError;
 use lock_core::{AcquireError, OnUnavailable};
-use lock_host::{CancelToken, LockOptions, WhileHeldError};
+use lock_host::{CancelToken, Error, LockOptions};
 use lock_kit::blocking::Kit;
 use lock_kit::{AcquireAllError, Begun, ElectionError, JobError, nonblocking};
 use test_support::bounds::within;
@@ -113,8 +113,8 @@ fn a_token_ends_the_wait_of_every_kind() {
                 let flight = client.single_flight("key").cancelled_by(token);
                 let computed: Result<_, AnyError> = flight.get_or_compute(&Shelf::on_the_hosts_clock(), || Ok(Some(7)));
                 let error = computed.unwrap_err();
-                let error = error.downcast_ref::<WhileHeldError>();
-                matches!(error, Some(WhileHeldError::Acquire(AcquireError::Cancelled)))
+                let error = error.downcast_ref::<Error>();
+                matches!(error, Some(Error::Acquire(AcquireError::Cancelled)))
             })
         }),
         ("set", {
@@ -127,7 +127,7 @@ fn a_token_ends_the_wait_of_every_kind() {
         ("while held", {
             Box::new(move |token| {
                 let ran = client.mutex("a").cancelled_by(token).run_while_held(|_| ());
-                ran == Err(WhileHeldError::Acquire(AcquireError::Cancelled))
+                ran == Err(Error::Acquire(AcquireError::Cancelled))
             })
         }),
     ];

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use lock_blocking::CancelToken;
 use lock_core::{AcquireError, LossReason, Operation};
-use lock_host::HoldError;
-use lock_kit::ReentrantError;
+use lock_host::{Error, HoldError};
 use lock_kit::blocking::Kit;
 use test_support::bounds::within;
 
@@ -58,8 +57,7 @@ fn after_a_loss_acquires_fail_until_all_guards_are_gone() {
     let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
     bench.clock.advance(most);
     let fails = || {
-        let lost =
-            |error: ReentrantError| matches!(error, ReentrantError::Lost(lost) if lost.reason == LossReason::MaxHold);
+        let lost = |error: Error| matches!(error, Error::Lost(lost) if lost.reason == LossReason::MaxHold);
         lost(lock.acquire().unwrap_err()) && lost(lock.try_acquire().unwrap_err())
     };
     assert!(fails());
@@ -75,14 +73,14 @@ fn after_a_loss_acquires_fail_until_all_guards_are_gone() {
 fn an_invalid_lock_and_a_cancelled_wait_are_errors() {
     let bench = Bench::new();
     let client = bench.plain();
-    let invalid = |error| matches!(error, ReentrantError::Acquire(AcquireError::Invalid(_)));
+    let invalid = |error| matches!(error, Error::Acquire(AcquireError::Invalid(_)));
     assert!(invalid(client.reentrant("").acquire().unwrap_err()));
     let _guard = client.reentrant("a").acquire().unwrap();
     assert!(invalid(client.reentrant("a").ttl(Duration::ZERO).acquire().unwrap_err()));
     let cancel = CancelToken::new();
     cancel.cancel();
     let error = client.reentrant("b").cancelled_by(&cancel).acquire().unwrap_err();
-    assert!(matches!(error, ReentrantError::Acquire(AcquireError::Cancelled)));
+    assert!(matches!(error, Error::Acquire(AcquireError::Cancelled)));
 }
 
 #[test]

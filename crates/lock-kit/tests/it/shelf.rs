@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::{FencingToken, Moment};
-use lock_host::{HostClock, ManualClock, SharedClock, WhileHeldError};
+use lock_host::{HostClock, ManualClock, SharedClock};
 use lock_kit::{Entry, Found, blocking, nonblocking};
 
 pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
@@ -108,7 +108,7 @@ impl blocking::Cache for Shelf {
 
 /// What went wrong with the lock.
 #[track_caller]
-pub(crate) fn of_the_lock<T: std::fmt::Debug>(outcome: Result<T, AnyError>) -> WhileHeldError {
+pub(crate) fn of_the_lock<T: std::fmt::Debug>(outcome: Result<T, AnyError>) -> lock_host::Error {
     *outcome.unwrap_err().downcast().unwrap()
 }
 

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::{LockName, Ttl};
-use lock_host::{HostClock, ManualClock, Observer, Occurrence};
+use lock_host::{Event, HostClock, ManualClock, Observer};
 use lock_memory::MemoryStore;
 use lock_memory::faults::{Faults, Faulty};
 use lock_memory::node::MemoryNode;
@@ -67,8 +67,8 @@ impl Released {
 }
 
 impl Observer for Released {
-    fn observe(&self, occurrence: &Occurrence) {
-        if let Occurrence::Released { lock, .. } = occurrence {
+    fn observe(&self, event: &Event) {
+        if let Event::Released { lock, .. } = event {
             self.0.lock().unwrap().push(lock.clone());
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_core::node::{Ask, AsyncQuorumNode, BlockingQuorumNode, QuorumNode, RunId, Told};
-use lock_core::{BackendError, Event, EventSink, Listeners, Location, LockName, Moment};
+use lock_core::{BackendError, EventSink, Listeners, Location, LockName, Moment, StoreEvent};
 use lock_host::SharedClock;
 
 use super::store::{Freed, NodeStore};
@@ -120,9 +120,10 @@ impl Shared {
 }
 
 impl State {
-    fn deliveries(&mut self) -> Vec<(Arc<Listeners>, Event)> {
+    fn deliveries(&mut self) -> Vec<(Arc<Listeners>, StoreEvent)> {
         let listeners = &self.listeners;
-        let told = |freed: Freed| Some((Arc::clone(listeners.get(&freed.client)?), Event::Freed { name: freed.name }));
+        let told =
+            |freed: Freed| Some((Arc::clone(listeners.get(&freed.client)?), StoreEvent::Freed { name: freed.name }));
         self.store.take_freed().into_iter().filter_map(told).collect()
     }
 }

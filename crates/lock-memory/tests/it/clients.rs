@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use lock_core::{
-    Answer, AsyncBackend, Backend, BlockingBackend, Durability, Event, EventSink, Fenced, Isolation, Released,
-    RequestOrder, Waiting,
+    Answer, AsyncBackend, Backend, BlockingBackend, Durability, EventSink, Fenced, Isolation, Released, RequestOrder,
+    StoreEvent, Waiting,
 };
 use lock_host::ManualClock;
 use lock_memory::{MemoryConfig, MemoryStore, blocking, nonblocking};
@@ -18,7 +18,7 @@ fn manual() -> (ManualClock, MemoryStore) {
 }
 
 /// A sink that records its events.
-fn recorder() -> (EventSink, Arc<Mutex<Vec<Event>>>) {
+fn recorder() -> (EventSink, Arc<Mutex<Vec<StoreEvent>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = EventSink::new({
         let told = Arc::clone(&told);
@@ -63,11 +63,11 @@ async fn only_the_client_that_queued_is_told_of_a_hand_over() {
     assert_eq!(asynchronous.release(&release_of(1), TTL).await.unwrap(), Released::Released);
     let told = plain_told.lock().unwrap().clone();
     assert!(
-        matches!(&told[..], [Event::Granted { lease, valid_for, .. }] if lease.owner == owner(2) && *valid_for == PLACE),
+        matches!(&told[..], [StoreEvent::Granted { lease, valid_for, .. }] if lease.owner == owner(2) && *valid_for == PLACE),
         "{told:?}"
     );
     plain.release(&release_of(2), TTL).unwrap();
-    assert!(matches!(&async_told.lock().unwrap()[..], [Event::Granted { wanted: false, .. }]));
+    assert!(matches!(&async_told.lock().unwrap()[..], [StoreEvent::Granted { wanted: false, .. }]));
 }
 
 #[test]

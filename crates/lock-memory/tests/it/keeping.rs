@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lock_core::{Answer, Event, Lease, ReleaseRequest, Released, Renewed};
+use lock_core::{Answer, Lease, ReleaseRequest, Released, Renewed, StoreEvent};
 use lock_memory::store::{Notice, Store};
 
 use crate::support::*;
@@ -38,7 +38,7 @@ fn the_head_of_the_queue_is_told_to_ask_and_gets_the_lock_at_the_end() {
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     hints(&mut store);
     store.release(at(1), &keep(Duration::from_secs(5))).unwrap();
-    assert_eq!(hints(&mut store), [Notice { client: TWO, event: Event::Freed { name: name("invoice:42") } }]);
+    assert_eq!(hints(&mut store), [Notice { client: TWO, event: StoreEvent::Freed { name: name("invoice:42") } }]);
     let Answer::Queued { position, remaining, .. } = store.acquire(at(1), TWO, &claim(2)).unwrap() else { panic!() };
     assert_eq!((position, remaining), (1, Some(Duration::from_secs(5))));
     granted(store.acquire(at(6), TWO, &claim(2)).unwrap());

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lock_core::latch::{Act, Count, Generation, Request, Seen, Watching};
-use lock_core::{Backend, BlockingBackend, Event, EventSink, Ttl};
+use lock_core::{Backend, BlockingBackend, EventSink, StoreEvent, Ttl};
 use lock_host::ManualClock;
 use lock_memory::MemoryStore;
 use lock_memory::blocking::Memory;
@@ -31,7 +31,7 @@ fn clients_that_watch_are_told_of_the_last_arrival_and_of_a_reset() {
         client.listen(EventSink::new(move |event| told.lock().unwrap().push((who, event))));
     }
     let told = || std::mem::take(&mut *told.lock().unwrap());
-    let changed = [("watcher", Event::LatchChanged { name: name("a") })];
+    let changed = [("watcher", StoreEvent::LatchChanged { name: name("a") })];
     let watch = || assert!(ask(&watcher, "a", Act::Look { watching: Watching::Wanted }).told);
     watch();
     assert!(!ask(&looker, "a", Act::Look { watching: Watching::Unwanted }).told);

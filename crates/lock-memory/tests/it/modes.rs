@@ -1,8 +1,8 @@
 //! Several holds of one name: readers and permits, in a queue with writers.
 
 use lock_core::{
-    Answer, BackendError, Claim, Effect, ErrorKind, Event, Fenced, Holder, Lease, Mode, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, Ttl, Width,
+    Answer, BackendError, Claim, Effect, ErrorKind, Fenced, Holder, Lease, Mode, Queueing, ReleaseRequest, Released,
+    Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_memory::store::{Notice, Store};
 
@@ -141,10 +141,11 @@ fn a_visit_serves_32_and_tells_the_next_to_ask() {
     release(&mut store, 1, 1);
     let notices = store.take_notices();
     let (hint, grants) = notices.split_last().unwrap();
-    let granted_to = |notice: &Notice| matches!(&notice.event, Event::Granted { lease, .. } if lease.owner != owner(1));
+    let granted_to =
+        |notice: &Notice| matches!(&notice.event, StoreEvent::Granted { lease, .. } if lease.owner != owner(1));
     assert!(grants.len() == 32 && grants.iter().all(granted_to), "{grants:?}");
     let name = name("invoice:42");
-    assert_eq!(*hint, Notice { client: TWO, event: Event::Freed { name } });
+    assert_eq!(*hint, Notice { client: TWO, event: StoreEvent::Freed { name } });
     take(&mut store, 1, &reader(34));
     assert_eq!(served(&mut store), (35..42).map(owner).collect::<Vec<_>>(), "the rest, with the next request");
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing,
-    ReleaseRequest, Terms, Ttl, Width,
+    Answer, Certainty, Claim, Evidence, Fairness, Lease, LockName, Moment, Note, Owner, Queueing, ReleaseRequest,
+    StoreEvent, Terms, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Notice, Store};
 
@@ -96,7 +96,7 @@ pub(crate) struct HandOver {
 /// The hand-overs since the last look at the notices.
 pub(crate) fn hand_overs(store: &mut Store) -> Vec<HandOver> {
     let hand_over = |Notice { client, event }| {
-        let Event::Granted { lease, valid_for, wanted } = event else { return None };
+        let StoreEvent::Granted { lease, valid_for, wanted } = event else { return None };
         Some(HandOver { client, lease, valid_for, wanted })
     };
     store.take_notices().into_iter().filter_map(hand_over).collect()
@@ -104,5 +104,5 @@ pub(crate) fn hand_overs(store: &mut Store) -> Vec<HandOver> {
 
 /// The other notices since the last look at them.
 pub(crate) fn hints(store: &mut Store) -> Vec<Notice> {
-    store.take_notices().into_iter().filter(|notice| !matches!(notice.event, Event::Granted { .. })).collect()
+    store.take_notices().into_iter().filter(|notice| !matches!(notice.event, StoreEvent::Granted { .. })).collect()
 }

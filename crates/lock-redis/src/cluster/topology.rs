@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, ErrorKind, Event, Listeners};
+use lock_core::{Effect, ErrorKind, Listeners, StoreEvent};
 use redis::{ConnectionInfo, RedisError};
 
 use super::slot_map::SlotMap;
@@ -209,7 +209,7 @@ impl Directory for Topology {
         self.refresh_soon();
         if has_changed {
             // Who waits at the other server for a lock in this hash slot would hear nothing.
-            self.listeners.deliver(&Event::RecheckAll);
+            self.listeners.deliver(&StoreEvent::RecheckAll);
         }
     }
 
@@ -227,7 +227,7 @@ impl Directory for Topology {
         drop(state);
         drop(asking);
         if has_changed {
-            self.listeners.deliver(&Event::RecheckAll);
+            self.listeners.deliver(&StoreEvent::RecheckAll);
         }
         Ok(())
     }

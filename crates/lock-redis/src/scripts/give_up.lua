@@ -15,6 +15,8 @@ local function give_up(lock, queue, mine, held, was_valid)
     if holder ~= owner then leave(queue, waiters, owner) end
     return free(lock, queue, waiters, was_valid) or 1
   end
-  if is_shared(held) then return sharing().give_up(lock, queue, held, owner) end
+  -- If the lock has expired, nobody may have asked for it since.
+  local has_expired = not held and redis.call('EXISTS', queue) == 1 and redis.call('EXISTS', lock) == 0
+  if has_expired and not dwells() or is_shared(held) then return sharing().give_up(lock, queue, held, owner) end
   return leave(queue, waiters, owner) and 2 or 0
 end

@@ -169,17 +169,6 @@ function sharing()
     redis.call('PEXPIREAT', name.leases, last)
   end
 
-  -- The answer to a claim whose owner has its lease already: it gets all of its time again.
-  local function again(name, lease, limit, width, ttl)
-    if limit ~= name.limit or limit ~= READERS and width ~= #lease.members then return OTHER_MODE end
-    -- A full server takes this, and then what follows.
-    leave(name.queue, name.waiters, lease.owner)
-    redis.call('ZADD', name.holders, 'XX', 'GT', scored(name.now + ttl, lease.members))
-    touched(name, name.now + ttl)
-    settle(name)
-    return {'granted', tonumber(lease.low), tonumber(lease.high), lease.slots, redis.call('EXISTS', name.waiters), limit}
-  end
-
   -- What is shown to a claim for which there is no room: the last holder that is not `me`, as the value of an exclusive lock,
   -- and how long it takes at least until there is room for this limit and width.
   local function shown(name, limit, width, me)
@@ -281,6 +270,18 @@ function sharing()
     return head, head and waiter
   end
 
+  -- The answer to a claim whose owner has its lease already: it gets all of its time again.
+  local function again(name, lease, limit, width, ttl)
+    if limit ~= name.limit or limit ~= READERS and width ~= #lease.members then return OTHER_MODE end
+    -- A full server takes this, and then what follows.
+    leave(name.queue, name.waiters, lease.owner)
+    redis.call('ZADD', name.holders, 'XX', 'GT', scored(name.now + ttl, lease.members))
+    touched(name, name.now + ttl)
+    hand_over(name)
+    settle(name)
+    return {'granted', tonumber(lease.low), tonumber(lease.high), lease.slots, redis.call('EXISTS', name.waiters), limit}
+  end
+
   -- Ends the hold of an exclusive lock, which may be handed over.
   local function free(lock, queue)
     local name = visited(lock, queue)
@@ -300,10 +301,8 @@ function sharing()
     end
     local ended = lease and lease.lives
     local left = not ended and leave(queue, name.waiters, owner)
-    if lease or left then
-      hand_over(name)
-      settle(name)
-    end
+    hand_over(name)
+    settle(name)
     return ended and 1 or left and 2 or 0
   end
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lock_core::{Effect, ErrorKind, Event, Listeners};
+use lock_core::{Effect, ErrorKind, Listeners, StoreEvent};
 use redis::ConnectionInfo;
 
 use super::sentinel::{Named, ask};
@@ -108,8 +108,8 @@ impl Primary {
         (known.named, known.first) = (Some(named), number);
         drop(known);
         if has_moved {
-            self.clients.deliver(&Event::RecheckAll);
-            self.listeners.deliver(&Event::RecheckAll);
+            self.clients.deliver(&StoreEvent::RecheckAll);
+            self.listeners.deliver(&StoreEvent::RecheckAll);
         }
         Ok(())
     }

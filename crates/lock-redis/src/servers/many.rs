@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lock_core::{Event, EventSink, Heard, Lease, Listener, LockName, Prefix, Waiting};
+use lock_core::{EventSink, Heard, Lease, Listener, LockName, Prefix, StoreEvent, Waiting};
 use redis::Client;
 
 use super::server::{Server, Serving, Source};
@@ -153,7 +153,7 @@ impl<S: Source> Many<S> {
 
 /// Hears that another server has become the primary.
 impl<S: Source> Listener for Many<S> {
-    fn hear(&self, _event: Event) -> Heard {
+    fn hear(&self, _event: StoreEvent) -> Heard {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let left: Vec<_> = nodes.extract_if(|_, node| self.directory.has_replaced(&node.address)).collect();
         drop(nodes);
@@ -170,7 +170,7 @@ impl<S: Source> Listener for Many<S> {
 }
 
 impl Listener for Relay {
-    fn hear(&self, event: Event) -> Heard {
+    fn hear(&self, event: StoreEvent) -> Heard {
         self.0.listeners().deliver(&event);
         Heard::Taken
     }

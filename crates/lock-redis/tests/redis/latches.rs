@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use lock_core::latch::{Act, Count, LatchState, Request, Seen, Watching};
-use lock_core::{BackendError, BlockingBackend, ErrorKind, Event, EventSink, Ttl};
+use lock_core::{BackendError, BlockingBackend, ErrorKind, EventSink, StoreEvent, Ttl};
 use test_support::RedisServer;
 
 use crate::support::{SOON, both, eventually};
@@ -40,7 +40,7 @@ fn a_client_that_watches_is_notified_of_the_last_arrival_and_of_a_reset() {
         eventually("the store will notify it", || ask(&*client, facade, LOOK).unwrap().told);
         assert_eq!(server.command::<i64>(&["HLEN", &format!("leasehold:{{shop:{facade}}}:latch:w")]), 1);
         arrive(&*other, facade, "x");
-        let changed = Event::LatchChanged { name: facade.parse().unwrap() };
+        let changed = StoreEvent::LatchChanged { name: facade.parse().unwrap() };
         assert!(told.try_iter().all(|event| event != changed), "one is missing");
         let complete = arrive(&*other, facade, "y");
         assert!(complete.is_complete());

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lock_core::inspect::{Query, Revoked};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Event, EventSink, Fenced, FencingToken,
-    Holder, Lease, LockName, Mode, Owner, Queueing, Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, EventSink, Fenced, FencingToken,
+    Holder, Lease, LockName, Mode, Owner, Queueing, Released, Renewed, StoreEvent, Terms, TokenRange, Ttl, Width,
 };
 use lock_redis::RedisConfig;
 use test_support::{RedisOptions, RedisServer, RedisVersion};
@@ -226,10 +226,10 @@ fn a_visit_serves_32_and_the_next_one_is_told_to_ask() {
             let mut heard = Vec::new();
             while heard.len() < 33 {
                 let event = grants.recv_timeout(PATIENCE).unwrap();
-                if let Event::Granted { lease, wanted, .. } = event {
+                if let StoreEvent::Granted { lease, wanted, .. } = event {
                     assert!(wanted && lease.terms.mode == Mode::Shared, "{lease:?}");
                     heard.push(Some(lease.owner));
-                } else if event == (Event::Freed { name: facade.parse().unwrap() }) {
+                } else if event == (StoreEvent::Freed { name: facade.parse().unwrap() }) {
                     heard.push(None);
                 }
             }

@@ -5,7 +5,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, EventSink, FencingToken, Queueing, Released, Renewed, Terms, Ttl, Waiting,
+    Answer, Certainty, Claim, EventSink, FencingToken, Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Waiting,
 };
 use lock_redis::nonblocking;
 use test_support::{Fault, Proxy, RedisOptions, RedisServer};
@@ -96,7 +96,7 @@ fn a_renewal_wakes_nobody_and_a_release_the_next_one_only() {
     for (facade, client) in both(&server.url()) {
         let (told, grants) = mpsc::channel();
         client.listen(EventSink::new(move |event| {
-            if let Event::Granted { lease, .. } = event {
+            if let StoreEvent::Granted { lease, .. } = event {
                 told.send(lease.owner).unwrap();
             }
         }));

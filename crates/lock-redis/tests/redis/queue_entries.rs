@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lock_core::{Answer, Claim, Event, EventSink, Queueing, Terms, Ttl};
+use lock_core::{Answer, Claim, EventSink, Queueing, StoreEvent, Terms, Ttl};
 use test_support::RedisServer;
 
 use crate::queue::{queue, release};
@@ -160,7 +160,7 @@ fn the_next_in_line_is_notified_when_a_dead_first_one_is_skipped() {
     for (facade, client) in both(&server.url()) {
         let (told, grants) = mpsc::channel();
         client.listen(EventSink::new(move |event| {
-            if let Event::Granted { lease, .. } = event {
+            if let StoreEvent::Granted { lease, .. } = event {
                 told.send(lease.owner).ok();
             }
         }));

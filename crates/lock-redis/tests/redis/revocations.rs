@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::inspect::Revoked;
-use lock_core::{Claim, Event, EventSink, FencingToken, LockName, LossReason, Mode, Terms, Ttl, Waiting};
+use lock_core::{Claim, EventSink, FencingToken, LockName, LossReason, Mode, StoreEvent, Terms, Ttl, Waiting};
 use test_support::sentinels::{self, url_of};
 use test_support::{Cluster, RedisServer, Sentinel};
 
@@ -82,7 +82,7 @@ fn a_reader_s_client_hears_of_its_revocation_under_its_own_name() {
         let terms = Terms { mode: Mode::Shared, ttl: Ttl::DEFAULT };
         let lease = granted(client.acquire(&Claim { terms, ..claim(facade) }, SOON));
         revoke(&url, facade, lease.tokens.high());
-        let revoked = Event::Revoked { name: lease.name };
+        let revoked = StoreEvent::Revoked { name: lease.name };
         eventually("it hears of it", || told.recv_timeout(SOON).ok().filter(|event| *event == revoked));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{BackendError, Certainty, Claim, ErrorKind, Event, EventSink, Queueing, Renewed};
+use lock_core::{BackendError, Certainty, Claim, ErrorKind, EventSink, Queueing, Renewed, StoreEvent};
 use lock_redis::{RedisConfig, blocking, nonblocking};
 use test_support::bounds::wait_for;
 use test_support::sentinels::{MASTER, PASSWORDS, server, url_of};
@@ -218,14 +218,14 @@ fn a_lock_that_the_old_primary_hands_over_later_is_not_taken() {
         told.iter().for_each(|(told, _)| told.lock().unwrap().clear());
         trio.fail_over();
         for (told, _) in &told {
-            eventually("the client has heard", || told.lock().unwrap().contains(&Event::RecheckAll));
+            eventually("the client has heard", || told.lock().unwrap().contains(&StoreEvent::RecheckAll));
         }
         old.command::<()>(&["CLIENT", "UNPAUSE"]);
     });
     thread::sleep(Duration::from_millis(200));
     for ((told, _), (facade, _)) in told.iter().zip(&clients) {
         let told = told.lock().unwrap();
-        assert!(!told.iter().any(|event| matches!(event, Event::Granted { .. })), "{facade}: {told:?}");
+        assert!(!told.iter().any(|event| matches!(event, StoreEvent::Granted { .. })), "{facade}: {told:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! One look at a lock on behalf of waiters.
 
-use lock_core::{Event, Lease, LockName, Mode, Moment, Terms};
+use lock_core::{Lease, LockName, Mode, Moment, StoreEvent, Terms};
 
 use super::{Sight, Waiter};
 use crate::entry::fits_at;
@@ -17,30 +17,30 @@ pub fn survey<R: Rows>(rows: &mut R, name: &LockName, waiters: &[&Waiter], sight
         let (granted, place) = (granted(rows, waiter, next.is_some())?, rows.place(waiter.owner)?);
         // A waiter that has lost its place learns why by asking.
         let is_gone = granted.is_none() && place.is_none();
-        sight.events.extend(granted.or_else(|| is_gone.then(|| Event::Freed { name: name.clone() })));
+        sight.events.extend(granted.or_else(|| is_gone.then(|| StoreEvent::Freed { name: name.clone() })));
         let position = place.map(|place| position(rows, place.number)).transpose()?;
         sight.positions.push((waiter.owner, position.unwrap_or(0)));
     }
     match prospect(rows, name, next.as_ref(), waiters)? {
-        Prospect::Fits => sight.events.push(Event::Freed { name: name.clone() }),
+        Prospect::Fits => sight.events.push(StoreEvent::Freed { name: name.clone() }),
         Prospect::At(time) => sight.due = Some(sight.due.map_or(time, |due| due.min(time))),
     }
     Ok(())
 }
 
 /// What was handed over to a waiter.
-fn granted<R: Rows>(rows: &mut R, waiter: &Waiter, has_waiters: bool) -> Result<Option<Event>, R::Error> {
+fn granted<R: Rows>(rows: &mut R, waiter: &Waiter, has_waiters: bool) -> Result<Option<StoreEvent>, R::Error> {
     let Some(hold) = rows.hold(waiter.owner)? else { return Ok(None) };
     let name = waiter.name.clone();
     if hold.mode.kind() != waiter.terms.mode.kind() {
         // An older program handed it over. Asking again makes it what it should be.
-        return Ok(Some(Event::Freed { name }));
+        return Ok(Some(StoreEvent::Freed { name }));
     }
     let Hold { owner, mode, tokens, slots, until, .. } = hold;
     let (terms, wanted) =
         (Terms { mode: mode.covering(&slots), ..waiter.terms }, has_waiters && mode != Mode::Exclusive);
     let lease = Lease { name, owner, tokens, slots, terms };
-    Ok(Some(Event::Granted { lease, valid_for: until.since(rows.now()), wanted }))
+    Ok(Some(StoreEvent::Granted { lease, valid_for: until.since(rows.now()), wanted }))
 }
 
 /// What to expect of a lock.

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 use lock_core::inspect::Query;
 use lock_core::{
@@ -50,12 +50,8 @@ impl Rig {
 
     /// A connection with these pragmas.
     fn with(pragmas: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let config = SqliteConfig::new(directory.path().join("locks.db"));
-        let clock = ManualClock::new();
-        let timing = Timing::with_clock(Arc::new(clock.clone()));
-        let mut store = Store::unopened(Arc::new(Settings::new(&config, timing)));
-        store.open().unwrap();
+        let (directory, clock) = (tempfile::tempdir().unwrap(), ManualClock::new());
+        let mut store = open(&directory, &clock);
         store.connection().execute_batch(pragmas).unwrap();
         let commits = Arc::new(Commits::default());
         let seen = Arc::clone(&commits);
@@ -109,6 +105,14 @@ impl Rig {
         self.serve();
         answers.recv().unwrap().unwrap().is_some()
     }
+}
+
+/// Another connection to the file.
+fn open(directory: &tempfile::TempDir, clock: &ManualClock) -> Store {
+    let config = SqliteConfig::new(directory.path().join("locks.db"));
+    let mut store = Store::unopened(Arc::new(Settings::new(&config, Timing::with_clock(Arc::new(clock.clone())))));
+    store.open().unwrap();
+    store
 }
 
 fn soon() -> Moment {
@@ -248,6 +252,42 @@ fn a_commit_that_fails_is_unknown_to_all_of_its_batch() {
         assert_eq!(answer.try_recv().unwrap().unwrap_err().effect(), Effect::Unknown);
     }
     assert!(!rig.holds(&first) && !rig.holds(&second));
+}
+
+/// A look at a lock that does something else once its snapshot was taken.
+struct Look<F>(LockName, F);
+
+impl<F: Fn() + Send + 'static> Verb for Look<F> {
+    type Answer = bool;
+    const OPERATION: Operation = Operation::Inspect;
+    const ACCESS: Access = Access::Read;
+
+    fn work(&self, transaction: &Transaction<'_>) -> Result<bool, Fault> {
+        let is_held = transaction.holder(&self.0)?.is_some();
+        self.1();
+        Ok(is_held)
+    }
+}
+
+#[test]
+fn a_look_shows_what_others_had_committed_when_it_was_asked() {
+    let (mut rig, mut other) = (Rig::new(), Rig::new());
+    other.line = Line::new(open(&rig.directory, &rig.clock));
+    let (other, claim) = (Mutex::new(other), claim("a", 0));
+    let (later, answer) = rig.request(claim.name.clone());
+    let (line, lead, later) = (Arc::clone(&rig.line), rig.lead.clone(), Mutex::new(Some(later)));
+    let name = claim.name.clone();
+    let first = rig.ask(Look(name, move || {
+        let mut other = other.lock().unwrap();
+        let granted = other.ask(claim.clone());
+        other.serve();
+        assert!(token(&granted) > 0);
+        let later = later.lock().unwrap().take().unwrap();
+        assert!(line.join(Box::new(later), lead.clone()).is_none());
+    }));
+    rig.serve();
+    assert!(!first.recv().unwrap().unwrap(), "its snapshot is older than the claim");
+    assert!(answer.recv().unwrap().unwrap().is_some(), "it was asked after the claim was answered");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Event, Fenced, Holder, Queueing, Released, Renewed,
+    Answer, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fenced, Holder, Queueing, Released, Renewed,
+    StoreEvent,
 };
 
 use crate::rig::{
@@ -235,7 +236,9 @@ fn readers_that_wait_in_another_process_are_told_of_their_grants() {
     readers.iter().for_each(|reader| assert!(position(here.ask(reader)) > 0));
     there.part(&writer);
     for _ in &readers {
-        let Event::Granted { lease, wanted, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+        let StoreEvent::Granted { lease, wanted, .. } = events.recv_timeout(WITHIN).unwrap() else {
+            panic!("no grant")
+        };
         let claim = readers.iter().find(|reader| reader.owner == lease.owner).unwrap();
         assert_eq!((&granted(here.ask(claim)), wanted), (&lease, false));
     }
@@ -251,7 +254,7 @@ fn who_waits_for_a_permit_is_told_when_a_hold_ends_although_nobody_writes() {
     let waiter = permits("a", 1, 2);
     position(here.ask(&waiter));
     rig.clock.advance(secs(5));
-    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::Freed { name: waiter.name.clone() }));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(StoreEvent::Freed { name: waiter.name.clone() }));
     assert_eq!(granted(here.ask(&waiter)).slots.get(), [0]);
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lock_core::{
-    BlockingBackend, Certainty, Claim, ErrorKind, Event, Lease, Moment, Owner, ReleaseRequest, Released, Renewed,
+    BlockingBackend, Certainty, Claim, ErrorKind, Lease, Moment, Owner, ReleaseRequest, Released, Renewed, StoreEvent,
 };
 use lock_host::{Clock, ManualClock};
 use lock_sqlite::Timing;
@@ -242,7 +242,7 @@ fn what_an_older_program_hands_over_becomes_what_its_waiter_asked_for() {
     let waiter = reader("a");
     position(here.ask(&waiter));
     older.hand_over();
-    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::Freed { name: waiter.name.clone() }));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(StoreEvent::Freed { name: waiter.name.clone() }));
     let lease = granted(here.ask(&waiter));
     assert!(is_renewed(&here, &lease));
     granted(there.ask(&reader("a")));

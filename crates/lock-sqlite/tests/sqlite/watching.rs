@@ -3,21 +3,21 @@
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use lock_core::{Backend, Claim, Event, EventSink, Terms};
+use lock_core::{Backend, Claim, EventSink, StoreEvent, Terms};
 
 use crate::rig::{Ask, Rig, WITHIN, claim, granted, position, secs, ttl};
 
 /// Long enough for an unwanted event to arrive: a few dozen checks of the watcher.
 const A_WHILE: Duration = Duration::from_millis(200);
 
-pub(crate) fn ear(client: &impl Backend) -> Receiver<Event> {
+pub(crate) fn ear(client: &impl Backend) -> Receiver<StoreEvent> {
     let (sender, events) = mpsc::channel();
     client.listen(EventSink::new(move |event| drop(sender.send(event))));
     events
 }
 
 #[track_caller]
-fn assert_silent(events: &Receiver<Event>) {
+fn assert_silent(events: &Receiver<StoreEvent>) {
     assert_eq!(events.recv_timeout(A_WHILE), Err(RecvTimeoutError::Timeout));
 }
 
@@ -31,7 +31,7 @@ fn a_release_by_another_process_arrives_as_a_grant() {
     position(here.ask(&waiter));
     assert_silent(&near);
     there.part(&holder);
-    let Event::Granted { lease, valid_for, .. } = near.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+    let StoreEvent::Granted { lease, valid_for, .. } = near.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
     assert_eq!(valid_for, secs(10));
     assert_eq!(granted(here.ask(&waiter)), lease);
     assert_silent(&near);
@@ -53,7 +53,7 @@ fn a_grant_before_the_watcher_knows_its_waiter_arrives_as_well() {
         let lease = granted(here.ask(&waiter));
         // Either the answer or the event comes first; both say the same. Events of the last round may come late.
         while let Ok(event) = events.recv_timeout(Duration::from_millis(20)) {
-            let Event::Granted { lease: heard, .. } = event else { panic!("no grant: {event:?}") };
+            let StoreEvent::Granted { lease: heard, .. } = event else { panic!("no grant: {event:?}") };
             assert!(heard == lease || heard.owner != lease.owner, "{heard:?} instead of {lease:?}");
         }
         here.part(&waiter);
@@ -70,12 +70,12 @@ fn only_the_first_in_line_is_notified_of_the_end_of_a_lease() {
     assert_eq!((position(first.ask(&early)), position(second.ask(&late))), (1, 2));
     assert_silent(&first_ear);
     rig.clock.advance(secs(5));
-    assert_eq!(first_ear.recv_timeout(WITHIN), Ok(Event::Freed { name: early.name.clone() }));
+    assert_eq!(first_ear.recv_timeout(WITHIN), Ok(StoreEvent::Freed { name: early.name.clone() }));
     assert_silent(&second_ear);
     granted(first.ask(&early));
     assert_silent(&second_ear);
     first.part(&early);
-    assert!(matches!(second_ear.recv_timeout(WITHIN), Ok(Event::Granted { .. })));
+    assert!(matches!(second_ear.recv_timeout(WITHIN), Ok(StoreEvent::Granted { .. })));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_end_of_the_place_before_it_wakes_the_next() {
     rig.clock.advance(secs(1));
     assert_silent(&events);
     rig.clock.advance(secs(6));
-    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::Freed { name: waiter.name.clone() }));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(StoreEvent::Freed { name: waiter.name.clone() }));
     granted(client.ask(&waiter));
 }
 
@@ -108,7 +108,7 @@ fn the_end_of_a_dead_first_place_at_a_free_lock_wakes_the_next() {
     rig.clock.advance(secs(4));
     assert_silent(&events); // free, and the turn of the one that is dead
     rig.clock.advance(secs(4));
-    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::Freed { name: waiter.name.clone() }));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(StoreEvent::Freed { name: waiter.name.clone() }));
     granted(client.ask(&waiter));
 }
 
@@ -124,7 +124,7 @@ fn a_client_that_waits_for_two_locks_is_notified_of_both() {
     assert_silent(&events);
     for turn in [1, 0] {
         there.part(&holders[turn]);
-        let Event::Granted { lease, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+        let StoreEvent::Granted { lease, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
         assert_eq!((&lease.name, lease.owner), (&waiters[turn].name, waiters[turn].owner));
         assert_eq!(granted(here.ask(&waiters[turn])), lease);
     }
@@ -156,7 +156,7 @@ fn waiters_are_notified_that_the_file_was_replaced() {
     position(client.ask(&waiter));
     assert_silent(&events);
     std::fs::remove_file(rig.path()).unwrap();
-    assert_eq!(events.recv_timeout(WITHIN), Ok(Event::RecheckAll));
+    assert_eq!(events.recv_timeout(WITHIN), Ok(StoreEvent::RecheckAll));
     granted(client.ask(&waiter));
 }
 
@@ -171,6 +171,6 @@ fn an_async_and_a_blocking_listener_get_the_same_events() {
     let ask = || runtime.block_on(lock_core::AsyncBackend::acquire(&here, &waiter, WITHIN)).unwrap();
     position(ask());
     there.part(&holder);
-    let Event::Granted { lease, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
+    let StoreEvent::Granted { lease, .. } = events.recv_timeout(WITHIN).unwrap() else { panic!("no grant") };
     assert_eq!(granted(ask()), lease);
 }

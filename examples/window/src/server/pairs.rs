@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lock_core::limit::{self, Act};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Event, EventSink, Fairness, Lease, Limit, LockName, Mode, Moment, Note,
-    Owner, Queueing, ReleaseRequest, Renewed, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, EventSink, Fairness, Lease, Limit, LockName, Mode, Moment, Note, Owner,
+    Queueing, ReleaseRequest, Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::{Clock, SharedClock};
 use lock_rules::window::{self, Commit, Request, Step};
@@ -257,12 +257,12 @@ struct Stage {
     clock: Arc<Hand>,
     server: Server,
     /// What the client was notified of.
-    events: Arc<Mutex<Vec<Event>>>,
+    events: Arc<Mutex<Vec<StoreEvent>>>,
 }
 
 impl Stage {
     fn new(before: &[Claim]) -> Self {
-        let (clock, events) = (Arc::new(Hand(SCENE.into())), Arc::<Mutex<Vec<Event>>>::default());
+        let (clock, events) = (Arc::new(Hand(SCENE.into())), Arc::<Mutex<Vec<StoreEvent>>>::default());
         let server = Server::new(Arc::clone(&clock) as SharedClock);
         let (stage, heard) = (Self { server, clock, events: Arc::clone(&events) }, events);
         let (client, listeners) = stage.server.connect();

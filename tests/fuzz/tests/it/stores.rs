@@ -113,7 +113,7 @@ fn configurations() {
 #[test]
 fn options_of_locks() {
     const OPTIONS: &[&str] = &[
-        r#"{"ttl":"30s","wait":"5s","attempts":3,"unavailable":"wait","why":"report"}"#,
+        r#"{"ttl":"30s","wait":"5s","max_requests":3,"unavailable":"wait","why":"report"}"#,
         r#"{"ttl":"100ms","fairness":"barging","max_hold":"1h","wait":null}"#,
     ];
     const TOML: &[&str] = &["ttl = \"30s\"\nwait = \"5s\"\nattempts = 3\n", "why = \"report\"\nmax_hold = \"1h\"\n"];

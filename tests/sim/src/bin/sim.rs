@@ -10,15 +10,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use lock_sim::{Fault, Report, Tally, memory, quorum, redis, replicated};
+use lock_sim::{Fault, Report, Tally, memory, quorum, redis, replicated, session};
 
 const USAGE: &str = "\
-usage: sim [--seeds N] [--first S] [--half redis|memory|replicated|failovers|hand-overs|quorum|plots] [--mistake NAME]
+usage: sim [--seeds N] [--first S] [--half NAME] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
-  --half H    only with one Redis, a store in memory, a Redis with
-              replicas, one fail-over of it, or one during hand-overs, a quorum, or only the plots of a quorum
+  --half H    only with one Redis (redis), a store in memory (memory), a store whose entries end with a session (session), a Redis
+              with replicas (replicated), one fail-over of it (failovers), or one during hand-overs (hand-overs), a quorum (quorum),
+              or only the plots of a quorum (plots)
   --mistake M with one rule of the quorum, or of the Redis with replicas, turned off; tells which seeds find out
 
 LEASEHOLD_SEED=S plays only that one, and prints what happened in it.";
@@ -32,7 +33,7 @@ struct Half {
     faults: &'static [&'static [Fault]],
 }
 
-const HALVES: [Half; 7] = [
+const HALVES: [Half; 8] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
@@ -44,6 +45,12 @@ const HALVES: [Half; 7] = [
         play: |seed| memory::play(seed, None),
         tell: |seed| memory::tell(seed, None),
         faults: &[&Fault::WITH_ONE_REDIS, &Fault::OF_ALL_KINDS],
+    },
+    Half {
+        name: "session",
+        play: |seed| session::play(seed, None),
+        tell: |seed| session::tell(seed, None),
+        faults: &[&Fault::WITH_SESSIONS],
     },
     Half {
         name: "replicated",

@@ -196,7 +196,7 @@ impl<B: Backend> Process<B> {
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
         let (terms, on_unavailable) = (Terms { mode, ttl }, OnUnavailable::Wait);
-        Join { turn, terms, patience, on_unavailable, attempts: None, fairness, max_hold, note }
+        Join { turn, terms, patience, on_unavailable, max_requests: None, fairness, max_hold, note }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.

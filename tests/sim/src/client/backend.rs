@@ -20,6 +20,8 @@ pub(crate) enum Heard {
     Latch(u64, Result<Seen, BackendError>),
     /// A connection was made again: messages may have been missed.
     Reconnected,
+    /// The session with the store was given up.
+    SessionEnded,
 }
 
 /// A request about a latch, for the call with this number.
@@ -44,6 +46,16 @@ pub(crate) trait Backend: Debug + Sized {
     /// Asks about a latch, where the store has any.
     fn latch(&mut self, _env: &mut Env<Self::Talk>, _now: Moment, _calling: Calling) -> Vec<Heard> {
         Vec::new()
+    }
+
+    /// Gives the session with the store up, where there is one.
+    fn end_session(&mut self, _env: &mut Env<Self::Talk>, _now: Moment) -> Vec<Heard> {
+        Vec::new()
+    }
+
+    /// Whether what the store keeps ends with a session.
+    fn has_session(&self) -> bool {
+        false
     }
 
     /// When time alone makes something happen.

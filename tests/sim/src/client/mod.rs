@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) use backend::{Backend, Calling, Heard};
 use latching::Call;
 use lock_core::station::{Floor, Input, Output, Owners, Reply, Station, TurnId};
-use lock_core::{Capabilities, Event, Keeper, LockName, Moment, NameKind, Policy};
+use lock_core::{Capabilities, Keeper, LockName, Moment, NameKind, Policy, StoreEvent};
 pub(crate) use usage::Usage;
 use user::User;
 
@@ -92,7 +92,7 @@ impl<B: Backend> Process<B> {
         let mut site = |name: &LockName, kind: NameKind| {
             let owners = Owners::new(env.dice.secret());
             let station = Station::new(name.clone(), kind, policy, owners).sharing(&floor);
-            let ledger = Ledger::new(policy.store.waiting);
+            let ledger = Ledger::new(policy.store.waiting, backend.has_session());
             Site { name: name.clone(), kind, usage: Usage::Mutex, station, users: BTreeMap::new(), ledger }
         };
         let locks: Vec<_> = names.iter().map(|name| site(name, NameKind::Lock)).collect();
@@ -182,7 +182,8 @@ impl<B: Backend> Process<B> {
     fn heard(&mut self, now: Moment, heard: Heard) {
         match heard {
             Heard::Reply(site, id, reply) => self.soon.push_back((site, Input::Reply(id, reply))),
-            Heard::Reconnected => self.told(now, &Event::RecheckAll),
+            Heard::Reconnected => self.told(now, &StoreEvent::RecheckAll),
+            Heard::SessionEnded => self.told(now, &StoreEvent::SessionEnded),
             Heard::Latch(call, answer) => {
                 self.calls.get_mut(&call).into_iter().for_each(|call| call.answered(now, answer.clone()));
             }
@@ -198,19 +199,21 @@ impl<B: Backend> Process<B> {
         }
     }
 
-    fn told(&mut self, now: Moment, event: &Event) {
+    fn told(&mut self, now: Moment, event: &StoreEvent) {
         for call in self.calls.values_mut() {
-            let changed = matches!(event, Event::LatchChanged { name } if name == call.name());
-            if changed || *event == Event::RecheckAll {
+            let changed = matches!(event, StoreEvent::LatchChanged { name } if name == call.name());
+            if changed || *event == StoreEvent::RecheckAll {
                 call.hear(now);
             }
         }
         for (index, site) in self.sites.iter().enumerate() {
             let concerned = match event {
-                Event::Granted { lease, .. } => lease.name == site.name,
-                Event::Freed { name } | Event::Wanted { name } | Event::Revoked { name } => *name == site.name,
-                Event::LatchChanged { .. } => false,
-                Event::RecheckAll | _ => true,
+                StoreEvent::Granted { lease, .. } => lease.name == site.name,
+                StoreEvent::Freed { name } | StoreEvent::Wanted { name } | StoreEvent::Revoked { name } => {
+                    *name == site.name
+                }
+                StoreEvent::LatchChanged { .. } => false,
+                StoreEvent::RecheckAll | _ => true,
             };
             if concerned {
                 self.soon.push_back((index, Input::Event(event.clone())));
@@ -274,7 +277,7 @@ impl<B: Backend> Process<B> {
             let input = self.backend.inward(now, index, input);
             let site = &mut self.sites[index];
             site.ledger.heard(&input);
-            let by_push = matches!(&input, Input::Event(Event::Granted { .. }));
+            let by_push = matches!(&input, Input::Event(StoreEvent::Granted { .. }));
             let by_grant = by_push || matches!(&input, Input::Reply(_, Reply::Acquire(_)));
             for output in site.station.handle_input(now, input) {
                 if by_push && matches!(output, Output::Admit { .. }) {

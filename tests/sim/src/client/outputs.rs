@@ -35,9 +35,13 @@ impl<B: Backend> Process<B> {
             Output::Detached(turn) => self.detached(env, now, index, turn),
             Output::Ended { .. } => {}
             Output::Run(action) => self.run(env, now, index, action),
-            Output::Keep { lease, admission } => self.keeper.keep(lease, admission),
-            Output::Renew(owner) => self.keeper.hasten(now, owner),
-            Output::Forget(owner) => self.keeper.forget(owner),
+            Output::StartRenewal { lease, admission } => self.keeper.keep(lease, admission),
+            Output::RenewNow(owner) => self.keeper.hasten(now, owner),
+            Output::StopRenewal(owner) => self.keeper.forget(owner),
+            Output::EndSession => {
+                let heard = self.backend.end_session(env, now);
+                self.all_heard(now, heard);
+            }
         }
     }
 

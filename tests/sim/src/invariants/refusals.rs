@@ -12,7 +12,10 @@ impl Watch {
             Refusal::Error(AcquireError::TimedOut { .. }) => matches!(wait, Wait::For(_)),
             Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::Config => self.needs_operator,
             Refusal::Error(AcquireError::Backend(error)) if error.kind() == ErrorKind::OtherKind => self.used_otherwise,
-            Refusal::Error(AcquireError::Backend(error)) => wait != Wait::Forever && error.kind().is_transient(),
+            Refusal::Error(AcquireError::Backend(error)) => {
+                // A session may refuse releases. They are repeated, so that is the trouble of those who wait behind them.
+                wait != Wait::Forever && (error.kind().is_transient() || error.kind() == ErrorKind::Denied)
+            }
             // Only who has a ticket gets this.
             Refusal::Error(AcquireError::TicketOver { .. }) => true,
             Refusal::Error(_) => false,

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
-    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Event, Evidence, Fairness, FencingToken,
-    Holder, Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, Terms, TokenRange, Ttl,
-    Width,
+    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Evidence, Fairness, FencingToken, Holder,
+    Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms, TokenRange,
+    Ttl, Width,
 };
 use lock_memory::store::{ClientId, Hold, Notice, Store};
 
@@ -37,6 +37,7 @@ impl Server {
     fn run(&mut self, now: Moment, ask: &Ask) -> Say {
         match ask {
             Ask::Hello(_) | Ask::Topology => Say::Hello,
+            Ask::Join(..) | Ask::Beat | Ask::EndSession => Say::SessionOver,
             Ask::Acquire(claim, seat) => {
                 let client = self.client(*seat);
                 let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim);
@@ -106,10 +107,10 @@ impl Server {
     }
 
     /// What others are told because of a request: of hand-overs, and hints.
-    fn news(&mut self) -> (Vec<Lease>, Vec<(Inbox, Event)>) {
+    fn news(&mut self) -> (Vec<Lease>, Vec<(Inbox, StoreEvent)>) {
         let (mut granted, mut published) = (Vec::new(), Vec::new());
         for Notice { client, mut event } in self.store.take_notices() {
-            if let Event::Granted { lease, .. } = &mut event {
+            if let StoreEvent::Granted { lease, .. } = &mut event {
                 *lease = self.twin.granted(self.mistake, lease.clone());
                 granted.push(lease.clone());
             }

@@ -13,7 +13,7 @@ use super::lane::{Lane, Line};
 use super::layer::Layer;
 use super::mistake::Mistake;
 use super::replies::{What, failed, reply};
-use super::units::{Inbox, Seat};
+use super::units::{Inbox, Seat, Session};
 use super::words::{Ask, SERVER, Say, Words};
 use crate::client::{Backend, Calling, Heard};
 use crate::env::Env;
@@ -29,24 +29,26 @@ const POOL: usize = 3;
 pub(crate) struct Translator {
     process: ProcessId,
     inbox: Option<Inbox>,
-    server: StoreId,
+    pub(super) server: StoreId,
     /// The connections for actions, and last the keeper's. Messages arrive over the first.
-    lanes: Vec<Lane>,
+    pub(super) lanes: Vec<Lane>,
     pending: BTreeMap<Tag, Pending>,
     /// The action that was answered last, for an answer that arrives twice.
     last_answered: Option<(Tag, usize, ActionId)>,
     last_tag: u64,
     /// By station.
     layers: BTreeMap<usize, Layer>,
-    mistake: Option<Mistake>,
+    pub(super) mistake: Option<Mistake>,
+    /// Where entries end with one.
+    pub(super) session: Option<Session>,
 }
 
 #[derive(Debug)]
-struct Pending {
+pub(super) struct Pending {
     what: What,
     ask: Ask,
     deadline: Moment,
-    sent_on: Option<ConnId>,
+    pub(super) sent_on: Option<ConnId>,
 }
 
 impl Translator {
@@ -61,7 +63,8 @@ impl Translator {
             RequestOrder::Unordered => POOL + 1,
         };
         let (pending, layers, lanes) = (BTreeMap::new(), BTreeMap::new(), (0..lanes).map(|_| Lane::new()).collect());
-        Self { process, inbox, server: SERVER, lanes, pending, last_answered: None, last_tag: 0, layers, mistake }
+        let (last_answered, last_tag, session) = (None, 0, None);
+        Self { process, inbox, server: SERVER, lanes, pending, last_answered, last_tag, layers, mistake, session }
     }
 
     /// What lies between a site and its requests.
@@ -70,7 +73,7 @@ impl Translator {
     }
 
     /// Asks, now or once there is a connection; or fails at once if there is none.
-    fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
+    pub(super) fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
         let lane = match what {
             What::Action(..) | What::Latch(_) | What::Nothing => env.dice.from(0, self.lanes.len() - 2),
             What::Renewal(_) => self.lanes.len() - 1,
@@ -137,7 +140,7 @@ impl Translator {
     fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
         let (conn, tag) = (env.network.connect(self.process, self.server), self.next_tag());
         let inbox = self.inbox.filter(|_| index == 0);
-        env.ask(conn, tag, Ask::Hello(inbox));
+        env.ask(conn, tag, self.session.map_or(Ask::Hello(inbox), |session| Ask::Join(session.id, inbox)));
         self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
     }
 
@@ -147,16 +150,6 @@ impl Translator {
             env.leave(conn, ConnectionEnd::Said);
         }
         self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
-    }
-
-    /// Asks another server from now on, and drops all connections to the one before.
-    pub(crate) fn follow(&mut self, env: &mut Env<Words>, now: Moment, server: StoreId) -> Vec<Heard> {
-        self.server = server;
-        for conn in self.conns() {
-            env.leave(conn, ConnectionEnd::Said);
-        }
-        self.lanes.iter_mut().for_each(|lane| lane.line = Line::Down { again_at: now });
-        self.end(env, |pending| pending.sent_on.is_some(), ErrorKind::Unreachable)
     }
 
     fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
@@ -178,7 +171,12 @@ impl Translator {
         (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
     }
 
-    fn end(&mut self, env: &mut Env<Words>, which: impl Fn(&Pending) -> bool, kind: ErrorKind) -> Vec<Heard> {
+    pub(super) fn end(
+        &mut self,
+        env: &mut Env<Words>,
+        which: impl Fn(&Pending) -> bool,
+        kind: ErrorKind,
+    ) -> Vec<Heard> {
         let ending = self.pending.iter().filter(|(_, pending)| which(pending)).map(|(tag, _)| *tag);
         let ending: Vec<_> = ending.collect();
         let ended: Vec<_> = ending.into_iter().filter_map(|tag| self.pending.remove(&tag)).collect();
@@ -237,13 +235,22 @@ impl Backend for Translator {
         self.submit(env, now + within, What::Latch(call), ask).into_iter().collect()
     }
 
+    fn end_session(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
+        self.give_session_up(env, now)
+    }
+
+    fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
     fn next_wake(&self) -> Option<Moment> {
         let lines = self.lanes.iter().filter_map(|lane| match lane.line {
             Line::Down { again_at } => Some(again_at),
             Line::Greeting { until, .. } => Some(until),
             Line::Up(_) => None,
         });
-        lines.chain(self.pending.values().map(|pending| pending.deadline)).min()
+        let beat = self.session.map(|session| session.beat_at);
+        lines.chain(self.pending.values().map(|pending| pending.deadline)).chain(beat).min()
     }
 
     fn wake(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
@@ -254,10 +261,15 @@ impl Backend for Translator {
                 Line::Down { .. } | Line::Greeting { .. } | Line::Up(_) => {}
             }
         }
+        self.beat(env, now);
         self.end(env, |pending| pending.deadline <= now, ErrorKind::Timeout)
     }
 
     fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
+        if say == Say::SessionOver && self.conns().contains(&conn) {
+            env.fired(Fault::SessionLost);
+            return self.begin_session(env, now);
+        }
         self.answered(env, now, conn, tag, say).into_iter().collect()
     }
 

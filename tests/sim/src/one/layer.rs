@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{Answer, Event, Moment, Owner, Released, Renewed};
+use lock_core::{Answer, Moment, Owner, Released, Renewed, StoreEvent};
 
 use super::mistake::Mistake;
 
@@ -26,9 +26,9 @@ impl Layer {
     pub(crate) fn inward(&mut self, now: Moment, input: Input) -> Input {
         self.granted = granted_by(&input);
         match (self.mistake, input) {
-            (Some(Mistake::CountedFromPush), Input::Event(Event::Granted { lease, valid_for, wanted })) => {
+            (Some(Mistake::CountedFromPush), Input::Event(StoreEvent::Granted { lease, valid_for, wanted })) => {
                 let late = self.basis.get(&lease.owner).map_or_else(Default::default, |basis| now.since(*basis));
-                Input::Event(Event::Granted { lease, valid_for: valid_for + late, wanted })
+                Input::Event(StoreEvent::Granted { lease, valid_for: valid_for + late, wanted })
             }
             (Some(Mistake::CountedFromPush), Input::Reply(id, reply)) => {
                 self.answered(id, &reply);
@@ -62,7 +62,7 @@ impl Layer {
 }
 
 fn granted_by(input: &Input) -> Option<Owner> {
-    if let Input::Event(Event::Granted { lease, .. })
+    if let Input::Event(StoreEvent::Granted { lease, .. })
     | Input::Reply(_, Reply::Acquire(Ok(Answer::Granted { lease, .. }))) = input
     {
         return Some(lease.owner);
@@ -79,10 +79,10 @@ fn as_if_nobody_waited(input: Input) -> Input {
         Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, .. }))) => {
             Input::Reply(id, Reply::Acquire(Ok(Answer::Granted { lease, valid_for, wanted })))
         }
-        Input::Event(Event::Granted { lease, valid_for, .. }) => {
-            Input::Event(Event::Granted { lease, valid_for, wanted })
+        Input::Event(StoreEvent::Granted { lease, valid_for, .. }) => {
+            Input::Event(StoreEvent::Granted { lease, valid_for, wanted })
         }
-        Input::Event(Event::Wanted { .. }) => Input::Tick,
+        Input::Event(StoreEvent::Wanted { .. }) => Input::Tick,
         input @ (Input::Join(_)
         | Input::Leave(_)
         | Input::Cancel(_)

@@ -41,7 +41,13 @@ impl<M: Model> World<One<M>> {
             7 => self.stop_server(),
             8 => self.flush(),
             9 | 10 => self.revoke(),
-            11 => self.begin_outsider(),
+            11 => {
+                let now = self.stores.clock.read(self.env.now);
+                match self.stores.server.go_wrong(now, &mut self.env.dice) {
+                    Some(fault) => self.env.fired(fault),
+                    None => self.begin_outsider(),
+                }
+            }
             12 => self.copy_data(),
             _ => self.change_weather(),
         }

@@ -49,6 +49,12 @@ pub enum Mistake {
     CountsTwice,
     /// A count is set for the present generation, whichever it is for.
     CountsAnything,
+    /// A release is given up after the ttl, although its entry lasts as long as the session.
+    GivenUpAfterTtl,
+    /// The session goes on, whatever a station owes.
+    SessionKept,
+    /// The store ends a session before those who hold under it are told.
+    ToldAfterwards,
     /// The store begins to count tokens anew after a loss of data.
     TokensFall,
 }

@@ -10,6 +10,7 @@ mod mischief;
 mod mistake;
 mod model;
 mod replies;
+mod session;
 mod stores;
 mod units;
 mod words;
@@ -24,7 +25,7 @@ pub(crate) use model::{Model, Order, Stored};
 use stores::One;
 pub(crate) use stores::any_client;
 pub use units::{Inbox, Seat};
-pub(crate) use units::{Millis, micros, millis};
+pub(crate) use units::{LIVES, Millis, SessionId, micros, millis};
 pub use words::{Ask, Refused, Say, operator};
 pub(crate) use words::{ConfigEpoch, Outcome, Words};
 

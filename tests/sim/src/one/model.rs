@@ -12,6 +12,7 @@ use super::units::Inbox;
 use super::words::{Ask, Outcome};
 use crate::client::Usage;
 use crate::dice::Dice;
+use crate::fault::Fault;
 use crate::network::ConnId;
 
 /// The model of one server.
@@ -51,6 +52,11 @@ pub(crate) trait Model: Debug + Sized {
 
     /// Starts again, as another run of the server, with these data.
     fn start_again(&mut self, now: Moment, data: Self::Data);
+
+    /// Something goes wrong that only it knows.
+    fn go_wrong(&mut self, _now: Moment, _dice: &mut Dice) -> Option<Fault> {
+        None
+    }
 
     /// The names of its latches.
     fn latches() -> Vec<LockName>;

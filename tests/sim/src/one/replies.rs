@@ -24,6 +24,7 @@ pub(super) fn reply(say: Say) -> Option<Reply> {
         Say::Acquire(result) => Some(Reply::Acquire(result.map_err(|refused| error_of(Operation::Acquire, refused)))),
         Say::Release(result) => Some(Reply::Release(result.map_err(|refused| error_of(Operation::Release, refused)))),
         Say::Hello
+        | Say::SessionOver
         | Say::Renew(_)
         | Say::Fence(_)
         | Say::Revoke(_)

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use lock_core::{Capabilities, Durability, Event, Moment, Owner, Policy, Released, RequestOrder, Waiting};
+use lock_core::{
+    Capabilities, Durability, EntriesEnd, Moment, Owner, Policy, Released, RequestOrder, StoreEvent, Waiting,
+};
 
 use super::backend::Translator;
 use super::invariants::{Arrivals, Outsider, Tokens};
 use super::mistake::Mistake;
 use super::model::Model;
-use super::units::Inbox;
+use super::units::{Inbox, SessionId};
 use super::words::{Ask, Say, Words};
 use crate::client::{Make, Process, Usage};
 use crate::clock::{Clock, Time};
@@ -144,7 +146,7 @@ impl<M: Model> World<One<M>> {
         self.watch_queue(now, ask, &outcome);
         let env = &mut self.env;
         for (inbox, event) in outcome.published {
-            let is_grant = matches!(event, Event::Granted { .. });
+            let is_grant = matches!(event, StoreEvent::Granted { .. });
             if is_grant && !self.processes.contains_key(&ProcessId(inbox.0)) {
                 env.fired(Fault::HandedToTheDead);
             }
@@ -195,7 +197,13 @@ impl<M: Model> Stores for One<M> {
         }
         let clock = Clock::any(&mut env.dice);
         env.note(format_args!("{id:?} begins: {policy:?}"));
-        let backend = Translator::new(id, inbox, policy.store.ordering, world.stores.mistake);
+        let mut backend = Translator::new(id, inbox, policy.store.ordering, world.stores.mistake);
+        if policy.store.entries_end == EntriesEnd::WithSession {
+            backend = backend.with_session(SessionId(id.0));
+        }
+        if world.stores.mistake == Some(Mistake::GivenUpAfterTtl) {
+            policy.store.entries_end = EntriesEnd::WithTtl;
+        }
         let process = Process::new(env, Make { id, clock, policy, names: &world.names, backend });
         world.add_process(process.with_usages(&world.stores.usages));
     }

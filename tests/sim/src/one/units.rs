@@ -1,10 +1,26 @@
-//! What a claim says about its place, and the server's time.
+//! What a claim says about its place, the sessions of clients, and the server's time.
+
+use std::time::Duration;
 
 use lock_core::Moment;
 
 /// Where a client is notified of its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Inbox(pub u64);
+
+/// Names a session with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(pub u64);
+
+/// How long a session lives without a request.
+pub(crate) const LIVES: Duration = Duration::from_secs(10);
+
+/// The present session of a client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) beat_at: Moment,
+}
 
 /// What a claim says about a place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

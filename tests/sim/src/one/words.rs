@@ -3,10 +3,11 @@
 use lock_core::inspect::Revoked;
 use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, BackendError, Claim, Event, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
+    StoreEvent,
 };
 
-use super::units::{Inbox, Millis, Seat};
+use super::units::{Inbox, Millis, Seat, SessionId};
 use crate::network::{StoreId, Talk};
 
 /// How often a primary was chosen before this one, by all sentinels' count.
@@ -34,6 +35,12 @@ pub fn operator() -> Note {
 pub enum Ask {
     /// The first words: verify the counter, and listen to this inbox.
     Hello(Option<Inbox>),
+    /// The first words where entries end with a session: join this one, and listen to this inbox.
+    Join(SessionId, Option<Inbox>),
+    /// Keep the session of the connection alive.
+    Beat,
+    /// End it.
+    EndSession,
     /// The first verb.
     Acquire(Claim, Seat),
     /// The second verb.
@@ -57,8 +64,10 @@ pub enum Ask {
 /// What the server says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Say {
-    /// To [`Ask::Hello`].
+    /// To [`Ask::Hello`], [`Ask::Join`] and [`Ask::Beat`].
     Hello,
+    /// To anything: the session of the connection has ended.
+    SessionOver,
     /// To [`Ask::Acquire`].
     Acquire(Result<Answer, Refused>),
     /// To [`Ask::Renew`].
@@ -98,7 +107,7 @@ pub enum Refused {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) say: Say,
-    pub(crate) published: Vec<(Inbox, Event)>,
+    pub(crate) published: Vec<(Inbox, StoreEvent)>,
     /// What was newly granted.
     pub(crate) granted: Vec<Lease>,
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Evidence, LockName, Moment, Operation, ReleaseRequest, Released};
+use lock_core::{BackendError, Effect, ErrorKind, Evidence, Moment, Operation, Released};
 
 use super::mistake::Mistake;
 use crate::clock::{Clock, Time};
@@ -32,19 +32,11 @@ pub(super) enum Role {
     Replica(StoreId),
 }
 
-/// All that is replicated.
-#[derive(Clone, Debug, Default)]
-struct Data {
-    keys: Database,
-    /// The key of the dwell ends then.
-    dwell: Option<Millis>,
-}
-
 /// The data after a command, and how many commands there were.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     offset: u64,
-    data: Rc<Data>,
+    data: Rc<Database>,
 }
 
 /// What a restarted server remembers.
@@ -60,7 +52,6 @@ pub(super) enum Memory {
 pub(super) struct Node {
     server: Server,
     clock: Clock,
-    dwell: Option<Millis>,
     pub(super) is_up: bool,
     pub(super) role: Role,
     pub(super) offset: u64,
@@ -77,8 +68,8 @@ impl Node {
     pub(super) fn new(dice: &mut Dice, number: u64, role: Role, clock: Clock, mistake: Option<Mistake>) -> Self {
         let server = <Server as Model>::new(dice, None).in_run(number * RUNS);
         let (inbound, recent) = (VecDeque::new(), VecDeque::new());
-        let (dwell, is_up, offset, lags_until) = (None, true, 0, Time::START);
-        Self { server, clock, dwell, is_up, role, offset, inbound, lags_until, recent, mistake }
+        let (is_up, offset, lags_until) = (true, 0, Time::START);
+        Self { server, clock, is_up, role, offset, inbound, lags_until, recent, mistake }
     }
 
     /// An operator says that it is new.
@@ -94,7 +85,7 @@ impl Node {
         &mut self.server
     }
 
-    /// Runs a command. While it dwells, nobody gets a lock that is free.
+    /// Runs a command.
     pub(super) fn run(&mut self, at: Time, conn: ConnId, ask: &Ask) -> (Outcome, Option<Fault>) {
         let now = self.now(at);
         if let Ask::Hello(_) = ask {
@@ -102,58 +93,28 @@ impl Node {
         }
         // A server with replicas draws tokens from its clock.
         self.server.data.counter = self.server.data.counter.max(Some(micros(now)));
-        let dwell = self.dwell.filter(|ends| millis(now) <= *ends);
-        let done = match (ask, dwell) {
-            (Ask::Acquire(claim, _), Some(ends)) if self.is_free(now, &claim.name) => {
-                (dwells(now, ends), Some(Fault::Dwelt))
-            }
-            (Ask::Release(request), Some(_)) if self.frees(request) => self.free(now, conn, request),
-            (Ask::Release(_), Some(_)) => {
-                let outcome = self.server.ask(now, conn, ask);
-                let hands_over = !outcome.granted.is_empty();
-                (outcome, hands_over.then_some(Fault::HandedOverInDwell))
-            }
-            _ => (self.server.ask(now, conn, ask), None),
-        };
-        self.offset += 1;
-        done
-    }
-
-    fn is_free(&self, now: Moment, name: &LockName) -> bool {
-        self.server
-            .data
-            .locks
-            .get(name)
-            .and_then(|keys| keys.lock.as_ref())
-            .is_none_or(|lock| lock.is_over(millis(now)))
-    }
-
-    /// Whether a release hands nothing over during a dwell, because its hold may have been forgotten, and others may hold.
-    fn frees(&self, request: &ReleaseRequest) -> bool {
-        request.evidence != Evidence::ValidHold && self.mistake != Some(Mistake::EveryReleaseHandsOver)
-    }
-
-    /// Ends a hold, and hands the lock over to nobody.
-    fn free(&mut self, now: Moment, conn: ConnId, request: &ReleaseRequest) -> (Outcome, Option<Fault>) {
-        let keys = self.server.data.locks.get_mut(&request.name);
-        let held = keys.and_then(|keys| keys.lock.take_if(|lock| lock.value.owner() == Some(request.owner)));
-        let mut outcome = self.server.ask(now, conn, &Ask::Release(request.clone()));
-        if held.is_some() {
-            outcome.say = Say::Release(Ok(Released::Released));
+        let mut ask = ask.clone();
+        if let (Ask::Release(request), Some(Mistake::EveryReleaseHandsOver)) = (&mut ask, self.mistake) {
+            request.evidence = Evidence::ValidHold;
         }
-        (outcome, held.map(|_| Fault::FreedInDwell))
+        let outcome = self.server.ask(now, conn, &ask);
+        self.offset += 1;
+        match self.server.data.dwell.filter(|ends| millis(now) <= *ends) {
+            Some(ends) => during_dwell(now, ends, &ask, outcome),
+            None => (outcome, None),
+        }
     }
 
     /// If the data were last verified for another run, the server has forgotten something, or was a replica.
     fn verify(&mut self, now: Moment) {
         if !self.server.is_verified() && self.mistake != Some(Mistake::NoDwell) {
             let ends = millis(now + DWELL);
-            self.dwell = self.dwell.max(Some(ends));
+            self.server.data.dwell = self.server.data.dwell.max(Some(ends));
         }
     }
 
     pub(super) fn entry(&self) -> Entry {
-        Entry { offset: self.offset, data: Rc::new(self.data()) }
+        Entry { offset: self.offset, data: Rc::new(self.server.data.clone()) }
     }
 
     /// Remembers what it has, for a restart.
@@ -177,8 +138,7 @@ impl Node {
         while self.inbound.front().is_some_and(|(then, _)| *then <= at) {
             let Some((_, entry)) = self.inbound.pop_front() else { return };
             self.offset = entry.offset;
-            self.server.data = entry.data.keys.clone();
-            self.dwell = entry.data.dwell;
+            self.server.data = Database::clone(&entry.data);
         }
     }
 
@@ -193,18 +153,18 @@ impl Node {
     pub(super) fn promote(&mut self, at: Time, epoch: ConfigEpoch) {
         self.role = Role::Primary(epoch);
         self.inbound.clear();
-        self.begin_run(at, self.data());
+        self.begin_run(at, self.server.data.clone());
     }
 
     /// Starts again.
     pub(super) fn restart(&mut self, at: Time, memory: Memory, dice: &mut Dice) {
         let data = match memory {
-            Memory::All => self.data(),
+            Memory::All => self.server.data.clone(),
             Memory::Older if !self.recent.is_empty() => {
                 let which = dice.from(0, self.recent.len() - 1);
-                self.recent.get(which).map(|(_, entry)| Data::clone(&entry.data)).unwrap_or_default()
+                self.recent.get(which).map(|(_, entry)| Database::clone(&entry.data)).unwrap_or_default()
             }
-            Memory::Older | Memory::Nothing => Data::default(),
+            Memory::Older | Memory::Nothing => Database::default(),
         };
         self.is_up = true;
         self.begin_run(at, data);
@@ -214,18 +174,25 @@ impl Node {
     pub(super) fn forget(&mut self, at: Time) {
         self.inbound.clear();
         self.offset = 0;
-        self.begin_run(at, Data::default());
+        self.begin_run(at, Database::default());
     }
 
     /// The next client that verifies the data finds another run, or another history.
-    fn begin_run(&mut self, at: Time, data: Data) {
-        self.dwell = data.dwell;
-        self.server.start_again(self.clock.read(at), data.keys);
+    fn begin_run(&mut self, at: Time, data: Database) {
+        self.server.start_again(self.clock.read(at), data);
         self.recent.clear();
     }
+}
 
-    fn data(&self) -> Data {
-        Data { keys: self.server.data.clone(), dwell: self.dwell }
+/// The fault that an answer shows during a dwell. A claim that was refused learns when the dwell ends.
+fn during_dwell(now: Moment, ends: Millis, ask: &Ask, outcome: Outcome) -> (Outcome, Option<Fault>) {
+    match (ask, &outcome.say) {
+        (_, Say::Acquire(Err(Refused::Dwells))) => (dwells(now, ends), Some(Fault::Dwelt)),
+        (Ask::Release(_), _) if !outcome.granted.is_empty() => (outcome, Some(Fault::HandedOverInDwell)),
+        (Ask::Release(request), Say::Release(Ok(Released::Released))) if request.evidence != Evidence::ValidHold => {
+            (outcome, Some(Fault::FreedInDwell))
+        }
+        _ => (outcome, None),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use lock_core::{Answer, Event, Moment};
+use lock_core::{Answer, Moment, StoreEvent};
 
 use super::backend::Follower;
 use super::deed::{Deed, Deeds};
@@ -133,10 +133,11 @@ impl Replicated {
         self.replicas_of(primary).iter().filter(|replica| has(replica)).count() >= self.acknowledgements
     }
 
-    fn tell(&mut self, env: &mut Env<Words>, at: StoreId, published: Vec<(Inbox, Event)>) {
+    fn tell(&mut self, env: &mut Env<Words>, at: StoreId, published: Vec<(Inbox, StoreEvent)>) {
         let at_once = self.acknowledgements == 0 || self.mistake == Some(Mistake::PushedAtOnce);
         for (inbox, event) in published {
-            let event = if matches!(event, Event::Granted { .. }) && !at_once { Event::RecheckAll } else { event };
+            let event =
+                if matches!(event, StoreEvent::Granted { .. }) && !at_once { StoreEvent::RecheckAll } else { event };
             for conn in self.nodes[at.0].model().heard_on(inbox) {
                 env.network.push(env.now, &mut env.dice, &mut env.tally, conn, event.clone());
             }

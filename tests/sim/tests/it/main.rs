@@ -7,3 +7,4 @@ mod quorum;
 mod redis;
 mod replicated;
 mod seeds;
+mod session;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
 use lock_core::{
-    Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
-    ReleaseRequest, Released, Renewed, Slots, Stamped, Terms, TokenRange, Ttl,
+    Answer, Certainty, Claim, Evidence, Fenced, FencingToken, Holder, Lease, LockName, Moment, Note, Owner,
+    ReleaseRequest, Released, Renewed, Slots, Stamped, StoreEvent, Terms, TokenRange, Ttl,
 };
 use lock_redis::by_hand::texts;
 use lock_sim::redis::trace::{Ask, Inbox, Refused, Said, Say, Seat, operator};
@@ -88,7 +88,14 @@ impl<'a> Real<'a> {
             Ask::Release(request) => self.release(request),
             Ask::Fence(lease) => self.fence(lease),
             Ask::Revoke(name, token) => self.revoke(name, *token),
-            Ask::Hello(_) | Ask::Topology | Ask::Latch(..) | Ask::ForeignSet(..) | Ask::ForeignDelete(..) => {
+            Ask::Hello(_)
+            | Ask::Join(..)
+            | Ask::Beat
+            | Ask::EndSession
+            | Ask::Topology
+            | Ask::Latch(..)
+            | Ask::ForeignSet(..)
+            | Ask::ForeignDelete(..) => {
                 panic!("a trace asks otherwise: {ask:?}")
             }
         };
@@ -175,7 +182,7 @@ impl<'a> Real<'a> {
     }
 
     /// All messages since this was last called.
-    fn told(&mut self) -> Vec<(Inbox, Event)> {
+    fn told(&mut self) -> Vec<(Inbox, StoreEvent)> {
         let Some(inbox) = self.listened_to.first() else { return Vec::new() };
         let mut publish = redis::cmd("PUBLISH");
         publish.arg(address(*inbox)).arg(NO_MORE).exec(&mut self.connection).unwrap();
@@ -264,13 +271,13 @@ fn parsed(value: &str) -> Option<(Owner, TokenRange, Note)> {
 }
 
 /// What `revoked <key>` says.
-fn revoked(message: &str) -> Event {
+fn revoked(message: &str) -> StoreEvent {
     let key = message.strip_prefix("revoked ").unwrap_or_else(|| panic!("{message}"));
-    Event::Revoked { name: key.parse().unwrap() }
+    StoreEvent::Revoked { name: key.parse().unwrap() }
 }
 
 /// What `granted <owner> <low>:<high> <ttl> <place> <key>` says.
-fn handed_over(message: &str) -> Event {
+fn handed_over(message: &str) -> StoreEvent {
     let [word, owner, tokens, ttl, place, key] = message.splitn(6, ' ').collect::<Vec<_>>()[..] else {
         panic!("{message}")
     };
@@ -280,7 +287,7 @@ fn handed_over(message: &str) -> Event {
     let (owner, tokens) = (owner.parse().unwrap(), range(low.parse().unwrap(), high.parse().unwrap()));
     let terms = Terms::exclusive(Ttl::new(number(ttl)).unwrap());
     let lease = Lease { name: key.parse().unwrap(), owner, tokens, terms, slots: Slots::NONE };
-    Event::Granted { lease, valid_for: number(place), wanted: false }
+    StoreEvent::Granted { lease, valid_for: number(place), wanted: false }
 }
 
 fn range(low: i64, high: i64) -> TokenRange {

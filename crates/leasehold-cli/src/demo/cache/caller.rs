@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::blocking::Kit;
-use lock_host::WhileHeldError;
+use lock_host::Error;
 
 use super::shelf::{Shelf, Value};
 use crate::exit::Failure;
@@ -59,7 +59,7 @@ impl Caller<'_> {
         }
         let lock = self.locks.client().mutex(key).wait(WITHIN).why("leasehold demo");
         let guard = match self.method {
-            Method::OneLook => Some(lock.acquire().map_err(WhileHeldError::from)?),
+            Method::OneLook => Some(lock.acquire().map_err(Error::from)?),
             Method::NoLock | Method::SingleFlight | Method::Stale | Method::Jitter(_) => None,
         };
         let value = compute();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use leasehold::blocking::Cache;
 use leasehold::kit::{Entry, Found};
 use lock_core::Moment;
-use lock_host::{Clock, ManualClock, WhileHeldError};
+use lock_host::{Clock, Error, ManualClock};
 
 use crate::exit::{Exit, Failure};
 
@@ -83,8 +83,8 @@ impl Cache for Shelf {
     }
 }
 
-impl From<WhileHeldError> for Failure {
-    fn from(error: WhileHeldError) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::new(Exit::Unavailable, format!("{error}; check that the store still answers"))
     }
 }

@@ -58,12 +58,12 @@ async fn with_tokio() -> Result<(), Box<dyn Error>> {
 }
 
 enum SyncError {
-    Lock(leasehold::WhileHeldError),
+    Lock(leasehold::Error),
     Write(io::Error),
 }
 
-impl From<leasehold::WhileHeldError> for SyncError {
-    fn from(error: leasehold::WhileHeldError) -> Self {
+impl From<leasehold::Error> for SyncError {
+    fn from(error: leasehold::Error) -> Self {
         Self::Lock(error)
     }
 }
@@ -102,9 +102,9 @@ fn with_threads() -> Result<(), Box<dyn Error>> {
 }
 
 fn cancelled(locks: &leasehold::blocking::Client) -> Result<(), Box<dyn Error>> {
-    let token = leasehold::CancelToken::new();
-    let on_signal = token.clone();
-    match locks.mutex("import").cancelled_by(&token).acquire() {
+    let cancel = leasehold::CancelToken::new();
+    let on_signal = cancel.clone();
+    match locks.mutex("import").cancelled_by(&cancel).acquire() {
         Err(AcquireError::Cancelled) => return Ok(()),
         acquired => acquired?.release()?,
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lock_core::inspect::Entry;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Event, EventSink, Fenced, Lease, LockName,
-    Mode, ReleaseRequest, Released, Renewed, Slots, Terms, TokenRange, Ttl,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, EventSink, Fenced, Lease, LockName, Mode,
+    ReleaseRequest, Released, Renewed, Slots, StoreEvent, Terms, TokenRange, Ttl,
 };
 
 use super::cover::{Breakage, Events, Stores, WITHIN, regrant};
@@ -232,7 +232,8 @@ struct TellsNothing;
 
 impl Breakage for TellsNothing {
     fn listen(&self, store: &dyn BlockingBackend, sink: EventSink) {
-        let is_told = |event: &Event| !matches!(event, Event::Granted { lease, .. } if is_together(&lease.terms));
+        let is_told =
+            |event: &StoreEvent| !matches!(event, StoreEvent::Granted { lease, .. } if is_together(&lease.terms));
         store.listen(EventSink::new(move |event| {
             if is_told(&event) {
                 sink.deliver(event);

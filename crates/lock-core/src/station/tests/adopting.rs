@@ -125,9 +125,9 @@ fn a_waiter_that_gives_up_leaves_nothing_at_the_store() {
 
 #[test]
 fn a_wait_for_an_adoption_ends_in_time() {
-    let impatient = |patience, attempts| {
+    let impatient = |patience, max_requests| {
         let mut rig = rig();
-        rig.adopt(Join { patience, attempts, ..join(1) }, 8);
+        rig.adopt(Join { patience, max_requests, ..join(1) }, 8);
         rig
     };
     let failed = "refuse 1: error Unreachable, effect None";
@@ -280,7 +280,7 @@ fn an_adoption_that_releases_hold_back_ends_when_they_fail() {
 #[test]
 fn grants_that_come_too_late_count_as_answers_to_an_adoption() {
     let mut rig = rig();
-    rig.adopt(Join { attempts: NonZeroU32::new(2), ..join(1) }, 8);
+    rig.adopt(Join { max_requests: NonZeroU32::new(2), ..join(1) }, 8);
     let late = |rig: &mut Rig| {
         rig.pass(millis(1));
         let lease = rig.lease(9, 9);

@@ -12,12 +12,12 @@ const NEW: u8 = 3;
 fn at_once(rig: &mut Rig, input: &Input) -> Option<Vec<String>> {
     let now = rig.now;
     if let Input::Join(join) = input {
-        let hold = rig.station.join_at_once(now, join.turn, &join.note)?;
+        let hold = rig.station.join_beside_others(now, join.turn, &join.note)?;
         let left = hold.valid_until().since(now).as_millis();
         return Some(vec![format!("admit {}: token {}, valid for {left}ms", join.turn.0, hold.token())]);
     }
     let Input::Leave(Leaving { turn, .. }) = input else { return None };
-    rig.station.leave_at_once(*turn).then(|| vec![format!("ended {}: released", turn.0)])
+    rig.station.leave_beside_others(*turn).then(|| vec![format!("ended {}: released", turn.0)])
 }
 
 /// Compares both ways in a state, so much later. Returns whether the first one could be gone.

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, holding, join, millis, none, rig, somebody, told_in_order};
-use crate::{Answer, Effect, ErrorKind, Event, Lease, LossReason, Patience, Policy, Released, RequestOrder, Waiting};
+use crate::{
+    Answer, Effect, ErrorKind, Lease, LossReason, Patience, Policy, Released, RequestOrder, StoreEvent, Waiting,
+};
 
 fn unordered() -> Policy {
     let mut policy = told_in_order();
@@ -46,10 +48,10 @@ fn events_about_another_lock_are_ignored() {
     let wake = rig.station.next_wake();
     let lease = Lease { name: "b".parse().unwrap(), ..rig.lease(9, 9) };
     assert_eq!(
-        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false })),
+        rig.feed(Input::Event(StoreEvent::Granted { lease, valid_for: Duration::from_secs(10), wanted: false })),
         none()
     );
-    assert_eq!(rig.feed(Input::Event(Event::Freed { name: "b".parse().unwrap() })), none());
+    assert_eq!(rig.feed(Input::Event(StoreEvent::Freed { name: "b".parse().unwrap() })), none());
     assert_eq!(rig.station.next_wake(), wake);
 }
 
@@ -130,8 +132,8 @@ fn a_place_is_requested_only_for_a_waiter() {
 }
 
 /// A waiter that waits for this many answers of the store.
-fn join_for_answers(rig: &mut Rig, turn: u8, attempts: u32) -> Vec<String> {
-    rig.feed(Input::Join(Join { attempts: NonZeroU32::new(attempts), ..join(turn) }))
+fn join_for_answers(rig: &mut Rig, turn: u8, max_requests: u32) -> Vec<String> {
+    rig.feed(Input::Join(Join { max_requests: NonZeroU32::new(max_requests), ..join(turn) }))
 }
 
 #[test]

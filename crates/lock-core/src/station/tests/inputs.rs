@@ -6,8 +6,8 @@ use super::super::{ActionId, Input, Join, Reply};
 use super::rig::{Rig, error, join, millis, reader, somebody, stranger, ttl};
 use super::states::{FIRST, FLOOR, SECOND};
 use crate::{
-    Answer, Effect, ErrorKind, Event, Fairness, FencingToken, Holder, Lease, Note, OnUnavailable, Patience, Released,
-    Renewed, Terms,
+    Answer, Effect, ErrorKind, Fairness, FencingToken, Holder, Lease, Note, OnUnavailable, Patience, Released, Renewed,
+    StoreEvent, Terms,
 };
 
 /// The waiter that an input adds.
@@ -124,7 +124,7 @@ pub(super) const INPUTS: [(&str, Feed); 64] = [
     }),
     ("event: granted to a stranger", |rig| {
         let lease = Lease { owner: stranger(), ..rig.lease(11, 12) };
-        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
+        rig.feed(Input::Event(StoreEvent::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
     }),
     ("event: granted to us, then queued, a later token drawn", |rig| {
         let (position, remaining, valid_for, holder) = (1, None, Duration::from_secs(10), somebody(8, 8));
@@ -132,10 +132,10 @@ pub(super) const INPUTS: [(&str, Feed); 64] = [
         [rig.hand_over(11, 12), rig.answer(Ok(later))].concat()
     }),
     ("event: wanted", Rig::want),
-    ("event: revoked", |rig| rig.feed(Input::Event(Event::Revoked { name: "a".parse().unwrap() }))),
-    ("event: freed", |rig| rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() }))),
-    ("event: another lock freed", |rig| rig.feed(Input::Event(Event::Freed { name: "b".parse().unwrap() }))),
-    ("event: recheck all", |rig| rig.feed(Input::Event(Event::RecheckAll))),
+    ("event: revoked", |rig| rig.feed(Input::Event(StoreEvent::Revoked { name: "a".parse().unwrap() }))),
+    ("event: freed", |rig| rig.feed(Input::Event(StoreEvent::Freed { name: "a".parse().unwrap() }))),
+    ("event: another lock freed", |rig| rig.feed(Input::Event(StoreEvent::Freed { name: "b".parse().unwrap() }))),
+    ("event: recheck all", |rig| rig.feed(Input::Event(StoreEvent::RecheckAll))),
     ("tick, nothing due", |rig| rig.feed(Input::Tick)),
     ("tick at the wake-up", |rig| if rig.station.next_wake().is_some() { rig.wake() } else { rig.feed(Input::Tick) }),
     ("tick, an hour late", |rig| {

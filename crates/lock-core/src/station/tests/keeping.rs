@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{Rig, error, holding, join, keep, millis, none, told_in_order};
-use crate::{Effect, ErrorKind, Event, Patience, Released};
+use crate::{Effect, ErrorKind, Patience, Released, StoreEvent};
 
 fn lost() -> crate::BackendError {
     error(ErrorKind::Timeout, Effect::Unknown)
@@ -63,7 +63,7 @@ fn the_head_of_the_queue_asks_once_the_lock_is_no_longer_kept() {
     rig.feed(Input::Join(Join { patience: Patience::Forever, ..join(1) }));
     rig.queue();
     let claim = ["run #2: acquire o1"];
-    assert_eq!(rig.feed(Input::Event(Event::Freed { name: "a".parse().unwrap() })), claim);
+    assert_eq!(rig.feed(Input::Event(StoreEvent::Freed { name: "a".parse().unwrap() })), claim);
     assert_eq!(rig.queue_for(millis(700)), none());
     assert_eq!(rig.station.next_wake().unwrap().since(rig.now), millis(710));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join, Output, Reply};
 use super::rig::{Rig, join, millis, none, rig, somebody, stranger, told_in_order, ttl};
-use crate::{AcquireError, Answer, Effect, ErrorKind, Event, Lease, Patience, Refusal, Released, Terms, Waiting};
+use crate::{AcquireError, Answer, Effect, ErrorKind, Lease, Patience, Refusal, Released, StoreEvent, Terms, Waiting};
 
 /// Grants the latest claim when most of the lease is over.
 fn grant_late(rig: &mut Rig) -> Vec<String> {
@@ -19,7 +19,7 @@ fn a_grant_to_another_client_of_the_same_store_is_left_alone() {
     rig.queue();
     let lease = Lease { owner: stranger(), ..rig.lease(9, 9) };
     assert_eq!(
-        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false })),
+        rig.feed(Input::Event(StoreEvent::Granted { lease, valid_for: Duration::from_secs(10), wanted: false })),
         none()
     );
 }
@@ -39,7 +39,7 @@ fn a_release_also_frees_a_pushed_grant_that_crosses_it() {
 fn a_pushed_grant_that_does_not_count_yet_is_asked_for() {
     let told = |rig: &mut Rig, token| {
         let lease = rig.lease(token, token);
-        rig.feed(Input::Event(Event::Granted { lease, valid_for: Duration::ZERO, wanted: false }))
+        rig.feed(Input::Event(StoreEvent::Granted { lease, valid_for: Duration::ZERO, wanted: false }))
     };
     let mut rig = rig();
     rig.join(1);
@@ -145,7 +145,7 @@ fn a_waiter_that_does_not_wait_is_rejected_after_the_second_stale_grant() {
 
 #[test]
 fn a_hint_that_overtakes_a_negative_answer_is_not_lost() {
-    for hint in [Event::RecheckAll, Event::Freed { name: "a".parse().unwrap() }] {
+    for hint in [StoreEvent::RecheckAll, StoreEvent::Freed { name: "a".parse().unwrap() }] {
         let mut policy = told_in_order();
         for waiting in [Waiting::QueueWithPush, Waiting::Poll] {
             policy.store.waiting = waiting;

@@ -19,6 +19,7 @@ mod replacing;
 mod rig;
 mod scenario;
 mod semaphore;
+mod session;
 mod sharing;
 mod stalled;
 mod states;

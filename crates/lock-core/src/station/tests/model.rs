@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Holder, Lease, Mode, Moment, Note,
-    Operation, Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, TokenRange, Waiting,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, Holder, Lease, Mode, Moment, Note, Operation,
+    Owner, Queueing, ReleaseRequest, Released, Renewed, Slots, StoreEvent, TokenRange, Waiting,
 };
 
 /// How long a place lasts at most.
@@ -20,7 +20,7 @@ pub(super) struct Store {
     /// Owners whose late claims are refused.
     buried: BTreeSet<Owner>,
     /// The undelivered events, with the number of their client.
-    pub(super) news: Vec<(usize, Event)>,
+    pub(super) news: Vec<(usize, StoreEvent)>,
 }
 
 #[derive(Debug)]
@@ -156,7 +156,7 @@ impl Store {
 
     /// The holders hear of the first that waits.
     fn append(&mut self, place: Place) {
-        let wanted = || Event::Wanted { name: place.claim.name.clone() };
+        let wanted = || StoreEvent::Wanted { name: place.claim.name.clone() };
         if self.queue.is_empty() && self.waiting == Waiting::QueueWithPush {
             self.news.extend(self.holds.iter().map(|held| (held.client, wanted())));
         }
@@ -215,7 +215,7 @@ impl Store {
             let free = self.free_slots();
             let lease = self.take(client, &claim, free, clock(now) + valid_for);
             if self.waiting == Waiting::QueueWithPush {
-                self.news.push((client, Event::Granted { lease, valid_for, wanted: !self.queue.is_empty() }));
+                self.news.push((client, StoreEvent::Granted { lease, valid_for, wanted: !self.queue.is_empty() }));
             }
         }
     }

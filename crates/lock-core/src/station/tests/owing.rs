@@ -60,9 +60,10 @@ impl Hung {
                 | Output::Replaced { .. }
                 | Output::Lose { .. }
                 | Output::Detached(_)
-                | Output::Keep { .. }
-                | Output::Renew(_)
-                | Output::Forget(_) => {
+                | Output::StartRenewal { .. }
+                | Output::RenewNow(_)
+                | Output::EndSession
+                | Output::StopRenewal(_) => {
                     panic!("nothing was granted")
                 }
             }

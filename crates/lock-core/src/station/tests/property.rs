@@ -13,8 +13,8 @@ use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
-    Ability, Capabilities, Durability, Event, Fairness, Mode, ModeKind, Note, OnUnavailable, Patience, Policy,
-    RequestOrder, Terms, Waiting,
+    Ability, Capabilities, Durability, Fairness, Mode, ModeKind, Note, OnUnavailable, Patience, Policy, RequestOrder,
+    StoreEvent, Terms, Waiting,
 };
 
 /// Every way in which a store wakes waiters.
@@ -31,7 +31,7 @@ enum Step {
     Join {
         client: usize,
         wait: Wait,
-        attempts: Option<NonZeroU32>,
+        max_requests: Option<NonZeroU32>,
         fairness: Fairness,
         ttl: &'static str,
         /// At a lock.
@@ -63,7 +63,7 @@ enum Step {
     /// An event is lost.
     Miss { pick: usize },
     /// A hint for no reason.
-    Hint { client: usize, event: Event },
+    Hint { client: usize, event: StoreEvent },
     /// Everything under way arrives, a few times over, in the order in which it was sent.
     Flow { rounds: usize },
     /// A client tries again and again, and the store does not answer.
@@ -95,25 +95,26 @@ fn step() -> impl Strategy<Value = Step> {
     let longer = prop_oneof![Just("3s"), Just("4s"), Just("30s")];
     let modes = prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)];
     let counts = prop_oneof![3 => Just(1), 1 => 2..5_u32];
-    let attempts = proptest::option::weighted(0.2, (1..4_u32).prop_map(|attempts| NonZeroU32::new(attempts).unwrap()));
+    let max_requests =
+        proptest::option::weighted(0.2, (1..4_u32).prop_map(|max_requests| NonZeroU32::new(max_requests).unwrap()));
     let fairness = prop_oneof![3 => Just(Fairness::Fair), 1 => Just(Fairness::Barging)];
     let max_hold = proptest::option::weighted(0.2, (1..5_000_u64).prop_map(millis));
     let keep = proptest::option::weighted(0.3, (1..10_000_u64).prop_map(millis));
     let again = prop_oneof![3 => Just(Again::Never), 1 => Just(Again::Later)];
     let name = || "a".parse().unwrap();
     let hints = [
-        Event::RecheckAll,
-        Event::Freed { name: name() },
-        Event::Wanted { name: name() },
-        Event::Revoked { name: name() },
+        StoreEvent::RecheckAll,
+        StoreEvent::Freed { name: name() },
+        StoreEvent::Wanted { name: name() },
+        StoreEvent::Revoked { name: name() },
     ];
     let hints = proptest::sample::select(hints.to_vec());
     let long = prop_oneof![4 => 0..200_u64, 2 => 200..2_000_u64, 1 => 2_000..40_000_u64];
     let (whom, (mode, count)) = (client.clone(), (modes.clone(), counts.clone()));
-    let joins = (whom, wait.clone(), attempts, fairness, ttls, mode, max_hold.clone(), count);
+    let joins = (whom, wait.clone(), max_requests, fairness, ttls, mode, max_hold.clone(), count);
     prop_oneof![
-        6 => joins.prop_map(|(client, wait, attempts, fairness, ttl, mode, max_hold, count)| {
-            Step::Join { client, wait, attempts, fairness, ttl, mode, max_hold, count }
+        6 => joins.prop_map(|(client, wait, max_requests, fairness, ttl, mode, max_hold, count)| {
+            Step::Join { client, wait, max_requests, fairness, ttl, mode, max_hold, count }
         }),
         3 => (client.clone(), pick, keep).prop_map(|(client, pick, keep)| Step::Leave { client, pick, keep }),
         1 => (client.clone(), pick).prop_map(|(client, pick)| Step::Cancel { client, pick }),
@@ -141,8 +142,8 @@ fn step() -> impl Strategy<Value = Step> {
 impl World {
     fn play(&mut self, step: Step) {
         match step {
-            Step::Join { client, wait, attempts, fairness, ttl, mode, max_hold, count } => {
-                self.play_join(client, wait, attempts, fairness, self.terms(ttl, mode, count), max_hold);
+            Step::Join { client, wait, max_requests, fairness, ttl, mode, max_hold, count } => {
+                self.play_join(client, wait, max_requests, fairness, self.terms(ttl, mode, count), max_hold);
             }
             Step::Leave { client, pick, keep } => {
                 if let Some(turn) = self.pick_turn(client, pick) {
@@ -202,7 +203,7 @@ impl World {
         let (turn, patience, note) = (self.next_turn(), self.patience(wait), Note::from_wire("1@test"));
         let terms = Terms { mode: ticket.mode(), ttl: ttl("3s") };
         let (on_unavailable, fairness) = (on_unavailable(turn), Fairness::Fair);
-        let join = Join { turn, terms, patience, on_unavailable, attempts: None, fairness, max_hold, note };
+        let join = Join { turn, terms, patience, on_unavailable, max_requests: None, fairness, max_hold, note };
         self.adopt(client, join, ticket);
     }
 
@@ -218,7 +219,7 @@ impl World {
         &mut self,
         client: usize,
         wait: Wait,
-        attempts: Option<NonZeroU32>,
+        max_requests: Option<NonZeroU32>,
         fairness: Fairness,
         terms: Terms,
         max_hold: Option<Duration>,
@@ -227,7 +228,7 @@ impl World {
         let patience = self.patience(wait);
         let note = Note::from_wire("1@test");
         let on_unavailable = on_unavailable(turn);
-        self.join(client, Join { turn, terms, patience, on_unavailable, attempts, fairness, max_hold, note });
+        self.join(client, Join { turn, terms, patience, on_unavailable, max_requests, fairness, max_hold, note });
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.

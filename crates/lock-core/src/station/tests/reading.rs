@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, error, join, millis, none, reader, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Effect, ErrorKind, Event, Mode, Patience, Released, Renewed, Terms, Waiting};
+use crate::{Answer, Effect, ErrorKind, Mode, Patience, Released, Renewed, StoreEvent, Terms, Waiting};
 
 /// `o1` reads under token 7, in turn 1, and the store has just said that nobody waits.
 fn reading() -> Rig {
@@ -326,7 +326,7 @@ fn nobody_joins_an_upgrade_by_a_lease_that_is_granted_meanwhile() {
     rig.queue_after(8);
     let lease = rig.lease(9, 9);
     rig.upgrade(1);
-    let granted = Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false };
+    let granted = StoreEvent::Granted { lease, valid_for: Duration::from_secs(10), wanted: false };
     assert_eq!(rig.feed(Input::Event(granted)), ["run #4: release o2"]);
     assert_eq!(busy(&mut rig), ["replaced 1: busy, held under token 9", "admit 2: token 7, valid for 29698ms"]);
 }

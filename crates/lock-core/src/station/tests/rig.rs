@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
-    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Event, Fairness, FencingToken,
-    Hold, Holder, Keep, Lease, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Operation, Owner, Patience,
-    Policy, Released, Renewed, RequestOrder, Slots, Terms, Ticket, TokenRange, Ttl, Waiting,
+    Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, FencingToken, Hold,
+    Holder, Keep, Lease, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Operation, Owner, Patience, Policy,
+    Released, Renewed, RequestOrder, Slots, StoreEvent, Terms, Ticket, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
@@ -61,7 +61,7 @@ pub(super) fn join(turn: u8) -> Join {
         terms: Terms::exclusive(Ttl::DEFAULT),
         patience: Patience::Forever,
         on_unavailable: OnUnavailable::Wait,
-        attempts: None,
+        max_requests: None,
         fairness: Fairness::Fair,
         max_hold: None,
         note: Note::from_wire("1@test"),
@@ -189,7 +189,7 @@ impl Rig {
     }
 
     pub(super) fn join_for_one_answer(&mut self, turn: u8) -> Vec<String> {
-        self.feed(Input::Join(Join { attempts: NonZeroU32::new(1), ..join(turn) }))
+        self.feed(Input::Join(Join { max_requests: NonZeroU32::new(1), ..join(turn) }))
     }
 
     /// Wants to go on with the lease that was detached, which had this token.
@@ -239,7 +239,7 @@ impl Rig {
 
     /// The store reports that somebody began to wait.
     pub(super) fn want(&mut self) -> Vec<String> {
-        self.feed(Input::Event(Event::Wanted { name: "a".parse().unwrap() }))
+        self.feed(Input::Event(StoreEvent::Wanted { name: "a".parse().unwrap() }))
     }
 
     /// Wants to continue with this ttl.
@@ -289,7 +289,7 @@ impl Rig {
     /// Reports that the lock was handed to the owner of the latest claim, for as long as a place lasts.
     pub(super) fn hand_over(&mut self, low: u64, high: u64) -> Vec<String> {
         let lease = self.lease(low, high);
-        self.feed(Input::Event(Event::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
+        self.feed(Input::Event(StoreEvent::Granted { lease, valid_for: Duration::from_secs(10), wanted: false }))
     }
 
     /// Answers the latest release.

@@ -151,7 +151,7 @@ fn the_release_of_an_owner_also_frees_a_later_grant_to_it() {
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.leave(1);
     let valid_for = Duration::from_secs(10);
-    let event = || Input::Event(crate::Event::Granted { lease: lease.clone(), valid_for, wanted: false });
+    let event = || Input::Event(crate::StoreEvent::Granted { lease: lease.clone(), valid_for, wanted: false });
     assert_eq!(rig.feed(event()), none(), "the release frees it");
     rig.release(Ok(Released::Released));
     assert_eq!(rig.feed(event()), none(), "the release has freed it");

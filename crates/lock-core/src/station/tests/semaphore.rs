@@ -327,7 +327,7 @@ fn one_turn_ends_and_the_others_go_on() {
 fn attempts_count_the_answers_to_the_waiters_own_claims() {
     let mut rig = semaphore();
     rig.join(1);
-    rig.feed(Input::Join(Join { attempts: NonZeroU32::new(2), ..join(2) }));
+    rig.feed(Input::Join(Join { max_requests: NonZeroU32::new(2), ..join(2) }));
     rig.about(1).queue_after(7);
     rig.about(1).fail(ErrorKind::Unreachable, Effect::None);
     assert_eq!(rig.about(2).queue_after(7), none());

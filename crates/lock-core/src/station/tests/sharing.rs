@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::{Input, Join};
 use super::rig::{Rig, holding, join, millis, none, rig, somebody, told_in_order, ttl};
-use crate::{Answer, Event, FencingToken, Holder, Renewed, Terms};
+use crate::{Answer, FencingToken, Holder, Renewed, StoreEvent, Terms};
 
 #[test]
 fn a_waiter_queues_and_the_lock_is_handed_to_it() {
@@ -223,7 +223,7 @@ fn of_several_events_that_overtake_the_answer_the_newest_counts() {
         for token in order {
             rig.hand_over(token, token);
         }
-        rig.feed(Input::Event(Event::RecheckAll));
+        rig.feed(Input::Event(StoreEvent::RecheckAll));
         assert_eq!(queue_behind(&mut rig, somebody(8, 8))[1], "admit 1: token 9, valid for 9898ms");
     }
 }
@@ -257,7 +257,7 @@ fn the_tokens_drawn_before_the_answer_tell_whether_an_event_is_newer() {
 fn a_station_knows_whether_others_wait_for_its_lock() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
     let renewed = |wanted| Ok(Renewed::Renewed { valid_for: Duration::from_secs(30), wanted });
-    let told = |name: &str| Input::Event(Event::Wanted { name: name.parse().unwrap() });
+    let told = |name: &str| Input::Event(StoreEvent::Wanted { name: name.parse().unwrap() });
     assert!(!rig.station.is_wanted());
     rig.feed(told("b"));
     assert!(!rig.station.is_wanted(), "that is another lock");
@@ -291,10 +291,10 @@ fn queue_behind(rig: &mut Rig, holder: Holder) -> Vec<String> {
 #[test]
 fn a_revocation_has_the_lease_of_its_lock_renewed_at_once() {
     let mut rig = holding(told_in_order(), 7, 7, 0);
-    let told = |name: &str| Input::Event(Event::Revoked { name: name.parse().unwrap() });
+    let told = |name: &str| Input::Event(StoreEvent::Revoked { name: name.parse().unwrap() });
     assert_eq!(rig.feed(told("b")), [""; 0], "that is another lock");
     assert_eq!(rig.feed(told("a")), ["renew o1"]);
-    assert_eq!(rig.feed(Input::Event(Event::RecheckHolds)), ["renew o1"], "a message may have been missed");
+    assert_eq!(rig.feed(Input::Event(StoreEvent::RecheckHolds)), ["renew o1"], "a message may have been missed");
     rig.leave(1);
     assert_eq!(rig.feed(told("a")), [""; 0], "nothing is held");
 }

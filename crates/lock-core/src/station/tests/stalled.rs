@@ -161,7 +161,7 @@ fn a_claim_whose_owner_holds_already_is_not_parted_from() {
     rig.queue();
     rig.join_for_one_answer(2);
     rig.cancel(2);
-    rig.feed(Input::Event(crate::Event::RecheckAll));
+    rig.feed(Input::Event(crate::StoreEvent::RecheckAll));
     assert_eq!(rig.hand_over(9, 9)[1], "admit 1: token 9, valid for 9898ms");
     rig.pass(millis(200));
     assert_eq!(rig.feed(Input::Tick), none());

@@ -48,11 +48,12 @@ pub(super) fn output(now: Moment, output: &Output) -> String {
         Output::Ended { turn, result: Err(error) } => format!("ended {}: {}", turn.0, failed(error)),
         Output::Detached(turn) => format!("detached {}", turn.0),
         Output::Run(action) => run(action),
-        Output::Keep { lease, admission: Admission { asked_at, valid_for, .. } } => {
+        Output::StartRenewal { lease, admission: Admission { asked_at, valid_for, .. } } => {
             format!("keep {}: {}ms, asked {} ago", owner(lease.owner), valid_for.as_millis(), after(*asked_at, now))
         }
-        Output::Renew(whose) => format!("renew {}", owner(*whose)),
-        Output::Forget(whose) => format!("forget {}", owner(*whose)),
+        Output::RenewNow(whose) => format!("renew {}", owner(*whose)),
+        Output::StopRenewal(whose) => format!("forget {}", owner(*whose)),
+        Output::EndSession => "end the session".to_owned(),
     }
 }
 

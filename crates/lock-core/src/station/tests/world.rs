@@ -14,8 +14,9 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Reques
 use super::model::Store;
 use crate::policy::{ATTEMPTS_MAX, WORD_FOR};
 use crate::{
-    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Event, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
-    NameKind, Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, Terms, Ticket, Waiting,
+    BackendError, Batch, Certainty, Claim, Effect, ErrorKind, Fairness, Hold, Keep, Keeper, Lease, Mode, Moment,
+    NameKind, Operation, Owner, Patience, Policy, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket,
+    Waiting,
 };
 
 /// How many clients there are.
@@ -212,13 +213,13 @@ impl World {
             && join.max_hold.is_none()
             && !matches!(join.patience, Patience::Until(end) if end <= now)
         {
-            let hold = station.join_at_once(now, join.turn, &join.note);
+            let hold = station.join_beside_others(now, join.turn, &join.note);
             return hold.map(|hold| vec![Output::Admit { turn: join.turn, hold }]);
         }
         if let Input::Leave(Leaving { turn, .. }) = input
             && turn.0 % 2 == 0
         {
-            if !station.leave_at_once(*turn) {
+            if !station.leave_beside_others(*turn) {
                 return None;
             }
             // That did not tell it the time, but its alarm may ring now.
@@ -282,14 +283,15 @@ impl World {
                 let (content, deadline) = (Content::Action(action.id, action.request), self.now + action.within);
                 self.net.push(Letter { client: number, content, deadline, way: Way::There });
             }
-            Output::Keep { lease, admission } => client.keeper.keep(lease, admission),
-            Output::Renew(owner) => {
+            Output::StartRenewal { lease, admission } => client.keeper.keep(lease, admission),
+            Output::RenewNow(owner) => {
                 let last = client.hastened.replace((owner, self.now)).filter(|(last, _)| *last == owner);
                 let often = last.is_some_and(|(_, at)| self.now.since(at) < WORD_FOR);
                 assert!(!often, "client {number} had its lease renewed a moment ago");
                 client.keeper.hasten(self.now, owner);
             }
-            Output::Forget(owner) => client.keeper.forget(owner),
+            Output::StopRenewal(owner) => client.keeper.forget(owner),
+            Output::EndSession => panic!("the leases here end by themselves"),
         }
     }
 
@@ -416,14 +418,14 @@ impl World {
         }
     }
 
-    pub(super) fn event(&mut self, client: usize, event: &Event) {
+    pub(super) fn event(&mut self, client: usize, event: &StoreEvent) {
         // A revocation has leases renewed however soon after another renewal, and does not count against the next one.
         let hastened = self.clients[client].hastened;
-        if matches!(event, Event::Revoked { .. }) {
+        if matches!(event, StoreEvent::Revoked { .. }) {
             self.clients[client].hastened = None;
         }
         self.feed(client, Input::Event(event.clone()));
-        if matches!(event, Event::Revoked { .. }) {
+        if matches!(event, StoreEvent::Revoked { .. }) {
             self.clients[client].hastened = hastened;
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use lock_core::node::{AsyncQuorumNode, BlockingQuorumNode, QuorumNode};
-use lock_core::{Effect, ErrorKind, Event, EventSink, Operation};
+use lock_core::{Effect, ErrorKind, EventSink, Operation, StoreEvent};
 use lock_host::ManualClock;
 use lock_memory::faults::{Asked, Fault, Faults, Faulty};
 use lock_memory::node::MemoryNode;
@@ -40,7 +40,7 @@ fn listener(node: &MemoryNode) -> (MemoryNode, Arc<Mutex<Vec<String>>>) {
     let (client, heard) = (node.clone(), Arc::new(Mutex::new(Vec::new())));
     let keep = Arc::clone(&heard);
     client.listen(EventSink::new(move |event| {
-        let Event::Freed { name } = event else { panic!("not a hint of a free lock: {event:?}") };
+        let StoreEvent::Freed { name } = event else { panic!("not a hint of a free lock: {event:?}") };
         keep.lock().unwrap().push(name.to_string());
     }));
     (client, heard)

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lock_core::node::{BlockingQuorumNode, QuorumNode, Told};
-use lock_core::{Certainty, Claim, Event, EventSink, Queueing};
+use lock_core::{Certainty, Claim, EventSink, Queueing, StoreEvent};
 use lock_redis::RedisConfig;
 use lock_redis::node::{blocking, nonblocking};
 
@@ -16,23 +16,23 @@ use crate::support::{SOON, claim, eventually};
 const PATIENCE: Duration = Duration::from_secs(20);
 const INBOXES: &str = "leasehold:{job}:i";
 
-fn events(node: &dyn QuorumNode) -> Receiver<Event> {
+fn events(node: &dyn QuorumNode) -> Receiver<StoreEvent> {
     let (told, events) = channel();
     // No lease at a node is revoked, so nobody has missed that.
-    let wanted = move |event| if event == Event::RecheckHolds { Ok(()) } else { told.send(event) };
+    let wanted = move |event| if event == StoreEvent::RecheckHolds { Ok(()) } else { told.send(event) };
     node.listen(EventSink::new(move |event| wanted(event).unwrap_or_default()));
     events
 }
 
 /// Waits for a hint, and ignores other events.
 #[track_caller]
-fn freed(events: &Receiver<Event>) -> String {
+fn freed(events: &Receiver<StoreEvent>) -> String {
     loop {
         let event = events.recv_timeout(PATIENCE).unwrap();
-        if let Event::Freed { name } = event {
+        if let StoreEvent::Freed { name } = event {
             return name.as_str().to_owned();
         }
-        assert_eq!(event, Event::RecheckAll);
+        assert_eq!(event, StoreEvent::RecheckAll);
     }
 }
 
@@ -91,7 +91,7 @@ fn threads_are_notified_as_well_once_one_of_them_had_to_wait() {
     let (job, _) = voter.take("job");
     is_held(&*node, &claim("job"));
     is_held(&*node, &waiting("job"));
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "from now on it hears");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), StoreEvent::RecheckAll, "from now on it hears");
     assert!(voter.inboxes().is_empty(), "nobody was kept waiting for that");
     is_held(&*node, &waiting("job"));
     voter.release(&job, Certainty::Answered);
@@ -140,11 +140,11 @@ fn waiters_are_told_to_ask_again_after_a_reconnect() {
     let (job, _) = voter.take("job");
     let told = events(&*node);
     is_held(&*node, &waiting("job"));
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "connected");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), StoreEvent::RecheckAll, "connected");
     voter.server.command::<()>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "cut");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), StoreEvent::RecheckAll, "cut");
     eventually("the node is asked again", || node.ask(&acquire(&waiting("job"), 1, EPOCH), SOON));
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Event::RecheckAll, "connected again");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), StoreEvent::RecheckAll, "connected again");
     voter.release(&job, Certainty::Answered);
     assert_eq!(freed(&told), "job");
 }

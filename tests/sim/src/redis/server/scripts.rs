@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lock_core::inspect::{REMEMBERED_MIN, Revoked};
 use lock_core::{
-    Answer, Certainty, Claim, Event, Evidence, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest,
-    Released, Renewed, Slots, Terms, TokenRange, Ttl, Width,
+    Answer, Certainty, Claim, Evidence, Fenced, FencingToken, Lease, LockName, Moment, Owner, ReleaseRequest, Released,
+    Renewed, Slots, StoreEvent, Terms, TokenRange, Ttl, Width,
 };
 
 use super::database::{Database, Detail, RunId};
@@ -26,7 +26,7 @@ pub(crate) struct Script<'a> {
     pub(crate) mistake: Option<Mistake>,
     pub(crate) detail: Detail,
     /// What it publishes.
-    pub(crate) published: Vec<(Inbox, Event)>,
+    pub(crate) published: Vec<(Inbox, StoreEvent)>,
     /// What it newly granted, to any client.
     pub(crate) granted: Vec<Lease>,
 }
@@ -93,7 +93,7 @@ impl Script<'_> {
         let position = self.keys(&claim.name).seat(now, place, waiter);
         if !was_wanted && self.is_wanted(&claim.name) {
             // The inbox does not say who holds, so a hint may reach no holder.
-            let wanted = |inbox| (inbox, Event::Wanted { name: claim.name.clone() });
+            let wanted = |inbox| (inbox, StoreEvent::Wanted { name: claim.name.clone() });
             self.published.extend(self.listeners.inboxes().map(wanted));
         }
         let position = u32::try_from(position).unwrap_or(u32::MAX);
@@ -110,10 +110,13 @@ impl Script<'_> {
         let released = if keys.lock.as_ref().is_some_and(|lock| lock.value.owner() == Some(request.owner)) {
             self.free(&request.name, request.terms.ttl, request.evidence);
             Released::Released
-        } else if keys.leave(request.owner) {
-            Released::Left
         } else {
-            Released::NotHeld
+            let released = if keys.leave(request.owner) { Released::Left } else { Released::NotHeld };
+            // If the lock has expired, nobody may have asked for it since.
+            if keys.lock.is_none() && !self.dwells() {
+                self.hand_over(&request.name, None, request.terms.ttl);
+            }
+            released
         };
         if request.certainty == Certainty::Unknown {
             let life = request.terms.ttl.as_millis().max(TOMBSTONE_MIN);
@@ -157,7 +160,7 @@ impl Script<'_> {
         let Some((tokens, ends)) = held.filter(|(tokens, _)| spans(*tokens)) else { return Revoked::NotHeld };
         self.free(name, Ttl::DEFAULT, Evidence::Nothing);
         self.keys(name).revocations.insert(tokens.high(), ends.max(until));
-        let revoked = |inbox| (inbox, Event::Revoked { name: name.clone() });
+        let revoked = |inbox| (inbox, StoreEvent::Revoked { name: name.clone() });
         self.published.extend(self.listeners.inboxes().map(revoked));
         Revoked::Revoked
     }
@@ -202,7 +205,7 @@ impl Script<'_> {
         self.granted.push(lease.clone());
         if let Some(inbox) = waiter.inbox {
             let (valid_for, wanted) = (Duration::from_millis(place), self.is_wanted(name));
-            self.published.push((inbox, Event::Granted { lease, valid_for, wanted }));
+            self.published.push((inbox, StoreEvent::Granted { lease, valid_for, wanted }));
         }
     }
 

@@ -84,6 +84,7 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         | Say::Latch(_)
         | Say::Primary(..)
         | Say::NotPrimary
+        | Say::SessionOver
         | Say::TooFew => None,
     }
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Event, Evidence, Fairness, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing,
-    ReleaseRequest, Terms, Ttl, Width,
+    Answer, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing,
+    ReleaseRequest, StoreEvent, Terms, Ttl, Width,
 };
 
 pub use met::Met;
@@ -44,7 +44,7 @@ pub struct Said {
     /// The answer.
     pub say: Say,
     /// The messages.
-    pub told: Vec<(Inbox, Event)>,
+    pub told: Vec<(Inbox, StoreEvent)>,
 }
 
 impl Said {
@@ -245,7 +245,7 @@ impl Author {
     /// Processes the answer to a step.
     pub fn heard(&mut self, said: &Said) {
         for (_, event) in &said.told {
-            if let Event::Granted { lease, .. } = event {
+            if let StoreEvent::Granted { lease, .. } = event {
                 self.leases.insert(lease.owner, lease.clone());
                 self.met.insert(Met::Told);
             }

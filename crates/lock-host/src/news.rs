@@ -5,27 +5,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lock_core::{BackendError, LockName, Moment};
 
+use crate::event::Event;
 use crate::observer::SharedObserver;
-use crate::occurrence::Occurrence;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::traced::Acquisition;
 
 /// The observers of a client, and what was reported to them about its store.
-pub(crate) struct Watch {
-    observers: Vec<SharedObserver>,
+pub(crate) struct Observers {
+    all: Vec<SharedObserver>,
     unavailable_since: Mutex<Option<Moment>>,
 }
 
-impl Watch {
+impl Observers {
     /// `None` if nobody observes.
     pub(crate) fn new(observers: Vec<SharedObserver>) -> Option<Arc<Self>> {
-        (!observers.is_empty()).then(|| Arc::new(Self { observers, unavailable_since: Mutex::default() }))
+        (!observers.is_empty()).then(|| Arc::new(Self { all: observers, unavailable_since: Mutex::default() }))
     }
 
     fn tell(&self, untold: Untold) {
-        let Untold { occurrence, call } = untold;
-        for observer in &self.observers {
-            let observe = || observer.observe(&occurrence);
+        let Untold { event, call } = untold;
+        for observer in &self.all {
+            let observe = || observer.observe(&event);
             // It is called on the threads that renew leases and watch deadlines, which must continue.
             _ = catch_unwind(AssertUnwindSafe(|| match &call {
                 Some(call) => call.run(observe),
@@ -35,41 +35,41 @@ impl Watch {
     }
 
     /// What a request reveals about the store, if that is new. An error that is not transient reveals nothing.
-    fn change(&self, now: Moment, error: Option<&BackendError>) -> Option<Occurrence> {
+    fn change(&self, now: Moment, error: Option<&BackendError>) -> Option<Event> {
         let mut since = lock(&self.unavailable_since);
         match error {
-            None => since.take().map(|since| Occurrence::StoreAvailable { after: now.since(since) }),
+            None => since.take().map(|since| Event::StoreAvailable { after: now.since(since) }),
             Some(error) if error.kind().is_transient() && since.is_none() => {
                 *since = Some(now);
-                Some(Occurrence::StoreUnavailable { error: error.clone() })
+                Some(Event::StoreUnavailable { error: error.clone() })
             }
             Some(_) => None,
         }
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("observers", &self.observers).finish_non_exhaustive()
+        f.debug_struct("Observers").field("all", &self.all).finish_non_exhaustive()
     }
 }
 
 /// What happened at one lock and was not reported yet.
 pub(crate) struct News {
     lock: LockName,
-    watch: Arc<Watch>,
+    observers: Arc<Observers>,
     untold: Mutex<Vec<Untold>>,
 }
 
 struct Untold {
-    occurrence: Occurrence,
+    event: Event,
     /// The call whose span the event belongs to.
     call: Option<Acquisition>,
 }
 
 impl News {
-    pub(crate) fn new(lock: LockName, watch: Arc<Watch>) -> Self {
-        Self { lock, watch, untold: Mutex::default() }
+    pub(crate) fn new(lock: LockName, observers: Arc<Observers>) -> Self {
+        Self { lock, observers, untold: Mutex::default() }
     }
 
     /// The lock.
@@ -77,22 +77,22 @@ impl News {
         self.lock.clone()
     }
 
-    pub(crate) fn push(&self, occurrence: Occurrence) {
-        self.push_in(None, occurrence);
+    pub(crate) fn push(&self, event: Event) {
+        self.push_in(None, event);
     }
 
     /// The same, as part of a call.
-    pub(crate) fn push_in(&self, call: Option<Acquisition>, occurrence: Occurrence) {
-        lock(&self.untold).push(Untold { occurrence, call });
+    pub(crate) fn push_in(&self, call: Option<Acquisition>, event: Event) {
+        lock(&self.untold).push(Untold { event, call });
     }
 
     /// A request was answered, or failed.
     pub(crate) fn store_said(&self, now: Moment, error: Option<&BackendError>) {
         if let Some(error) = error.cloned() {
-            self.push(Occurrence::RequestFailed { lock: self.lock(), error });
+            self.push(Event::RequestFailed { lock: self.lock(), error });
         }
-        if let Some(occurrence) = self.watch.change(now, error) {
-            self.push(occurrence);
+        if let Some(event) = self.observers.change(now, error) {
+            self.push(event);
         }
     }
 
@@ -104,7 +104,7 @@ impl News {
     #[inline(never)]
     pub(crate) fn tell(&self) {
         let untold = std::mem::take(&mut *lock(&self.untold));
-        untold.into_iter().for_each(|untold| self.watch.tell(untold));
+        untold.into_iter().for_each(|untold| self.observers.tell(untold));
     }
 }
 

@@ -9,12 +9,12 @@ use crate::stations::Stations;
 use crate::sync::{Arc, Weak};
 
 /// What a keeper serves. Does not keep the client alive.
-pub struct Keeping<D: Driver> {
+pub struct KeeperView<D: Driver> {
     queue: Arc<RenewalQueue>,
     stations: Weak<Stations<D>>,
 }
 
-impl<D: Driver> Keeping<D> {
+impl<D: Driver> KeeperView<D> {
     /// A keeper's view of a client.
     pub fn new(stations: &Arc<Stations<D>>) -> Self {
         Self { queue: Arc::clone(&stations.ports().renewals), stations: Arc::downgrade(stations) }

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 /// Its `Display` is a sentence for a log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Occurrence {
+pub enum Event {
     /// A waiter got the lock.
     #[non_exhaustive]
     Acquired {
@@ -157,7 +157,7 @@ pub enum Occurrence {
     },
 }
 
-/// How important an occurrence is. A more important one compares as greater.
+/// How important an event is. A more important one compares as greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Part of normal operation.
@@ -170,7 +170,7 @@ pub enum Level {
     Error,
 }
 
-impl Occurrence {
+impl Event {
     /// The level at which this is logged.
     pub fn level(&self) -> Level {
         match self {
@@ -242,7 +242,7 @@ impl Occurrence {
     }
 }
 
-impl fmt::Display for Occurrence {
+impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acquired { lock, token, waited, position, .. } => {
