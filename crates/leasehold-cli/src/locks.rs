@@ -236,17 +236,12 @@ fn refused(error: AcquireError, wish: &Wish) -> Failure {
 
 fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure {
     let name = &wish.name;
-    // The library measures from when the request is queued, slightly after the wait begins.
-    let waited = match wish.patience {
-        Patience::Until(limit) => rough(waited.max(limit)),
-        Patience::None | Patience::Endless | Patience::Always => rough(waited),
-    };
     let advice = match holder {
         Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
         Some(holder) if is_gone(holder) == Some(true) => "raise -w: the store frees the lock by itself".to_owned(),
         Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
     };
-    busy(wish, &format!("waited {waited} for {name}, behind {}; {advice}", name_of(holder)))
+    busy(wish, &format!("waited {} for {name}, behind {}; {advice}", rough(waited), name_of(holder)))
 }
 
 fn busy(wish: &Wish, message: &str) -> Failure {

@@ -175,7 +175,7 @@ impl LockOptions {
         match self.wait {
             None => Patience::Forever,
             Some(Duration::ZERO) => Patience::Never,
-            Some(wait) => Patience::Until(now() + wait),
+            Some(wait) => Patience::within(now(), wait),
         }
     }
 }
@@ -273,7 +273,7 @@ mod tests {
         let now = Moment::from_nanos(5);
         assert_eq!(LockOptions::default().patience(|| now), Patience::Forever);
         let options = LockOptions::default().wait(Duration::from_nanos(2));
-        assert_eq!(options.patience(|| now), Patience::Until(Moment::from_nanos(7)));
+        assert_eq!(options.patience(|| now), Patience::Until { since: now, end: Moment::from_nanos(7) });
         let options = LockOptions::default().wait(Duration::ZERO);
         assert_eq!(options.patience(|| now), Patience::Never);
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
 use lock_core::{
-    Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, Moment, Note, OnUnavailable, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, Note, OnUnavailable, Owner, Patience, Policy,
+    Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -107,12 +107,8 @@ pub(crate) fn join(site: &Arc<Site<Recorder>>, turn: u64) {
     join_with(site, turn, Patience::Forever);
 }
 
-/// Somebody who waits until then joins the wait queue.
-pub(crate) fn join_until(site: &Arc<Site<Recorder>>, turn: u64, end: Moment) {
-    join_with(site, turn, Patience::Until(end));
-}
-
-fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patience) {
+/// A waiter with this patience joins the wait queue.
+pub(crate) fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patience) {
     let (turn, note) = (TurnId(turn), Note::from_wire("1@test"));
     let join = Join {
         turn,

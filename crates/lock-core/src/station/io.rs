@@ -53,10 +53,22 @@ impl Join {
 pub enum Patience {
     /// Not at all: the first answer counts.
     Never,
-    /// Until this moment.
-    Until(Moment),
+    /// Until a moment.
+    Until {
+        /// When the wait began, which may be before the waiter joined.
+        since: Moment,
+        /// When it ends.
+        end: Moment,
+    },
     /// For as long as it takes.
     Forever,
+}
+
+impl Patience {
+    /// Waits for so long from now.
+    pub fn within(now: Moment, wait: Duration) -> Self {
+        Self::Until { since: now, end: now + wait }
+    }
 }
 
 /// What a waiter does while the store is away: does not answer, or answers that it cannot serve now.

@@ -59,7 +59,7 @@ impl Station {
     fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
         let turn = waiter.join.turn;
         let attempt = self.attempt_for(turn).or_else(|| self.first_attempt());
-        let waited = whole_millis(now.since(waiter.since));
+        let waited = whole_millis(waiter.waited(now));
         // A reader that waits for the store's word about others does not wait for those who hold here.
         let awaits_word =
             waiter.join.terms.mode == Mode::Shared && self.common().is_some_and(|held| held.word_asked_at.is_some());

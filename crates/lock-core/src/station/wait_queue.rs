@@ -34,10 +34,15 @@ impl Waiter {
         if self.join.patience == Patience::Never { Queueing::Unwanted } else { Queueing::Wanted }
     }
 
+    /// How long it has waited.
+    pub(super) fn waited(&self, now: Moment) -> std::time::Duration {
+        now.since(if let Patience::Until { since, .. } = self.join.patience { since } else { self.since })
+    }
+
     fn ends(&self) -> impl Iterator<Item = (WaitEnd, TurnId)> + use<> {
         let patience = match self.join.patience {
             Patience::Never => Some(WaitEnd::Impatience),
-            Patience::Until(end) => Some(WaitEnd::Deadline(end)),
+            Patience::Until { end, .. } => Some(WaitEnd::Deadline(end)),
             Patience::Forever => None,
         };
         let (turn, last_answer) = (self.join.turn, self.last_answer.map(WaitEnd::Answer));
@@ -298,13 +303,17 @@ mod tests {
         queue
     }
 
+    fn until(end: Moment) -> Patience {
+        Patience::Until { since: at(0), end }
+    }
+
     fn turns<'a>(waiters: impl IntoIterator<Item = &'a Waiter>) -> Vec<u64> {
         waiters.into_iter().map(|waiter| waiter.join.turn.0).collect()
     }
 
     #[test]
     fn the_overdue_and_the_impatient_leave_and_the_others_keep_their_order() {
-        let patiences = [Patience::Until(at(5)), Patience::Never, Patience::Until(at(3)), Patience::Forever];
+        let patiences = [until(at(5)), Patience::Never, until(at(3)), Patience::Forever];
         let mut queue = queue(&patiences);
         assert_eq!(queue.next_deadline(), Some(at(3)));
         assert_eq!(turns(&queue.take_overdue(at(2))), [0; 0]);
@@ -316,8 +325,21 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_counts_from_its_beginning_and_not_from_the_join() {
+        let mut queue = queue(&[until(at(5)), Patience::Forever]);
+        let late = queue.leave(TurnId(1)).unwrap().join;
+        queue.join(at(2), late);
+        let waited: Vec<_> = queue.iter().map(|waiter| waiter.waited(at(5)).as_nanos()).collect();
+        assert_eq!(waited, [5, 5]);
+        let endless = queue.leave(TurnId(2)).unwrap().join;
+        queue.join(at(2), endless);
+        let waited: Vec<_> = queue.iter().map(|waiter| waiter.waited(at(5)).as_nanos()).collect();
+        assert_eq!(waited, [5, 3], "a wait without an end has only its join");
+    }
+
+    #[test]
     fn what_is_counted_follows_whoever_leaves_or_is_admitted() {
-        let mut queue = queue(&[Patience::Until(at(5)), Patience::Never, Patience::Until(at(5))]);
+        let mut queue = queue(&[until(at(5)), Patience::Never, until(at(5))]);
         assert_eq!(queue.admit(TERMS).map(|waiter| waiter.join.turn), Some(TurnId(1)));
         assert_eq!(queue.next_deadline(), Some(at(5)), "two had the same");
         queue.leave(TurnId(3));
@@ -361,7 +383,7 @@ mod tests {
 
     #[test]
     fn those_who_give_up_while_the_store_is_away_leave_alone() {
-        let mut queue = queue(&[Patience::Never, Patience::Until(at(5)), Patience::Forever]);
+        let mut queue = queue(&[Patience::Never, until(at(5)), Patience::Forever]);
         let failing = Join { on_unavailable: OnUnavailable::Fail, ..queue.leave(TurnId(2)).unwrap().join };
         queue.join(at(1), failing);
         assert_eq!(turns(&queue.take_failing(|waiter| waiter.since > at(1))), [0; 0]);
@@ -385,7 +407,7 @@ mod tests {
         let note = Note::from_wire("1@test");
         for turn in 0..MANY {
             // The last to come are the first to go.
-            let patience = Patience::Until(at(1 + MANY - turn));
+            let patience = until(at(1 + MANY - turn));
             let turn = TurnId(turn);
             queue.join(
                 at(0),

@@ -202,7 +202,7 @@ fn each_wait_that_ends_without_the_lock_is_told_with_its_outcome() {
     let rig = Rig::new(|_| {});
     rig.join(1, Patience::Never);
     rig.queued(1);
-    rig.join(2, Patience::Until(crate::clock::Clock::now(&rig.clock) + SECOND));
+    rig.join(2, Patience::within(crate::clock::Clock::now(&rig.clock), SECOND));
     rig.queued(1);
     rig.clock.advance(SECOND);
     rig.site.handle(Input::Tick);

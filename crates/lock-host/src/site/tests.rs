@@ -1,13 +1,13 @@
 use std::time::Duration;
 
 use lock_core::NameKind;
-use lock_core::{Capabilities, Durability, ModeKind, Waiting};
+use lock_core::{Capabilities, Durability, ModeKind, Patience, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
 use crate::errors::HoldError;
 use crate::lock::Lock;
-use crate::recorder::{Recorder, claim, grant, hold, join, join_until, panic_at_wakes, refusal, stations};
+use crate::recorder::{Recorder, claim, grant, hold, join, join_with, panic_at_wakes, refusal, stations};
 use crate::sync::atomic::{AtomicBool, Ordering};
 
 const CLOSED: Refusal = Refusal::Error(AcquireError::Closed);
@@ -96,7 +96,7 @@ fn a_late_ring_leaves_the_alarm_that_is_set() {
     join(&site, 1);
     grant(&site, claim(&site), 7);
     let replaced = site.lock().alarm.unwrap();
-    join_until(&site, 2, clock.clock.now() + Duration::from_secs(1));
+    join_with(&site, 2, Patience::within(clock.clock.now(), Duration::from_secs(1)));
     let set = site.lock().alarm.unwrap();
     assert!(set.at() < replaced.at());
     Arc::clone(&site).ring(replaced);

@@ -187,7 +187,7 @@ impl<B: Backend> Process<B> {
         let fairness = self.sites[site].usage.fairness(&mut env.dice);
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
-            Wait::For(time) => Patience::Until(now + time),
+            Wait::For(time) => Patience::within(now, time),
             Wait::Forever => Patience::Forever,
         };
         if let Some(cancel) = wish.cancel {

@@ -134,8 +134,9 @@ fn a_wait_for_an_adoption_ends_in_time() {
     for mut rig in [impatient(Patience::Never, None), impatient(Patience::Forever, NonZeroU32::new(1))] {
         assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), [failed]);
     }
+    let patience = Patience::within(rig().now, millis(500));
     let end = rig().now + millis(500);
-    let mut rig = impatient(Patience::Until(end), None);
+    let mut rig = impatient(patience, None);
     assert_eq!(rig.fail(ErrorKind::Unreachable, Effect::None), none());
     while rig.now < end {
         let outputs = rig.wake();

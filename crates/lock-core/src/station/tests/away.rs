@@ -81,7 +81,7 @@ fn a_store_that_answers_is_waited_for_and_so_are_other_holders() {
 #[test]
 fn a_wait_that_ends_first_ends_as_usual_and_nobody_who_does_not_wait_waits_longer() {
     let mut rig = asking(told_in_order(), &[]);
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(300)), ..failing(2) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(300)), ..failing(2) }));
     let refused = refused_within(&mut rig, 400);
     assert_eq!(refused, [REFUSED]);
     assert!(rig.station.is_idle(), "nobody is left to ask for");

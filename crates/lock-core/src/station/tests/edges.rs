@@ -23,7 +23,7 @@ fn polled() -> Policy {
 
 /// A waiter that waits for this long.
 fn join_for(rig: &mut Rig, turn: u8, wait: Duration) -> Vec<String> {
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + wait), ..join(turn) }))
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, wait), ..join(turn) }))
 }
 
 fn busy(rig: &mut Rig) -> Vec<String> {

@@ -29,7 +29,7 @@ pub(super) const INPUTS: [(&str, Feed); 64] = [
     ("join", |rig| rig.join(NEW)),
     ("join, impatient", |rig| rig.feed(Input::Join(Join { patience: Patience::Never, ..join(NEW) }))),
     ("join, wait is over", |rig| {
-        let patience = Patience::Until(rig.now);
+        let patience = Patience::within(rig.now, Duration::ZERO);
         rig.feed(Input::Join(Join { patience, ..join(NEW) }))
     }),
     ("join for one answer, then busy", |rig| [rig.join_for_one_answer(NEW), rig.be_busy()].concat()),

@@ -122,7 +122,7 @@ fn the_error_of_a_store_that_is_too_slow_has_unknown_effect_and_a_remedy() {
 #[test]
 fn a_wait_for_a_store_that_is_too_slow_ends_with_that_error() {
     let mut rig = rig();
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + Duration::from_secs(63)), ..join(1) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, Duration::from_secs(63)), ..join(1) }));
     for _ in 0..2 {
         grant_late(&mut rig);
         rig.wake();
@@ -217,7 +217,7 @@ fn a_hold_whose_guard_has_seen_its_end_is_not_renewed() {
 #[test]
 fn the_end_of_an_unanswered_wait_names_the_store_and_the_lock() {
     let mut rig = rig();
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + Duration::from_secs(1)), ..join(1) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, Duration::from_secs(1)), ..join(1) }));
     rig.pass(Duration::from_secs(1));
     let outputs = rig.station.handle_input(rig.now, Input::Tick);
     let [Output::Refuse { refusal: Refusal::Error(error), .. }, Output::Run(_)] = &outputs[..] else {

@@ -143,7 +143,7 @@ fn a_wait_at_a_hung_store_ends_on_time_and_says_why() {
             hung.pass(millis(1_100));
             hung.refused.clear();
             let end = hung.now + wait;
-            hung.feed(Input::Join(Join { patience: Patience::Until(end), ..join(2) }));
+            hung.feed(Input::Join(Join { patience: Patience::within(hung.now, wait), ..join(2) }));
             hung.pass(Duration::from_secs(120));
             let [(at, _, refusal)] = &hung.refused[..] else { panic!("{:?}", hung.refused) };
             assert!(*at == end && matches!(refusal, Refusal::Error(AcquireError::Backend(_))), "{refusal:?}");
@@ -241,8 +241,7 @@ fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
     }
     assert_eq!(rig.station.releases.0.len(), 4);
     assert_eq!(rig.join(5), none());
-    let deadline = rig.now + millis(10);
-    rig.feed(Input::Join(Join { patience: Patience::Until(deadline), ..join(6) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(10)), ..join(6) }));
     rig.pass(millis(10));
     assert_eq!(rig.feed(Input::Tick), ["refuse 6: error Timeout, effect Unknown"]);
     assert_eq!(rig.feed(impatient(7)), none(), "all four are under way");
@@ -260,7 +259,7 @@ fn a_waiter_behind_a_release_learns_why_it_fails() {
     rig.feed(impatient(1));
     rig.fail(ErrorKind::Timeout, Effect::Unknown);
     rig.release(Err(error(ErrorKind::Unreachable, Effect::None)));
-    let patience = Patience::Until(rig.now + millis(10));
+    let patience = Patience::within(rig.now, millis(10));
     rig.feed(Input::Join(Join { patience, ..join(2) }));
     rig.pass(millis(10));
     assert_eq!(rig.feed(Input::Tick), ["refuse 2: error Unreachable, effect None"]);

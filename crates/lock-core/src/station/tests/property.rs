@@ -210,7 +210,7 @@ impl World {
     fn patience(&self, wait: Wait) -> Patience {
         match wait {
             Wait::Not => Patience::Never,
-            Wait::For(time) => Patience::Until(self.now + millis(time)),
+            Wait::For(time) => Patience::within(self.now, millis(time)),
             Wait::Forever => Patience::Forever,
         }
     }

@@ -238,7 +238,7 @@ fn a_word_that_fails_to_come_is_reported_as_the_failure_of_the_store() {
     }
     let mut rig = reading();
     rig.pass(millis(20));
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(5)), ..reader(2) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(5)), ..reader(2) }));
     assert_eq!(rig.wake(), ["refuse 2: error Timeout, effect Unknown"], "the store has said nothing");
 }
 

@@ -160,7 +160,7 @@ fn the_release_of_an_owner_also_frees_a_later_grant_to_it() {
 #[test]
 fn the_end_of_a_wait_comes_before_a_grant_at_the_same_instant() {
     let mut rig = rig();
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(100)), ..join(1) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(100)), ..join(1) }));
     rig.pass(millis(100));
     let late = ["refuse 1: error Timeout, effect Unknown", "run #2: release o1"];
     assert_eq!(rig.grant(7, 7), late);
@@ -169,7 +169,7 @@ fn the_end_of_a_wait_comes_before_a_grant_at_the_same_instant() {
 #[test]
 fn a_wait_ends_on_time_and_names_the_holder() {
     let mut rig = rig();
-    rig.feed(Input::Join(Join { patience: Patience::Until(rig.now + millis(100)), ..join(1) }));
+    rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(100)), ..join(1) }));
     rig.queue();
     let late = ["refuse 1: timed out after 100ms, held under token 8", "run #2: release o1"];
     assert_eq!(rig.wake(), late);

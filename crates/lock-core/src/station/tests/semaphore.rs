@@ -343,7 +343,7 @@ fn attempts_count_the_answers_to_the_waiters_own_claims() {
 fn a_wait_that_ends_tells_what_its_own_claim_was_answered() {
     let mut rig = semaphore();
     let wait =
-        |turn, time, rig: &Rig| Input::Join(Join { patience: Patience::Until(rig.now + millis(time)), ..join(turn) });
+        |turn, time, rig: &Rig| Input::Join(Join { patience: Patience::within(rig.now, millis(time)), ..join(turn) });
     for (turn, time) in [(1, 100), (2, 101), (3, 102)] {
         let input = wait(turn, time, &rig);
         rig.feed(input);

@@ -211,7 +211,7 @@ impl World {
             && join.turn.0 % 2 == 0
             && join.terms.mode == Mode::Shared
             && join.max_hold.is_none()
-            && !matches!(join.patience, Patience::Until(end) if end <= now)
+            && !matches!(join.patience, Patience::Until { end, .. } if end <= now)
         {
             let hold = station.join_beside_others(now, join.turn, &join.note);
             return hold.map(|hold| vec![Output::Admit { turn: join.turn, hold }]);
@@ -235,7 +235,7 @@ impl World {
         match output {
             Output::Admit { turn, hold } => {
                 let join = client.waiters.remove(&turn).expect("only who waits is admitted");
-                if let Patience::Until(end) = join.patience {
+                if let Patience::Until { end, .. } = join.patience {
                     assert!(self.now < end, "turn {} was admitted after its wait", turn.0);
                 }
                 assert!(self.now >= self.kept_until, "turn {} was admitted while the lock is kept", turn.0);
