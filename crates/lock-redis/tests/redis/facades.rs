@@ -9,7 +9,7 @@ use std::time::Duration;
 use lock_core::{AcquireError, AsyncBackend, BlockingBackend, Capabilities, FencingToken, Lost, OnUnavailable};
 use lock_host::HoldError;
 use lock_redis::{RedisConfig, blocking, nonblocking};
-use test_support::bounds::within;
+use test_support::bounds::{wait_for, within};
 use test_support::{RedisServer, signals};
 use tokio::runtime::Runtime;
 
@@ -172,12 +172,16 @@ impl Held<'_> {
         }
     }
 
-    /// Whether the store still has this grant.
+    /// Whether the store still has this grant. A store that does not answer is asked again.
     pub(crate) fn is_stored(&self) -> bool {
-        match self {
-            Self::Async(runtime, guard) => runtime.block_on(guard.verify()).is_ok(),
-            Self::Blocking(guard) => guard.verify().is_ok(),
-        }
+        let verify = || match self {
+            Self::Async(runtime, guard) => runtime.block_on(guard.verify()),
+            Self::Blocking(guard) => guard.verify(),
+        };
+        wait_for("the answer of the store", || match verify() {
+            Err(HoldError::Backend(_)) => None,
+            answer => Some(answer.is_ok()),
+        })
     }
 
     /// Releases the lock. If that fails, it is repeated in the background.
