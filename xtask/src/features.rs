@@ -8,7 +8,7 @@ use crate::step;
 type Sets = (&'static str, &'static [&'static str]);
 
 /// Each feature alone, and the combinations in which a backend, a facade and an option meet.
-const CHOSEN: [Sets; 7] = [
+const CHOSEN: [Sets; 8] = [
     (
         "leasehold",
         &[
@@ -19,6 +19,7 @@ const CHOSEN: [Sets; 7] = [
             "sqlite",
             "redis",
             "redlock",
+            "postgres",
             "tls",
             "connection-manager",
             "deadpool",
@@ -39,6 +40,7 @@ const CHOSEN: [Sets; 7] = [
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
     ("lock-host", &["", "bridge", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),
+    ("lock-postgres", &["", "postgres", "schema"]),
     ("lock-redis", &["", "async", "tls", "r2d2", "dev"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
@@ -57,6 +59,8 @@ const OTHERS: [Sets; 3] = [
             "blocking,redis",
             "async,redlock",
             "blocking,redlock",
+            "async,postgres",
+            "blocking,postgres",
             "async,tls",
             "blocking,tls",
             "async,macros",

@@ -41,8 +41,15 @@ type Program = (&'static str, &'static str);
 
 const REDIS: Program = ("redis-server", "redis-server");
 
-/// Redis, what makes certificates, and what evaluates the alert rules.
-const PROGRAMS: [Program; 3] = [REDIS, ("openssl", "openssl"), ("promtool", "prometheus")];
+/// Redis, PostgreSQL with a pooler, what makes certificates, and what evaluates the alert rules.
+const PROGRAMS: [Program; 5] =
+    [REDIS, ("postgres", "postgresql"), ("pgbouncer", "pgbouncer"), ("openssl", "openssl"), ("promtool", "prometheus")];
+
+/// Where Debian keeps the programs of each version of PostgreSQL, which are not in PATH.
+const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
+
+/// What tells Debian's package of PostgreSQL whether to create a server of its own.
+const POSTGRES_SETTINGS: &str = "/etc/postgresql-common/createcluster.conf";
 
 /// The browser that shows pages, and the program that drives it.
 const BROWSER: [Program; 2] = [("chromium", "chromium"), ("chromedriver", "chromium-driver")];
@@ -120,14 +127,35 @@ fn install(packages: &[&str]) -> Result<()> {
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
         step::run(command)
     };
-    // The tests start their own servers, so the package must not start its service.
+    // The tests start their own servers, so the package needs no other one.
+    if packages.contains(&"postgresql") {
+        no_server_of_the_package()?;
+    }
     apt(&["update"])
         .and_then(|()| apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat()))
         .with_context(|| format!("{} could not be installed; nothing was tested", packages.join(", ")))
 }
 
+/// Keeps a package that is not installed yet from creating a server. Leaves the settings of one that is.
+fn no_server_of_the_package() -> Result<()> {
+    let settings = Path::new(POSTGRES_SETTINGS);
+    if settings.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(settings.parent().context("the settings have no directory")?)?;
+    fs::write(settings, "create_main_cluster = false\n").context("PostgreSQL's package could not be configured")
+}
+
 fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    let runs = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    runs || outside_of_path().any(|folder| folder.join(program).is_file())
+}
+
+/// Where Debian keeps servers that are not in everybody's PATH.
+fn outside_of_path() -> impl Iterator<Item = PathBuf> {
+    let versions = fs::read_dir(POSTGRES_VERSIONS).into_iter().flatten().filter_map(Result::ok);
+    let versions = versions.map(|version| version.path().join("bin"));
+    versions.chain([PathBuf::from("/usr/sbin")])
 }
 
 fn succeeds(program: &str, arguments: &[&str]) -> bool {

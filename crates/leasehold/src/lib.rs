@@ -355,6 +355,8 @@ pub use lock_fence as fence;
 pub use lock_host::{CancelToken, ChangeError, Error, HoldError, LockOptions};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
+#[cfg(feature = "postgres")]
+pub use lock_postgres as postgres;
 #[cfg(feature = "redis")]
 pub use lock_redis as redis;
 #[cfg(feature = "sqlite")]

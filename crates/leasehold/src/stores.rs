@@ -183,6 +183,13 @@ stores! {
     "tls" "valkeys+cluster": "valkeys+cluster://HOST,HOST",
     "redis" "valkey+unix": "valkey+unix:///PATH",
 
+    /// A PostgreSQL database.
+    Postgres(Box<lock_postgres::PostgresConfig>) = "postgres",
+    async |config| std::sync::Arc::new(lock_postgres::nonblocking::Postgres::connect(config).await?),
+    blocking |config| std::sync::Arc::new(lock_postgres::blocking::connect(config)?),
+    "postgres" "postgres": "postgres://HOST/DATABASE",
+    "postgres" "postgresql": "postgresql://HOST/DATABASE",
+
     /// A quorum of independent Redis servers.
     Redlock(lock_redlock::RedlockConfig) = "redlock",
     async |config| std::sync::Arc::new(crate::redlock::nonblocking::connect(config).await?.0),

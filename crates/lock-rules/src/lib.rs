@@ -37,7 +37,7 @@ pub use entry::{entry, fits_at};
 pub use latch::{Change, LatchRows, LatchUpdate, ask_latch};
 pub use limit::limit;
 pub use periods::{PLACE_MAX, REPLACED_FOR, TOMBSTONE_MIN, place_for, remembered_until, tombstone_for};
-pub use position::position;
+pub use position::{COUNTED_MAX, position};
 pub use refusal::{Undone, given_up, used_up};
 pub use release::{release, revoke};
 pub use renew::{fence, renew};

@@ -3,7 +3,7 @@
 use crate::rows::Rows;
 
 /// How many waiters are counted before a place. Chosen: further from the head, a client does not poll more often for being exact.
-pub(crate) const COUNTED_MAX: u32 = 32;
+pub const COUNTED_MAX: u32 = 32;
 
 /// The position of the place with this number, 1 for the next waiter. Far from the head, places that were given up may count.
 ///

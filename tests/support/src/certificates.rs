@@ -36,6 +36,11 @@ impl Certificates {
         self.0.path().join("ca.pem")
     }
 
+    /// The certificate of the server, and its key.
+    pub(crate) fn of_server(&self) -> [PathBuf; 2] {
+        ["server.pem", "server.key"].map(|file| self.0.path().join(file))
+    }
+
     /// The arguments for a server, which also connects to others with TLS then.
     pub fn arguments(&self, port: u16) -> Vec<String> {
         let file = |name: &str| self.0.path().join(name).display().to_string();

@@ -5,6 +5,7 @@
 
 #![allow(clippy::panic, reason = "a part of a test that cannot be set up fails the test")]
 
+mod account;
 pub mod bounds;
 mod bus;
 mod certificates;
@@ -14,6 +15,8 @@ mod detour;
 mod migration;
 pub mod pages;
 mod permit;
+mod pooler;
+mod postgres_server;
 mod proxy;
 mod redis_server;
 pub mod sentinels;
@@ -27,6 +30,8 @@ pub use certificates::Certificates;
 pub use cluster::Cluster;
 pub use detour::Detour;
 pub use migration::Migration;
+pub use pooler::Pooler;
+pub use postgres_server::{PostgresOptions, PostgresServer};
 pub use proxy::{AfterDrop, Fault, Proxy};
 pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use sentinels::{Sentinel, Trio};

@@ -1,0 +1,250 @@
+//! What a `postgres:` URL says.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lock_core::{Invalid, LockName, Policy, Prefix, StoreUrl, UrlForm, UrlHost, parse_duration};
+use serde::Deserialize;
+
+const FORM: UrlForm = UrlForm {
+    what: "postgres URL",
+    host: "a server",
+    remedy: "write postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE",
+};
+
+/// What may follow the question mark, each once.
+const OPTIONS: [&str; 5] = ["prefix", "op_timeout", "schema", "sslmode", "sslrootcert"];
+
+/// Where clients find the tables unless the URL says otherwise.
+const SCHEMA_DEFAULT: &str = "leasehold";
+/// Chosen: the longest name that PostgreSQL does not cut.
+const SCHEMA_BYTES_MAX: usize = 63;
+
+/// Which PostgreSQL to use, and how.
+///
+/// Read from a URL, or from a table with `url` and `prefix`, `op_timeout`, `schema`, `sslmode` or `sslrootcert`. `Debug` hides user and
+/// password.
+///
+/// A user or password that the URL does not give is read from `PGUSER` or `USER`, and from `PGPASSWORD` or the file that `PGPASSFILE`
+/// names, by default `~/.pgpass`.
+///
+/// ```
+/// # use lock_postgres::PostgresConfig;
+/// let config = PostgresConfig::from_url("postgres://app:sesame@db1,db2/shop?prefix=shop&sslrootcert=/etc/ca.pem")?;
+/// assert!(!format!("{config:?}").contains("sesame"));
+/// # Ok::<(), lock_core::Invalid>(())
+/// ```
+#[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "Table", description = "A PostgreSQL database."))]
+#[serde(try_from = "Table")]
+#[non_exhaustive]
+pub struct PostgresConfig {
+    url: StoreUrl,
+    pub(crate) prefix: Prefix,
+    pub(crate) op_timeout: Option<Duration>,
+    pub(crate) schema: String,
+    pub(crate) encryption: Encryption,
+    pub(crate) authority: Option<PathBuf>,
+}
+
+/// Whether connections are encrypted. A certificate is always checked, with the name of its host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Encryption {
+    /// Never.
+    Disabled,
+    /// Always, except that a server on this machine may have no TLS.
+    #[default]
+    Preferred,
+    /// Always.
+    Required,
+}
+
+/// The form of the configuration in a file.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// The servers and the database: `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`.
+    url: String,
+    /// Precedes the names of locks in the database.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(skip_serializing_if = "Prefix::is_none"))]
+    prefix: Prefix,
+    /// How long one request may take.
+    #[serde(default, with = "lock_core::human_duration::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
+    op_timeout: Option<Duration>,
+    /// The schema of the tables; `leasehold` by default.
+    schema: Option<String>,
+    /// Whether connections are encrypted: `disable`, `prefer` (the default: always, except to a server on this machine), `require`.
+    sslmode: Option<String>,
+    /// A file with the certificates of the authorities to trust, in place of those of the system.
+    sslrootcert: Option<PathBuf>,
+}
+
+impl TryFrom<Table> for PostgresConfig {
+    type Error = Invalid;
+
+    fn try_from(table: Table) -> Result<Self, Invalid> {
+        let mut url = StoreUrl::read(&table.url, FORM)?;
+        if OPTIONS.iter().any(|option| url.option(option).is_some()) {
+            return Err(url.refuse("it has options", "give them as fields of the table"));
+        }
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let prefix = table.prefix.as_deref().map(str::to_owned);
+        for (key, value) in [
+            ("prefix", prefix),
+            ("schema", table.schema),
+            ("sslmode", table.sslmode),
+            ("sslrootcert", table.sslrootcert.map(text)),
+        ] {
+            url = url.with_option(key, value);
+        }
+        let config = Self::read(url)?;
+        Ok(Self { op_timeout: Policy::check_op_timeout(table.op_timeout)?, ..config })
+    }
+}
+
+impl PostgresConfig {
+    /// Reads `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`, or the same with `postgresql:`.
+    ///
+    /// Options behind the question mark: `prefix`, `op_timeout`, `schema`, `sslmode` (`disable`, `prefer`, `require`) and `sslrootcert`.
+    ///
+    /// # Errors
+    /// `Invalid`, without user and password, for another scheme, a missing host or database, and options that are unknown, given twice or
+    /// not valid.
+    pub fn from_url(url: &str) -> Result<Self, Invalid> {
+        Self::read(StoreUrl::read(url, FORM)?)
+    }
+
+    fn read(url: StoreUrl) -> Result<Self, Invalid> {
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(url.refuse_form("its scheme is neither postgres nor postgresql"));
+        }
+        if url.hosts().is_empty() {
+            return Err(url.refuse_form("it names no host"));
+        }
+        if url.path().trim_start_matches('/').is_empty() {
+            return Err(url.refuse_form("it names no database"));
+        }
+        url.check_options(&[], &OPTIONS)?;
+        let encryption = match url.option("sslmode") {
+            None | Some("prefer") => Encryption::Preferred,
+            Some("disable") => Encryption::Disabled,
+            Some("require" | "verify-ca" | "verify-full") => Encryption::Required,
+            Some(_) => return Err(url.refuse("its sslmode is unknown", "write disable, prefer or require")),
+        };
+        let op_timeout = url.option("op_timeout").map(|text| parse_duration("op_timeout", text)).transpose()?;
+        let schema = url.option("schema").unwrap_or(SCHEMA_DEFAULT).to_owned();
+        check_schema(&schema)?;
+        Ok(Self {
+            prefix: url.option("prefix").map(str::parse).transpose()?.unwrap_or_default(),
+            op_timeout: Policy::check_op_timeout(op_timeout)?,
+            schema,
+            encryption,
+            authority: url.option("sslrootcert").map(PathBuf::from),
+            url,
+        })
+    }
+
+    /// The key of a lock in the tables.
+    pub(crate) fn key(&self, name: &LockName) -> String {
+        self.prefix.key(name.as_str())
+    }
+
+    /// The servers, in the order in which they are tried.
+    pub(crate) fn hosts(&self) -> &[UrlHost] {
+        self.url.hosts()
+    }
+
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.url.user()
+    }
+
+    pub(crate) fn password(&self) -> Option<&str> {
+        self.url.secret()
+    }
+
+    pub(crate) fn database(&self) -> &str {
+        self.url.path().trim_start_matches('/')
+    }
+
+    /// The servers and the database, without user and password.
+    pub(crate) fn place(&self) -> String {
+        let hosts: Vec<_> = self.hosts().iter().map(ToString::to_string).collect();
+        format!("postgres://{}/{}", hosts.join(","), self.database())
+    }
+}
+
+/// Accepts what needs no quotes: the schema is written into statements.
+fn check_schema(schema: &str) -> Result<(), Invalid> {
+    let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    let begins = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
+    if begins && schema.bytes().all(is_plain) && schema.len() <= SCHEMA_BYTES_MAX && !schema.starts_with("pg_") {
+        return Ok(());
+    }
+    let remedy = "use up to 63 lower-case letters, digits and underscores, such as leasehold";
+    Err(Invalid::new("schema", schema, "it is not a plain name", remedy))
+}
+
+impl fmt::Debug for PostgresConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, prefix, op_timeout, schema, encryption, authority } = self;
+        f.debug_struct("PostgresConfig")
+            .field("url", url)
+            .field("prefix", prefix)
+            .field("op_timeout", op_timeout)
+            .field("schema", schema)
+            .field("encryption", encryption)
+            .field("authority", authority)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_in_full() {
+        let url = "postgresql://app:s%40fe@db1:5433,[::1]/shop?prefix=a&op_timeout=500ms&schema=locks&sslmode=require";
+        let config = PostgresConfig::from_url(url).unwrap();
+        assert_eq!((config.user(), config.password(), config.database()), (Some("app"), Some("s@fe"), "shop"));
+        assert_eq!((config.hosts().len(), config.hosts()[0].port), (2, Some(5433)));
+        assert_eq!((config.schema.as_str(), config.encryption), ("locks", Encryption::Required));
+        assert_eq!(config.op_timeout, Some(Duration::from_millis(500)));
+        assert_eq!(config.place(), "postgres://db1:5433,[::1]/shop");
+        let shown = format!("{config:?}");
+        assert!(!shown.contains("s@fe") && !shown.contains("s%40fe") && !shown.contains("app"), "{shown}");
+    }
+
+    #[test]
+    fn a_table_has_the_same_options() {
+        let table = r#"{ "url": "postgres://db/shop", "schema": "locks", "op_timeout": "1s", "prefix": "a" }"#;
+        let config: PostgresConfig = serde_json::from_str(table).unwrap();
+        assert_eq!((config.schema.as_str(), config.op_timeout), ("locks", Some(Duration::from_secs(1))));
+        assert_eq!(config.prefix.as_deref(), Some("a"));
+        let twice = r#"{ "url": "postgres://db/shop?schema=a", "schema": "b" }"#;
+        assert!(serde_json::from_str::<PostgresConfig>(twice).unwrap_err().to_string().contains("fields of the table"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_a_remedy() {
+        for (url, expected) in [
+            ("mysql://db/shop", "neither postgres nor postgresql"),
+            ("postgres:///shop", "names no host"),
+            ("postgres://db", "names no database"),
+            ("postgres://db/shop?sslmode=allow", "write disable, prefer or require"),
+            ("postgres://db/shop?schema=A", "lower-case letters"),
+            ("postgres://db/shop?schema=pg_locks", "not a plain name"),
+            ("postgres://db/shop?schema=a\"b", "not a plain name"),
+            ("postgres://db/shop?op_timeout=0s", "op_timeout"),
+            ("postgres://db/shop?port=1", "allowed: prefix, op_timeout, schema, sslmode, sslrootcert"),
+        ] {
+            let error = PostgresConfig::from_url(url).unwrap_err().to_string();
+            assert!(error.contains(expected), "{url}: {error}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One connection to the first server that accepts writes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lock_core::{BackendError, Effect, ErrorKind, UrlHost};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::timeout;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{AsyncMessage, Client, Config, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::PostgresConfig;
+use crate::config::Encryption;
+use crate::error;
+use crate::login;
+
+/// How long one server may take to accept a connection. Chosen: several round trips around the world.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// What the server sends without being asked.
+pub(crate) type Told = tokio::sync::mpsc::UnboundedReceiver<String>;
+
+/// A connection, and the notifications that arrive over it. Its task ends when the client is dropped.
+pub(crate) async fn connect(config: &PostgresConfig) -> Result<(Client, Told), BackendError> {
+    let (mut last, several) = (None, config.hosts().len() > 1);
+    for host in config.hosts() {
+        match timeout(WITHIN, connect_to(config, host)).await {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => last = Some(error),
+            Err(_) => {
+                let message = format!("{host} did not accept a connection within {} s", WITHIN.as_secs());
+                last = Some(error::new(ErrorKind::Unreachable, Effect::None, message));
+            }
+        }
+    }
+    let none = || error::new(ErrorKind::Config, Effect::None, "no server is named");
+    let error = last.unwrap_or_else(none);
+    Err(if several {
+        error.with_remedy("none of the servers accepts writes; this is the error of the last one")
+    } else {
+        error
+    })
+}
+
+async fn connect_to(config: &PostgresConfig, host: &UrlHost) -> Result<(Client, Told), BackendError> {
+    let is_here = host.name == "localhost" || host.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    let mode = match config.encryption {
+        Encryption::Disabled => SslMode::Disable,
+        Encryption::Preferred if is_here => SslMode::Prefer,
+        Encryption::Preferred | Encryption::Required => SslMode::Require,
+    };
+    let user = login::user(config).ok_or_else(|| {
+        error::new(ErrorKind::Config, Effect::None, "no user is named")
+            .with_remedy("write postgres://USER@HOST/DATABASE")
+    })?;
+    let mut settings = Config::new();
+    settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.database()).user(&user);
+    settings.ssl_mode(mode).application_name("leasehold").target_session_attrs(TargetSessionAttrs::ReadWrite);
+    if let Some(password) = login::password(config, host, &user) {
+        settings.password(password);
+    }
+    if mode == SslMode::Disable {
+        return open(&settings, tokio_postgres::NoTls).await;
+    }
+    match (mode, tls(config)) {
+        // Without certificates, a server on this machine is reached without TLS.
+        (SslMode::Prefer, Err(_)) if config.authority.is_none() => open(&settings, tokio_postgres::NoTls).await,
+        (_, tls) => open(&settings, tls?).await,
+    }
+}
+
+async fn open<T>(settings: &Config, tls: T) -> Result<(Client, Told), BackendError>
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+    T::TlsConnect: Send,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    let (client, mut connection) = settings.connect(tls).await.map_err(|error| refused(settings, error))?;
+    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut messages = futures_util::stream::poll_fn(move |context| connection.poll_message(context));
+        while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
+            if let AsyncMessage::Notification(notification) = message {
+                _ = tell.send(notification.payload().to_owned());
+            }
+        }
+    });
+    Ok((client, told))
+}
+
+/// A server that does not accept writes is no error of the driver's own kinds.
+fn refused(settings: &Config, error: tokio_postgres::Error) -> BackendError {
+    if !error.to_string().contains("session") && error.as_db_error().is_some() {
+        return error::of(error, Effect::None);
+    }
+    let told =
+        format!("{error}{}", std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default());
+    if told.contains("does not allow writes") || told.contains("read-only") {
+        let message = format!("{:?} is a standby, or read-only", settings.get_hosts());
+        return error::new(ErrorKind::Unavailable, Effect::None, message)
+            .with_remedy("name the primary, or all servers: one of them accepts writes");
+    }
+    error::of(error, Effect::None)
+}
+
+/// TLS with the authorities that the configuration names, or those of the system.
+fn tls(config: &PostgresConfig) -> Result<MakeRustlsConnect, BackendError> {
+    let refuse = |message: String| {
+        error::new(ErrorKind::Config, Effect::None, message)
+            .with_remedy("name a file of certificates by sslrootcert=FILE")
+    };
+    let mut roots = RootCertStore::empty();
+    match &config.authority {
+        Some(file) => {
+            let read = |error| refuse(format!("{} cannot be read: {error}", file.display()));
+            for certificate in CertificateDer::pem_file_iter(file).map_err(read)? {
+                roots
+                    .add(certificate.map_err(read)?)
+                    .map_err(|error| refuse(format!("{}: {error}", file.display())))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err(refuse("there are no certificates of authorities to trust".to_owned()));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| refuse(error.to_string()))?;
+    Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
+}

@@ -1,0 +1,76 @@
+//! What the server's errors mean for a request.
+
+use std::error::Error as _;
+
+use lock_core::{BackendError, Effect, ErrorKind, Invalid, Operation};
+use tokio_postgres::error::SqlState;
+
+/// The store's name in errors.
+pub(crate) const BACKEND: &str = "postgres";
+
+/// An error of a request whose operation its caller knows.
+pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<String>) -> BackendError {
+    BackendError::new(BACKEND, Operation::Connect, kind, effect, message)
+}
+
+/// A row that this library did not write.
+pub(crate) fn damaged(invalid: Invalid) -> BackendError {
+    new(ErrorKind::Protocol, Effect::None, "the tables hold what this library did not write")
+        .with_source(invalid)
+        .with_remedy("check that only this library writes to them")
+}
+
+/// Whether the transaction ended because others were in its way. Nothing happened, and it may be run again.
+pub(crate) fn is_conflict(error: &tokio_postgres::Error) -> bool {
+    error
+        .code()
+        .is_some_and(|code| [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code))
+}
+
+/// Whether the tables or functions are not there.
+pub(crate) fn is_without_schema(error: &tokio_postgres::Error) -> bool {
+    let missing = [SqlState::UNDEFINED_FUNCTION, SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME];
+    error.code().is_some_and(|code| missing.contains(code))
+}
+
+/// The error of a statement that was sent, or of a connection that was opened: then nothing happened.
+pub(crate) fn of(error: tokio_postgres::Error, effect: Effect) -> BackendError {
+    let Some(told) = error.as_db_error() else { return unanswered(error, effect) };
+    let (code, message) = (told.code().clone(), told.message().to_owned());
+    let (kind, remedy) = meaning(&code);
+    // A server that shuts down may have done what it did not answer.
+    let effect = if kind == ErrorKind::Unreachable { effect } else { Effect::None };
+    let told = new(kind, effect, format!("{message} ({})", code.code())).with_source(error);
+    remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
+}
+
+fn meaning(code: &SqlState) -> (ErrorKind, Option<&'static str>) {
+    let class = code.code().get(..2).unwrap_or_default();
+    match (class, code.code()) {
+        ("28", _) => (ErrorKind::Denied, Some("check user and password, and pg_hba.conf on the server")),
+        (_, "3D000") => (ErrorKind::Config, Some("create the database, or correct its name in the URL")),
+        (_, "42501") => (ErrorKind::Denied, Some("grant the rights that `leasehold postgres schema` prints")),
+        (_, "25006") => (ErrorKind::Unavailable, Some("name the primary, or all servers: one of them accepts writes")),
+        (_, "55P03") => (ErrorKind::Unavailable, None),
+        (_, "57P01" | "57P02") => (ErrorKind::Unreachable, None),
+        (_, "57P03") | ("53" | "57" | "58", _) => (ErrorKind::Unavailable, None),
+        ("40", _) => (ErrorKind::Unavailable, None),
+        ("3F" | "42", _) => {
+            (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and are made again"))
+        }
+        _ => (ErrorKind::Protocol, None),
+    }
+}
+
+fn unanswered(error: tokio_postgres::Error, effect: Effect) -> BackendError {
+    let because = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    let message = format!("{error}{because}");
+    if message.contains("certificate") || message.contains("TLS") || message.contains("server does not support") {
+        let remedy = "trust the authority of the server's certificate by sslrootcert=FILE, and name the host as the certificate \
+                      does; a server without TLS needs sslmode=disable";
+        return new(ErrorKind::Config, Effect::None, message).with_source(error).with_remedy(remedy);
+    }
+    new(ErrorKind::Unreachable, effect, message)
+        .with_source(error)
+        .with_remedy("check that the server is running and reachable")
+}

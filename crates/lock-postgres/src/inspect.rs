@@ -1,0 +1,63 @@
+//! Locks as operators see them.
+
+use lock_core::inspect::{Cursor, Entry, Page, Query, glob_matches};
+use lock_core::{BackendError, Invalid, LockName, Mode};
+use lock_rules::Hold;
+use serde::{Deserialize, Serialize};
+
+use crate::PostgresConfig;
+use crate::error::damaged;
+use crate::store::Session;
+use crate::wire::{HoldRow, ModeRow, all, to_moment};
+
+#[derive(Serialize)]
+struct Show<'a> {
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct List<'a> {
+    after: &'a str,
+    prefix: &'a str,
+    most: u32,
+}
+
+/// A lock as it is shown.
+#[derive(Deserialize)]
+struct Shown {
+    name: String,
+    now: u64,
+    holds: Vec<HoldRow>,
+    leases: u32,
+    queue: Vec<ModeRow>,
+    waiters: u32,
+}
+
+impl Shown {
+    fn entry(self, name: &LockName) -> Result<Option<Entry>, Invalid> {
+        let holds: Vec<Hold> = all(self.holds)?;
+        let queue: Vec<Mode> = all(self.queue)?;
+        Ok(lock_rules::entry(to_moment(self.now), name, (holds, self.leases), (queue, self.waiters)))
+    }
+}
+
+impl Session<'_> {
+    pub(crate) async fn show(&mut self, key: &str, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let shown: Option<Shown> = self.call("show_1", &Show { name: key }).await?;
+        shown.map_or(Ok(None), |shown| shown.entry(name)).map_err(damaged)
+    }
+
+    /// The held locks behind the cursor that match, of as many as the query asks for.
+    pub(crate) async fn list(&mut self, config: &PostgresConfig, query: &Query) -> Result<Page, BackendError> {
+        let (prefix, most) = (config.prefix.beginning(), query.limit.max(1));
+        let after = query.cursor.as_ref().map_or(prefix.as_str(), |cursor| &cursor.0);
+        let arguments = List { after, prefix: &prefix, most };
+        let shown: Vec<Shown> = self.call("list_1", &arguments).await?.unwrap_or_default();
+        let is_full = usize::try_from(most).is_ok_and(|most| shown.len() >= most);
+        let next = shown.last().filter(|_| is_full).map(|last| Cursor(last.name.clone()));
+        let named = shown.into_iter().filter_map(|shown| Some((config.prefix.name(&shown.name)?, shown)));
+        let matching = named.filter(|(name, _)| glob_matches(&query.pattern, name.as_str()));
+        let entries = matching.filter_map(|(name, shown)| shown.entry(&name).transpose()).collect::<Result<_, _>>();
+        Ok(Page { entries: entries.map_err(damaged)?, next })
+    }
+}

@@ -1,0 +1,98 @@
+//! The tables and functions in the database: made by the first client that may, and checked by each.
+
+use lock_core::{BackendError, Effect, ErrorKind};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use crate::PostgresConfig;
+use crate::error;
+
+/// The layout that this client uses.
+const LAYOUT: i32 = 1;
+const SCRIPT: &str = include_str!("schema.sql");
+/// Held by the transaction that makes the schema, because `CREATE ... IF NOT EXISTS` may fail if two run at once. Chosen: at random.
+const MAKING: i64 = 0x6c65_6173_6568_6f6c;
+
+/// The script that makes the tables and functions.
+pub(crate) fn script(config: &PostgresConfig) -> String {
+    SCRIPT
+        .replace("leasehold.", &format!("{}.", config.schema))
+        .replace("SCHEMA leasehold", &format!("SCHEMA {}", config.schema))
+        .replace("SCHEMA IF NOT EXISTS leasehold", &format!("SCHEMA IF NOT EXISTS {}", config.schema))
+}
+
+impl PostgresConfig {
+    /// The SQL that makes the tables and functions, and grants rights to three roles, for databases in which clients may not create a schema. The
+    /// roles must exist.
+    ///
+    /// - The owner runs this, and owns everything.
+    /// - `locker` acquires, renews and releases locks. Clients connect as this role.
+    /// - `fencer` may fence its transactions, and nothing else.
+    pub fn setup(&self, locker: &str, fencer: &str) -> String {
+        let [locker, fencer] = [locker, fencer].map(|role| format!("\"{}\"", role.replace('"', "\"\"")));
+        let (script, schema) = (script(self), &self.schema);
+        format!(
+            "BEGIN;\n{script}\nGRANT USAGE ON SCHEMA {schema} TO {locker}, {fencer};\nGRANT SELECT ON {schema}.layout TO {locker};\n\
+             GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {locker};\n\
+             GRANT EXECUTE ON FUNCTION {schema}.fence(text, bigint) TO {fencer};\nCOMMIT;\n"
+        )
+    }
+}
+
+/// Makes the schema if it is missing. Refuses a layout that this client does not know.
+pub(crate) async fn prepare(client: &mut Client, config: &PostgresConfig) -> Result<(), BackendError> {
+    if is_there(client, config).await? {
+        return check(client, config).await;
+    }
+    let failed = |error: tokio_postgres::Error| match error.code() {
+        Some(code) if code.code() == "42501" => {
+            let message = format!("the schema {} is missing, and this role may not create it", config.schema);
+            error::new(ErrorKind::Denied, Effect::None, message)
+                .with_source(error)
+                .with_remedy("run the output of `leasehold postgres schema` as a role that may")
+        }
+        _ => error::of(error, Effect::None),
+    };
+    let transaction = client.transaction().await.map_err(failed)?;
+    transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &[(&MAKING, Type::INT8)]).await.map_err(failed)?;
+    if !layout_exists(transaction.query_typed(IS_THERE, &[(&config.schema, Type::TEXT)]).await.map_err(failed)?) {
+        transaction.batch_execute(&script(config)).await.map_err(failed)?;
+    }
+    transaction.commit().await.map_err(failed)?;
+    check(client, config).await
+}
+
+const IS_THERE: &str = "SELECT to_regclass(format('%I.layout', $1)) IS NOT NULL";
+
+async fn is_there(client: &Client, config: &PostgresConfig) -> Result<bool, BackendError> {
+    let rows = client.query_typed(IS_THERE, &[(&config.schema, Type::TEXT)]).await;
+    Ok(layout_exists(rows.map_err(|error| error::of(error, Effect::None))?))
+}
+
+fn layout_exists(rows: Vec<tokio_postgres::Row>) -> bool {
+    rows.first().is_some_and(|row| row.get(0))
+}
+
+async fn check(client: &Client, config: &PostgresConfig) -> Result<(), BackendError> {
+    let statement = format!("SELECT version, oldest FROM {}.layout", config.schema);
+    let rows = client.query_typed(&statement, &[]).await.map_err(|error| error::of(error, Effect::None))?;
+    let refuse =
+        |message: String, remedy: &str| Err(error::new(ErrorKind::Config, Effect::None, message).with_remedy(remedy));
+    let Some(row) = rows.first() else {
+        return refuse(
+            format!("the table {}.layout is empty", config.schema),
+            "drop the schema, or use another one by schema=NAME",
+        );
+    };
+    let (version, oldest): (i32, i32) = (row.get(0), row.get(1));
+    if version < LAYOUT {
+        let message = format!("the tables have layout {version}, and this client needs {LAYOUT}");
+        return refuse(message, "run the output of `leasehold postgres schema` of this version");
+    }
+    if LAYOUT < oldest {
+        let message =
+            format!("the tables have layout {version}, for clients of layout {oldest} or later; this one has {LAYOUT}");
+        return refuse(message, "update this program");
+    }
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! How the waiters of a client learn that their turn has come: by notifications or, where these do not arrive, by polling.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lock_core::{
+    Answer, BackendError, Claim, EventSink, FencingToken, Invalid, Lease, Limit, Listeners, Owner, Queueing, Slots,
+    StoreEvent, Terms, TokenRange,
+};
+use lock_host::{Clock, HostClock};
+use lock_rules::poll::{Poller, Sight, Waiter};
+use lock_rules::window;
+use serde::Deserialize;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::connect::{Told, connect};
+use crate::pool::Pool;
+use crate::store::Session;
+use crate::wire::Bell;
+
+/// How long a client that nobody waits in goes on listening. Chosen: longer than the pauses of a busy lock.
+const LISTENS_FOR: Duration = Duration::from_secs(10);
+/// How long the first notification may take. A pooler may accept `LISTEN` and pass nothing on.
+const BELL_WITHIN: Duration = Duration::from_secs(2);
+/// How long to wait after a failure.
+const RETRY: Duration = Duration::from_millis(250);
+/// How often to look for the first waiter of a queue. Chosen: some round trips in a network.
+const TICK: Duration = Duration::from_millis(10);
+/// How long one look may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+
+/// The waiters of one client. The task that attends to them ends when this is dropped.
+pub(crate) struct Waiters(Arc<Desk>);
+
+struct Desk {
+    pool: Arc<Pool>,
+    channel: String,
+    /// Makes the tags of waiters from their owners, which are secrets.
+    tags: RandomState,
+    listeners: Listeners,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Those that may be notified, by their tags.
+    asked: HashMap<i64, Waiter>,
+    /// Those that have places.
+    poller: Poller,
+    task: Option<AbortHandle>,
+}
+
+/// What a notification says. Without a grant, the waiter should ask.
+#[derive(Deserialize)]
+struct Notification {
+    tag: i64,
+    grant: Option<Grant>,
+}
+
+#[derive(Deserialize)]
+struct Grant {
+    low: u64,
+    high: u64,
+    slots: Vec<u32>,
+    /// The limit of a semaphore; 0 of a lock.
+    lim: u32,
+    /// In microseconds.
+    lasts: u64,
+    wanted: bool,
+}
+
+impl Waiters {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        let channel = format!("leasehold_{:016x}", fastrand::u64(..));
+        let state = State { asked: HashMap::new(), poller: Poller::new(TICK), task: None };
+        let (tags, listeners, state) = (RandomState::new(), Listeners::default(), Mutex::new(state));
+        Self(Arc::new(Desk { pool, channel, tags, listeners, state }))
+    }
+
+    pub(crate) fn listen(&self, sink: EventSink) {
+        self.0.listeners.add(sink);
+    }
+
+    /// Where a claim is notified if it has to wait. To be called before it is sent: it may be granted before its answer is read.
+    pub(crate) fn expect(&self, claim: &Claim) -> Bell {
+        let (channel, tag) = (self.0.channel.clone(), self.0.tag(claim.owner));
+        if claim.queueing == Queueing::Wanted {
+            let Claim { name, owner, terms, .. } = claim.clone();
+            let waiter = Waiter { name, owner, terms, position: 0, place_until: HostClock.now() };
+            self.0.state().asked.insert(tag, waiter);
+        }
+        Bell { channel, tag }
+    }
+
+    /// A claim was answered.
+    pub(crate) fn follow(&self, claim: &Claim, answer: &Answer) {
+        let mut state = self.0.state();
+        state.poller.follow(HostClock.now(), claim, answer);
+        if !matches!(answer, Answer::Queued { .. }) {
+            state.asked.remove(&self.0.tag(claim.owner));
+        } else if state.task.is_none() {
+            state.task = Some(tokio::spawn(Arc::clone(&self.0).attend()).abort_handle());
+        }
+    }
+
+    /// An owner waits no longer.
+    pub(crate) fn forget(&self, owner: Owner) {
+        self.0.forget(owner);
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        self.0.state().task.take().inspect(AbortHandle::abort);
+    }
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tag(&self, owner: Owner) -> i64 {
+        self.tags.hash_one(owner).cast_signed()
+    }
+
+    fn forget(&self, owner: Owner) {
+        let mut state = self.state();
+        state.asked.remove(&self.tag(owner));
+        state.poller.forget(owner);
+    }
+
+    /// Until nobody waits.
+    async fn attend(self: Arc<Self>) {
+        while self.is_needed() {
+            match self.subscribe().await {
+                Ok(Some((_connection, told))) => {
+                    // What was sent before is lost.
+                    self.look().await;
+                    self.hear(told).await;
+                }
+                Ok(None) => self.poll().await,
+                Err(_) => self.failed().await,
+            }
+        }
+    }
+
+    /// Whether somebody waits. If not, the next waiter starts the task again.
+    fn is_needed(&self) -> bool {
+        let mut state = self.state();
+        let is_needed = state.poller.pause(HostClock.now()).is_some();
+        state.task.take_if(|_| !is_needed);
+        is_needed
+    }
+
+    /// A connection that listens; `None` if notifications do not arrive over it, as behind a pooler that lends connections to transactions.
+    async fn subscribe(&self) -> Result<Option<(tokio_postgres::Client, Told)>, BackendError> {
+        let (client, mut told) = connect(self.pool.config()).await?;
+        let failed = |error| crate::error::of(error, lock_core::Effect::None);
+        client.batch_execute(&format!("LISTEN {}", self.channel)).await.map_err(failed)?;
+        // Over another connection: a session always hears itself.
+        self.pool.lend().await?.ring(&self.channel).await?;
+        let has_rung = timeout(BELL_WITHIN, told.recv()).await;
+        Ok(has_rung.ok().flatten().map(|_| (client, told)))
+    }
+
+    /// Passes notifications on, until the connection ends or nobody has waited for a while.
+    async fn hear(&self, mut told: Told) {
+        let mut waited = Instant::now();
+        while waited.elapsed() < LISTENS_FOR {
+            match timeout(LISTENS_FOR, told.recv()).await {
+                Ok(Some(text)) => self.deliver(&text),
+                Ok(None) => return,
+                Err(_) => {}
+            }
+            if !self.state().asked.is_empty() {
+                waited = Instant::now();
+            }
+        }
+    }
+
+    fn deliver(&self, text: &str) {
+        let Ok(Notification { tag, grant }) = serde_json::from_str(text) else { return };
+        let Some(waiter) = self.state().asked.get(&tag).cloned() else { return };
+        let event = match grant.map(|grant| granted(&waiter, grant)) {
+            Some(Ok(event)) => {
+                self.forget(waiter.owner);
+                event
+            }
+            None | Some(Err(_)) => StoreEvent::Freed { name: waiter.name },
+        };
+        self.listeners.deliver(&event);
+    }
+
+    async fn poll(&self) {
+        loop {
+            let Some(pause) = self.state().poller.pause(HostClock.now()) else { return };
+            sleep(pause).await;
+            self.look().await;
+        }
+    }
+
+    /// Looks at all locks that somebody waits for, and says what was found.
+    async fn look(&self) {
+        self.state().poller.begin_look();
+        let Ok(Ok(sight)) = timeout(LOOK_WITHIN, self.survey()).await else { return self.failed().await };
+        let events = self.state().poller.see(HostClock.now(), sight);
+        for event in events {
+            if let StoreEvent::Granted { lease, .. } = &event {
+                self.forget(lease.owner);
+            }
+            self.listeners.deliver(&event);
+        }
+    }
+
+    /// The store does not answer: waiters ask, and get its errors.
+    async fn failed(&self) {
+        let event = self.state().poller.fail(HostClock.now());
+        self.listeners.deliver(&event);
+        sleep(RETRY).await;
+    }
+
+    async fn survey(&self) -> Result<Sight, BackendError> {
+        let mut by_name: HashMap<_, Vec<Waiter>> = HashMap::new();
+        for waiter in self.state().poller.waiters() {
+            by_name.entry(waiter.name.clone()).or_default().push(waiter.clone());
+        }
+        let mut session = Session::new(self.pool.lend().await?, Instant::now() + LOOK_WITHIN);
+        let mut sight = Sight::default();
+        for (name, waiters) in by_name {
+            let (waiters, due): (Vec<&Waiter>, _) = (waiters.iter().collect(), sight.due.take());
+            let key = self.pool.config().key(&name);
+            sight = session.run(&key, None, window::survey(&name, &waiters, sight)).await?;
+            // The server's clock is not this machine's.
+            let here = sight.due.map(|due| HostClock.now() + due.since(session.now()));
+            sight.due = here.into_iter().chain(due).min();
+        }
+        Ok(sight)
+    }
+}
+
+fn granted(waiter: &Waiter, grant: Grant) -> Result<StoreEvent, Invalid> {
+    let Waiter { name, owner, terms, .. } = waiter.clone();
+    let tokens = TokenRange::new(FencingToken::new(grant.low)?, FencingToken::new(grant.high)?)?;
+    let slots = Slots::new(grant.slots);
+    // The limit may have changed since it asked.
+    let mode = Limit::new(grant.lim).map_or(terms.mode, |limit| terms.mode.under(limit));
+    let terms = Terms { mode: mode.covering(&slots), ..terms };
+    let lease = Lease { name, owner, tokens, slots, terms };
+    Ok(StoreEvent::Granted { lease, valid_for: Duration::from_micros(grant.lasts), wanted: grant.wanted })
+}

@@ -1,0 +1,167 @@
+//! The suite of all backends on real servers. The cases share a server, each under a prefix of its own and over a proxy of its own,
+//! except those that restart the server: each of them has one of its own.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, NoFaults};
+use lock_core::{AsyncBackend, BlockingBackend};
+use lock_host::{HostClock, SharedClock};
+use lock_postgres::PostgresConfig;
+use test_support::bounds::wait_for;
+use test_support::{AfterDrop, PostgresOptions, PostgresServer, Proxy, Shared};
+use tokio::runtime::Handle;
+
+lock_conformance::suite!(PostgresHarness);
+
+/// A server, reached through a proxy by all but the bystanders.
+struct PostgresHarness {
+    through_proxy: String,
+    direct: String,
+    /// `None` if the server belongs to another process.
+    service: Option<Service>,
+}
+
+struct Service {
+    server: Server,
+    proxy: Proxy,
+    /// The faults before the proxy began to count: connections that were cut, servers that were restarted.
+    struck: AtomicU64,
+}
+
+enum Server {
+    Shared { _until_the_end: Arc<PostgresServer> },
+    Own(Mutex<PostgresServer>),
+}
+
+/// An option of a URL that keeps the locks of a case apart from those of the others.
+fn prefix_of_a_case() -> String {
+    static CASES: AtomicU64 = AtomicU64::new(0);
+    format!("prefix=case-{}", CASES.fetch_add(1, Ordering::SeqCst))
+}
+
+impl PostgresHarness {
+    fn of(port: u16, url_at: impl Fn(u16) -> String, server: Server) -> Self {
+        let (proxy, prefix) = (Proxy::start(port), prefix_of_a_case());
+        let [through_proxy, direct] = [proxy.port(), port].map(|port| format!("{}&{prefix}", url_at(port)));
+        Self { through_proxy, direct, service: Some(Service { server, proxy, struck: 0.into() }) }
+    }
+}
+
+fn config(url: &str) -> PostgresConfig {
+    PostgresConfig::from_url(url).unwrap()
+}
+
+impl Harness for PostgresHarness {
+    fn new() -> Self {
+        static SERVER: Shared<PostgresServer> = Shared::new();
+        let server = SERVER.get(|| PostgresServer::start_with(PostgresOptions::default().volatile()));
+        let keeps = Arc::clone(&server);
+        Self::of(server.port(), |port| keeps.url_at(port), Server::Shared { _until_the_end: server })
+    }
+
+    fn alone() -> Self {
+        let server = PostgresServer::start();
+        let (port, [host, path]) = (server.port(), ["postgres://postgres@127.0.0.1", "postgres?sslmode=disable"]);
+        Self::of(port, |port| format!("{host}:{port}/{path}"), Server::Own(Mutex::new(server)))
+    }
+
+    fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
+        let connect = || runtime.block_on(lock_postgres::nonblocking::Postgres::connect(&config(&self.through_proxy)));
+        Arc::new(wait_for("a connection", connect))
+    }
+
+    fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
+        Arc::new(wait_for("a connection", || lock_postgres::blocking::connect(&config(&self.through_proxy))))
+    }
+
+    fn bystander(&self) -> Arc<dyn BlockingBackend> {
+        Arc::new(lock_postgres::blocking::connect(&config(&self.direct)).unwrap())
+    }
+
+    fn clock(&self) -> SharedClock {
+        Arc::new(HostClock)
+    }
+
+    fn elapse(&self, by: Duration) {
+        std::thread::sleep(by);
+    }
+
+    fn faults(&self) -> &dyn Faults {
+        match &self.service {
+            Some(service) => service,
+            None => &NoFaults,
+        }
+    }
+
+    fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
+        Vec::new()
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.direct.clone())
+    }
+
+    fn attach(address: &str) -> Self {
+        Self { through_proxy: address.into(), direct: address.into(), service: None }
+    }
+}
+
+impl Service {
+    fn own_server(&self) -> MutexGuard<'_, PostgresServer> {
+        let Server::Own(server) = &self.server else { panic!("others use the server") };
+        server.lock().unwrap()
+    }
+}
+
+impl Faults for Service {
+    fn offers(&self) -> &[Fault] {
+        &Fault::ALL
+    }
+
+    fn begin(&self, fault: Fault) {
+        let struck = match fault {
+            Fault::Cut => {
+                self.proxy.set(test_support::Fault::Refuse);
+                self.proxy.cut().try_into().unwrap()
+            }
+            Fault::Hang => {
+                self.proxy.set(test_support::Fault::Hold);
+                0
+            }
+            Fault::LoseReplies => {
+                self.proxy.set(test_support::Fault::DropReplies(AfterDrop::Cut));
+                0
+            }
+            Fault::RestartWithData => {
+                // A release that frees a lock may be lost in a crash; the cases expect it to be kept.
+                self.own_server().psql("CHECKPOINT");
+                self.own_server().restart_with_data();
+                1
+            }
+            Fault::RestartEmpty => {
+                self.own_server().restart_empty();
+                1
+            }
+        };
+        self.struck.store(struck, Ordering::SeqCst);
+    }
+
+    fn fired(&self) -> u64 {
+        self.struck.load(Ordering::SeqCst) + self.proxy.fired()
+    }
+
+    fn end(&self) {
+        self.proxy.heal();
+    }
+}
+
+impl fmt::Debug for PostgresHarness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresHarness").field("direct", &self.direct).finish_non_exhaustive()
+    }
+}
