@@ -54,7 +54,7 @@ pub struct PostgresConfig {
 pub(crate) enum Encryption {
     /// Never.
     Disabled,
-    /// Always, except that a server on this machine may have no TLS.
+    /// Always, except to a server on this machine, unless the authority to trust is given.
     #[default]
     Preferred,
     /// Always.

@@ -1,7 +1,7 @@
-//! One connection to the first server that accepts writes.
+//! Connections to the first server that accepts writes.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, UrlHost};
@@ -22,55 +22,73 @@ use crate::login;
 /// How long one server may take to accept a connection. Chosen: several round trips around the world.
 const WITHIN: Duration = Duration::from_secs(2);
 
+/// How long a connection may be silent before its peer is probed, and how long the peer may take to answer. Chosen: a waiter whose connection died
+/// silently learns of it before its place expires for the second time.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+
 /// What the server sends without being asked.
 pub(crate) type Told = tokio::sync::mpsc::UnboundedReceiver<String>;
 
-/// A connection, and the notifications that arrive over it. Its task ends when the client is dropped.
-pub(crate) async fn connect(config: &PostgresConfig) -> Result<(Client, Told), BackendError> {
-    let (mut last, several) = (None, config.hosts().len() > 1);
-    for host in config.hosts() {
-        match timeout(WITHIN, connect_to(config, host)).await {
-            Ok(Ok(connection)) => return Ok(connection),
-            Ok(Err(error)) => last = Some(error),
-            Err(_) => {
-                let message = format!("{host} did not accept a connection within {} s", WITHIN.as_secs());
-                last = Some(error::new(ErrorKind::Unreachable, Effect::None, message));
-            }
-        }
-    }
-    let none = || error::new(ErrorKind::Config, Effect::None, "no server is named");
-    let error = last.unwrap_or_else(none);
-    Err(if several {
-        error.with_remedy("none of the servers accepts writes; this is the error of the last one")
-    } else {
-        error
-    })
+/// Opens connections of one client.
+pub(crate) struct Connector {
+    pub(crate) config: PostgresConfig,
+    /// Read once, because the system may have hundreds of certificates.
+    tls: OnceLock<Result<MakeRustlsConnect, BackendError>>,
 }
 
-async fn connect_to(config: &PostgresConfig, host: &UrlHost) -> Result<(Client, Told), BackendError> {
-    let is_here = host.name == "localhost" || host.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    let mode = match config.encryption {
-        Encryption::Disabled => SslMode::Disable,
-        Encryption::Preferred if is_here => SslMode::Prefer,
-        Encryption::Preferred | Encryption::Required => SslMode::Require,
-    };
-    let user = login::user(config).ok_or_else(|| {
-        error::new(ErrorKind::Config, Effect::None, "no user is named")
-            .with_remedy("write postgres://USER@HOST/DATABASE")
-    })?;
-    let mut settings = Config::new();
-    settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.database()).user(&user);
-    settings.ssl_mode(mode).application_name("leasehold").target_session_attrs(TargetSessionAttrs::ReadWrite);
-    if let Some(password) = login::password(config, host, &user) {
-        settings.password(password);
+impl Connector {
+    pub(crate) fn new(config: &PostgresConfig) -> Self {
+        Self { config: config.clone(), tls: OnceLock::new() }
     }
-    if mode == SslMode::Disable {
-        return open(&settings, tokio_postgres::NoTls).await;
+
+    /// A connection to the first server that accepts writes, and the notifications that arrive over it. Its task ends when the client is
+    /// dropped.
+    pub(crate) async fn connect(&self) -> Result<(Client, Told), BackendError> {
+        let (mut last, several) = (None, self.config.hosts().len() > 1);
+        for host in self.config.hosts() {
+            match timeout(WITHIN, self.connect_to(host)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => last = Some(error),
+                Err(_) => {
+                    let message = format!("{host} did not accept a connection within {} s", WITHIN.as_secs());
+                    last = Some(error::new(ErrorKind::Unreachable, Effect::None, message));
+                }
+            }
+        }
+        let error = last.unwrap_or_else(|| error::new(ErrorKind::Config, Effect::None, "no server is named"));
+        let remedy = "none of the servers accepts writes; this is the error of the last one";
+        Err(if several { error.with_remedy(remedy) } else { error })
     }
-    match (mode, tls(config)) {
-        // Without certificates, a server on this machine is reached without TLS.
-        (SslMode::Prefer, Err(_)) if config.authority.is_none() => open(&settings, tokio_postgres::NoTls).await,
-        (_, tls) => open(&settings, tls?).await,
+
+    async fn connect_to(&self, host: &UrlHost) -> Result<(Client, Told), BackendError> {
+        let config = &self.config;
+        let user = login::user(config).ok_or_else(|| {
+            error::new(ErrorKind::Config, Effect::None, "no user is named")
+                .with_remedy("write postgres://USER@HOST/DATABASE")
+        })?;
+        let mut settings = Config::new();
+        settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.database()).user(&user);
+        settings.application_name("leasehold").target_session_attrs(TargetSessionAttrs::ReadWrite);
+        settings.keepalives_idle(SILENT_FOR).tcp_user_timeout(SILENT_FOR);
+        if let Some(password) = login::password(config, host, &user) {
+            settings.password(password);
+        }
+        if self.is_plain(host) {
+            return open(settings.ssl_mode(SslMode::Disable), tokio_postgres::NoTls).await;
+        }
+        let tls = self.tls.get_or_init(|| tls(config)).clone()?;
+        open(settings.ssl_mode(SslMode::Require), tls).await
+    }
+
+    /// Within this machine, nobody listens in; and the certificate of a server for itself is rarely one that anybody trusts.
+    fn is_plain(&self, host: &UrlHost) -> bool {
+        let is_here =
+            host.name == "localhost" || host.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        match self.config.encryption {
+            Encryption::Disabled => true,
+            Encryption::Preferred => is_here && self.config.authority.is_none(),
+            Encryption::Required => false,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use lock_host::Bridge;
 use tokio_postgres::{Client, Row};
 
 use crate::PostgresConfig;
-use crate::connect::connect;
+use crate::connect::Connector;
 use crate::error;
 
 /// Below this, a primary that answers is too old. PostgreSQL 13 is the oldest that was tried.
@@ -34,7 +34,7 @@ pub(crate) fn examine(config: &PostgresConfig) -> Result<Vec<Check>, BackendErro
 }
 
 async fn ask(config: &PostgresConfig) -> Result<Vec<Check>, BackendError> {
-    let (client, _told) = connect(config).await?;
+    let (client, _told) = Connector::new(config).connect().await?;
     let failed = |error| error::of(error, Effect::None);
     let rows = client.query_typed(QUESTIONS, &[]).await.map_err(failed)?;
     let mut checks = rows.first().map(facts).unwrap_or_default();

@@ -1,12 +1,14 @@
-//! Rows of latches as the server's functions take and return them.
+//! Requests about latches, and their rows as the server's functions take and return them.
 
 use std::time::Duration;
 
-use lock_core::Invalid;
-use lock_core::latch::{Count, Generation, LatchState};
-use lock_rules::window::{LatchCommit, LatchWindow};
+use lock_core::latch::{self, Act, Count, Generation, LatchState};
+use lock_core::{BackendError, Effect, ErrorKind, Invalid};
+use lock_rules::window::{self, LatchCommit, LatchWindow};
 use serde::{Deserialize, Serialize};
 
+use crate::error::{self, damaged};
+use crate::store::Session;
 use crate::wire::{to_micros, to_moment};
 
 #[derive(Deserialize)]
@@ -45,6 +47,39 @@ pub(crate) struct LatchArguments<'a> {
     completed: Option<u64>,
     id: Option<String>,
     call: Option<i64>,
+}
+
+impl Session<'_> {
+    /// Carries out a request about a latch.
+    pub(crate) async fn latch(
+        &mut self,
+        key: &str,
+        request: &latch::Request,
+    ) -> Result<Option<LatchState>, BackendError> {
+        loop {
+            let window = self.load_latch(key, request).await?;
+            let ((state, _), commit) = window::ask_latch(window, request);
+            let Some(commit) = commit else { return Ok(state) };
+            if self.commit_latch(key, commit).await? {
+                return Ok(state);
+            }
+        }
+    }
+
+    async fn load_latch(&mut self, key: &str, request: &latch::Request) -> Result<LatchWindow, BackendError> {
+        let id = match &request.act {
+            Act::Arrive { id, .. } => Some(id.as_str()),
+            Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } | Act::Look { .. } => None,
+        };
+        let loaded = self.call::<LoadedLatch>("load_latch_1", &LoadedLatch::arguments(key, id)).await?;
+        let missing = || error::new(ErrorKind::Protocol, Effect::None, "the server did not show the latch");
+        loaded.ok_or_else(missing)?.window().map_err(damaged)
+    }
+
+    async fn commit_latch(&mut self, key: &str, commit: LatchCommit) -> Result<bool, BackendError> {
+        let arguments = LatchArguments::new(key, self.within(), commit);
+        Ok(self.call("commit_latch_1", &arguments).await? == Some(true))
+    }
 }
 
 impl LoadedLatch {

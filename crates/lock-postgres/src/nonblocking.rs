@@ -18,6 +18,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 
 use crate::PostgresConfig;
+use crate::connect::Connector;
 use crate::error::{self, BACKEND};
 use crate::pool::Pool;
 use crate::store::Session;
@@ -43,7 +44,7 @@ impl Postgres {
     /// # Cancel safety
     /// Can be dropped at any point. The tables may have been made.
     pub async fn connect(config: &PostgresConfig) -> Result<Self, BackendError> {
-        let pool = Pool::new(Arc::new(config.clone()));
+        let pool = Pool::new(Arc::new(Connector::new(config)));
         drop(pool.lend().await?);
         Ok(Self { waiters: Arc::new(Waiters::new(Arc::clone(&pool))), pool })
     }
@@ -95,7 +96,7 @@ impl Backend for Postgres {
 #[async_trait]
 impl AsyncBackend for Postgres {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        let pool = Pool::new(Arc::clone(self.pool.config()));
+        let pool = Pool::new(Arc::clone(self.pool.connector()));
         Arc::new(Self { pool, waiters: Arc::clone(&self.waiters) })
     }
 

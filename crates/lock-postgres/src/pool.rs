@@ -12,7 +12,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use crate::PostgresConfig;
-use crate::connect::connect;
+use crate::connect::Connector;
 use crate::error;
 use crate::schema;
 
@@ -24,7 +24,7 @@ const IDLE_FOR: Duration = Duration::from_secs(10);
 
 /// Hands out connections, one request each.
 pub(crate) struct Pool {
-    config: Arc<PostgresConfig>,
+    connector: Arc<Connector>,
     idle: Mutex<Vec<(Client, Instant)>>,
     open: Semaphore,
     /// Whether the schema was found to be as this client needs it.
@@ -40,13 +40,17 @@ pub(crate) struct Lent<'a> {
 }
 
 impl Pool {
-    pub(crate) fn new(config: Arc<PostgresConfig>) -> Arc<Self> {
+    pub(crate) fn new(connector: Arc<Connector>) -> Arc<Self> {
         let (idle, open, is_prepared) = (Mutex::default(), Semaphore::new(OPEN_MAX), AtomicBool::new(false));
-        Arc::new(Self { config, idle, open, is_prepared })
+        Arc::new(Self { connector, idle, open, is_prepared })
     }
 
-    pub(crate) fn config(&self) -> &Arc<PostgresConfig> {
-        &self.config
+    pub(crate) fn config(&self) -> &PostgresConfig {
+        &self.connector.config
+    }
+
+    pub(crate) fn connector(&self) -> &Arc<Connector> {
+        &self.connector
     }
 
     pub(crate) async fn lend(self: &Arc<Self>) -> Result<Lent<'_>, BackendError> {
@@ -77,9 +81,9 @@ impl Pool {
     }
 
     async fn open_now(&self) -> Result<Client, BackendError> {
-        let (mut client, _) = connect(&self.config).await?;
+        let (mut client, _) = self.connector.connect().await?;
         if !self.is_prepared.load(Ordering::Acquire) {
-            schema::prepare(&mut client, &self.config).await?;
+            schema::prepare(&mut client, self.config()).await?;
             self.is_prepared.store(true, Ordering::Release);
         }
         Ok(client)
@@ -127,7 +131,7 @@ impl Lent<'_> {
         arguments: &(impl Serialize + Sync),
     ) -> Result<Option<T>, BackendError> {
         let arguments = serde_json::to_string(arguments).map_err(unreadable)?;
-        let statement = format!("SELECT {}.{function}($1::jsonb)::text", self.pool.config.schema);
+        let statement = format!("SELECT {}.{function}($1::jsonb)::text", self.pool.config().schema);
         loop {
             match self.query(&statement, &arguments).await {
                 Ok(answer) => return answer.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose(),

@@ -421,7 +421,10 @@ BEGIN
     AND o.until > leasehold.clock() FOR KEY SHARE;
   IF FOUND THEN
     -- Transactions of one turn exclude each other only until the first of them has ended.
-    SELECT o.token INTO raised FROM leasehold.turn o WHERE o.name = h.name AND o.low = h.low FOR SHARE;
+    SELECT o.token INTO raised FROM leasehold.turn o WHERE o.name = h.name AND o.low = h.low;
+    IF raised = fence.token THEN
+      SELECT o.token INTO raised FROM leasehold.turn o WHERE o.name = h.name AND o.low = h.low FOR SHARE;
+    END IF;
     IF raised IS NULL OR raised < fence.token THEN
       INSERT INTO leasehold.turn AS o VALUES (h.name, h.low, fence.token)
         ON CONFLICT (name, low) DO UPDATE SET token = greatest(o.token, excluded.token) RETURNING o.token INTO raised;

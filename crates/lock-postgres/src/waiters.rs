@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::connect::{Told, connect};
+use crate::connect::Told;
 use crate::pool::Pool;
 use crate::store::Session;
 use crate::wire::Bell;
@@ -157,7 +157,7 @@ impl Desk {
 
     /// A connection that listens; `None` if notifications do not arrive over it, as behind a pooler that lends connections to transactions.
     async fn subscribe(&self) -> Result<Option<(tokio_postgres::Client, Told)>, BackendError> {
-        let (client, mut told) = connect(self.pool.config()).await?;
+        let (client, mut told) = self.pool.connector().connect().await?;
         let failed = |error| crate::error::of(error, lock_core::Effect::None);
         client.batch_execute(&format!("LISTEN {}", self.channel)).await.map_err(failed)?;
         // Over another connection: a session always hears itself.
