@@ -5,6 +5,7 @@ mod blocking;
 mod by_hand;
 mod connection;
 pub(crate) mod ours;
+mod postgres;
 mod quorum;
 mod reads;
 mod sqlite;
@@ -23,6 +24,7 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::Bare if reads::is_wanted_by(&plan) => run(&plan, reads::Tokios::connect()),
         Subject::Leasehold if reads::is_wanted_by(&plan) => run(&plan, reads::Ours::connect()),
         Subject::Bare if sqlite::path(&plan).is_some() => run(&plan, sqlite::Bare::connect(&plan)),
+        Subject::Bare if postgres::is_wanted_by(&plan) => run(&plan, postgres::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Exclusive)),

@@ -2,7 +2,8 @@
 
 use bench_measure::{Runtime, Subject};
 
-use crate::scenario::{Kind, Scenario};
+use crate::kind::Kind;
+use crate::scenario::Scenario;
 
 impl Scenario {
     /// Who takes part.
@@ -26,7 +27,9 @@ impl Scenario {
             Kind::Queue | Kind::Readers => &[ByHand],
             Kind::Quorum { .. } | Kind::Beside => &[ByHand, Leasehold, Rslock],
             Kind::Broken(_) => &[Leasehold, Rslock],
-            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads => &[Bare, Leasehold],
+            Kind::DatabasePairs { .. } | Kind::DatabaseContend { .. } | Kind::DatabaseWait { .. } | Kind::Reads => {
+                &[Bare, Leasehold]
+            }
             Kind::Replicated { .. } => &[Leasehold, OneReplica, TwoReplicas],
             Kind::FailOver => &[Bare, Leasehold, Dwell],
         }
@@ -40,8 +43,9 @@ impl Scenario {
             | Kind::Hold
             | Kind::Memory
             | Kind::Crash
-            | Kind::SqlitePairs { .. }
-            | Kind::SqliteWait
+            | Kind::DatabasePairs { .. }
+            | Kind::DatabaseContend { .. }
+            | Kind::DatabaseWait { .. }
             | Kind::Reads
             | Kind::FailOver => Subject::Bare,
             Kind::Queue | Kind::Readers | Kind::Quorum { .. } | Kind::Beside => Subject::ByHand,
@@ -72,8 +76,9 @@ impl Scenario {
             | Kind::Quorum { .. }
             | Kind::Beside
             | Kind::Broken(_)
-            | Kind::SqlitePairs { .. }
-            | Kind::SqliteWait
+            | Kind::DatabasePairs { .. }
+            | Kind::DatabaseContend { .. }
+            | Kind::DatabaseWait { .. }
             | Kind::Reads
             | Kind::FailOver => Subject::Leasehold,
         }

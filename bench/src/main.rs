@@ -4,8 +4,8 @@
 //! connection: the minimum for a lock, and our own scripts without our library. All subjects of a scenario run in turn,
 //! each in its own process, in an order that is drawn again in every round.
 //!
-//! Reading order: `args` · `scenario`, `compared` (what is measured), `scale` (how much) · `rounds`, `awake` (in which order) · `runs`, `steps`,
-//! `queue`, `readers`, `quorum`, `sqlite`, `replicas`, `fail_over` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`,
+//! Reading order: `args` · `scenario`, `kind`, `compared` (what is measured), `scale` (how much) · `rounds`, `awake` (in which order) · `runs`, `steps`,
+//! `queue`, `readers`, `quorum`, `database`, `replicas`, `fail_over` (one run) · `process`, `server` (both sides of it), `child` (what the processes do) · `hand_over`, `costs`,
 //! `figures` (what it says) · `results`, `measured`, `targets`, `table`, `chart`, `summary`, `history`,
 //! `page`, `publish` (how it is shown).
 #![allow(
@@ -20,10 +20,13 @@ mod awake;
 mod chart;
 mod child;
 mod compared;
+mod costs;
+mod database;
 mod fail_over;
 mod figures;
 mod hand_over;
 mod history;
+mod kind;
 mod machine;
 mod measured;
 mod page;
@@ -39,7 +42,6 @@ mod runs;
 mod scale;
 mod scenario;
 mod server;
-mod sqlite;
 mod steps;
 mod summary;
 mod table;

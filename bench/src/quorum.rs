@@ -8,10 +8,12 @@ use bench_measure::{Ending, Report, Runtime, Subject, Turn, Work, now};
 use leasehold::redlock::{Purpose, RedlockConfig, blocking};
 
 use crate::child::ours::url;
+use crate::costs::{costs, of_pairs};
 use crate::figures::{Figure, Figures};
-use crate::runs::{Ground, costs, of_pairs};
+use crate::kind::Fault;
+use crate::runs::Ground;
 use crate::scale::Scale;
-use crate::scenario::{Fault, NODES};
+use crate::scenario::NODES;
 
 /// How long a step of the founding may take.
 const FOUND_WITHIN: Duration = Duration::from_secs(10);

@@ -13,13 +13,14 @@ use crate::awake::Awake;
 use crate::compared::title;
 use crate::fail_over;
 use crate::figures::Figures;
+use crate::kind::Kind;
 use crate::machine::Machine;
 use crate::measured::Measured;
 use crate::process::Programs;
 use crate::results::Results;
 use crate::runs::Ground;
 use crate::scale::Scale;
-use crate::scenario::{Kind, Scenario};
+use crate::scenario::Scenario;
 use crate::server::Server;
 
 /// All rounds of all scenarios.

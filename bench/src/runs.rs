@@ -5,14 +5,16 @@ use std::time::Duration;
 use std::{slice, thread};
 
 use anyhow::{Context, Result, bail};
-use bench_measure::{Ending, Names, Plan, Report, Runtime, Subject, Turn, Work, now};
+use bench_measure::{Ending, Names, Plan, Runtime, Subject, Turn, Work, now};
 use tempfile::TempDir;
 
+use crate::costs::{client_costs, costs, of_pairs};
 use crate::figures::{Figure, Figures, median};
 use crate::hand_over::{HandOvers, Line};
+use crate::kind::Kind;
 use crate::process::{Process, Programs};
 use crate::scale::Scale;
-use crate::scenario::{Kind, Scenario};
+use crate::scenario::Scenario;
 use crate::server::{ScriptRun, Server, Stats};
 
 /// The ttl of all scenarios but one.
@@ -71,8 +73,9 @@ impl Ground<'_> {
             Kind::Quorum { tasks } => self.quorum(subject, tasks),
             Kind::Beside => self.beside(subject),
             Kind::Broken(fault) => self.broken(subject, fault),
-            Kind::SqlitePairs { tasks, runtime } => self.sqlite_pairs(subject, tasks, runtime),
-            Kind::SqliteWait => self.sqlite_wait(subject),
+            Kind::DatabasePairs { database, tasks, runtime } => self.database_pairs(database, subject, tasks, runtime),
+            Kind::DatabaseContend { database, waiters } => self.database_contend(database, subject, waiters),
+            Kind::DatabaseWait { database } => self.database_wait(database, subject),
             Kind::Reads => self.reads(subject),
         }
     }
@@ -139,11 +142,26 @@ impl Ground<'_> {
     }
 
     fn contend(&mut self, subject: Subject, waiters: u32, processes: u32, runtime: Runtime) -> Result<Figures> {
+        let servers = self.urls();
+        self.contend_at(servers, subject, waiters, processes, runtime)
+    }
+
+    pub(crate) fn contend_at(
+        &mut self,
+        servers: Vec<String>,
+        subject: Subject,
+        waiters: u32,
+        processes: u32,
+        runtime: Runtime,
+    ) -> Result<Figures> {
         let Scale { warm_up, span, .. } = self.scale;
         let folder = self.folder.path().to_owned();
         let file = |process: u32| folder.join(format!("turns-{process}"));
         let work = |turns| Work::Contend { waiters: waiters / processes, warm_up, span, turns };
-        let start = |process| self.programs.start(&self.plan(subject, runtime, work(file(process))));
+        let start = |process| {
+            let servers = servers.clone();
+            self.programs.start(&Plan { servers, ..self.plan(subject, runtime, work(file(process))) })
+        };
         let mut running = (0..processes).map(start).collect::<Result<Vec<_>>>()?;
         running.iter_mut().try_for_each(Process::halted)?;
         let before = self.stats()?;
@@ -225,51 +243,6 @@ impl Ground<'_> {
         let reports = heirs.iter_mut().map(Process::report).collect::<Result<Vec<_>>>()?;
         let first = reports.iter().map(|report| report.first_held).min().context("nobody waited")?;
         Ok(Figures::default().with(Figure::AfterExpiry, first as f64 / 1e6 - expiry))
-    }
-}
-
-/// Adds what pairs took to what they cost.
-pub(crate) fn of_pairs(report: &Report, costs: Figures) -> Figures {
-    let micros = |nanos: u64| nanos as f64 / 1e3;
-    costs
-        .with(Figure::P50, micros(report.p50))
-        .with(Figure::P99, micros(report.p99))
-        .with(Figure::Max, micros(report.max))
-        .with(Figure::Rate, report.done as f64 / report.elapsed.as_secs_f64())
-}
-
-/// What one of `done` cost both sides.
-pub(crate) fn costs(subject: Subject, done: f64, reports: &[Report], [before, after]: [&Stats; 2]) -> Figures {
-    let server = after.processor.saturating_sub(before.processor);
-    client_costs(done, reports)
-        .with(Figure::Commands, after.sent_since(before, plainly_sent(subject)) as f64 / done)
-        .with(Figure::ServerTime, server.as_secs_f64() * 1e6 / done)
-        .with(Figure::ScriptTail, after.script_tail.unwrap_or(f64::NAN))
-}
-
-/// What one of `done` cost the clients.
-pub(crate) fn client_costs(done: f64, reports: &[Report]) -> Figures {
-    let clients: Duration = reports.iter().map(|report| report.processor).sum();
-    let failed: u64 = reports.iter().map(|report| report.failed).sum();
-    Figures::default().with(Figure::ClientTime, clients.as_secs_f64() * 1e6 / done).with(Figure::Failed, failed as f64)
-}
-
-/// What a subject sends for a pair beside scripts. Its own scripts, those for renewal apart, do not run that.
-fn plainly_sent(subject: Subject) -> &'static [&'static str] {
-    match subject {
-        Subject::Bare | Subject::Rslock | Subject::RslockEager => &["set"],
-        Subject::ByHand
-        | Subject::ReadByHand
-        | Subject::PermitByHand
-        | Subject::Leasehold
-        | Subject::Read
-        | Subject::Permit
-        | Subject::Chain0
-        | Subject::Pool
-        | Subject::SixteenthHeld
-        | Subject::OneReplica
-        | Subject::TwoReplicas
-        | Subject::Dwell => &[],
     }
 }
 

@@ -3,63 +3,10 @@
 use bench_measure::{Ending, Runtime};
 
 use crate::figures::Figure;
+use crate::kind::{Database, Fault, Kind};
 use crate::scale::Scale;
 
 use Runtime::{Blocking, CurrentThread, TwoThreads};
-
-/// How a scenario is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Tasks that acquire and release, each its own lock, through one client.
-    Pairs { tasks: u32, runtime: Runtime, ending: Ending },
-    /// One task that acquires and releases: alone, and together with other readers.
-    Read,
-    /// The same: alone, and with a permit.
-    Permit,
-    /// Tasks as those of pairs, by tries, with and without locks that another process holds.
-    Held { tasks: u32, runtime: Runtime },
-    /// Waiters for one lock, shared out over processes.
-    Contend { waiters: u32, processes: u32 },
-    /// The same for the one permit of a semaphore.
-    Permits { waiters: u32, processes: u32 },
-    /// Two waiters for one lock, each in a process of its own, over pools.
-    Pool(Runtime),
-    /// Many leases held for long.
-    Hold,
-    /// What waiters take of memory.
-    Memory,
-    /// A holder is killed while others wait.
-    Crash,
-    /// Steps at queues of different lengths.
-    Queue,
-    /// Steps of readers beside others.
-    Readers,
-    /// Tasks that acquire and release, each its own lock, at the nodes of a quorum.
-    Quorum { tasks: u32 },
-    /// The same with one task, beside another process with one.
-    Beside,
-    /// The same with one task; one of the nodes breaks after a while.
-    Broken(Fault),
-    /// Tasks or threads that acquire and release, each its own lock in one SQLite file.
-    SqlitePairs { tasks: u32, runtime: Runtime },
-    /// A waiter for a lock in a SQLite file that another process holds.
-    SqliteWait,
-    /// A reader that comes and goes while another one of the process reads.
-    Reads,
-    /// Tasks that acquire and release, each its own lock, at a server with two replicas.
-    Replicated { tasks: u32 },
-    /// Clients of a server that sentinels replace when it is killed.
-    FailOver,
-}
-
-/// How a node breaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Its process is killed: connections break, and cannot be made again.
-    Killed,
-    /// Its process is stopped: connections stay, and nothing is answered.
-    Hung,
-}
 
 /// How many nodes a quorum has.
 pub(crate) const NODES: usize = 5;
@@ -87,7 +34,15 @@ const fn held(runtime: Runtime) -> Kind {
 }
 
 const fn in_sqlite(tasks: u32, runtime: Runtime) -> Kind {
-    Kind::SqlitePairs { tasks, runtime }
+    Kind::DatabasePairs { database: Database::Sqlite, tasks, runtime }
+}
+
+const fn in_postgres(tasks: u32, runtime: Runtime) -> Kind {
+    Kind::DatabasePairs { database: Database::Postgres, tasks, runtime }
+}
+
+const fn wait_in_postgres(waiters: u32) -> Kind {
+    Kind::DatabaseContend { database: Database::Postgres, waiters }
 }
 
 const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
@@ -95,7 +50,7 @@ const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenar
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 40] = [
+pub(crate) const ALL: [Scenario; 45] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -147,7 +102,16 @@ pub(crate) const ALL: [Scenario; 40] = [
     scenario("sqlite-one", "SQLite: one task, a free lock", in_sqlite(1, CurrentThread)),
     scenario("sqlite-thread", "SQLite: one plain thread, a free lock", in_sqlite(1, Blocking)),
     scenario("sqlite-64", "SQLite: 64 tasks, a free lock each, one client", in_sqlite(64, CurrentThread)),
-    scenario("sqlite-wait", "SQLite: waiting for a lock that another process holds", Kind::SqliteWait),
+    scenario(
+        "sqlite-wait",
+        "SQLite: waiting for a lock that another process holds",
+        Kind::DatabaseWait { database: Database::Sqlite },
+    ),
+    scenario("postgres-one", "PostgreSQL: one task, a free lock", in_postgres(1, CurrentThread)),
+    scenario("postgres-thread", "PostgreSQL: one plain thread, a free lock", in_postgres(1, Blocking)),
+    scenario("postgres-64", "PostgreSQL: 64 tasks, a free lock each, one client", in_postgres(64, CurrentThread)),
+    scenario("postgres-waiters-8", "PostgreSQL: 8 waiters for one lock, two processes", wait_in_postgres(8)),
+    scenario("postgres-waiters-64", "PostgreSQL: 64 waiters for one lock, two processes", wait_in_postgres(64)),
     scenario(
         "reads",
         "A thousand reads of a lock that the process reads already; the bare pair is tokio's `RwLock`",
@@ -201,8 +165,9 @@ impl Scenario {
                 &[ServerTime, ClientTime, P50, P99, Max, Rate, Commands, OneRound, Failed]
             }
             Kind::Broken(_) => &[P50, ToHealthy, Longest, Failed],
-            Kind::SqlitePairs { .. } => &[ClientTime, P50, P99, Max, Rate, ToOne, Failed],
-            Kind::SqliteWait => &[WaiterShare],
+            Kind::DatabasePairs { .. } => &[ClientTime, P50, P99, Max, Rate, ToOne, Failed],
+            Kind::DatabaseContend { .. } => &[ClientTime, P50, P99, Max, Rate, Fairness, Overlaps, Failed],
+            Kind::DatabaseWait { .. } => &[WaiterShare],
             Kind::Reads => &[ClientTime, P50, P99, Max, Failed],
             Kind::FailOver => &[Outage, LongestOutage],
         }
@@ -218,29 +183,35 @@ impl Scenario {
             | Kind::Held { .. }
             | Kind::Quorum { .. }
             | Kind::Beside
-            | Kind::SqlitePairs { .. }
+            | Kind::DatabasePairs { .. }
             | Kind::Reads => scale.rounds,
-            Kind::Contend { .. } | Kind::Permits { .. } | Kind::Pool(_) => scale.contended_rounds,
+            Kind::Contend { .. } | Kind::Permits { .. } | Kind::Pool(_) | Kind::DatabaseContend { .. } => {
+                scale.contended_rounds
+            }
             Kind::Hold
             | Kind::Memory
             | Kind::Crash
             | Kind::Queue
             | Kind::Readers
             | Kind::Broken(_)
-            | Kind::SqliteWait => scale.long_rounds,
+            | Kind::DatabaseWait { .. } => scale.long_rounds,
         }
     }
 
     /// Whether a process spins on each core meanwhile. Not where a thread waits for the disk: in some runs, each commit takes 4 ms, a tick
     /// of the kernel, in place of 0.1 ms, and on a quiet machine this was seen only beside such processes.
     pub(crate) fn keeps_cores_awake(&self) -> bool {
-        !matches!(self.kind, Kind::SqlitePairs { .. })
+        !matches!(self.kind, Kind::DatabasePairs { .. } | Kind::DatabaseContend { .. })
     }
 
     /// How many servers it is run with.
     pub(crate) fn servers(&self) -> usize {
         match self.kind {
-            Kind::SqlitePairs { .. } | Kind::SqliteWait | Kind::Reads | Kind::FailOver => 0,
+            Kind::DatabasePairs { .. }
+            | Kind::DatabaseContend { .. }
+            | Kind::DatabaseWait { .. }
+            | Kind::Reads
+            | Kind::FailOver => 0,
             Kind::Pairs { .. }
             | Kind::Replicated { .. }
             | Kind::Read

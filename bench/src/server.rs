@@ -9,7 +9,7 @@ use redis::{Connection, FromRedisValue, Value, cmd};
 use test_support::bounds::wait_for;
 use test_support::{RedisOptions, RedisServer};
 
-use crate::scenario::Fault;
+use crate::kind::Fault;
 
 /// Commands that clients send and scripts never do. Those that scripts run are counted apart from them.
 const SENT_BY_CLIENTS: [&str; 9] =

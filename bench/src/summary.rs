@@ -5,9 +5,9 @@ use comfy_table::{Cell, CellAlignment};
 
 use crate::compared::title;
 use crate::figures::Figure;
+use crate::kind::Kind;
 use crate::measured::{Measured, OfSubject};
 use crate::results::Results;
-use crate::scenario::Kind;
 use crate::table::{markdown_table, shown};
 use crate::targets::{Bound, Verdict};
 

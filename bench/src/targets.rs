@@ -82,7 +82,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 84] = [
+const TARGETS: [Target; 89] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -174,6 +174,12 @@ const TARGETS: [Target; 84] = [
     Target::to("sqlite-thread", Leasehold, ClientTime, Bare, AtMost(1.2)),
     Target::of("sqlite-64", Leasehold, ToOne, AtLeast(5.0)),
     Target::of("sqlite-wait", Leasehold, WaiterShare, AtMost(0.5)),
+    // A server of PostgreSQL.
+    Target::to("postgres-one", Leasehold, P50, Bare, AtMost(1.15)),
+    Target::to("postgres-thread", Leasehold, P50, Bare, AtMost(1.15)),
+    Target::of("postgres-64", Leasehold, ToOne, AtLeast(2.5)),
+    Target::to("postgres-waiters-8", Leasehold, Rate, Bare, AtLeast(0.9)),
+    Target::to("postgres-waiters-64", Leasehold, Rate, Bare, AtLeast(0.9)),
     // Readers of one process.
     Target::to("reads", Leasehold, P50, Bare, AtMost(10.0)),
     // A primary that is replaced.

@@ -6,7 +6,7 @@ use crate::{services, step};
 
 /// Builds the bench, and the process that measures rslock, and runs the bench with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    services::redis()?;
+    services::for_tests()?;
     let peers = step::target().join("peers");
     let peers_text = peers.to_string_lossy();
     let manifest = "tests/peers/Cargo.toml";
