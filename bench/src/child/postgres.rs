@@ -81,7 +81,10 @@ impl Bare {
                 }
             }
         });
-        client.batch_execute(&format!("SELECT pg_advisory_lock(1); {SCRIPT} SELECT pg_advisory_unlock(1);")).await?;
+        // Other processes make the tables as well. Each of these is a transaction of its own.
+        for step in ["SELECT pg_advisory_lock(1)", SCRIPT, "SELECT pg_advisory_unlock(1)"] {
+            client.batch_execute(step).await?;
+        }
         let channel = format!("bare_{:016x}", fastrand::u64(..));
         client.batch_execute(&format!("LISTEN {channel}")).await?;
         let statements = [

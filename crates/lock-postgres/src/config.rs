@@ -179,7 +179,7 @@ impl PostgresConfig {
 }
 
 /// Accepts what needs no quotes: the schema is written into statements.
-fn check_schema(schema: &str) -> Result<(), Invalid> {
+pub(crate) fn check_schema(schema: &str) -> Result<(), Invalid> {
     let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     let begins = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     if begins && schema.bytes().all(is_plain) && schema.len() <= SCHEMA_BYTES_MAX && !schema.starts_with("pg_") {

@@ -112,7 +112,7 @@ where
     Ok((client, told))
 }
 
-/// A server that does not accept writes is no error of the driver's own kinds.
+/// The driver has no kind of its own for a server that does not accept writes.
 fn refused(settings: &Config, error: tokio_postgres::Error) -> BackendError {
     if !error.to_string().contains("session") && error.as_db_error().is_some() {
         return error::of(error, Effect::None);

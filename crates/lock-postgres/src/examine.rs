@@ -9,8 +9,8 @@ use crate::PostgresConfig;
 use crate::connect::Connector;
 use crate::error;
 
-/// Below this, a primary that answers is too old. PostgreSQL 13 is the oldest that was tried.
-const OLDEST: i32 = 130_000;
+/// The oldest version that the tests run on.
+const OLDEST: i32 = 150_000;
 /// A transaction that is open for longer delays the removal of old rows. In seconds.
 const LONG: f64 = 300.0;
 /// How far the server's clock may be off. In seconds.
@@ -18,6 +18,7 @@ const CLOCK: f64 = 1.0;
 
 const QUESTIONS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
      current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_standby_names'), \
+     (SELECT count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) FROM pg_stat_replication), \
      (SELECT count(*) FROM pg_stat_replication), extract(epoch FROM clock_timestamp())::float8, \
      coalesce((SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_stat_activity \
        WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::float8, \
@@ -47,16 +48,19 @@ fn facts(row: &Row) -> Vec<Check> {
     vec![
         version(row.get(0), row.get(1)),
         durability(row.get(2), row.get(3)),
-        standby(row.get(4), row.get(5)),
-        clock(row.get(6)),
-        transactions(row.get(7), row.get(8)),
+        standby(row.get(4), row.get(5), row.get(6)),
+        clock(row.get(7)),
+        transactions(row.get(8), row.get(9)),
     ]
 }
 
 fn version(name: &str, number: i32) -> Check {
     if number < OLDEST {
-        return Check::finding("version", format!("PostgreSQL {name} is older than 13"))
-            .with_remedy("upgrade the server");
+        return Check::remark(
+            "version",
+            format!("PostgreSQL {name} is older than 15, the oldest version that is tested"),
+        )
+        .with_remedy("upgrade the server");
     }
     Check::ok("version", format!("PostgreSQL {name}"))
 }
@@ -75,16 +79,23 @@ fn durability(fsync: &str, full_pages: &str) -> Check {
     )
 }
 
-fn standby(synchronous: &str, standbys: i64) -> Check {
-    match (synchronous.is_empty(), standbys) {
-        (false, _) => Check::ok("standby", format!("synchronous: {synchronous}; a fail-over keeps all locks")),
-        (true, 0) => Check::ok("standby", "none is connected"),
-        (true, _) => Check::remark(
-            "standby",
-            "asynchronous: a fail-over may lose the latest grants, and two clients hold one lock then",
-        )
-        .with_remedy("set synchronous_standby_names, or have resources check fencing tokens"),
+fn standby(wanted: &str, synchronous: i64, all: i64) -> Check {
+    if all == 0 && wanted.is_empty() {
+        return Check::ok("standby", "none is connected");
     }
+    if synchronous > 0 {
+        return Check::ok(
+            "standby",
+            format!("{synchronous} of {all} synchronous: if one of these is promoted, it has all locks"),
+        );
+    }
+    if wanted.is_empty() {
+        let message = "asynchronous: a fail-over may lose the latest grants, and then two clients hold one lock";
+        return Check::remark("standby", message)
+            .with_remedy("set synchronous_standby_names, or have resources check fencing tokens");
+    }
+    Check::finding("standby", format!("no synchronous standby is connected, so nothing is granted: {wanted}"))
+        .with_remedy("start the standby, or change synchronous_standby_names")
 }
 
 fn clock(server: f64) -> Check {

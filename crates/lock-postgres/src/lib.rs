@@ -8,7 +8,7 @@
 //! - A transaction that begins with `SELECT leasehold.fence(name, token)` works under the lock until it commits: nobody else gets the lock, even if the
 //!   lease expires meanwhile. Afterwards, the token of an earlier holder is refused with the code `LH001`.
 //! - A client that stalls between two statements delays nobody: no lock of a row is held over a round trip.
-//! - Owners stay in the tables: notifications and listings have tokens only.
+//! - Notifications and listings have tokens and no owners. Roles that may run the functions are trusted with them.
 //!
 //! # What is not guaranteed
 //! - Leases are timed by the server's clock. Set forward, it ends them early: two clients can hold one lock until the first one renews. Fences
@@ -38,3 +38,4 @@ pub mod nonblocking;
 
 pub use config::PostgresConfig;
 pub use fences::{FenceError, Fences};
+pub use schema::setup;

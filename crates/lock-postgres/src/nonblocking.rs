@@ -26,8 +26,8 @@ use crate::waiters::Waiters;
 
 /// One async client of a database.
 ///
-/// It has one connection while it is idle, one more while somebody waits, and up to eight while requests overlap. They belong to the runtime
-/// that it is used from.
+/// It has one connection while it is idle, one more each while somebody waits and while leases are renewed, and up to eight while requests
+/// overlap. They belong to the runtime that it is used from.
 pub struct Postgres {
     pool: Arc<Pool>,
     waiters: Arc<Waiters>,
@@ -44,7 +44,7 @@ impl Postgres {
     /// # Cancel safety
     /// Can be dropped at any point. The tables may have been made.
     pub async fn connect(config: &PostgresConfig) -> Result<Self, BackendError> {
-        let pool = Pool::new(Arc::new(Connector::new(config)));
+        let pool = Pool::new(Arc::new(Connector::new(config)), 1);
         drop(pool.lend().await?);
         Ok(Self { waiters: Arc::new(Waiters::new(Arc::clone(&pool))), pool })
     }
@@ -57,7 +57,7 @@ impl Postgres {
     async fn begin(&self, operation: Operation, within: Duration) -> Result<(Session<'_>, Instant), BackendError> {
         let deadline = Instant::now() + within;
         let late = |_: Elapsed| {
-            Err(error::new(ErrorKind::Unreachable, Effect::None, "no connection was to be had in time")
+            Err(error::new(ErrorKind::Unreachable, Effect::None, "no connection became available in time")
                 .with_remedy("check that the server is running and reachable, or raise op_timeout"))
         };
         let connection = timeout_at(deadline, self.pool.lend()).await.unwrap_or_else(late);
@@ -96,7 +96,7 @@ impl Backend for Postgres {
 #[async_trait]
 impl AsyncBackend for Postgres {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        let pool = Pool::new(Arc::clone(self.pool.connector()));
+        let pool = Pool::new(Arc::clone(self.pool.connector()), 0);
         Arc::new(Self { pool, waiters: Arc::clone(&self.waiters) })
     }
 

@@ -1,4 +1,4 @@
-//! The connections of one client: one while it is idle, more while requests overlap.
+//! The connections of one client: few while it is idle, more while requests overlap.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,14 +19,16 @@ use crate::schema;
 /// How many requests run at once; the others wait. Chosen: enough that commits share a flush of the disk, and few for a server with a hundred
 /// connections.
 const OPEN_MAX: usize = 8;
-/// How long a connection beyond the first one is kept. Chosen: longer than the pauses of a busy client.
-const IDLE_FOR: Duration = Duration::from_secs(10);
+/// How long an unused connection is kept. Chosen: longer than the pauses of a busy client, and between renewals at the default ttl.
+const IDLE_FOR: Duration = Duration::from_secs(30);
 
 /// Hands out connections, one request each.
 pub(crate) struct Pool {
     connector: Arc<Connector>,
     idle: Mutex<Vec<(Client, Instant)>>,
     open: Semaphore,
+    /// How many unused connections are kept for longer.
+    kept: usize,
     /// Whether the schema was found to be as this client needs it.
     is_prepared: AtomicBool,
 }
@@ -40,9 +42,9 @@ pub(crate) struct Lent<'a> {
 }
 
 impl Pool {
-    pub(crate) fn new(connector: Arc<Connector>) -> Arc<Self> {
+    pub(crate) fn new(connector: Arc<Connector>, kept: usize) -> Arc<Self> {
         let (idle, open, is_prepared) = (Mutex::default(), Semaphore::new(OPEN_MAX), AtomicBool::new(false));
-        Arc::new(Self { connector, idle, open, is_prepared })
+        Arc::new(Self { connector, idle, open, kept, is_prepared })
     }
 
     pub(crate) fn config(&self) -> &PostgresConfig {
@@ -92,7 +94,7 @@ impl Pool {
     fn give_back(self: &Arc<Self>, client: Client) {
         let mut idle = self.idle();
         idle.push((client, Instant::now()));
-        if idle.len() > 1 {
+        if idle.len() > self.kept {
             self.close_later();
         }
     }
@@ -107,13 +109,13 @@ impl Pool {
         });
     }
 
-    /// Closes what nobody has used for a while, except one.
+    /// Closes what nobody has used for a while, except what is kept.
     fn close_idle(&self) {
         let mut idle = self.idle();
         // The last one is used first.
         let unused = idle.iter().take_while(|(_, since)| since.elapsed() >= IDLE_FOR).count();
-        let kept = idle.len().saturating_sub(1);
-        idle.drain(..unused.min(kept));
+        let spare = idle.len().saturating_sub(self.kept);
+        idle.drain(..unused.min(spare));
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<(Client, Instant)>> {

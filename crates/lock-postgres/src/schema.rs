@@ -1,10 +1,11 @@
 //! The tables and functions in the database: made by the first client that may, and checked by each.
 
-use lock_core::{BackendError, Effect, ErrorKind};
+use lock_core::{BackendError, Effect, ErrorKind, Invalid};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use crate::PostgresConfig;
+use crate::config::check_schema;
 use crate::error;
 
 /// The layout that this client uses.
@@ -14,29 +15,38 @@ const SCRIPT: &str = include_str!("schema.sql");
 const MAKING: i64 = 0x6c65_6173_6568_6f6c;
 
 /// The script that makes the tables and functions.
-pub(crate) fn script(config: &PostgresConfig) -> String {
+fn script(schema: &str) -> String {
     SCRIPT
-        .replace("leasehold.", &format!("{}.", config.schema))
-        .replace("SCHEMA leasehold", &format!("SCHEMA {}", config.schema))
-        .replace("SCHEMA IF NOT EXISTS leasehold", &format!("SCHEMA IF NOT EXISTS {}", config.schema))
+        .replace("leasehold.", &format!("{schema}."))
+        .replace("SCHEMA leasehold", &format!("SCHEMA {schema}"))
+        .replace("SCHEMA IF NOT EXISTS leasehold", &format!("SCHEMA IF NOT EXISTS {schema}"))
 }
 
-impl PostgresConfig {
-    /// The SQL that makes the tables and functions, and grants rights to three roles, for databases in which clients may not create a schema. The
-    /// roles must exist.
-    ///
-    /// - The owner runs this, and owns everything.
-    /// - `locker` acquires, renews and releases locks. Clients connect as this role.
-    /// - `fencer` may fence its transactions, and nothing else.
-    pub fn setup(&self, locker: &str, fencer: &str) -> String {
-        let [locker, fencer] = [locker, fencer].map(|role| format!("\"{}\"", role.replace('"', "\"\"")));
-        let (script, schema) = (script(self), &self.schema);
-        format!(
-            "BEGIN;\n{script}\nGRANT USAGE ON SCHEMA {schema} TO {locker}, {fencer};\nGRANT SELECT ON {schema}.layout TO {locker};\n\
-             GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {locker};\n\
-             GRANT EXECUTE ON FUNCTION {schema}.fence(text, bigint) TO {fencer};\nCOMMIT;\n"
-        )
+/// The SQL that makes the tables and functions in a schema, and grants rights to two roles, for databases in which clients may not create a
+/// schema. The roles must exist.
+///
+/// - The owner runs this, and owns everything.
+/// - `locker` acquires, renews and releases locks. Clients connect as this role.
+/// - `fencer` may fence its transactions, and nothing else.
+///
+/// # Errors
+/// `Invalid` for a schema that needs quotes, and for a role without a name.
+pub fn setup(schema: &str, locker: &str, fencer: &str) -> Result<String, Invalid> {
+    check_schema(schema)?;
+    let (script, locker, fencer) = (script(schema), quoted(locker)?, quoted(fencer)?);
+    Ok(format!(
+        "BEGIN;\n{script}\nGRANT USAGE ON SCHEMA {schema} TO {locker}, {fencer};\nGRANT SELECT ON {schema}.layout TO {locker};\n\
+         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {locker};\n\
+         GRANT EXECUTE ON FUNCTION {schema}.fence(text, bigint) TO {fencer};\nCOMMIT;\n"
+    ))
+}
+
+/// A role, as a statement names it.
+fn quoted(role: &str) -> Result<String, Invalid> {
+    if role.is_empty() || role.contains('\0') {
+        return Err(Invalid::new("role", role, "it is no name", "give the name of a role that exists"));
     }
+    Ok(format!("\"{}\"", role.replace('"', "\"\"")))
 }
 
 /// Makes the schema if it is missing. Refuses a layout that this client does not know.
@@ -56,13 +66,15 @@ pub(crate) async fn prepare(client: &mut Client, config: &PostgresConfig) -> Res
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &[(&MAKING, Type::INT8)]).await.map_err(failed)?;
     if !layout_exists(transaction.query_typed(IS_THERE, &[(&config.schema, Type::TEXT)]).await.map_err(failed)?) {
-        transaction.batch_execute(&script(config)).await.map_err(failed)?;
+        transaction.batch_execute(&script(&config.schema)).await.map_err(failed)?;
     }
     transaction.commit().await.map_err(failed)?;
     check(client, config).await
 }
 
-const IS_THERE: &str = "SELECT to_regclass(format('%I.layout', $1)) IS NOT NULL";
+/// A question to a table: `to_regclass` may answer from what this session knew before it waited for the lock.
+const IS_THERE: &str =
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'layout')";
 
 async fn is_there(client: &Client, config: &PostgresConfig) -> Result<bool, BackendError> {
     let rows = client.query_typed(IS_THERE, &[(&config.schema, Type::TEXT)]).await;

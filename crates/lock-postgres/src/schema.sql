@@ -1,7 +1,8 @@
 -- What leasehold keeps in PostgreSQL, layout 1: the tables, the functions that clients call, and `fence` for transactions of users.
 --
 -- Moments are microseconds since 1970 by the server's clock. Every function that changes a lock locks the lock's row first, so under that
--- lock each statement sees all earlier changes, except renewals: these write nothing but the end of a hold.
+-- lock each statement sees all earlier changes, except renewals: these write nothing but the end of a hold. (Where REPEATABLE READ or
+-- SERIALIZABLE is the default, the lock fails with 40001 if the row has changed, and the client calls the function again.)
 CREATE SCHEMA IF NOT EXISTS leasehold;
 
 -- The layout, and the oldest client that can use it.
