@@ -24,7 +24,8 @@ impl Account {
     /// Makes a command run as this account.
     pub(crate) fn run(self, command: &mut Command) {
         if let Some((user, group)) = self.0 {
-            command.uid(user).gid(group);
+            // It may not even enter the home of root.
+            command.uid(user).gid(group).env("HOME", "/");
         }
     }
 

@@ -1,7 +1,6 @@
 //! The data directory of a PostgreSQL server.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -65,8 +64,8 @@ fn template() -> &'static Path {
         let version = program("postgres").arg("--version").finish();
         done("postgres --version", &version);
         let text = String::from_utf8_lossy(&version.stdout);
-        let name: String = text.trim().chars().map(|sign| if sign.is_alphanumeric() { sign } else { '-' }).collect();
-        let place = Path::new(SERVERS).join(name);
+        let words = text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
+        let place = Path::new(SERVERS).join(words.collect::<Vec<_>>().join("-"));
         if !place.exists() {
             make_template(&place);
         }
@@ -84,10 +83,8 @@ fn make_template(place: &Path) {
     let beside = must("make a directory", tempfile::tempdir_in(SERVERS));
     copy_tree(&data_in(&directory), &beside.path().join(DATA));
     // In one step, so that what is found above is complete. Another process may have been faster.
-    match fs::rename(beside.path().join(DATA), place) {
-        Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => panic!("keep new data: {error}"),
-        Ok(()) | Err(_) => {}
-    }
+    let kept = fs::rename(beside.path().join(DATA), place);
+    assert!(place.exists(), "keep new data: {kept:?}");
 }
 
 fn configure(data: &Path, options: &PostgresOptions) {

@@ -28,7 +28,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Writes nothing to disk before it is confirmed. This is faster, and a killed server still keeps its data.
+    /// Confirms commits before they are on disk. This is faster, and a killed server still keeps its data.
     #[must_use]
     pub fn volatile(self) -> Self {
         self.arguments(&["-c", "fsync=off", "-c", "full_page_writes=off"])

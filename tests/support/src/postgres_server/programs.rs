@@ -30,11 +30,11 @@ pub(crate) fn account() -> Account {
     *ACCOUNT.get_or_init(|| Account::instead_of_root("postgres"))
 }
 
-/// Runs SQL at this URL, which gives up connecting after two seconds.
+/// Runs SQL at this URL. It gives up connecting after a while, unless the URL says when.
 pub(crate) fn run_sql(url: &str, sql: &str) -> Output {
     let mut psql = program("psql");
     psql.args(["-X", "-q", "-At", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql]);
-    psql.env("PGCONNECT_TIMEOUT", "2").finish()
+    psql.env("PGCONNECT_TIMEOUT", "20").finish()
 }
 
 /// Where the programs are: in PATH, or those of the highest version.
