@@ -6,8 +6,12 @@ use lock_core::{BackendError, Effect, ErrorKind};
 use lock_host::{Bridge, Bridged};
 
 use crate::PostgresConfig;
+use crate::connect::Connector;
 use crate::error;
 use crate::nonblocking::Postgres;
+use crate::pool::Pool;
+#[cfg(feature = "r2d2")]
+use crate::pool::Source;
 
 /// Connects as [`Postgres::connect`] does.
 ///
@@ -17,11 +21,38 @@ use crate::nonblocking::Postgres;
 /// # Blocking
 /// For about two seconds at most for each server.
 pub fn connect(config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendError> {
+    over(&Pool::own(Arc::new(Connector::new(config)), 1))
+}
+
+/// The same, with requests over a pool of yours. Connections of the client's own, to the servers of the configuration, notify waiters, renew
+/// leases and release locks, however busy the pool is.
+///
+/// # Errors
+/// As [`connect`]; `Config` if the pool leads to another server or database than the configuration.
+///
+/// # Blocking
+/// As [`connect`].
+#[cfg(feature = "r2d2")]
+pub fn pooled<T>(
+    pool: r2d2::Pool<r2d2_postgres::PostgresConnectionManager<T>>,
+    config: &PostgresConfig,
+) -> Result<Bridged<Postgres>, BackendError>
+where
+    T: postgres::tls::MakeTlsConnect<postgres::Socket> + Clone + Send + Sync + 'static,
+    T::TlsConnect: Send,
+    T::Stream: Send,
+    <T::TlsConnect as postgres::tls::TlsConnect<postgres::Socket>>::Future: Send,
+{
+    let get = move || -> Result<crate::held::OnThread, r2d2::Error> { Ok(Box::new(pool.get()?)) };
+    over(&Pool::of(Arc::new(Connector::new(config)), Source::R2d2(Arc::new(get))))
+}
+
+fn over(pool: &Arc<Pool>) -> Result<Bridged<Postgres>, BackendError> {
     let no_thread = |failure: std::io::Error| {
         error::new(ErrorKind::Unavailable, Effect::None, "a thread for connections cannot be started")
             .with_source(failure)
     };
     let bridge = Bridge::start().map_err(no_thread)?;
-    let store = bridge.block_on(Postgres::connect(config))?;
+    let store = bridge.block_on(Postgres::over(Arc::clone(pool)))?;
     Ok(Bridged::new(Arc::new(store), bridge))
 }

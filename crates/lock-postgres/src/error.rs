@@ -44,6 +44,13 @@ pub(crate) fn of(error: tokio_postgres::Error, effect: Effect) -> BackendError {
     remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
 }
 
+/// A pool of the user's gave no connection, so nothing was sent.
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+pub(crate) fn of_pool(failure: &dyn std::error::Error) -> BackendError {
+    new(ErrorKind::Unreachable, Effect::None, format!("the pool gave no connection: {failure}"))
+        .with_remedy("check that the server is running and reachable, or make the pool larger")
+}
+
 fn meaning(code: &SqlState) -> (ErrorKind, Option<&'static str>) {
     let class = code.code().get(..2).unwrap_or_default();
     match (class, code.code()) {

@@ -24,6 +24,7 @@ mod error;
 mod examine;
 mod fast;
 mod fences;
+mod held;
 mod inspect;
 mod latches;
 mod login;

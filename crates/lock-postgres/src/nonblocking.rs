@@ -21,6 +21,8 @@ use crate::PostgresConfig;
 use crate::connect::Connector;
 use crate::error::{self, BACKEND};
 use crate::pool::Pool;
+#[cfg(feature = "deadpool")]
+use crate::pool::Source;
 use crate::store::Session;
 use crate::waiters::Waiters;
 
@@ -44,8 +46,24 @@ impl Postgres {
     /// # Cancel safety
     /// Can be dropped at any point. The tables may have been made.
     pub async fn connect(config: &PostgresConfig) -> Result<Self, BackendError> {
-        let pool = Pool::new(Arc::new(Connector::new(config)), 1);
-        drop(pool.lend().await?);
+        Self::over(Pool::own(Arc::new(Connector::new(config)), 1)).await
+    }
+
+    /// The same, with requests over a pool of yours. Connections of the client's own, to the servers of the configuration, notify waiters, renew
+    /// leases and release locks, however busy the pool is.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect); `Config` if the pool leads to another server or database than the configuration.
+    ///
+    /// # Cancel safety
+    /// As [`connect`](Self::connect).
+    #[cfg(feature = "deadpool")]
+    pub async fn pooled(pool: deadpool_postgres::Pool, config: &PostgresConfig) -> Result<Self, BackendError> {
+        Self::over(Pool::of(Arc::new(Connector::new(config)), Source::Deadpool(pool))).await
+    }
+
+    pub(crate) async fn over(pool: Arc<Pool>) -> Result<Self, BackendError> {
+        pool.check().await?;
         Ok(Self { waiters: Arc::new(Waiters::new(Arc::clone(&pool))), pool })
     }
 
@@ -96,7 +114,7 @@ impl Backend for Postgres {
 #[async_trait]
 impl AsyncBackend for Postgres {
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
-        let pool = Pool::new(Arc::clone(self.pool.connector()), 0);
+        let pool = Pool::own(Arc::clone(self.pool.connector()), 0);
         Arc::new(Self { pool, waiters: Arc::clone(&self.waiters) })
     }
 

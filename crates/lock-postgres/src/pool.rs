@@ -9,11 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio_postgres::Client;
-use tokio_postgres::types::Type;
 
 use crate::PostgresConfig;
 use crate::connect::Connector;
 use crate::error;
+use crate::held::Held;
+#[cfg(feature = "r2d2")]
+use crate::held::OnThread;
 use crate::schema;
 
 /// How many requests run at once; the others wait. Chosen: enough that commits share a flush of the disk, and few for a server with a hundred
@@ -25,26 +27,48 @@ const IDLE_FOR: Duration = Duration::from_secs(30);
 /// Hands out connections, one request each.
 pub(crate) struct Pool {
     connector: Arc<Connector>,
-    idle: Mutex<Vec<(Client, Instant)>>,
+    source: Source,
     open: Semaphore,
-    /// How many unused connections are kept for longer.
-    kept: usize,
     /// Whether the schema was found to be as this client needs it.
     is_prepared: AtomicBool,
+}
+
+/// Where connections come from.
+pub(crate) enum Source {
+    /// The client opens them.
+    Own(Idle),
+    /// A pool of the user's lends them.
+    #[cfg(feature = "deadpool")]
+    Deadpool(deadpool_postgres::Pool),
+    /// The same, for threads.
+    #[cfg(feature = "r2d2")]
+    R2d2(Arc<dyn Fn() -> Result<OnThread, r2d2::Error> + Send + Sync>),
+}
+
+/// The client's own connections that no request has.
+pub(crate) struct Idle {
+    clients: Mutex<Vec<(Client, Instant)>>,
+    /// How many are kept although nobody uses them.
+    kept: usize,
 }
 
 /// A connection for one request. It is closed, and not given back, if the request is dropped before its answer.
 pub(crate) struct Lent<'a> {
     pool: &'a Arc<Pool>,
-    client: Option<Client>,
+    held: Option<Held>,
     is_busy: bool,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Pool {
-    pub(crate) fn new(connector: Arc<Connector>, kept: usize) -> Arc<Self> {
-        let (idle, open, is_prepared) = (Mutex::default(), Semaphore::new(OPEN_MAX), AtomicBool::new(false));
-        Arc::new(Self { connector, idle, open, kept, is_prepared })
+    /// Opens connections when they are needed, and keeps this many of them although nobody uses them.
+    pub(crate) fn own(connector: Arc<Connector>, kept: usize) -> Arc<Self> {
+        Self::of(connector, Source::Own(Idle { clients: Mutex::default(), kept }))
+    }
+
+    pub(crate) fn of(connector: Arc<Connector>, source: Source) -> Arc<Self> {
+        let (open, is_prepared) = (Semaphore::new(OPEN_MAX), AtomicBool::new(false));
+        Arc::new(Self { connector, source, open, is_prepared })
     }
 
     pub(crate) fn config(&self) -> &PostgresConfig {
@@ -58,16 +82,26 @@ impl Pool {
     pub(crate) async fn lend(self: &Arc<Self>) -> Result<Lent<'_>, BackendError> {
         let closed = |_| error::new(ErrorKind::Unreachable, Effect::None, "the client is closed");
         let permit = self.open.acquire().await.map_err(closed)?;
-        let client = match self.take() {
-            Some(client) => client,
-            None => self.open().await?,
+        let held = match &self.source {
+            Source::Own(idle) => Held::Own(match idle.take() {
+                Some(client) => client,
+                None => self.open().await?,
+            }),
+            #[cfg(feature = "deadpool")]
+            Source::Deadpool(pool) => {
+                self.prepare().await?;
+                Held::Deadpool(pool.get().await.map_err(|failure| error::of_pool(&failure))?)
+            }
+            #[cfg(feature = "r2d2")]
+            Source::R2d2(get) => {
+                self.prepare().await?;
+                let get = Arc::clone(get);
+                let lent =
+                    tokio::task::spawn_blocking(move || get()).await.map_err(|failure| error::of_pool(&failure))?;
+                Held::R2d2(Some(lent.map_err(|failure| error::of_pool(&failure))?))
+            }
         };
-        Ok(Lent { pool: self, client: Some(client), is_busy: false, _permit: permit })
-    }
-
-    fn take(&self) -> Option<Client> {
-        let mut idle = self.idle();
-        std::iter::from_fn(|| idle.pop()).map(|(client, _)| client).find(|client| !client.is_closed())
+        Ok(Lent { pool: self, held: Some(held), is_busy: false, _permit: permit })
     }
 
     /// Opens a connection in a task of its own: a request with little time does not have to begin again and again.
@@ -91,10 +125,50 @@ impl Pool {
         Ok(client)
     }
 
+    /// Connects, and makes sure that all connections lead to one database.
+    pub(crate) async fn check(self: &Arc<Self>) -> Result<(), BackendError> {
+        let mut lent = self.lend().await?;
+        if self.source.own().is_some() {
+            return Ok(());
+        }
+        let (own, _) = self.connector.connect().await?;
+        let [here, there] = [
+            lent.identity().await?,
+            Held::Own(own)
+                .query(IDENTITY, "")
+                .await
+                .map(identity_of)
+                .map_err(|error| error::of(error, Effect::None))?,
+        ];
+        if here == there {
+            return Ok(());
+        }
+        let message = format!("the pool leads to {here}, and the URL to {there}");
+        Err(error::new(ErrorKind::Config, Effect::None, message).with_remedy("let both name the same database"))
+    }
+
+    /// Makes sure that the schema is there, over a connection of its own.
+    #[cfg(any(feature = "deadpool", feature = "r2d2"))]
+    async fn prepare(&self) -> Result<(), BackendError> {
+        if !self.is_prepared.load(Ordering::Acquire) {
+            self.open_now().await?;
+        }
+        Ok(())
+    }
+
+    /// The schema has gone: whoever asks next makes it again.
+    fn forget_schema(&self) {
+        self.is_prepared.store(false, Ordering::Release);
+        if let Some(idle) = self.source.own() {
+            idle.clients().clear();
+        }
+    }
+
     fn give_back(self: &Arc<Self>, client: Client) {
-        let mut idle = self.idle();
-        idle.push((client, Instant::now()));
-        if idle.len() > self.kept {
+        let Some(idle) = self.source.own() else { return };
+        let mut clients = idle.clients();
+        clients.push((client, Instant::now()));
+        if clients.len() > idle.kept {
             self.close_later();
         }
     }
@@ -103,27 +177,59 @@ impl Pool {
         let (pool, Ok(runtime)) = (Arc::downgrade(self), tokio::runtime::Handle::try_current()) else { return };
         runtime.spawn(async move {
             tokio::time::sleep(IDLE_FOR).await;
-            if let Some(pool) = pool.upgrade() {
-                pool.close_idle();
+            if let Some(idle) = pool.upgrade().as_ref().and_then(|pool| pool.source.own()) {
+                idle.close();
             }
         });
     }
+}
 
-    /// Closes what nobody has used for a while, except what is kept.
-    fn close_idle(&self) {
-        let mut idle = self.idle();
-        // The last one is used first.
-        let unused = idle.iter().take_while(|(_, since)| since.elapsed() >= IDLE_FOR).count();
-        let spare = idle.len().saturating_sub(self.kept);
-        idle.drain(..unused.min(spare));
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<(Client, Instant)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+impl Source {
+    /// The connections of the client's own, if it has some.
+    fn own(&self) -> Option<&Idle> {
+        match self {
+            Self::Own(idle) => Some(idle),
+            #[cfg(feature = "deadpool")]
+            Self::Deadpool(_) => None,
+            #[cfg(feature = "r2d2")]
+            Self::R2d2(_) => None,
+        }
     }
 }
 
+impl Idle {
+    fn clients(&self) -> MutexGuard<'_, Vec<(Client, Instant)>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<Client> {
+        let mut clients = self.clients();
+        std::iter::from_fn(|| clients.pop()).map(|(client, _)| client).find(|client| !client.is_closed())
+    }
+
+    /// Closes what nobody has used for a while, except what is kept.
+    fn close(&self) {
+        let mut clients = self.clients();
+        // The last one is used first.
+        let unused = clients.iter().take_while(|(_, since)| since.elapsed() >= IDLE_FOR).count();
+        let spare = clients.len().saturating_sub(self.kept);
+        clients.drain(..unused.min(spare));
+    }
+}
+
+/// The database and its server.
+const IDENTITY: &str =
+    "SELECT concat(current_database(), $1::text, ' of the server that started at ', pg_postmaster_start_time())";
+
+fn identity_of(rows: Vec<tokio_postgres::Row>) -> String {
+    rows.first().map(|row| row.get(0)).unwrap_or_default()
+}
+
 impl Lent<'_> {
+    async fn identity(&mut self) -> Result<String, BackendError> {
+        Ok(self.query(IDENTITY, "").await.map_err(|error| self.failed(error))?.unwrap_or_default())
+    }
+
     /// Calls a function of the schema with arguments, and returns its answer; `None` for NULL.
     ///
     /// A call that ends because others were in its way has done nothing, and is repeated.
@@ -151,9 +257,9 @@ impl Lent<'_> {
     }
 
     async fn query(&mut self, statement: &str, arguments: &str) -> Result<Option<String>, tokio_postgres::Error> {
-        let Some(client) = &self.client else { return Ok(None) };
+        let Some(held) = &mut self.held else { return Ok(None) };
         self.is_busy = true;
-        let rows = client.query_typed(statement, &[(&arguments, Type::TEXT)]).await?;
+        let rows = held.query(statement, arguments).await?;
         self.is_busy = false;
         Ok(rows.first().and_then(|row| row.get(0)))
     }
@@ -162,8 +268,7 @@ impl Lent<'_> {
         // The server has answered, and waits for the next statement.
         self.is_busy = error.as_db_error().is_none() || error::is_without_schema(&error);
         if error::is_without_schema(&error) {
-            self.pool.is_prepared.store(false, Ordering::Release);
-            self.pool.idle().clear();
+            self.pool.forget_schema();
         }
         error::of(error, Effect::Unknown)
     }
@@ -176,8 +281,11 @@ fn unreadable(error: serde_json::Error) -> BackendError {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if let Some(client) = self.client.take().filter(|client| !self.is_busy && !client.is_closed()) {
-            self.pool.give_back(client);
+        match self.held.take() {
+            Some(held) if self.is_busy || held.is_closed() => held.close(),
+            Some(Held::Own(client)) => self.pool.give_back(client),
+            // The others go back to their pools.
+            _ => {}
         }
     }
 }

@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
     }
 
     /// Waits a little for a transaction that is fenced by a lease; an error if there is no time left.
-    async fn pause(&self, pause: &mut Duration) -> Result<(), BackendError> {
+    async fn pause(&mut self, pause: &mut Duration) -> Result<(), BackendError> {
         if self.within() < *pause * 2 {
             let message = "a transaction that is fenced by this lease is still open";
             let remedy = "commit the transaction before the lock is released";

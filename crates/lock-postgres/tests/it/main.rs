@@ -4,24 +4,77 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
-use lock_host::{HostClock, SharedClock};
+use lock_host::{Bridged, HostClock, SharedClock};
 use lock_postgres::PostgresConfig;
 use test_support::bounds::wait_for;
 use test_support::{AfterDrop, PostgresOptions, PostgresServer, Proxy, Shared};
 use tokio::runtime::Handle;
+use tokio_postgres::NoTls;
 
-lock_conformance::suite!(PostgresHarness);
+lock_conformance::suite!(PostgresHarness<Own>);
+
+/// The same over pools of the user's.
+mod pools {
+    use crate::{InPools, PostgresHarness};
+
+    lock_conformance::suite!(PostgresHarness<InPools>, nonblocking: store, blocking: store);
+}
+
+/// How clients reach a server.
+trait Variant: Send + Sync + 'static {
+    fn nonblocking(url: &str, runtime: &Handle) -> lock_postgres::nonblocking::Postgres;
+    fn blocking(url: &str) -> Bridged<lock_postgres::nonblocking::Postgres>;
+}
+
+/// By connections of their own.
+struct Own;
+struct InPools;
+
+impl Variant for Own {
+    fn nonblocking(url: &str, runtime: &Handle) -> lock_postgres::nonblocking::Postgres {
+        let connect = || runtime.block_on(lock_postgres::nonblocking::Postgres::connect(&config(url)));
+        wait_for("a connection", connect)
+    }
+
+    fn blocking(url: &str) -> Bridged<lock_postgres::nonblocking::Postgres> {
+        wait_for("a connection", || lock_postgres::blocking::connect(&config(url)))
+    }
+}
+
+impl Variant for InPools {
+    fn nonblocking(url: &str, runtime: &Handle) -> lock_postgres::nonblocking::Postgres {
+        let of_driver = driver_url(url).parse().unwrap();
+        let manager = deadpool_postgres::Manager::new(of_driver, NoTls);
+        let pool = deadpool_postgres::Pool::builder(manager).max_size(4).build().unwrap();
+        let connect = || runtime.block_on(lock_postgres::nonblocking::Postgres::pooled(pool.clone(), &config(url)));
+        wait_for("a connection", connect)
+    }
+
+    fn blocking(url: &str) -> Bridged<lock_postgres::nonblocking::Postgres> {
+        let manager = r2d2_postgres::PostgresConnectionManager::new(driver_url(url).parse().unwrap(), NoTls);
+        let pool =
+            r2d2::Pool::builder().max_size(4).min_idle(Some(0)).test_on_check_out(false).build_unchecked(manager);
+        wait_for("a connection", || lock_postgres::blocking::pooled(pool.clone(), &config(url)))
+    }
+}
+
+/// The URL without what only this library understands.
+fn driver_url(url: &str) -> &str {
+    url.split_once('?').unwrap().0
+}
 
 /// A server, reached through a proxy by all but the bystanders.
-struct PostgresHarness {
+struct PostgresHarness<V> {
     through_proxy: String,
     direct: String,
+    variant: PhantomData<V>,
     /// `None` if the server belongs to another process.
     service: Option<Service>,
 }
@@ -44,11 +97,11 @@ fn prefix_of_a_case() -> String {
     format!("prefix=case-{}", CASES.fetch_add(1, Ordering::SeqCst))
 }
 
-impl PostgresHarness {
+impl<V> PostgresHarness<V> {
     fn of(port: u16, url_at: impl Fn(u16) -> String, server: Server) -> Self {
         let (proxy, prefix) = (Proxy::start(port), prefix_of_a_case());
         let [through_proxy, direct] = [proxy.port(), port].map(|port| format!("{}&{prefix}", url_at(port)));
-        Self { through_proxy, direct, service: Some(Service { server, proxy, struck: 0.into() }) }
+        Self { through_proxy, direct, variant: PhantomData, service: Some(Service { server, proxy, struck: 0.into() }) }
     }
 }
 
@@ -56,9 +109,10 @@ fn config(url: &str) -> PostgresConfig {
     PostgresConfig::from_url(url).unwrap()
 }
 
-impl Harness for PostgresHarness {
+static SERVER: Shared<PostgresServer> = Shared::new();
+
+impl<V: Variant> Harness for PostgresHarness<V> {
     fn new() -> Self {
-        static SERVER: Shared<PostgresServer> = Shared::new();
         let server = SERVER.get(|| PostgresServer::start_with(PostgresOptions::default().volatile()));
         let keeps = Arc::clone(&server);
         Self::of(server.port(), |port| keeps.url_at(port), Server::Shared { _until_the_end: server })
@@ -71,12 +125,11 @@ impl Harness for PostgresHarness {
     }
 
     fn async_backend(&self, runtime: &Handle) -> Arc<dyn AsyncBackend> {
-        let connect = || runtime.block_on(lock_postgres::nonblocking::Postgres::connect(&config(&self.through_proxy)));
-        Arc::new(wait_for("a connection", connect))
+        Arc::new(V::nonblocking(&self.through_proxy, runtime))
     }
 
     fn blocking_backend(&self) -> Arc<dyn BlockingBackend> {
-        Arc::new(wait_for("a connection", || lock_postgres::blocking::connect(&config(&self.through_proxy))))
+        Arc::new(V::blocking(&self.through_proxy))
     }
 
     fn bystander(&self) -> Arc<dyn BlockingBackend> {
@@ -107,7 +160,7 @@ impl Harness for PostgresHarness {
     }
 
     fn attach(address: &str) -> Self {
-        Self { through_proxy: address.into(), direct: address.into(), service: None }
+        Self { through_proxy: address.into(), direct: address.into(), variant: PhantomData, service: None }
     }
 }
 
@@ -160,7 +213,7 @@ impl Faults for Service {
     }
 }
 
-impl fmt::Debug for PostgresHarness {
+impl<V> fmt::Debug for PostgresHarness<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresHarness").field("direct", &self.direct).finish_non_exhaustive()
     }
