@@ -1,10 +1,14 @@
 //! The blocking facade: the same locks for plain threads, without an async runtime.
 
+#[cfg(feature = "r2d2-postgres")]
+mod from_postgres;
 #[cfg(feature = "redis")]
 mod from_redis;
 
 use crate::{BackendConfig, ConnectError};
 
+#[cfg(feature = "r2d2-postgres")]
+pub use from_postgres::FromPostgres;
 #[cfg(feature = "redis")]
 pub use from_redis::FromRedis;
 #[cfg(feature = "r2d2")]

@@ -65,8 +65,8 @@ const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
     /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `valkey://...`, `valkeys://...`, `redis+unix://...`,
-    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redis+cluster://...`, `rediss+cluster://...`, `redlock://...`, `memory:NAME` (one
-    /// store per name in this process) or `memory:` (a new store for each client).
+    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redis+cluster://...`, `rediss+cluster://...`, `postgres://...`, `postgresql://...`,
+    /// `redlock://...`, `memory:NAME` (one store per name in this process) or `memory:` (a new store for each client).
     ///
     /// # Errors
     /// `Invalid` for an unknown scheme, with the nearest known one; for a scheme that this build does not include, with the
@@ -154,7 +154,7 @@ fn unknown(given: &str, rest: &str) -> Invalid {
         .min();
     let remedy = match near {
         Some((_, "sqlite", _)) if looks_like_a_file(rest) => format!("did you mean sqlite:{rest}?"),
-        Some((_, name, form)) if form.contains("HOST") && is_hosts(rest) => format!("did you mean {name}:{rest}?"),
+        Some((_, name, form)) if form.ends_with("HOST") && is_hosts(rest) => format!("did you mean {name}:{rest}?"),
         Some((.., form)) => format!("did you mean {form}?"),
         None => format!("write {}", forms()),
     };
@@ -171,7 +171,7 @@ fn is_hosts(rest: &str) -> bool {
 }
 
 fn forms() -> &'static str {
-    "sqlite:PATH, redis://HOST:PORT/DB, redlock://HOST,HOST,HOST or memory:"
+    "sqlite:PATH, postgres://HOST/DATABASE, redis://HOST:PORT/DB, redlock://HOST,HOST,HOST or memory:"
 }
 
 #[cfg(test)]
@@ -205,10 +205,12 @@ mod tests {
     fn a_mistyped_scheme_gets_a_suggestion() {
         assert!(refusal("redsi://127.0.0.1").ends_with("did you mean redis://127.0.0.1?"));
         assert!(refusal("sqlight:locks.db").ends_with("did you mean sqlite:locks.db?"));
+        assert!(refusal("postgers://db1/shop").ends_with("did you mean postgres://HOST/DATABASE?"));
+        assert!(refusal("postgers://db1").ends_with("did you mean postgres://HOST/DATABASE?"));
         assert!(refusal("redlok://a,b,c").ends_with("did you mean redlock://a,b,c?"));
         assert!(refusal("redsi://:sesame@h").ends_with("did you mean redis://HOST?"));
         assert!(refusal("redsi:sesame").ends_with("did you mean redis://HOST?"));
-        assert!(refusal("postgresql://x").contains("write sqlite:PATH"));
+        assert!(refusal("mysql://x").contains("write sqlite:PATH"));
     }
 
     #[test]
@@ -219,6 +221,7 @@ mod tests {
         for (word, form) in [
             ("redis", "redis://HOST"),
             ("redlock", "redlock://HOST,HOST,HOST"),
+            ("postgres", "postgres://HOST/DATABASE"),
             ("memory", "memory:"),
             ("SQLite", "sqlite:PATH"),
         ] {

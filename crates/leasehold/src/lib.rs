@@ -56,9 +56,17 @@
 //!
 //! # Choosing a store
 //!
-//! Take `sqlite:PATH` if all processes run on one machine, and `redis://HOST` if they run on several; `redlock://HOST,HOST,HOST` if locks
-//! must be available while a Redis server is unreachable; `memory:NAME` in tests. [`BackendConfig`] has a variant for each store, and
-//! [`BackendConfig::from_url`] lists all forms of URLs.
+//! Take the first one that fits:
+//!
+//! | if | take | feature |
+//! |---|---|---|
+//! | you write a test | `memory:NAME` | `memory` |
+//! | all processes run on one machine | `sqlite:PATH` | `sqlite` |
+//! | the data is in PostgreSQL, and its transactions should keep the lock until they end | `postgres://HOST/DATABASE` | `postgres` |
+//! | you have a Redis or a Valkey | `redis://HOST` | `redis` |
+//! | locks must be available while a Redis server is unreachable | `redlock://HOST,HOST,HOST` | `redlock` |
+//!
+//! [`BackendConfig`] has a variant for each store, and [`BackendConfig::from_url`] lists all forms of URLs.
 //!
 //! `memory:` without a name is a new store for each client: two clients that connect to it do **not** exclude each other.
 //!
@@ -101,6 +109,36 @@
 //!
 //! The feature `fence` has this check for rusqlite, with an error that names the later token, and checks in memory, in Redis and for
 //! HTTP services: see `leasehold::fence`.
+//!
+//! # Fencing a transaction in PostgreSQL
+//!
+//! If the locks are in the database of the data (feature `postgres`), no column is needed. A transaction that `postgres::Fences` begins
+//! keeps the lock from everybody else until it ends, even if the lease expires meanwhile:
+//!
+//! ```no_run
+//! # #[cfg(all(feature = "async", feature = "postgres"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use leasehold::postgres::{Fences, PostgresConfig};
+//!
+//! let url = "postgres://app@db1/shop";
+//! let (locks, fences) = (leasehold::connect(url).await?, Fences::new(&PostgresConfig::from_url(url)?));
+//! # let (mut db, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+//! # tokio::spawn(connection);
+//! let guard = locks.mutex("account:7").acquire().await?;
+//! let transaction = fences.begin(&mut db, &guard).await?; // refused if the lock is lost
+//! let row = transaction.query_one("SELECT balance FROM account WHERE id = 7", &[]).await?;
+//! let balance = row.get::<_, i64>(0) + 50;
+//! transaction.execute("UPDATE account SET balance = $1 WHERE id = 7", &[&balance]).await?;
+//! transaction.commit().await?;
+//! guard.release().await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(all(feature = "async", feature = "postgres")))]
+//! # fn main() {}
+//! ```
+//!
+//! With plain threads, `begin_blocking` does the same for the crate postgres.
 //!
 //! # Which errors to retry
 //!
@@ -301,7 +339,7 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `redis`, `redlock` and `memory` the stores. `tls` adds
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
 //! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events, and `metrics` records metrics. `schema` makes JSON schemas of configurations. `full` enables everything.
 //!
@@ -317,6 +355,8 @@ pub mod error;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod expanded;
+#[cfg(feature = "deadpool-postgres")]
+mod from_postgres;
 #[cfg(all(feature = "async", feature = "redis"))]
 mod from_redis;
 pub mod guard;
@@ -333,6 +373,8 @@ mod schema;
 mod stores;
 
 pub use connect::ConnectError;
+#[cfg(feature = "deadpool-postgres")]
+pub use from_postgres::FromPostgres;
 #[cfg(all(feature = "async", feature = "redis"))]
 pub use from_redis::FromRedis;
 #[cfg(feature = "deadpool")]

@@ -9,7 +9,7 @@ use crate::PostgresConfig;
 use crate::connect::Connector;
 use crate::error;
 use crate::nonblocking::Postgres;
-use crate::pool::Pool;
+use crate::pool::Pool as Connections;
 #[cfg(feature = "r2d2")]
 use crate::pool::Source;
 
@@ -21,7 +21,7 @@ use crate::pool::Source;
 /// # Blocking
 /// For about two seconds at most for each server.
 pub fn connect(config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendError> {
-    over(&Pool::own(Arc::new(Connector::new(config)), 1))
+    over(&Connections::own(Arc::new(Connector::new(config)), 1))
 }
 
 /// The same, with requests over a pool of yours. Connections of the client's own, to the servers of the configuration, notify waiters, renew
@@ -33,21 +33,43 @@ pub fn connect(config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendErro
 /// # Blocking
 /// As [`connect`].
 #[cfg(feature = "r2d2")]
-pub fn pooled<T>(
-    pool: r2d2::Pool<r2d2_postgres::PostgresConnectionManager<T>>,
-    config: &PostgresConfig,
-) -> Result<Bridged<Postgres>, BackendError>
-where
-    T: postgres::tls::MakeTlsConnect<postgres::Socket> + Clone + Send + Sync + 'static,
-    T::TlsConnect: Send,
-    T::Stream: Send,
-    <T::TlsConnect as postgres::tls::TlsConnect<postgres::Socket>>::Future: Send,
-{
+pub fn pooled<T: Tls>(pool: Pool<T>, config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendError> {
     let get = move || -> Result<crate::held::OnThread, r2d2::Error> { Ok(Box::new(pool.get()?)) };
-    over(&Pool::of(Arc::new(Connector::new(config)), Source::R2d2(Arc::new(get))))
+    over(&Connections::of(Arc::new(Connector::new(config)), Source::R2d2(Arc::new(get))))
 }
 
-fn over(pool: &Arc<Pool>) -> Result<Bridged<Postgres>, BackendError> {
+/// An r2d2 pool of connections with this TLS.
+#[cfg(feature = "r2d2")]
+pub type Pool<T> = r2d2::Pool<r2d2_postgres::PostgresConnectionManager<T>>;
+
+/// The TLS of a pool's connections, such as `NoTls`. Every type that can be one is one.
+#[cfg(feature = "r2d2")]
+pub trait Tls:
+    postgres::tls::MakeTlsConnect<
+        postgres::Socket,
+        TlsConnect: Send + postgres::tls::TlsConnect<postgres::Socket, Future: Send>,
+        Stream: Send,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+#[cfg(feature = "r2d2")]
+impl<T> Tls for T where
+    T: postgres::tls::MakeTlsConnect<
+            postgres::Socket,
+            TlsConnect: Send + postgres::tls::TlsConnect<postgres::Socket, Future: Send>,
+            Stream: Send,
+        > + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+fn over(pool: &Arc<Connections>) -> Result<Bridged<Postgres>, BackendError> {
     let no_thread = |failure: std::io::Error| {
         error::new(ErrorKind::Unavailable, Effect::None, "a thread for connections cannot be started")
             .with_source(failure)

@@ -110,7 +110,7 @@ BEGIN
     DELETE FROM leasehold.turn WHERE name = x;
     DELETE FROM leasehold.lock WHERE name = x;
   END LOOP;
-  UPDATE leasehold.layout SET swept = CASE WHEN x IS NULL THEN '' ELSE last END;
+  UPDATE leasehold.layout SET swept = CASE WHEN EXISTS (SELECT FROM leasehold.lock WHERE name > last) THEN last ELSE '' END;
   RETURN 'true';
 END $$;
 

@@ -8,8 +8,8 @@ use lock_core::{Claim, Fenced, Holder, Lease, Limit, Mode, ReleaseRequest, Relea
 use test_support::{PostgresOptions, PostgresServer};
 
 use crate::support::{
-    Client, Place, SOON, Session, claim, client, is_queued, lasting, make_twin, operator, permits, release_of, releases, take,
-    waiting,
+    Client, Place, SOON, Session, claim, client, is_queued, lasting, make_twin, operator, permits, release_of,
+    releases, take, waiting,
 };
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -215,13 +215,9 @@ fn a_version_that_a_crash_has_lost_is_never_that_of_another_state() {
 fn commits_wait_for_the_disk_at_least_and_for_replicas_if_that_is_the_default() {
     let place = Place::new();
     let session = place.session();
-    for (default, durable) in [
-        ("off", "on"),
-        ("local", "on"),
-        ("remote_write", "on"),
-        ("on", "on"),
-        ("remote_apply", "remote_apply"),
-    ] {
+    for (default, durable) in
+        [("off", "on"), ("local", "on"), ("remote_write", "on"), ("on", "on"), ("remote_apply", "remote_apply")]
+    {
         session.run(&format!("SET synchronous_commit = {default}; BEGIN")).unwrap();
         let before = session.value::<String>("SELECT \"begin\"('1000')");
         assert_eq!(before, default);

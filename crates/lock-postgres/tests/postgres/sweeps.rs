@@ -29,7 +29,8 @@ fn sweep(client: &Client, session: &Session) {
     let names = usize::try_from(session.value::<i64>("SELECT count(*) FROM lock")).unwrap();
     // To the end, from the beginning to the end again, and some for what is new.
     for _ in 0..2 * names / SWEPT + 6 {
-        let new = claim(&format!("~new {}", NEW.fetch_add(1, Ordering::SeqCst)));
+        // Each is above all others, as names with dates and numbers are.
+        let new = claim(&format!("~new {:09}", NEW.fetch_add(1, Ordering::SeqCst)));
         take(client, &new);
         releases(client, &new);
     }
