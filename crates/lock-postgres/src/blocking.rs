@@ -24,7 +24,7 @@ pub fn connect(config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendErro
     over(&Connections::own(Arc::new(Connector::new(config)), 1))
 }
 
-/// The same, with requests over a pool of yours. Connections of the client's own, to the servers of the configuration, notify waiters, renew
+/// The same, with requests over your own pool. Connections of the client's own, to the servers of the configuration, notify waiters, renew
 /// leases and release locks, however busy the pool is.
 ///
 /// # Errors

@@ -49,7 +49,7 @@ impl Postgres {
         Self::over(Pool::own(Arc::new(Connector::new(config)), 1)).await
     }
 
-    /// The same, with requests over a pool of yours. Connections of the client's own, to the servers of the configuration, notify waiters, renew
+    /// The same, with requests over your own pool. Connections of the client's own, to the servers of the configuration, notify waiters, renew
     /// leases and release locks, however busy the pool is.
     ///
     /// # Errors

@@ -156,7 +156,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The schema has gone: whoever asks next makes it again.
+    /// The schema has gone. The next request makes it again.
     fn forget_schema(&self) {
         self.is_prepared.store(false, Ordering::Release);
         if let Some(idle) = self.source.own() {
