@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 
-use crate::step;
+use crate::{services, step};
 
 /// Runs the programs below `examples/drivers`, which fail if a late writer is not refused. They take about 150 seconds of
 /// processor time to build.
 pub(crate) fn run() -> Result<()> {
-    for package in ["fence-sqlx", "fence-diesel"] {
-        step::cargo(&["run", "--manifest-path", "examples/drivers/Cargo.toml", "--package", package])?;
+    services::for_drivers()?;
+    for program in ["fence-sqlx", "fence-sqlx-postgres", "fence-diesel", "fence-diesel-postgres"] {
+        step::cargo(&["run", "--manifest-path", "examples/drivers/Cargo.toml", "--bin", program])?;
     }
     Ok(())
 }

@@ -40,10 +40,13 @@ const WHEELS: [Wheel; 2] = [
 type Program = (&'static str, &'static str);
 
 const REDIS: Program = ("redis-server", "redis-server");
+const POSTGRES: Program = ("postgres", "postgresql");
+/// What diesel is linked with.
+const LIBPQ: Program = ("pg_config", "libpq-dev");
 
 /// Redis, PostgreSQL with a pooler, what makes certificates, and what evaluates the alert rules.
 const PROGRAMS: [Program; 5] =
-    [REDIS, ("postgres", "postgresql"), ("pgbouncer", "pgbouncer"), ("openssl", "openssl"), ("promtool", "prometheus")];
+    [REDIS, POSTGRES, ("pgbouncer", "pgbouncer"), ("openssl", "openssl"), ("promtool", "prometheus")];
 
 /// Where Debian keeps the programs of each version of PostgreSQL, which are not in PATH.
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
@@ -70,6 +73,11 @@ pub(crate) fn all() -> Result<()> {
 /// Makes sure that a Redis server can be started: found, or installed if that is allowed.
 pub(crate) fn redis() -> Result<()> {
     programs(&[REDIS])
+}
+
+/// What the programs with other drivers need.
+pub(crate) fn for_drivers() -> Result<()> {
+    programs(&[POSTGRES, LIBPQ])
 }
 
 fn programs(needed: &[Program]) -> Result<()> {
