@@ -36,6 +36,7 @@ pub(crate) use self::store::StoreArgs;
 pub(crate) use self::watching::WatchArgs;
 use self::work::WorkArgs;
 use crate::demo::args::DemoArgs;
+use crate::postgres::args::PostgresArgs;
 use crate::redis::args::RedisArgs;
 use crate::redlock::args::RedlockArgs;
 
@@ -141,6 +142,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
     )]
     Doctor(DoctorArgs),
+    /// Set up PostgreSQL for clients that may not create a schema.
+    Postgres(PostgresArgs),
     /// Set up a Redis whose clients wait after a fail-over.
     Redis(RedisArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
@@ -244,7 +247,7 @@ impl Command {
             Self::Limit(args) => args.json,
             Self::Redis(args) => args.json(),
             Self::Redlock(args) => args.json(),
-            Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
+            Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `postgres` (the SQL of its tables), `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
@@ -24,6 +24,7 @@ mod looks;
 mod man;
 mod nodes;
 mod place;
+mod postgres;
 mod quorum;
 mod redis;
 mod redlock;
@@ -140,6 +141,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Dashboard(args) => dashboard::dashboard(args),
         Command::Break(args) => breaking::break_lease(args),
         Command::Limit(args) => limit::limit(args),
+        Command::Postgres(args) => postgres::run(args),
         Command::Redis(args) => redis::run(args),
         Command::Redlock(args) => redlock::run(args),
         Command::Demo(args) => demo::run(args),

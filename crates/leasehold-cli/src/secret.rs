@@ -55,12 +55,20 @@ mod tests {
             "rediss://app:sesame@h:6379/0?prefix=a",
             "redis+sentinel://a,b/orders?sentinel_password=sesame",
             "redlock://a,:sesame@b",
+            "postgres://app:sesame@h,h2/shop?schema=locks",
             "redlock://:sesame@a,b,c?max_ttl=2m",
         ] {
             let told = Exposed::on_the_line(url).unwrap();
             assert!(!format!("{told:?}").contains("sesame"), "{told:?}");
         }
-        for url in ["redis://h:6379", "redis://app@h", "sqlite:/a:b@c", "redis://h/0?prefix=a", "redlock://a:1,b:2"] {
+        for url in [
+            "redis://h:6379",
+            "redis://app@h",
+            "sqlite:/a:b@c",
+            "postgres://app@h:5432/shop",
+            "redis://h/0?prefix=a",
+            "redlock://a:1,b:2",
+        ] {
             assert_eq!(Exposed::on_the_line(url), None, "{url}");
         }
     }

@@ -72,6 +72,13 @@ fn meaning(code: &SqlState) -> (ErrorKind, Option<&'static str>) {
 fn unanswered(error: tokio_postgres::Error, effect: Effect) -> BackendError {
     let because = error.source().map(|source| format!(": {source}")).unwrap_or_default();
     let message = format!("{error}{because}");
+    if message.contains("password missing") {
+        let remedy =
+            "give it in the URL, in PGPASSWORD or in the file that PGPASSFILE names, which only its owner may read";
+        return new(ErrorKind::Denied, Effect::None, "the server wants a password")
+            .with_source(error)
+            .with_remedy(remedy);
+    }
     if message.contains("certificate") || message.contains("TLS") || message.contains("server does not support") {
         let remedy = "trust the authority of the server's certificate by sslrootcert=FILE, and name the host as the certificate \
                       does; a server without TLS needs sslmode=disable";

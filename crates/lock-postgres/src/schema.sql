@@ -153,12 +153,13 @@ BEGIN
   END;
 END $$;
 
--- Ends a hold, whose slots are free then.
+-- Ends a hold, whose slots are free then. No transaction is fenced by it any more.
 CREATE FUNCTION leasehold.end_hold(lock text, holder uuid) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE freed int[];
+DECLARE ended leasehold.hold;
 BEGIN
-  DELETE FROM leasehold.hold WHERE name = lock AND owner = holder RETURNING slots INTO freed;
-  INSERT INTO leasehold.free_slot SELECT lock, unnest(freed);
+  DELETE FROM leasehold.hold WHERE name = lock AND owner = holder RETURNING * INTO ended;
+  INSERT INTO leasehold.free_slot SELECT lock, unnest(ended.slots);
+  DELETE FROM leasehold.turn WHERE name = lock AND low = ended.low;
 END $$;
 
 -- Stores a hold, and returns the first slot that was never taken.
@@ -306,12 +307,13 @@ BEGIN
   IF h.kind IS DISTINCT FROM 'exclusive' OR h.until <= t OR EXISTS
     (SELECT FROM leasehold.place o WHERE o.name = l.name AND o.owner = h.owner) THEN RETURN NULL; END IF;
   SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name ORDER BY o.number LIMIT 1;
+  IF p.until <= t OR p.kind <> 'exclusive' THEN RETURN NULL; END IF;
+  DELETE FROM leasehold.turn o WHERE o.name = l.name AND o.low = h.low;
   IF p.owner IS NULL THEN
     DELETE FROM leasehold.hold o WHERE o.name = l.name AND o.owner = h.owner;
     UPDATE leasehold.lock o SET version = greatest(o.version + 1, t) WHERE o.name = l.name;
     RETURN 'true';
   END IF;
-  IF p.until <= t OR p.kind <> 'exclusive' THEN RETURN NULL; END IF;
   DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number = p.number;
   h := ROW(l.name, p.owner, 'exclusive', 0, 0, greatest(l.last_token, t) + 1, greatest(l.last_token, t) + p.width, '{}'::int[], t,
     t + least(p.ttl, (a->>'place_max')::bigint), p.note, false);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Claim, EventSink, FencingToken, Invalid, Lease, Limit, Listeners, Owner, Queueing, Slots,
-    StoreEvent, Terms, TokenRange,
+    Answer, BackendError, Claim, Effect, ErrorKind, EventSink, FencingToken, Invalid, Lease, Limit, Listeners, Owner,
+    Queueing, Slots, StoreEvent, Terms, TokenRange,
 };
 use lock_host::{Clock, HostClock};
 use lock_rules::poll::{Poller, Sight, Waiter};
@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connect::Told;
+use crate::error;
 use crate::pool::Pool;
 use crate::store::Session;
 use crate::wire::Bell;
@@ -166,14 +167,16 @@ impl Desk {
     /// A connection that listens; `None` if notifications do not arrive over it, as behind a pooler that lends connections to transactions.
     async fn subscribe(&self) -> Result<Option<(tokio_postgres::Client, Told)>, BackendError> {
         let (client, mut told) = self.pool.connector().connect().await?;
-        let failed = |error| crate::error::of(error, lock_core::Effect::None);
+        let failed = |failure| error::of(failure, Effect::None);
         client.batch_execute(&format!("LISTEN {}", self.channel)).await.map_err(failed)?;
         // Over another connection: a session always hears itself.
         self.pool.lend().await?.ring(&self.channel).await?;
         let until = Instant::now() + BELL_WITHIN;
         while Instant::now() < until {
-            if let Ok(rung) = timeout(TICK, told.recv()).await {
-                return Ok(rung.map(|_| (client, told)));
+            match timeout(TICK, told.recv()).await {
+                Ok(Some(_)) => return Ok(Some((client, told))),
+                Ok(None) => return Err(error::new(ErrorKind::Unreachable, Effect::None, "the connection has ended")),
+                Err(_) => {}
             }
             // Its own notification may never arrive, and then no other does.
             self.look().await;

@@ -30,6 +30,7 @@ impl Command {
             | Self::Doctor(_)
             | Self::Break(_)
             | Self::Limit(_)
+            | Self::Postgres(_)
             | Self::Redis(_)
             | Self::Redlock(_)
             | Self::Demo(_)
@@ -50,7 +51,12 @@ impl Command {
             Self::Doctor(args) => Some(&mut args.store),
             Self::Break(args) => Some(&mut args.store),
             Self::Limit(args) => Some(&mut args.store),
-            Self::Redis(_) | Self::Redlock(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => None,
+            Self::Postgres(_)
+            | Self::Redis(_)
+            | Self::Redlock(_)
+            | Self::Demo(_)
+            | Self::Man { .. }
+            | Self::Completions { .. } => None,
         }
     }
 }

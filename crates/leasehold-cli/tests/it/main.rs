@@ -44,6 +44,8 @@ mod messages;
 #[cfg(target_os = "linux")]
 mod output;
 #[cfg(target_os = "linux")]
+mod postgres;
+#[cfg(target_os = "linux")]
 mod redis;
 #[cfg(target_os = "linux")]
 mod redlock;

@@ -14,13 +14,13 @@ use test_support::bounds::status_of;
 use test_support::{Finish, RedisOptions, RedisServer};
 
 /// A watch, whose lines are read as they come.
-struct Watch {
+pub(crate) struct Watch {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watch {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (tell, lines) = channel();
         let out: BufReader<ChildStdout> = BufReader::new(child.stdout.take().unwrap());
@@ -32,7 +32,7 @@ impl Watch {
         wait_for("a line of the watch", || self.lines.try_recv().ok())
     }
 
-    fn event(&self, event: &str, name: &str) -> Value {
+    pub(crate) fn event(&self, event: &str, name: &str) -> Value {
         let line: Value = serde_json::from_str(&self.line()).unwrap();
         assert_eq!((&line["event"], &line["name"]), (&event.into(), &name.into()), "{line}");
         line

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use leasehold::blocking::Kit as _;
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{BackendConfig, ConnectError, ErrorKind, Kit as _};
-use test_support::{Cluster, RedisServer};
+use test_support::{Cluster, PostgresOptions, PostgresServer, RedisServer};
 
 #[tokio::test]
 async fn both_faces_meet_at_one_store() {
@@ -145,7 +145,8 @@ fn configurations_are_read_and_unknown_fields_refused() {
     assert!(matches!(&redlock, BackendConfig::Redlock(config) if config.nodes()[1].address() == "b:6379/1"));
     assert!(!format!("{redlock:?}").contains("sesame"));
     let redlock = format!(r#""redlock", {nodes}"#);
-    for backend in [r#""memory""#, r#""sqlite", "path": "a""#, r#""redis", "url": "redis://h""#, redlock.as_str()] {
+    let postgres = r#""postgres", "url": "postgres://h/shop""#;
+    for backend in [r#""memory""#, r#""sqlite", "path": "a""#, r#""redis", "url": "redis://h""#, postgres, &redlock] {
         let refusal = read(&format!(r#"{{ "backend": {backend}, "pht": "a" }}"#)).unwrap_err().to_string();
         assert!(refusal.contains("unknown field `pht`"), "{refusal}");
     }
@@ -169,16 +170,35 @@ fn the_error_of_a_refused_configuration_names_the_field_and_the_allowed_values_b
         (r#" "redsi://:sesame@h" "#, "did you mean redis://HOST?"),
         (r#" "redis://:sesame@h?x=1" "#, "redis URL"),
         (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
-        (r#"{ "backend": "redis://:sesame@h" }"#, "field `backend`: expected one of memory, sqlite, redis, redlock"),
+        (
+            r#"{ "backend": "redis://:sesame@h" }"#,
+            "field `backend`: expected one of memory, sqlite, redis, postgres, redlock",
+        ),
         (r#"{ "backend": "redis", "redis://:sesame@h": "" }"#, "a field has a URL as its name (hidden"),
         (r#"{ "backend": "redis", "a`:sesame@h": "" }"#, "a field has a URL as its name (hidden"),
         (r#"{ "backend": "redis", "url": "redsi://:sesame@h" }"#, "redis URL"),
         (r#"{ "url": "redis://:sesame@h" }"#, "missing field `backend`"),
+        (r#" "postgres://app:sesame@h/shop?x=1" "#, "postgres URL"),
+        (r#"{ "backend": "postgres", "url": "postgres://app:sesame@h" }"#, "it names no database"),
         (r#"["redis://:sesame@h"]"#, "expected the URL of a store, or a table with the field `backend`"),
     ] {
         let refusal = serde_json::from_str::<BackendConfig>(text).unwrap_err().to_string();
         assert!(refusal.contains(told) && !refusal.contains("sesame"), "{refusal}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_faces_meet_at_a_postgres() {
+    let server = PostgresServer::start_with(PostgresOptions::default().volatile().require_password("sesame"));
+    let tokio = leasehold::connect(&server.url()).await.unwrap();
+    let plain = leasehold::blocking::connect(&server.url()).unwrap();
+    let guard = tokio.mutex("a").acquire().await.unwrap();
+    assert!(plain.mutex("a").try_acquire().unwrap().is_none());
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let guard = plain.mutex("a").wait(WITHIN).acquire().unwrap();
+    assert!(guard.fencing_token() > token);
+    assert!(tokio.mutex("a").try_acquire().await.unwrap().is_none());
 }
 
 /// What the crate's documentation shows.
@@ -198,7 +218,7 @@ fn the_documented_configuration_is_read() {
 
 #[test]
 fn connecting_without_a_runtime_says_what_to_do() {
-    for url in ["memory:", "sqlite:locks.db", "redis://127.0.0.1"] {
+    for url in ["memory:", "sqlite:locks.db", "redis://127.0.0.1", "postgres://app@127.0.0.1/shop"] {
         let connect = || drop(pin!(leasehold::connect(url)).poll(&mut Context::from_waker(Waker::noop())));
         let panic = std::panic::catch_unwind(connect).unwrap_err();
         let message = panic.downcast_ref::<&str>().unwrap();
@@ -215,6 +235,8 @@ async fn errors_of_connecting_name_no_secret() {
         "redis://:sesame@h/?x=1",
         "redlock://:sesame@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
         "redlock://:sesame@a,b",
+        "postgres://app:sesame@127.0.0.1:1/shop",
+        "postgres://app:sesame@127.0.0.1",
     ] {
         let error = leasehold::connect(url).await.unwrap_err();
         let plain = leasehold::blocking::connect(url).unwrap_err();

@@ -16,5 +16,7 @@ mod fencing;
 mod observing;
 mod pages;
 mod pools;
+mod postgres;
+mod postgres_pools;
 mod schema;
 mod starved;

@@ -21,7 +21,7 @@ fn sold(session: &Session) -> i64 {
     session.value("SELECT count(*) FROM sale")
 }
 
-/// Ends the lease of whoever holds a lock.
+/// Ends the lease that holds a lock.
 fn revoke(config: &PostgresConfig, name: &str) {
     let operators = blocking::connect(config).unwrap();
     let (name, inspect) = (name.parse().unwrap(), &operators as &dyn lock_core::BlockingBackend);
@@ -117,4 +117,26 @@ fn waiters_behind_an_open_fence_time_out_or_get_the_lock_after_its_commit() {
     assert!(!waiter.is_finished());
     user.run("COMMIT").unwrap();
     end(waiter).unwrap();
+}
+
+/// The places of those who wait end before it does, unless they are refreshed beside it.
+#[test]
+fn a_long_transaction_loses_none_of_those_who_wait_behind_it() {
+    let place = Place::new();
+    let (client, user) = (place.client(), place.session());
+    user.begin("stock", low(&take(&client, &lasting(BRIEF, claim("stock"))))).unwrap();
+    let locks = || lock_blocking::Client::new(Arc::new(blocking::connect(&place.config()).unwrap())).unwrap();
+    let several: Vec<_> = (0..4).map(|_| locks()).collect();
+    let wait = |i: usize| {
+        let lock = several[i % several.len()].mutex("stock").wait(SOON * 2);
+        meanwhile(move || lock.acquire().map(drop))
+    };
+    let waiters: Vec<_> = (0..20).map(wait).collect();
+    std::thread::sleep(Duration::from_secs(12));
+    assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
+    assert_eq!(place.session().value::<i64>("SELECT count(*) FROM place WHERE until > clock()"), 4);
+    user.run("COMMIT").unwrap();
+    for waiter in waiters {
+        end(waiter).unwrap();
+    }
 }

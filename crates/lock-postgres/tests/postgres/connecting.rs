@@ -156,6 +156,17 @@ fn tls_is_used_with_an_authority_that_signed_and_refused_with_any_other() {
     assert_eq!((plain.kind(), plain.effect()), (ErrorKind::Denied, Effect::None), "{plain:?}");
 }
 
+/// The password is bound to the channel then (SCRAM-SHA-256-PLUS).
+#[test]
+fn a_password_goes_over_tls() {
+    let certificates = Certificates::new();
+    let options = PostgresOptions::default().volatile().tls(&certificates).require_tls().require_password(PASSWORD);
+    let server = PostgresServer::start_with(options);
+    let url = format!("{}?sslrootcert={}", server.url(), certificates.authority().display());
+    take(&client(&url), &claim("report"));
+    is_refused(&url.replace(PASSWORD, "mustard"), ErrorKind::Denied, "password authentication failed");
+}
+
 #[test]
 fn a_server_without_tls_is_refused_if_tls_is_demanded() {
     let (server, certificates) = (server(), Certificates::new());

@@ -50,7 +50,7 @@ fn tokens_of(client: &Client, name: &str) -> Option<TokenRange> {
     }
 }
 
-/// It lasts: whoever holds the lock now.
+/// It lasts: the lease that holds the lock now.
 fn stays(client: &Client, name: &'static str) -> Check {
     let tokens = tokens_of(client, name).expect("somebody has the lock");
     Box::new(move |client| tokens_of(client, name) == Some(tokens))

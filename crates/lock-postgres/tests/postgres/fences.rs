@@ -7,8 +7,8 @@ use lock_core::inspect::Revoked;
 use lock_core::{Certainty, Claim, ErrorKind, ReleaseRequest, Released, Renewed, Width};
 
 use crate::support::{
-    BRIEF, Place, SHORT, SOON, claim, code, end, granted, is_busy, is_queued, lasting, low, meanwhile, operator,
-    permits, release_of, releases, take, wait_until_blocked, waiting,
+    BRIEF, Place, SHORT, SOON, blocks_another, claim, code, end, granted, is_busy, is_queued, lasting, low, meanwhile,
+    operator, permits, release_of, releases, take, wait_until_blocked, waiting,
 };
 
 const REFUSED: &str = "LH001";
@@ -57,9 +57,7 @@ fn a_commit_that_does_not_look_for_fences_stops_the_queue() {
         let client = place.client();
         move || client.acquire(&claim("stock"), SOON)
     });
-    let blocked =
-        format!("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE {} = ANY(pg_blocking_pids(pid)))", user.pid());
-    test_support::bounds::wait_for("the claim waits", || watcher.value::<bool>(&blocked));
+    blocks_another(&watcher, user.pid());
     let error = client.acquire(&waiting("stock"), SHORT).unwrap_err();
     assert!([ErrorKind::Unavailable, ErrorKind::Timeout].contains(&error.kind()), "{error:?}");
     user.run("COMMIT").unwrap();

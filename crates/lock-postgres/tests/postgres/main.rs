@@ -3,11 +3,18 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod begins;
+mod beside;
+mod clocks;
 mod connecting;
 mod connections;
+mod counter;
+mod cuts;
+mod dumps;
 mod durability;
 mod fences;
+mod levels;
 mod pooler;
+mod revivals;
 mod roles;
 mod schedules;
 mod standbys;

@@ -112,6 +112,64 @@ fn the_functions_use_no_tables_or_operators_of_their_caller() {
     assert_eq!(code(fencer.run("SELECT leasehold.fence('stock', 1)")), "LH001");
 }
 
+/// Any role of the database may listen to any channel.
+#[test]
+fn no_owner_is_shown_or_notified() {
+    let place = crate::support::Place::new();
+    let (client, first, second) = (place.client(), claim("report"), waiting("report"));
+    take(&client, &first);
+    is_queued(client.acquire(&second, SOON), 1);
+    let mut listening = Listening::to(&place);
+    releases(&client, &first);
+    let told = listening.next();
+    assert!(told.contains("grant"), "{told}");
+    let session = place.session();
+    let shown = ["show_1('{\"name\": \"report\"}')", "list_1('{\"after\": \"\", \"prefix\": \"\", \"most\": 9}')"];
+    let shown = shown.map(|call| session.value::<String>(&format!("SELECT {call}::text")));
+    for text in [told].into_iter().chain(shown) {
+        let plain = text.replace('-', "");
+        assert!([&first, &second].iter().all(|claim| !plain.contains(&claim.owner.to_wire())), "{text}");
+    }
+}
+
+/// A stranger who listens to the channels of all waiters of a schema.
+struct Listening(lock_host::Bridge, tokio_postgres::Client, tokio::sync::mpsc::UnboundedReceiver<String>);
+
+impl Listening {
+    fn to(place: &crate::support::Place) -> Self {
+        let (bridge, (tell, told)) = (lock_host::Bridge::start().unwrap(), tokio::sync::mpsc::unbounded_channel());
+        let url = place.server.url();
+        let client = bridge.block_on(async {
+            let (client, mut connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+            tokio::spawn(std::future::poll_fn(move |context| {
+                while let std::task::Poll::Ready(next) = connection.poll_message(context) {
+                    let Some(Ok(message)) = next else { return std::task::Poll::Ready(()) };
+                    if let tokio_postgres::AsyncMessage::Notification(notification) = message {
+                        _ = tell.send(notification.payload().to_owned());
+                    }
+                }
+                std::task::Poll::Pending
+            }));
+            client
+        });
+        let channel = place.session().value::<String>("SELECT channel FROM place");
+        bridge.block_on(client.batch_execute(&format!("LISTEN {channel}"))).unwrap();
+        Self(bridge, client, told)
+    }
+
+    /// What is notified next, except the bells that listeners ring for themselves.
+    fn next(&mut self) -> String {
+        loop {
+            let next = self.0.block_on(async { tokio::time::timeout(SOON, self.2.recv()).await });
+            let told = next.expect("a notification").unwrap();
+            if !told.is_empty() {
+                assert!(!self.1.is_closed());
+                return told;
+            }
+        }
+    }
+}
+
 fn refusal(url: &str) -> BackendError {
     blocking::connect(&PostgresConfig::from_url(url).unwrap()).unwrap_err()
 }

@@ -8,8 +8,8 @@ use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{Answer, BackendError, Certainty, Claim, Mode, Released, Ttl};
 
 use crate::support::{
-    BRIEF, Client, GATE, Gate, Place, SOON, claim, end, granted, is_busy, is_queued, lasting, meanwhile, release_of,
-    releases, take, waiting,
+    BRIEF, Client, GATE, Gate, Place, SOON, blocks_another, claim, end, granted, is_busy, is_queued, lasting,
+    meanwhile, release_of, releases, take, waiting,
 };
 
 const COMMIT: &str = "IF a->'version' <> 'null' THEN\n    SELECT";
@@ -85,6 +85,36 @@ fn a_commit_that_compares_no_end_of_a_lease_takes_over_one_that_lives() {
     granted(rival_with_an_old_snapshot(&[("OR h.until <> x.until", "")]));
 }
 
+/// A renewal is decided, and its commit under way, while a rival finds that the lease has ended. Returns what the rival is told after the
+/// renewal has ended in this way.
+fn rival_of_a_renewal(changes: &[(&str, &str)], end_of_renewal: &str) -> Result<Answer, BackendError> {
+    let place = Place::twin(changes);
+    let (client, renewing, watcher) = (place.client(), place.session(), place.session());
+    let held = take(&client, &lasting(BRIEF, claim("report")));
+    let (owner, token) = (held.owner.to_wire(), held.tokens.low());
+    let renewal = format!(
+        r#"{{"within": 20000, "leases": [{{"name": "report", "owner": "{owner}", "low": {token}, "high": {token}, "ttl": 60000000}}]}}"#
+    );
+    renewing.run("BEGIN").unwrap();
+    assert_eq!(renewing.value::<String>(&format!("SELECT renew_1('{renewal}')->0->>'wanted'")), "false");
+    thread::sleep(BRIEF + Duration::from_millis(100));
+    let taking = meanwhile(move || client.acquire(&claim("report"), SOON));
+    blocks_another(&watcher, renewing.pid());
+    renewing.run(end_of_renewal).unwrap();
+    end(taking)
+}
+
+#[test]
+fn a_lease_whose_renewal_is_being_committed_is_not_taken_over() {
+    is_busy(rival_of_a_renewal(&[], "COMMIT"));
+    granted(rival_of_a_renewal(&[], "ROLLBACK"));
+}
+
+#[test]
+fn a_commit_that_compares_no_end_of_a_lease_takes_over_one_whose_renewal_was_being_committed() {
+    granted(rival_of_a_renewal(&[("OR h.until <> x.until", "")], "COMMIT"));
+}
+
 /// A release that has found an empty queue is stopped before its commit, and somebody queues. Returns whether somebody waits for a lock that
 /// is free.
 fn arrival_during_a_release(changes: &[(&str, &str)]) -> bool {
@@ -116,9 +146,7 @@ fn arrival_during_a_lone_release(place: &Place) -> bool {
     take(&client, &held);
     queueing.run("BEGIN; SELECT 1 FROM lock FOR NO KEY UPDATE").unwrap();
     let release = meanwhile(move || client.release(&release_of(&held), SOON));
-    let blocked =
-        format!("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE {} = ANY(pg_blocking_pids(pid)))", queueing.pid());
-    test_support::bounds::wait_for("the release waits", || watcher.value::<bool>(&blocked));
+    blocks_another(&watcher, queueing.pid());
     let owner = crate::support::new_owner().to_wire();
     let claim = format!(
         r#"{{"name": "report", "owner": "{owner}", "kind": "exclusive", "ttl": 60000000, "place": 9000000, "width": 1,

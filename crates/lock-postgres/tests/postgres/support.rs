@@ -152,6 +152,12 @@ pub(crate) fn wait_until_blocked(watcher: &Session, pid: i32) {
     wait_for("a session waits for another one", || watcher.value::<bool>(&blocked));
 }
 
+/// Waits until somebody waits for a session of this process id.
+pub(crate) fn blocks_another(watcher: &Session, pid: i32) {
+    let blocks = format!("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE {pid} = ANY(pg_blocking_pids(pid)))");
+    wait_for("somebody waits for a session", || watcher.value::<bool>(&blocks));
+}
+
 /// The code of an error of the server.
 #[track_caller]
 pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, tokio_postgres::Error>) -> String {

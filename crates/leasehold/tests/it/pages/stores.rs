@@ -13,7 +13,7 @@ use leasehold::kit::JobError;
 use leasehold::latch::LatchError;
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, HoldError};
-use test_support::RedisServer;
+use test_support::{PostgresServer, RedisServer};
 
 const BEGIN: &str = "<!-- stores: written by the tests of leasehold -->\n";
 const END: &str = "<!-- stores: end -->\n";
@@ -192,7 +192,14 @@ fn quorum() -> (Vec<RedisServer>, String) {
 fn the_table_of_stores_is_what_they_say_and_do() {
     let (folder, server, (_nodes, redlock)) = (test_support::temp_dir(), RedisServer::start(), quorum());
     let sqlite = format!("sqlite:{}", folder.path().join("locks.db").display());
-    let stores = [("memory:", "memory:"), ("sqlite:", &sqlite), ("redis:", &server.url()), ("redlock:", &redlock)];
+    let postgres = PostgresServer::start();
+    let stores = [
+        ("memory:", "memory:"),
+        ("sqlite:", &sqlite),
+        ("postgres:", &postgres.url()),
+        ("redis:", &server.url()),
+        ("redlock:", &redlock),
+    ];
     let table = table(&stores);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/kinds.md");
     let page = std::fs::read_to_string(&path).unwrap();
