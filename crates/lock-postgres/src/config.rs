@@ -67,6 +67,7 @@ pub(crate) enum Encryption {
 #[serde(deny_unknown_fields)]
 struct Table {
     /// The servers and the database: `postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss]([Qq][Ll])?://")))]
     url: String,
     /// Precedes the names of locks in the database.
     #[serde(default)]
@@ -77,8 +78,13 @@ struct Table {
     #[cfg_attr(feature = "schema", schemars(with = "Option<lock_core::schema::PositiveDuration>"))]
     op_timeout: Option<Duration>,
     /// The schema of the tables; `leasehold` by default.
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[a-z_][a-z0-9_]{0,62}$")))]
     schema: Option<String>,
     /// Whether connections are encrypted: `disable`, `prefer` (the default: always, except to a server on this machine), `require`.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("enum" = ["disable", "prefer", "require", "verify-ca", "verify-full", null]))
+    )]
     sslmode: Option<String>,
     /// A file with the certificates of the authorities to trust, in place of those of the system.
     sslrootcert: Option<PathBuf>,

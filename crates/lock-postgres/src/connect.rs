@@ -64,7 +64,7 @@ impl Connector {
         let config = &self.config;
         let user = login::user(config).ok_or_else(|| {
             error::new(ErrorKind::Config, Effect::None, "no user is named")
-                .with_remedy("write postgres://USER@HOST/DATABASE")
+                .with_remedy("write postgres://USER@HOST/DATABASE, or set PGUSER")
         })?;
         let mut settings = Config::new();
         settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.database()).user(&user);
@@ -73,11 +73,13 @@ impl Connector {
         if let Some(password) = login::password(config, host, &user) {
             settings.password(password);
         }
-        if self.is_plain(host) {
-            return open(settings.ssl_mode(SslMode::Disable), tokio_postgres::NoTls).await;
-        }
-        let tls = self.tls.get_or_init(|| tls(config)).clone()?;
-        open(settings.ssl_mode(SslMode::Require), tls).await
+        let opened = if self.is_plain(host) {
+            open(settings.ssl_mode(SslMode::Disable), tokio_postgres::NoTls).await
+        } else {
+            let tls = self.tls.get_or_init(|| tls(config)).clone()?;
+            open(settings.ssl_mode(SslMode::Require), tls).await
+        };
+        opened.map_err(|failure| error::of_server(&host.to_string(), failure))
     }
 
     /// Within this machine, nobody listens in; and the certificate of a server for itself is rarely one that anybody trusts.
@@ -92,14 +94,14 @@ impl Connector {
     }
 }
 
-async fn open<T>(settings: &Config, tls: T) -> Result<(Client, Told), BackendError>
+async fn open<T>(settings: &Config, tls: T) -> Result<(Client, Told), tokio_postgres::Error>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
     T::TlsConnect: Send,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    let (client, mut connection) = settings.connect(tls).await.map_err(|error| refused(settings, error))?;
+    let (client, mut connection) = settings.connect(tls).await?;
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut messages = futures_util::stream::poll_fn(move |context| connection.poll_message(context));
@@ -110,21 +112,6 @@ where
         }
     });
     Ok((client, told))
-}
-
-/// The driver has no kind of its own for a server that does not accept writes.
-fn refused(settings: &Config, error: tokio_postgres::Error) -> BackendError {
-    if !error.to_string().contains("session") && error.as_db_error().is_some() {
-        return error::of(error, Effect::None);
-    }
-    let told =
-        format!("{error}{}", std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default());
-    if told.contains("does not allow writes") || told.contains("read-only") {
-        let message = format!("{:?} is a standby, or read-only", settings.get_hosts());
-        return error::new(ErrorKind::Unavailable, Effect::None, message)
-            .with_remedy("name the primary, or all servers: one of them accepts writes");
-    }
-    error::of(error, Effect::None)
 }
 
 /// TLS with the authorities that the configuration names, or those of the system.

@@ -33,14 +33,29 @@ pub(crate) fn is_without_schema(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| missing.contains(code))
 }
 
-/// The error of a statement that was sent, or of a connection that was opened: then nothing happened.
+/// The error of a statement that was sent.
 pub(crate) fn of(error: tokio_postgres::Error, effect: Effect) -> BackendError {
-    let Some(told) = error.as_db_error() else { return unanswered(error, effect) };
+    describe("", error, effect)
+}
+
+/// A server did not accept a connection.
+pub(crate) fn of_server(server: &str, error: tokio_postgres::Error) -> BackendError {
+    // The driver has no kind of its own for one that does not accept writes.
+    if error.source().is_some_and(|source| source.to_string().contains("does not allow writes")) {
+        let message = format!("{server} is a standby, or read-only");
+        return new(ErrorKind::Unavailable, Effect::None, message)
+            .with_remedy("name the primary, or all servers: one of them accepts writes");
+    }
+    describe(&format!("{server}: "), error, Effect::None)
+}
+
+fn describe(place: &str, error: tokio_postgres::Error, effect: Effect) -> BackendError {
+    let Some(told) = error.as_db_error() else { return unanswered(place, error, effect) };
     let (code, message) = (told.code().clone(), told.message().to_owned());
     let (kind, remedy) = meaning(&code);
     // A server that shuts down may have done what it did not answer.
     let effect = if kind == ErrorKind::Unreachable { effect } else { Effect::None };
-    let told = new(kind, effect, format!("{message} ({})", code.code())).with_source(error);
+    let told = new(kind, effect, format!("{place}{message} ({})", code.code())).with_source(error);
     remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
 }
 
@@ -69,13 +84,13 @@ fn meaning(code: &SqlState) -> (ErrorKind, Option<&'static str>) {
     }
 }
 
-fn unanswered(error: tokio_postgres::Error, effect: Effect) -> BackendError {
+fn unanswered(place: &str, error: tokio_postgres::Error, effect: Effect) -> BackendError {
     let because = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-    let message = format!("{error}{because}");
+    let message = format!("{place}{error}{because}");
     if message.contains("password missing") {
         let remedy =
             "give it in the URL, in PGPASSWORD or in the file that PGPASSFILE names, which only its owner may read";
-        return new(ErrorKind::Denied, Effect::None, "the server wants a password")
+        return new(ErrorKind::Denied, Effect::None, format!("{place}the server wants a password"))
             .with_source(error)
             .with_remedy(remedy);
     }

@@ -14,7 +14,7 @@ pub(crate) const PORT: u16 = 5432;
 
 /// The user; `None` if nothing says who.
 pub(crate) fn user(config: &PostgresConfig) -> Option<String> {
-    let from_environment = || ["PGUSER", "USER"].into_iter().find_map(|name| env::var(name).ok());
+    let from_environment = || ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(|name| env::var(name).ok());
     config.user().map(str::to_owned).or_else(from_environment)
 }
 

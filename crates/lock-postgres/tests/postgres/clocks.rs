@@ -48,7 +48,7 @@ fn a_clock_that_is_set_forward_ends_leases_and_the_late_holder_is_refused() {
     clock.step(HOUR);
     let after = take(&other, &claim("a"));
     assert!(after.tokens.low() > before.tokens.high(), "{:?} after {:?}", after.tokens, before.tokens);
-    assert_eq!(one.renew(&[before.clone()], SOON).unwrap(), [Renewed::NotHeld]);
+    assert_eq!(one.renew(std::slice::from_ref(&before), SOON).unwrap(), [Renewed::NotHeld]);
     assert!(matches!(one.fence(&before, SOON).unwrap(), Fenced::Higher(_)));
     assert_eq!(code(place.session().begin("a", low(&before))), "LH001");
 }
