@@ -223,7 +223,7 @@
 //! or `close` before the process exits. A process that is killed leaves its locks to the ttl as well, so choose a ttl that
 //! others can wait for; renewal keeps the lease for as long as the work takes.
 //!
-//! # Passing in your own Redis client
+//! # Passing in your own clients and pools
 //!
 //! `Client::from_redis` takes the clients of redis-rs. A `redis::Client` works like a URL. Over a connection or a pool alone
 //! (features `connection-manager`, `deadpool`, `r2d2`) the server cannot notify waiters, so they poll.
@@ -245,6 +245,9 @@
 //!
 //! `Client::from_pool(pool).push("redis://127.0.0.1").connect().await?` acquires locks through a pool, and opens connections of
 //! its own to notify waiters, renew leases and release locks, however busy the pool is. (r2d2 in `leasehold::blocking`.)
+//!
+//! For PostgreSQL (features `deadpool-postgres`, `r2d2-postgres`), import `FromPostgres`:
+//! `Client::from_pool(pool, "postgres://db1/shop").await?`.
 //!
 //! # Testing your code
 //!

@@ -9,6 +9,7 @@ mod kinds_with_threads;
 mod locked;
 mod manifests;
 mod messages;
+mod money;
 mod readme;
 mod rights;
 mod single_flight;
@@ -54,6 +55,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("locked.rs"),
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
+        include_str!("money.rs"),
         include_str!("elections.rs"),
         include_str!("single_flight.rs"),
         include_str!("../../metrics/endpoint.rs"),
