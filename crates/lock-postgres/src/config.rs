@@ -177,6 +177,11 @@ impl PostgresConfig {
         self.url.path().trim_start_matches('/')
     }
 
+    /// The schema, as statements name it.
+    pub(crate) fn quoted_schema(&self) -> String {
+        quoted(&self.schema)
+    }
+
     /// The servers and the database, without user and password.
     pub(crate) fn place(&self) -> String {
         let hosts: Vec<_> = self.hosts().iter().map(ToString::to_string).collect();
@@ -184,11 +189,21 @@ impl PostgresConfig {
     }
 }
 
-/// Accepts what needs no quotes: the schema is written into statements.
+/// The name of a schema in a statement. It may be a keyword.
+pub(crate) fn quoted(schema: &str) -> String {
+    if schema == SCHEMA_DEFAULT { schema.to_owned() } else { format!("\"{schema}\"") }
+}
+
+/// Accepts what needs no escapes, because the schema is written into statements; and no schema that others use.
 pub(crate) fn check_schema(schema: &str) -> Result<(), Invalid> {
     let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     let begins = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
-    if begins && schema.bytes().all(is_plain) && schema.len() <= SCHEMA_BYTES_MAX && !schema.starts_with("pg_") {
+    if begins
+        && schema.bytes().all(is_plain)
+        && schema.len() <= SCHEMA_BYTES_MAX
+        && !schema.starts_with("pg_")
+        && schema != "public"
+    {
         return Ok(());
     }
     let remedy = "use up to 63 lower-case letters, digits and underscores, such as leasehold";
@@ -246,6 +261,7 @@ mod tests {
             ("postgres://db/shop?schema=A", "lower-case letters"),
             ("postgres://db/shop?schema=pg_locks", "not a plain name"),
             ("postgres://db/shop?schema=a\"b", "not a plain name"),
+            ("postgres://db/shop?schema=public", "such as leasehold"),
             ("postgres://db/shop?op_timeout=0s", "op_timeout"),
             ("postgres://db/shop?port=1", "allowed: prefix, op_timeout, schema, sslmode, sslrootcert"),
         ] {

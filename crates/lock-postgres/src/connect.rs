@@ -26,6 +26,9 @@ const WITHIN: Duration = Duration::from_secs(2);
 /// silently learns of it before its place expires for the second time.
 const SILENT_FOR: Duration = Duration::from_secs(15);
 
+/// How long each probe may take.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+
 /// What the server sends without being asked.
 pub(crate) type Told = tokio::sync::mpsc::UnboundedReceiver<String>;
 
@@ -69,7 +72,8 @@ impl Connector {
         let mut settings = Config::new();
         settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.database()).user(&user);
         settings.application_name("leasehold").target_session_attrs(TargetSessionAttrs::ReadWrite);
-        settings.keepalives_idle(SILENT_FOR).tcp_user_timeout(SILENT_FOR);
+        settings.keepalives_idle(SILENT_FOR).keepalives_interval(PROBE_EVERY).keepalives_retries(2);
+        settings.tcp_user_timeout(SILENT_FOR);
         if let Some(password) = login::password(config, host, &user) {
             settings.password(password);
         }

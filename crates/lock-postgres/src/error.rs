@@ -15,7 +15,7 @@ pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<String>) -
 
 /// A row that this library did not write.
 pub(crate) fn damaged(invalid: Invalid) -> BackendError {
-    new(ErrorKind::Protocol, Effect::None, "the tables hold what this library did not write")
+    new(ErrorKind::Protocol, Effect::Unknown, "the tables hold what this library did not write")
         .with_source(invalid)
         .with_remedy("check that only this library writes to them")
 }
@@ -74,9 +74,14 @@ fn meaning(code: &SqlState) -> (ErrorKind, Option<&'static str>) {
         (_, "42501") => (ErrorKind::Denied, Some("grant the rights that `leasehold postgres schema` prints")),
         (_, "25006") => (ErrorKind::Unavailable, Some("name the primary, or all servers: one of them accepts writes")),
         (_, "55P03") => (ErrorKind::Unavailable, None),
-        (_, "57P01" | "57P02") => (ErrorKind::Unreachable, None),
+        // A pooler says 08P01 of a server that it has lost: the statement may have been carried out.
+        ("08", _) | (_, "40003" | "57P01" | "57P02") => (ErrorKind::Unreachable, None),
         (_, "57P03") | ("53" | "57" | "58", _) => (ErrorKind::Unavailable, None),
         ("40", _) => (ErrorKind::Unavailable, None),
+        (_, "42P06") => (
+            ErrorKind::Config,
+            Some("use another schema by schema=NAME, or drop this one: it was not made by this library"),
+        ),
         ("3F" | "42", _) => {
             (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and are made again"))
         }
@@ -94,7 +99,7 @@ fn unanswered(place: &str, error: tokio_postgres::Error, effect: Effect) -> Back
             .with_source(error)
             .with_remedy(remedy);
     }
-    if message.contains("certificate") || message.contains("TLS") || message.contains("server does not support") {
+    if message.contains("certificate") || message.contains("does not support TLS") {
         let remedy = "trust the authority of the server's certificate by sslrootcert=FILE, and name the host as the certificate \
                       does; a server without TLS needs sslmode=disable";
         return new(ErrorKind::Config, Effect::None, message).with_source(error).with_remedy(remedy);

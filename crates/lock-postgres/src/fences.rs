@@ -37,7 +37,7 @@ pub enum FenceError {
 impl Fences {
     /// Fences for the locks of a configuration.
     pub fn new(config: &PostgresConfig) -> Self {
-        Self { statement: format!("SELECT {}.fence($1, $2)", config.schema), config: config.clone() }
+        Self { statement: format!("SELECT {}.fence($1, $2)", config.quoted_schema()), config: config.clone() }
     }
 
     /// Begins a transaction, and fences it. The guard stays borrowed until the transaction ends, so the lock is not released before.

@@ -1,11 +1,17 @@
 //! A connection that one request has: the client's own, or one of a pool of the user's.
 
+#[cfg(feature = "deadpool")]
+use tokio_postgres::types::ToSql;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 /// A connection of an r2d2 pool, whatever its TLS is.
 #[cfg(feature = "r2d2")]
 pub(crate) type OnThread = Box<dyn std::ops::DerefMut<Target = postgres::Client> + Send>;
+
+/// What ends a transaction that is open. Without the first step, the server would warn of one that is not.
+#[cfg(any(feature = "deadpool", feature = "r2d2"))]
+const END_OF_TRANSACTION: [&str; 2] = ["BEGIN", "ROLLBACK"];
 
 /// One connection.
 pub(crate) enum Held {
@@ -36,7 +42,13 @@ impl Held {
         match self {
             Self::Own(client) => client.query_typed(statement, &[(&text, Type::TEXT)]).await,
             #[cfg(feature = "deadpool")]
-            Self::Deadpool(client) => client.query_typed(statement, &[(&text, Type::TEXT)]).await,
+            Self::Deadpool(client) => {
+                // Sent together. The user may have left a transaction open, which would take the answer back.
+                let [begin, end] = END_OF_TRANSACTION.map(|step| client.batch_execute(step));
+                let values: [(&(dyn ToSql + Sync), Type); 1] = [(&text, Type::TEXT)];
+                let rows = client.query_typed(statement, &values);
+                futures_util::future::join3(begin, end, rows).await.2
+            }
             #[cfg(feature = "r2d2")]
             Self::R2d2(client) => on_thread(client, statement, text).await,
         }
@@ -60,6 +72,7 @@ async fn on_thread(place: &mut Option<OnThread>, statement: &str, text: &str) ->
     let Some(mut client) = place.take() else { return Ok(Vec::new()) };
     let (statement, text) = (statement.to_owned(), text.to_owned());
     let run = move || {
+        END_OF_TRANSACTION.iter().for_each(|step| _ = client.batch_execute(step));
         let rows = client.query_typed(&statement, &[(&text, Type::TEXT)]);
         (client, rows)
     };

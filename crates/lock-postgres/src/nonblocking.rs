@@ -64,7 +64,7 @@ impl Postgres {
 
     pub(crate) async fn over(pool: Arc<Pool>) -> Result<Self, BackendError> {
         pool.check().await?;
-        Ok(Self { waiters: Arc::new(Waiters::new(Arc::clone(&pool))), pool })
+        Ok(Self { waiters: Arc::new(Waiters::new(pool.of_waiters())), pool })
     }
 
     fn key(&self, name: &LockName) -> String {
@@ -121,9 +121,14 @@ impl AsyncBackend for Postgres {
     async fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError> {
         let (mut session, deadline) = self.begin(Operation::Acquire, within).await?;
         let (bell, key) = (self.waiters.expect(claim), self.key(&claim.name));
-        let answer = limited(Operation::Acquire, deadline, session.acquire(&key, claim, &bell)).await?;
-        self.waiters.follow(claim, &answer);
-        Ok(answer)
+        let answer = limited(Operation::Acquire, deadline, session.acquire(&key, claim, &bell)).await;
+        match &answer {
+            Ok(answer) => self.waiters.follow(claim, answer),
+            Err(error) if error.effect() == Effect::None => self.waiters.refused(claim.owner),
+            // It may still be granted, and then notified.
+            Err(_) => {}
+        }
+        answer
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {

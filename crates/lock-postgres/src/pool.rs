@@ -1,13 +1,14 @@
 //! The connections of one client: few while it is idle, more while requests overlap.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use crate::PostgresConfig;
@@ -16,13 +17,14 @@ use crate::error;
 use crate::held::Held;
 #[cfg(feature = "r2d2")]
 use crate::held::OnThread;
+use crate::idle::{IDLE_FOR, Idle};
 use crate::schema;
 
 /// How many requests run at once; the others wait. Chosen: enough that commits share a flush of the disk, and few for a server with a hundred
 /// connections.
 const OPEN_MAX: usize = 8;
-/// How long an unused connection is kept. Chosen: longer than the pauses of a busy client, and between renewals at the default ttl.
-const IDLE_FOR: Duration = Duration::from_secs(30);
+/// How long finding or making the schema may take.
+const PREPARED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Hands out connections, one request each.
 pub(crate) struct Pool {
@@ -45,13 +47,6 @@ pub(crate) enum Source {
     R2d2(Arc<dyn Fn() -> Result<OnThread, r2d2::Error> + Send + Sync>),
 }
 
-/// The client's own connections that no request has.
-pub(crate) struct Idle {
-    clients: Mutex<Vec<(Client, Instant)>>,
-    /// How many are kept although nobody uses them.
-    kept: usize,
-}
-
 /// A connection for one request. It is closed, and not given back, if the request is dropped before its answer.
 pub(crate) struct Lent<'a> {
     pool: &'a Arc<Pool>,
@@ -63,7 +58,7 @@ pub(crate) struct Lent<'a> {
 impl Pool {
     /// Opens connections when they are needed, and keeps this many of them although nobody uses them.
     pub(crate) fn own(connector: Arc<Connector>, kept: usize) -> Arc<Self> {
-        Self::of(connector, Source::Own(Idle { clients: Mutex::default(), kept }))
+        Self::of(connector, Source::Own(Idle::keeping(kept)))
     }
 
     pub(crate) fn of(connector: Arc<Connector>, source: Source) -> Arc<Self> {
@@ -119,10 +114,19 @@ impl Pool {
     async fn open_now(&self) -> Result<Client, BackendError> {
         let (mut client, _) = self.connector.connect().await?;
         if !self.is_prepared.load(Ordering::Acquire) {
-            schema::prepare(&mut client, self.config()).await?;
+            let late = |_| Err(error::new(ErrorKind::Unavailable, Effect::None, "the schema was not shown in time"));
+            timeout(PREPARED_WITHIN, schema::prepare(&mut client, self.config())).await.unwrap_or_else(late)?;
             self.is_prepared.store(true, Ordering::Release);
         }
         Ok(client)
+    }
+
+    /// Connections for what must not wait for a busy pool of the user's.
+    pub(crate) fn of_waiters(self: &Arc<Self>) -> Arc<Self> {
+        match self.source.own() {
+            Some(_) => Arc::clone(self),
+            None => Self::own(Arc::clone(&self.connector), 0),
+        }
     }
 
     /// Connects, and makes sure that all connections lead to one database.
@@ -160,15 +164,13 @@ impl Pool {
     fn forget_schema(&self) {
         self.is_prepared.store(false, Ordering::Release);
         if let Some(idle) = self.source.own() {
-            idle.clients().clear();
+            idle.clear();
         }
     }
 
     fn give_back(self: &Arc<Self>, client: Client) {
         let Some(idle) = self.source.own() else { return };
-        let mut clients = idle.clients();
-        clients.push((client, Instant::now()));
-        if clients.len() > idle.kept {
+        if idle.put(client) {
             self.close_later();
         }
     }
@@ -197,29 +199,8 @@ impl Source {
     }
 }
 
-impl Idle {
-    fn clients(&self) -> MutexGuard<'_, Vec<(Client, Instant)>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self) -> Option<Client> {
-        let mut clients = self.clients();
-        std::iter::from_fn(|| clients.pop()).map(|(client, _)| client).find(|client| !client.is_closed())
-    }
-
-    /// Closes what nobody has used for a while, except what is kept.
-    fn close(&self) {
-        let mut clients = self.clients();
-        // The last one is used first.
-        let unused = clients.iter().take_while(|(_, since)| since.elapsed() >= IDLE_FOR).count();
-        let spare = clients.len().saturating_sub(self.kept);
-        clients.drain(..unused.min(spare));
-    }
-}
-
 /// The database and its server.
-const IDENTITY: &str =
-    "SELECT concat(current_database(), $1::text, ' of the server that started at ', pg_postmaster_start_time())";
+const IDENTITY: &str = "SELECT concat(current_database(), $1::text, ' of the server that started at ', extract(epoch FROM pg_postmaster_start_time()))";
 
 fn identity_of(rows: Vec<tokio_postgres::Row>) -> String {
     rows.first().map(|row| row.get(0)).unwrap_or_default()
@@ -239,7 +220,7 @@ impl Lent<'_> {
         arguments: &(impl Serialize + Sync),
     ) -> Result<Option<T>, BackendError> {
         let arguments = serde_json::to_string(arguments).map_err(unreadable)?;
-        let statement = format!("SELECT {}.{function}($1::jsonb)::text", self.pool.config().schema);
+        let statement = format!("SELECT {}.{function}($1::jsonb)::text", self.pool.config().quoted_schema());
         loop {
             match self.query(&statement, &arguments).await {
                 Ok(answer) => return answer.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose(),
@@ -266,11 +247,13 @@ impl Lent<'_> {
 
     fn failed(&mut self, error: tokio_postgres::Error) -> BackendError {
         // The server has answered, and waits for the next statement.
-        self.is_busy = error.as_db_error().is_none() || error::is_without_schema(&error);
         if error::is_without_schema(&error) {
             self.pool.forget_schema();
         }
-        error::of(error, Effect::Unknown)
+        let is_without_schema = error::is_without_schema(&error);
+        let error = error::of(error, Effect::Unknown);
+        self.is_busy = is_without_schema || error.kind() == ErrorKind::Unreachable;
+        error
     }
 }
 

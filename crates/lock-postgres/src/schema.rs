@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use crate::PostgresConfig;
-use crate::config::check_schema;
+use crate::config::{check_schema, quoted};
 use crate::error;
 
 /// The layout that this client uses.
@@ -14,12 +14,13 @@ const SCRIPT: &str = include_str!("schema.sql");
 /// Held by the transaction that makes the schema, because `CREATE ... IF NOT EXISTS` may fail if two run at once. Chosen: at random.
 const MAKING: i64 = 0x6c65_6173_6568_6f6c;
 
+/// How long it waits for others that do.
+const MAKING_WITHIN: &str = "4s";
+
 /// The script that makes the tables and functions.
 fn script(schema: &str) -> String {
-    SCRIPT
-        .replace("leasehold.", &format!("{schema}."))
-        .replace("SCHEMA leasehold", &format!("SCHEMA {schema}"))
-        .replace("SCHEMA IF NOT EXISTS leasehold", &format!("SCHEMA IF NOT EXISTS {schema}"))
+    let schema = quoted(schema);
+    SCRIPT.replace("leasehold.", &format!("{schema}.")).replace("SCHEMA leasehold", &format!("SCHEMA {schema}"))
 }
 
 /// The SQL that makes the tables and functions in a schema, and grants rights to two roles, for databases in which clients may not create a
@@ -33,7 +34,8 @@ fn script(schema: &str) -> String {
 /// `Invalid` for a schema that needs quotes, and for a role without a name.
 pub fn setup(schema: &str, locker: &str, fencer: &str) -> Result<String, Invalid> {
     check_schema(schema)?;
-    let (script, locker, fencer) = (script(schema), quoted(locker)?, quoted(fencer)?);
+    let (script, locker, fencer) = (script(schema), quoted_role(locker)?, quoted_role(fencer)?);
+    let schema = quoted(schema);
     Ok(format!(
         "BEGIN;\n{script}\nGRANT USAGE ON SCHEMA {schema} TO {locker}, {fencer};\nGRANT SELECT ON {schema}.layout TO {locker};\n\
          GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {schema} TO {locker};\n\
@@ -42,7 +44,7 @@ pub fn setup(schema: &str, locker: &str, fencer: &str) -> Result<String, Invalid
 }
 
 /// A role, as a statement names it.
-fn quoted(role: &str) -> Result<String, Invalid> {
+fn quoted_role(role: &str) -> Result<String, Invalid> {
     if role.is_empty() || role.contains('\0') {
         return Err(Invalid::new("role", role, "it is no name", "give the name of a role that exists"));
     }
@@ -64,6 +66,8 @@ pub(crate) async fn prepare(client: &mut Client, config: &PostgresConfig) -> Res
         _ => error::of(error, Effect::None),
     };
     let transaction = client.transaction().await.map_err(failed)?;
+    let bound = "SELECT set_config('lock_timeout', $1, true)";
+    transaction.query_typed(bound, &[(&MAKING_WITHIN, Type::TEXT)]).await.map_err(failed)?;
     transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &[(&MAKING, Type::INT8)]).await.map_err(failed)?;
     if !layout_exists(transaction.query_typed(IS_THERE, &[(&config.schema, Type::TEXT)]).await.map_err(failed)?) {
         transaction.batch_execute(&script(&config.schema)).await.map_err(failed)?;
@@ -86,7 +90,7 @@ fn layout_exists(rows: Vec<tokio_postgres::Row>) -> bool {
 }
 
 async fn check(client: &Client, config: &PostgresConfig) -> Result<(), BackendError> {
-    let statement = format!("SELECT version, oldest FROM {}.layout", config.schema);
+    let statement = format!("SELECT version, oldest FROM {}.layout", config.quoted_schema());
     let rows = client.query_typed(&statement, &[]).await.map_err(|error| error::of(error, Effect::None))?;
     let refuse =
         |message: String, remedy: &str| Err(error::new(ErrorKind::Config, Effect::None, message).with_remedy(remedy));

@@ -3,7 +3,7 @@
 -- Moments are microseconds since 1970 by the server's clock. Every function that changes a lock locks the lock's row first, so under that
 -- lock each statement sees all earlier changes, except renewals: these write nothing but the end of a hold. (Where REPEATABLE READ or
 -- SERIALIZABLE is the default, the lock fails with 40001 if the row has changed, and the client calls the function again.)
-CREATE SCHEMA IF NOT EXISTS leasehold;
+CREATE SCHEMA leasehold;
 
 -- The layout, and the oldest client that can use it.
 CREATE TABLE leasehold.layout (version int NOT NULL, oldest int NOT NULL, swept text COLLATE "C" NOT NULL DEFAULT '');
@@ -26,7 +26,7 @@ CREATE TABLE leasehold.hold (
   low bigint NOT NULL, high bigint NOT NULL, slots int[] NOT NULL, granted bigint, until bigint NOT NULL, note text NOT NULL,
   kept boolean NOT NULL,                 -- its owner has released it, and nobody may use its tokens
   PRIMARY KEY (name, owner)
-) WITH (fillfactor = 50);
+);
 CREATE INDEX hold_until ON leasehold.hold (name, until);
 
 -- A place in the queue. Its waiter listens to `channel`, and knows itself by `tag`.
@@ -58,6 +58,9 @@ CREATE TABLE leasehold.arrival (
 
 CREATE FUNCTION leasehold.clock() RETURNS bigint LANGUAGE sql VOLATILE
 AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+
+-- The rules refuse tokens above this one.
+CREATE FUNCTION leasehold.last_token() RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT 9007199254740991 $$;
 
 -- Waits for locks of rows at most this many milliseconds, and commits without waiting for the disk. Returns how it would have committed.
 CREATE FUNCTION leasehold.begin(within text) RETURNS text LANGUAGE plpgsql AS $$
@@ -98,14 +101,17 @@ BEGIN
     last := x;
     PERFORM FROM leasehold.lock WHERE name = x AND version < old AND coalesce(record_until, 0) < old FOR UPDATE SKIP LOCKED;
     CONTINUE WHEN NOT FOUND;
-    -- A hold that a transaction is fenced by stays, however old it is.
-    DELETE FROM leasehold.hold WHERE name = x AND owner IN
-      (SELECT owner FROM leasehold.hold WHERE name = x AND until < old FOR UPDATE SKIP LOCKED);
-    DELETE FROM leasehold.place WHERE name = x AND until < old;
-    DELETE FROM leasehold.tombstone WHERE name = x AND until < old;
-    DELETE FROM leasehold.revocation WHERE name = x AND until < old;
-    CONTINUE WHEN EXISTS (SELECT FROM leasehold.hold WHERE name = x) OR EXISTS (SELECT FROM leasehold.place WHERE name = x)
-      OR EXISTS (SELECT FROM leasehold.tombstone WHERE name = x) OR EXISTS (SELECT FROM leasehold.revocation WHERE name = x);
+    CONTINUE WHEN EXISTS (SELECT FROM leasehold.hold WHERE name = x AND until >= old)
+      OR EXISTS (SELECT FROM leasehold.place WHERE name = x AND until >= old)
+      OR EXISTS (SELECT FROM leasehold.tombstone WHERE name = x AND until >= old)
+      OR EXISTS (SELECT FROM leasehold.revocation WHERE name = x AND until >= old);
+    -- A transaction that is fenced keeps its lock, however old the lease is.
+    CONTINUE WHEN (SELECT count(*) FROM leasehold.hold WHERE name = x) <>
+      (SELECT count(*) FROM (SELECT FROM leasehold.hold WHERE name = x FOR UPDATE SKIP LOCKED) unlocked);
+    DELETE FROM leasehold.hold WHERE name = x;
+    DELETE FROM leasehold.place WHERE name = x;
+    DELETE FROM leasehold.tombstone WHERE name = x;
+    DELETE FROM leasehold.revocation WHERE name = x;
     DELETE FROM leasehold.free_slot WHERE name = x;
     DELETE FROM leasehold.turn WHERE name = x;
     DELETE FROM leasehold.lock WHERE name = x;
@@ -220,6 +226,8 @@ BEGIN
     WHEN 'limit' THEN
       l.record := w->>'record';
       l.record_until := (w->>'until')::bigint;
+      -- In the order of renewals.
+      PERFORM FROM leasehold.hold WHERE name = a->>'name' AND kind = 'permits' ORDER BY owner FOR NO KEY UPDATE;
       UPDATE leasehold.hold SET lim = (w->>'lim')::int WHERE name = a->>'name' AND kind = 'permits';
       UPDATE leasehold.place SET lim = (w->>'lim')::int WHERE name = a->>'name' AND kind = 'permits';
     WHEN 'revocation' THEN
@@ -267,6 +275,7 @@ BEGIN
   IF h.owner IS NULL THEN
     IF a->>'kind' <> 'exclusive' OR EXISTS (SELECT FROM leasehold.place o WHERE o.name = l.name) THEN RETURN NULL; END IF;
     token := greatest(l.last_token, t, (a->>'floor')::bigint) + 1;
+    IF token + (a->>'width')::int > leasehold.last_token() THEN RETURN NULL; END IF;
     INSERT INTO leasehold.hold VALUES
       (l.name, me, 'exclusive', 0, 0, token, token + (a->>'width')::int - 1, '{}', t, t + (a->>'ttl')::bigint, a->>'note', false);
     UPDATE leasehold.lock o SET version = greatest(o.version + 1, t), last_token = token + (a->>'width')::int - 1 WHERE o.name = l.name;
@@ -278,7 +287,8 @@ BEGIN
   IF mine.until <= t OR (mine.owner IS NOT NULL AND NOT (a->>'queue')::boolean) THEN RETURN NULL; END IF;
   IF mine.owner IS NOT NULL THEN
     -- Somebody may have read that this place was about to end.
-    UPDATE leasehold.place o SET until = t + (a->>'place')::bigint, channel = a->>'channel', tag = (a->>'tag')::bigint
+    UPDATE leasehold.place o SET (kind, width, ttl, until, note, channel, tag) =
+      (a->>'kind', (a->>'width')::int, (a->>'ttl')::bigint, t + (a->>'place')::bigint, a->>'note', a->>'channel', (a->>'tag')::bigint)
       WHERE o.name = l.name AND o.owner = me;
     UPDATE leasehold.lock o SET version = greatest(o.version + 1, t) WHERE o.name = l.name;
   ELSIF (a->>'queue')::boolean THEN
@@ -307,7 +317,7 @@ BEGIN
   IF h.kind IS DISTINCT FROM 'exclusive' OR h.until <= t OR EXISTS
     (SELECT FROM leasehold.place o WHERE o.name = l.name AND o.owner = h.owner) THEN RETURN NULL; END IF;
   SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name ORDER BY o.number LIMIT 1;
-  IF p.until <= t OR p.kind <> 'exclusive' THEN RETURN NULL; END IF;
+  IF p.until <= t OR p.kind <> 'exclusive' OR greatest(l.last_token, t) + p.width > leasehold.last_token() THEN RETURN NULL; END IF;
   DELETE FROM leasehold.turn o WHERE o.name = l.name AND o.low = h.low;
   IF p.owner IS NULL THEN
     DELETE FROM leasehold.hold o WHERE o.name = l.name AND o.owner = h.owner;

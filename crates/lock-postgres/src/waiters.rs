@@ -7,18 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Claim, Effect, ErrorKind, EventSink, FencingToken, Invalid, Lease, Limit, Listeners, Owner,
-    Queueing, Slots, StoreEvent, Terms, TokenRange,
+    Answer, BackendError, Claim, Effect, ErrorKind, EventSink, Listeners, LockName, Owner, Queueing, StoreEvent,
 };
 use lock_host::{Clock, HostClock};
 use lock_rules::poll::{Poller, Sight, Waiter};
 use lock_rules::window;
-use serde::Deserialize;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connect::Told;
 use crate::error;
+use crate::notification::Notification;
 use crate::pool::Pool;
 use crate::store::Session;
 use crate::wire::Bell;
@@ -27,10 +26,14 @@ use crate::wire::Bell;
 const LISTENS_FOR: Duration = Duration::from_secs(10);
 /// How long the first notification may take. A pooler may accept `LISTEN` and pass nothing on.
 const BELL_WITHIN: Duration = Duration::from_secs(2);
+/// How long it may take until a connection listens.
+const SUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 /// How long to wait after a failure.
 const RETRY: Duration = Duration::from_millis(250);
 /// How often to look for the first waiter of a queue. Chosen: some round trips in a network.
 const TICK: Duration = Duration::from_millis(10);
+/// How often waiters are told that a lock may be free. They have asked since, and it was not.
+const FREED_EVERY: Duration = Duration::from_millis(100);
 /// How long one look may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
@@ -53,32 +56,15 @@ struct State {
     asked: HashMap<i64, Waiter>,
     /// Those that have places.
     poller: Poller,
+    /// When a look last found a lock that may be free.
+    freed: HashMap<LockName, Instant>,
     task: Option<AbortHandle>,
-}
-
-/// What a notification says. Without a grant, the waiter should ask.
-#[derive(Deserialize)]
-struct Notification {
-    tag: i64,
-    grant: Option<Grant>,
-}
-
-#[derive(Deserialize)]
-struct Grant {
-    low: u64,
-    high: u64,
-    slots: Vec<u32>,
-    /// The limit of a semaphore; 0 of a lock.
-    lim: u32,
-    /// In microseconds.
-    lasts: u64,
-    wanted: bool,
 }
 
 impl Waiters {
     pub(crate) fn new(pool: Arc<Pool>) -> Self {
         let channel = format!("leasehold_{:016x}", fastrand::u64(..));
-        let state = State { asked: HashMap::new(), poller: Poller::new(TICK), task: None };
+        let state = State { asked: HashMap::new(), poller: Poller::new(TICK), freed: HashMap::new(), task: None };
         let (tags, listeners, state) = (RandomState::new(), Listeners::default(), Mutex::new(state));
         Self(Arc::new(Desk { pool, channel, tags, listeners, state, is_deaf: AtomicBool::new(false) }))
     }
@@ -105,8 +91,16 @@ impl Waiters {
         state.poller.follow(HostClock.now(), claim, answer);
         if !matches!(answer, Answer::Queued { .. }) {
             state.asked.remove(&self.0.tag(claim.owner));
-        } else if state.task.is_none() {
+        } else if state.task.as_ref().is_none_or(AbortHandle::is_finished) {
             state.task = Some(tokio::spawn(Arc::clone(&self.0).attend()).abort_handle());
+        }
+    }
+
+    /// A claim was refused, and has taken no effect. If it had a place before, it may still be notified.
+    pub(crate) fn refused(&self, owner: Owner) {
+        let mut state = self.0.state();
+        if !state.poller.waiters().iter().any(|waiter| waiter.owner == owner) {
+            state.asked.remove(&self.0.tag(owner));
         }
     }
 
@@ -119,6 +113,22 @@ impl Waiters {
 impl Drop for Waiters {
     fn drop(&mut self) {
         self.0.state().task.take().inspect(AbortHandle::abort);
+    }
+}
+
+impl State {
+    /// The events of a look. A lock that looks free may not be: a transaction may be fenced by its expired lease.
+    fn seen(&mut self, sight: Sight) -> Vec<StoreEvent> {
+        let now = Instant::now();
+        self.freed.retain(|_, at| now - *at < FREED_EVERY);
+        let mut events = self.poller.see(HostClock.now(), sight);
+        events.retain(|event| {
+            let StoreEvent::Freed { name } = event else { return true };
+            let is_repeated = self.freed.contains_key(name);
+            self.freed.entry(name.clone()).or_insert(now);
+            !is_repeated
+        });
+        events
     }
 }
 
@@ -166,22 +176,30 @@ impl Desk {
 
     /// A connection that listens; `None` if notifications do not arrive over it, as behind a pooler that lends connections to transactions.
     async fn subscribe(&self) -> Result<Option<(tokio_postgres::Client, Told)>, BackendError> {
-        let (client, mut told) = self.pool.connector().connect().await?;
+        let late = |_| Err(error::new(ErrorKind::Unreachable, Effect::None, "no connection listens in time"));
+        let (client, mut told) = timeout(SUBSCRIBED_WITHIN, self.ring()).await.unwrap_or_else(late)?;
+        let until = Instant::now() + BELL_WITHIN;
+        loop {
+            // A process that was stopped looks once more.
+            let is_late = Instant::now() >= until;
+            match timeout(TICK, told.recv()).await {
+                Ok(Some(_)) => return Ok(Some((client, told))),
+                Ok(None) => return Err(error::new(ErrorKind::Unreachable, Effect::None, "the connection has ended")),
+                Err(_) if is_late => return Ok(None),
+                // Its own notification may never arrive, and then no other does.
+                Err(_) => self.look().await,
+            }
+        }
+    }
+
+    /// A connection that has asked for notifications, and one that is on its way.
+    async fn ring(&self) -> Result<(tokio_postgres::Client, Told), BackendError> {
+        let (client, told) = self.pool.connector().connect().await?;
         let failed = |failure| error::of(failure, Effect::None);
         client.batch_execute(&format!("LISTEN {}", self.channel)).await.map_err(failed)?;
         // Over another connection: a session always hears itself.
         self.pool.lend().await?.ring(&self.channel).await?;
-        let until = Instant::now() + BELL_WITHIN;
-        while Instant::now() < until {
-            match timeout(TICK, told.recv()).await {
-                Ok(Some(_)) => return Ok(Some((client, told))),
-                Ok(None) => return Err(error::new(ErrorKind::Unreachable, Effect::None, "the connection has ended")),
-                Err(_) => {}
-            }
-            // Its own notification may never arrive, and then no other does.
-            self.look().await;
-        }
-        Ok(None)
+        Ok((client, told))
     }
 
     /// Passes notifications on, until the connection ends or nobody has waited for a while.
@@ -202,7 +220,7 @@ impl Desk {
     fn deliver(&self, text: &str) {
         let Ok(Notification { tag, grant }) = serde_json::from_str(text) else { return };
         let Some(waiter) = self.state().asked.get(&tag).cloned() else { return };
-        let event = match grant.map(|grant| granted(&waiter, grant)) {
+        let event = match grant.map(|grant| grant.of(&waiter)) {
             Some(Ok(event)) => {
                 self.forget(waiter.owner);
                 event
@@ -224,7 +242,7 @@ impl Desk {
     async fn look(&self) {
         self.state().poller.begin_look();
         let Ok(Ok(sight)) = timeout(LOOK_WITHIN, self.survey()).await else { return self.failed().await };
-        let events = self.state().poller.see(HostClock.now(), sight);
+        let events = self.state().seen(sight);
         for event in events {
             if let StoreEvent::Granted { lease, .. } = &event {
                 self.forget(lease.owner);
@@ -257,15 +275,4 @@ impl Desk {
         }
         Ok(sight)
     }
-}
-
-fn granted(waiter: &Waiter, grant: Grant) -> Result<StoreEvent, Invalid> {
-    let Waiter { name, owner, terms, .. } = waiter.clone();
-    let tokens = TokenRange::new(FencingToken::new(grant.low)?, FencingToken::new(grant.high)?)?;
-    let slots = Slots::new(grant.slots);
-    // The limit may have changed since it asked.
-    let mode = Limit::new(grant.lim).map_or(terms.mode, |limit| terms.mode.under(limit));
-    let terms = Terms { mode: mode.covering(&slots), ..terms };
-    let lease = Lease { name, owner, tokens, slots, terms };
-    Ok(StoreEvent::Granted { lease, valid_for: Duration::from_micros(grant.lasts), wanted: grant.wanted })
 }

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, NoFaults};
+use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{Bridged, HostClock, SharedClock};
 use lock_postgres::PostgresConfig;
+use lock_postgres::nonblocking::Postgres;
 use test_support::bounds::wait_for;
 use test_support::{AfterDrop, PostgresOptions, PostgresServer, Proxy, Shared};
 use tokio::runtime::Handle;
@@ -21,46 +22,52 @@ use tokio_postgres::NoTls;
 lock_conformance::suite!(PostgresHarness<Own>);
 
 /// The same over pools of the user's.
-mod pools {
-    use crate::{InPools, PostgresHarness};
+mod deadpool {
+    use crate::{InDeadpool, PostgresHarness};
 
-    lock_conformance::suite!(PostgresHarness<InPools>, nonblocking: store, blocking: store);
+    lock_conformance::suite!(PostgresHarness<InDeadpool>, nonblocking: store, blocking: none);
 }
 
-/// How clients reach a server.
+mod r2d2 {
+    use crate::{InR2d2, PostgresHarness};
+
+    lock_conformance::suite!(PostgresHarness<InR2d2>, nonblocking: none, blocking: store);
+}
+
+/// How clients reach a server: by connections of their own, unless a method says otherwise.
 trait Variant: Send + Sync + 'static {
-    fn nonblocking(url: &str, runtime: &Handle) -> lock_postgres::nonblocking::Postgres;
-    fn blocking(url: &str) -> Bridged<lock_postgres::nonblocking::Postgres>;
-}
+    const FAULTS: &[Fault] = &Fault::ALL;
 
-/// By connections of their own.
-struct Own;
-struct InPools;
-
-impl Variant for Own {
-    fn nonblocking(url: &str, runtime: &Handle) -> lock_postgres::nonblocking::Postgres {
-        let connect = || runtime.block_on(lock_postgres::nonblocking::Postgres::connect(&config(url)));
-        wait_for("a connection", connect)
+    fn nonblocking(url: &str, runtime: &Handle) -> Postgres {
+        wait_for("a connection", || runtime.block_on(Postgres::connect(&config(url))))
     }
 
-    fn blocking(url: &str) -> Bridged<lock_postgres::nonblocking::Postgres> {
+    fn blocking(url: &str) -> Bridged<Postgres> {
         wait_for("a connection", || lock_postgres::blocking::connect(&config(url)))
     }
 }
 
-impl Variant for InPools {
-    fn nonblocking(url: &str, runtime: &Handle) -> lock_postgres::nonblocking::Postgres {
-        let of_driver = driver_url(url).parse().unwrap();
-        let manager = deadpool_postgres::Manager::new(of_driver, NoTls);
-        let pool = deadpool_postgres::Pool::builder(manager).max_size(4).build().unwrap();
-        let connect = || runtime.block_on(lock_postgres::nonblocking::Postgres::pooled(pool.clone(), &config(url)));
-        wait_for("a connection", connect)
-    }
+struct Own;
+struct InDeadpool;
+struct InR2d2;
 
-    fn blocking(url: &str) -> Bridged<lock_postgres::nonblocking::Postgres> {
+impl Variant for Own {}
+
+impl Variant for InDeadpool {
+    fn nonblocking(url: &str, runtime: &Handle) -> Postgres {
+        let manager = deadpool_postgres::Manager::new(driver_url(url).parse().unwrap(), NoTls);
+        let pool = deadpool_postgres::Pool::builder(manager).max_size(4).build().unwrap();
+        wait_for("a connection", || runtime.block_on(Postgres::pooled(pool.clone(), &config(url))))
+    }
+}
+
+impl Variant for InR2d2 {
+    const FAULTS: &[Fault] = &[Fault::Cut, Fault::Hang, Fault::RestartWithData, Fault::RestartEmpty];
+
+    fn blocking(url: &str) -> Bridged<Postgres> {
         let manager = r2d2_postgres::PostgresConnectionManager::new(driver_url(url).parse().unwrap(), NoTls);
         let pool =
-            r2d2::Pool::builder().max_size(4).min_idle(Some(0)).test_on_check_out(false).build_unchecked(manager);
+            ::r2d2::Pool::builder().max_size(4).min_idle(Some(0)).test_on_check_out(false).build_unchecked(manager);
         wait_for("a connection", || lock_postgres::blocking::pooled(pool.clone(), &config(url)))
     }
 }
@@ -80,6 +87,7 @@ struct PostgresHarness<V> {
 }
 
 struct Service {
+    offers: &'static [Fault],
     server: Server,
     proxy: Proxy,
     /// The faults before the proxy began to count: connections that were cut, servers that were restarted.
@@ -97,11 +105,16 @@ fn prefix_of_a_case() -> String {
     format!("prefix=case-{}", CASES.fetch_add(1, Ordering::SeqCst))
 }
 
-impl<V> PostgresHarness<V> {
+impl<V: Variant> PostgresHarness<V> {
     fn of(port: u16, url_at: impl Fn(u16) -> String, server: Server) -> Self {
         let (proxy, prefix) = (Proxy::start(port), prefix_of_a_case());
         let [through_proxy, direct] = [proxy.port(), port].map(|port| format!("{}&{prefix}", url_at(port)));
-        Self { through_proxy, direct, variant: PhantomData, service: Some(Service { server, proxy, struck: 0.into() }) }
+        Self {
+            through_proxy,
+            direct,
+            variant: PhantomData,
+            service: Some(Service { offers: V::FAULTS, server, proxy, struck: 0.into() }),
+        }
     }
 }
 
@@ -152,7 +165,9 @@ impl<V: Variant> Harness for PostgresHarness<V> {
     }
 
     fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
-        Vec::new()
+        let reason = "the answer that is lost is that of the statement that ends open transactions";
+        let missing = Fault::ALL.into_iter().filter(|fault| !V::FAULTS.contains(fault));
+        missing.map(|fault| Exemption::new(Need::Fault(fault), reason)).collect()
     }
 
     fn address(&self) -> Option<String> {
@@ -173,7 +188,7 @@ impl Service {
 
 impl Faults for Service {
     fn offers(&self) -> &[Fault] {
-        &Fault::ALL
+        self.offers
     }
 
     fn begin(&self, fault: Fault) {

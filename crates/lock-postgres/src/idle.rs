@@ -1,0 +1,52 @@
+//! The client's own connections that no request has.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+
+/// How long an unused connection is kept. Chosen: longer than the pauses of a busy client, and between renewals at the default ttl.
+pub(crate) const IDLE_FOR: Duration = Duration::from_secs(30);
+
+/// Unused connections, the latest last.
+pub(crate) struct Idle {
+    clients: Mutex<Vec<(Client, Instant)>>,
+    /// How many are kept although nobody uses them.
+    kept: usize,
+}
+
+impl Idle {
+    pub(crate) fn keeping(kept: usize) -> Self {
+        Self { clients: Mutex::default(), kept }
+    }
+
+    pub(crate) fn take(&self) -> Option<Client> {
+        let mut clients = self.clients();
+        std::iter::from_fn(|| clients.pop()).map(|(client, _)| client).find(|client| !client.is_closed())
+    }
+
+    /// Whether there are more now than are kept.
+    pub(crate) fn put(&self, client: Client) -> bool {
+        let mut clients = self.clients();
+        clients.push((client, Instant::now()));
+        clients.len() > self.kept
+    }
+
+    /// Closes all.
+    pub(crate) fn clear(&self) {
+        self.clients().clear();
+    }
+
+    /// Closes what nobody has used for a while, except what is kept.
+    pub(crate) fn close(&self) {
+        let mut clients = self.clients();
+        // The last one is used first.
+        let unused = clients.iter().take_while(|(_, since)| since.elapsed() >= IDLE_FOR).count();
+        let spare = clients.len().saturating_sub(self.kept);
+        clients.drain(..unused.min(spare));
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Vec<(Client, Instant)>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
