@@ -108,3 +108,28 @@ fn unanswered(place: &str, error: tokio_postgres::Error, effect: Effect) -> Back
         .with_source(error)
         .with_remedy("check that the server is running and reachable")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_have_been_carried_out_is_told_from_what_was_not() {
+        for (code, kind) in [
+            ("08P01", ErrorKind::Unreachable),
+            ("08006", ErrorKind::Unreachable),
+            ("40003", ErrorKind::Unreachable),
+            ("57P01", ErrorKind::Unreachable),
+            ("57P03", ErrorKind::Unavailable),
+            ("40001", ErrorKind::Unavailable),
+            ("53300", ErrorKind::Unavailable),
+            ("28P01", ErrorKind::Denied),
+            ("42501", ErrorKind::Denied),
+            ("42P06", ErrorKind::Config),
+            ("42883", ErrorKind::Unavailable),
+            ("22023", ErrorKind::Protocol),
+        ] {
+            assert_eq!(meaning(&SqlState::from_code(code)).0, kind, "{code}");
+        }
+    }
+}

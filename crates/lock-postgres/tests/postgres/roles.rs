@@ -235,3 +235,25 @@ fn clients_that_come_at_once_to_an_empty_database_all_work() {
     }
     assert_eq!(server.psql_in("empty", "SELECT count(*) FROM leasehold.hold"), "6");
 }
+
+#[test]
+fn a_schema_that_somebody_else_made_is_left_alone() {
+    let server = server();
+    let session = Session::connect(&server.url());
+    session.run("CREATE SCHEMA theirs; CREATE FUNCTION theirs.one() RETURNS int LANGUAGE sql AS 'SELECT 1'").unwrap();
+    let config = PostgresConfig::from_url(&format!("{}&schema=theirs", server.url())).unwrap();
+    let error = blocking::connect(&config).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+    assert!(error.to_string().contains("was not made by this library"), "{error}");
+    let public: bool = session.value("SELECT has_function_privilege('public', 'theirs.one()', 'EXECUTE')");
+    assert!(public, "others may run it as before");
+}
+
+#[test]
+fn a_schema_may_be_named_like_a_keyword() {
+    let server = server();
+    let client = client(&format!("{}&schema=user", server.url()));
+    take(&client, &claim("a"));
+    let session = Session::connect(&server.url());
+    assert_eq!(session.value::<i64>("SELECT count(*) FROM \"user\".hold"), 1);
+}

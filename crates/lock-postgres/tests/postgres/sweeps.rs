@@ -118,6 +118,23 @@ fn names_that_somebody_may_rely_on_stay() {
 
 /// Somebody else may be about to use the name.
 #[test]
+fn a_semaphore_with_one_holder_left_loses_no_permit_and_no_slot() {
+    let place = Place::new();
+    let (client, session) = (place.client(), place.session());
+    let (crashed, renewed) = (permits("gpu", 1, 2), permits("gpu", 1, 2));
+    take(&client, &crashed);
+    let lease = take(&client, &renewed);
+    age(&session, &["gpu"]);
+    session
+        .run(&format!("UPDATE hold SET until = until + {TWO_DAYS} WHERE owner = '{}'", renewed.owner.to_wire()))
+        .unwrap();
+    assert_eq!(lease.slots.get(), [1]);
+    sweep(&client, &session);
+    let next = take(&client, &permits("gpu", 1, 2));
+    assert_eq!(next.slots.get(), [0], "the slot of the holder that crashed");
+}
+
+#[test]
 fn a_name_whose_row_another_transaction_has_is_passed_over() {
     let place = Place::new();
     let (client, session, other) = (place.client(), place.session(), place.session());
