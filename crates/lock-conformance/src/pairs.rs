@@ -14,6 +14,8 @@ use crate::{Bench, Verbs};
 
 /// Longer than any request takes, so that what is short has expired everywhere.
 pub(crate) const EXPIRY: Duration = Duration::from_secs(1);
+/// How long a place lasts in every store.
+const PLACES_LAST: Duration = Duration::from_secs(10);
 
 /// The state before a pair: claims of different owners. The store grants the first ones.
 pub(crate) struct Scene {
@@ -168,7 +170,7 @@ impl Stage<'_> {
         let mode = self.scene.claims.first().map_or(Mode::Exclusive, |(mode, _)| *mode);
         self.history.ask(two, Ask::Acquire(in_mode(mode, waiting_claim(&self.name))), now);
         let took = self.ready.since(self.began);
-        let is_judged = self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < LONG * 2 / 3;
+        let is_judged = self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < PLACES_LAST * 2 / 3;
         let what = self.scene.what;
         assert!(
             !is_judged || self.history.has_sequence(),
