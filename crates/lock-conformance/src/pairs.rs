@@ -170,7 +170,8 @@ impl Stage<'_> {
         let mode = self.scene.claims.first().map_or(Mode::Exclusive, |(mode, _)| *mode);
         self.history.ask(two, Ask::Acquire(in_mode(mode, waiting_claim(&self.name))), now);
         let took = self.ready.since(self.began);
-        let is_judged = self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < PLACES_LAST * 2 / 3;
+        let is_judged =
+            self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < PLACES_LAST * 2 / 3;
         let what = self.scene.what;
         assert!(
             !is_judged || self.history.has_sequence(),
