@@ -1,5 +1,5 @@
-//! `cargo xtask chaos`: many processes on one Redis, and on a quorum of five, under constant failures for a long time; and
-//! many readers, writers and holders of permits.
+//! `cargo xtask chaos`: many processes on one Redis, on a quorum of five, and on one PostgreSQL, under constant failures for a long
+//! time; many readers, writers and holders of permits; and a crowd on one lock of PostgreSQL.
 
 use anyhow::{Context, Result, bail};
 
@@ -38,13 +38,13 @@ fn number(text: &str) -> Result<u64> {
 /// How long each run of overlapping readers or writers lasts.
 const CROWD: u64 = 60;
 
-/// Injects faults for this many minutes: half of them on one Redis, and half on a quorum. Readers and writers overlap for a
-/// minute.
+/// Injects faults for this many minutes: a third of them on one Redis, a third on a quorum, and a third on PostgreSQL, where the crowd has
+/// half of it. Readers and writers overlap for a minute.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
-    services::redis()?;
-    let storm = plan.minutes * 30;
-    for (test, seconds) in [("crowds", CROWD), ("it", storm), ("quorum", storm)] {
+    services::for_chaos()?;
+    let storm = plan.minutes * 20;
+    for (test, seconds) in [("crowds", CROWD), ("it", storm), ("quorum", storm), ("postgres", storm / 2)] {
         let mut command = step::command(&["test", "--package", "stress", "--test", test, "--", "--nocapture"]);
         command.env("LEASEHOLD_STRESS_SECONDS", seconds.to_string());
         if let Some(seed) = plan.seed {

@@ -70,9 +70,9 @@ pub(crate) fn all() -> Result<()> {
     for_tests()
 }
 
-/// Makes sure that a Redis server can be started: found, or installed if that is allowed.
-pub(crate) fn redis() -> Result<()> {
-    programs(&[REDIS])
+/// Makes sure that the servers of the long storms can be started: found, or installed if that is allowed.
+pub(crate) fn for_chaos() -> Result<()> {
+    programs(&[REDIS, POSTGRES])
 }
 
 /// What the programs with other drivers need.

@@ -85,6 +85,10 @@ pub enum Cast {
     Author,
     /// They write, always one of them, with a ttl of two seconds.
     Clerks,
+    /// One writes for a moment again and again, and waits for long.
+    Guest,
+    /// The same, but it gives up most of its waits.
+    Passerby,
 }
 
 /// How long a turn lasts, as far as that is the same each time.
@@ -96,6 +100,8 @@ pub(crate) enum Pace {
     Steady,
     /// For a moment, with pauses.
     Brief,
+    /// For a moment, and the next one follows at once.
+    Brisk,
     /// Until the end.
     Lasting,
 }
@@ -105,7 +111,7 @@ pub(crate) enum Pace {
 pub const STEADY: Duration = Duration::from_millis(40);
 
 impl Cast {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Locks,
         Self::Kinds,
         Self::Readers,
@@ -118,6 +124,8 @@ impl Cast {
         Self::Divers,
         Self::Author,
         Self::Clerks,
+        Self::Guest,
+        Self::Passerby,
     ];
 
     /// What each seat wants.
@@ -134,7 +142,7 @@ impl Cast {
             Self::Reader | Self::Browser => &[READS],
             Self::Hoarders => const { &[write(BOOK), Wish { lock: COOL, role: Role::Read }, permits(3)] },
             Self::Ships => &[BERTH; 10],
-            Self::Author => const { &[write(HOT)] },
+            Self::Author | Self::Guest | Self::Passerby => const { &[write(HOT)] },
             Self::Clerks => const { &[write(BOOK); 3] },
             Self::Divers => const { &[permits(1), permits(1), permits(1), permits(2), permits(2)] },
         }
@@ -154,7 +162,9 @@ impl Cast {
             | Self::Reader
             | Self::Browser
             | Self::Hoarders
-            | Self::Divers => TTL,
+            | Self::Divers
+            | Self::Guest
+            | Self::Passerby => TTL,
         }
     }
 
@@ -163,6 +173,7 @@ impl Cast {
             Self::Locks | Self::Kinds => Pace::Varied,
             Self::Readers | Self::Writers | Self::Divers | Self::Clerks => Pace::Steady,
             Self::Writer | Self::Reader => Pace::Brief,
+            Self::Guest | Self::Passerby => Pace::Brisk,
             Self::Browser | Self::Hoarders | Self::Ships | Self::Author => Pace::Lasting,
         }
     }

@@ -12,6 +12,11 @@ const HASTY_REST: Duration = Duration::from_millis(10);
 /// ... and how long when all seats must get a turn, even those that rarely ask.
 const EASY_REST: Duration = Duration::from_secs(3);
 
+/// How long a guest waits: far longer than its turn is away ...
+const GUEST_WAITS: Duration = Duration::from_secs(20);
+/// ... and how long one that passes by waits, at most.
+const PASSERBY_WAITS: Duration = Duration::from_millis(400);
+
 /// How long a seat waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waiting {
@@ -72,8 +77,12 @@ impl Dice {
         if self.mistake == Mistake::Pushes {
             return Waiting::Never;
         }
-        if self.cast.pace() != Pace::Varied {
-            return Waiting::Forever;
+        match self.cast.pace() {
+            Pace::Brisk if self.cast == Cast::Guest => return Waiting::Limited(GUEST_WAITS),
+            Pace::Brisk if self.rng.bool() => return Waiting::Limited(self.up_to(PASSERBY_WAITS)),
+            Pace::Brisk => return Waiting::Cancelled(self.up_to(PASSERBY_WAITS)),
+            Pace::Steady | Pace::Brief | Pace::Lasting => return Waiting::Forever,
+            Pace::Varied => {}
         }
         match self.rng.u32(..10) {
             0 => Waiting::Never,
@@ -88,7 +97,7 @@ impl Dice {
         let end = if self.rng.bool() { TurnEnd::Release } else { TurnEnd::Drop };
         match self.cast.pace() {
             Pace::Steady => return Work { steps: 1, step: STEADY / 2 + self.up_to(STEADY), end },
-            Pace::Brief => return Work { steps: 1, step: self.up_to(Duration::from_millis(4)), end },
+            Pace::Brief | Pace::Brisk => return Work { steps: 1, step: self.up_to(Duration::from_millis(4)), end },
             // Until it is told to end.
             Pace::Lasting => return Work { steps: u32::MAX, step: STEADY, end },
             Pace::Varied => {}
@@ -118,7 +127,7 @@ impl Dice {
     /// How long a seat rests after its turn.
     pub(crate) fn rest(&mut self) -> Duration {
         self.up_to(match self.cast.pace() {
-            Pace::Steady => HASTY_REST / 5,
+            Pace::Steady | Pace::Brisk => HASTY_REST / 5,
             Pace::Brief => HASTY_REST * 10,
             Pace::Varied | Pace::Lasting if self.orders.are_to_rest() => EASY_REST,
             Pace::Varied | Pace::Lasting => HASTY_REST,

@@ -37,6 +37,12 @@ fn longest_without(turns: &[Turn], seat: &str, calm: Calm) -> u64 {
     longest
 }
 
+/// How many turns of these the seat with the fewest had, and the one with the most.
+pub fn fewest_and_most(turns: &[Turn], seats: &[String]) -> (usize, usize) {
+    let counts = || seats.iter().map(|seat| turns.iter().filter(|turn| turn.who == *seat).count());
+    (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+}
+
 /// For each time that the only seat of a worker waited: how many turns the same other seat began meanwhile, at most. A wait
 /// that did not end counts as well.
 pub fn generations(history: &[Event], others: &[Turn]) -> Vec<usize> {
@@ -84,6 +90,15 @@ mod tests {
         assert_eq!(without(&[turn(120, 130), turn(180, 190)]), starved(50));
         assert_eq!(without(&[turn(110, 130), turn(140, 150)]), starved(50));
         assert_eq!(without(&[turn(130, 160), turn(250, 260)]), []);
+    }
+
+    #[test]
+    fn turns_are_counted_by_seat() {
+        let turns =
+            [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("b", 5), ("a", 6)].map(|(who, from)| turn(who, from, from));
+        let counts =
+            |seats: &[&str]| fewest_and_most(&turns, &seats.iter().map(|seat| (*seat).into()).collect::<Vec<_>>());
+        assert_eq!([counts(&["a", "b"]), counts(&["b", "none"]), counts(&[])], [(2, 3), (0, 2), (0, 0)]);
     }
 
     #[test]

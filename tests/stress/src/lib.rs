@@ -1,11 +1,13 @@
 //! Many processes on one lock while everything breaks, and a checker of what they saw.
 //!
 //! Each worker process writes a [`history`]: when it waited, when it got a turn, and until when its guard said that the
-//! lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two
-//! turns overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
-//! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests break servers, the network and the workers: `tests/it` those of one Redis,
-//! `tests/quorum` those of five, `tests/cluster` those of a cluster. `tests/crowds` has many readers, writers and permits, limits that change, and
-//! workers with a mistake, which the checks must find. `tests/failovers` has a primary with replicas that sentinels replace.
+//! lock was held. All processes of one machine read the same clock, so the [`check`]er decides exactly whether two turns
+//! overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
+//! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests
+//! break servers, the network and the workers: `tests/it` those of one Redis, `tests/quorum` those of five, `tests/cluster`
+//! those of a cluster, `tests/postgres` those of one PostgreSQL, with a crowd on one lock. `tests/crowds` has many readers,
+//! writers and permits, limits that change, and workers with a mistake, which the checks must find. `tests/failovers` has a
+//! primary with replicas that sentinels replace.
 //!
 //! `cargo test -p stress -- --nocapture` runs them and prints their seed; `LEASEHOLD_SEED=7` replays one, and
 //! `LEASEHOLD_STRESS_SECONDS=240` runs for longer. `cargo xtask chaos` does both.

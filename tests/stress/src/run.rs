@@ -24,6 +24,18 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// How many problems of each kind are shown.
 const SHOWN: usize = 5;
 
+/// What workers of both facades do in each run, by the words of the tally.
+const DEEDS: [&str; 8] = [
+    "TimedOut",
+    "turn",
+    "reading",
+    "permits",
+    "changed to turn",
+    "changed to reading",
+    "changed to permits",
+    "Detached",
+];
+
 /// A new run with the requested or a random seed, which is printed.
 pub fn ground(program: &'static str) -> Ground {
     let seed = number("LEASEHOLD_SEED").unwrap_or_else(|| fastrand::u64(..));
@@ -153,6 +165,31 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
         }
     }
     counts
+}
+
+/// Stops the first worker, which does not look whether it holds, past its lease. It goes on as if it still held.
+///
+/// # Panics
+/// If that is not found.
+pub fn find_an_overlap(mut crew: Crew) {
+    await_workers(&crew);
+    await_that("an overlap", || {
+        crew.workers[0].freeze();
+        thread::sleep(TTL * 3 / 2);
+        crew.workers[0].thaw();
+        thread::sleep(TTL / 2);
+        let problems = exclusion(crew.turns(), Rules { losses: &[], changes: &[], ttl: TTL });
+        problems.iter().any(|problem| matches!(problem, Problem::Overlap(..)))
+    });
+    judge(crew, &[]);
+}
+
+/// What no worker of a facade has done yet.
+pub fn undone(crew: &Crew) -> Vec<String> {
+    let counts = tally(crew);
+    let by_facade = |facade| DEEDS.map(|deed| format!("{facade} {deed}"));
+    let all = by_facade("async").into_iter().chain(by_facade("blocking")).chain(["async Cancelled".to_owned()]);
+    all.filter(|deed| !counts.contains_key(deed)).collect()
 }
 
 fn kind(hold: &Hold) -> &'static str {

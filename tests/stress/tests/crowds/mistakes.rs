@@ -7,7 +7,7 @@ use stress::check::{Rules, exclusion};
 use stress::crew::Crew;
 use stress::hold::Hold;
 use stress::problem::{Problem, refusals};
-use stress::run::{await_that, judge};
+use stress::run::{await_that, find_an_overlap, judge};
 use stress::turn::Turn;
 
 use crate::{crew, redis};
@@ -82,18 +82,8 @@ fn a_process_that_is_not_told_of_its_losses_is_found() {
     judge(crew, &[]);
 }
 
-/// It is stopped past its lease, and goes on as if it still held.
 #[test]
 fn a_process_that_does_not_look_whether_it_holds_is_found() {
     let server = redis();
-    let mut crew = crew(&server.url(), &[(Cast::Writers, Mistake::Believes), (Cast::Writers, Mistake::None)]);
-    await_that("both write", || (0..2).all(|worker| !crate::turns_of(&crew, worker).is_empty()));
-    await_that("an overlap", || {
-        crew.workers[0].freeze();
-        thread::sleep(TTL * 3 / 2);
-        crew.workers[0].thaw();
-        thread::sleep(TTL / 2);
-        exclusion(crew.turns(), RULES).iter().any(|problem| matches!(problem, Problem::Overlap(..)))
-    });
-    judge(crew, &[]);
+    find_an_overlap(crew(&server.url(), &[(Cast::Writers, Mistake::Believes), (Cast::Writers, Mistake::None)]));
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use stress::cast::{Cast, Mistake, TTL};
 use stress::crew::{Crew, Post};
 use stress::part::Facade;
-use stress::run::{await_that, await_workers, calm_down, ground, judge, storm, tally};
+use stress::run::{await_that, await_workers, calm_down, ground, judge, storm, undone};
 use stress::storm::Nemesis as _;
 use test_support::{Proxy, RedisOptions, RedisServer};
 
@@ -30,18 +30,6 @@ const CREW: [(Facade, &str); 6] = [
     (Facade::Blocking, ""),
     (Facade::Async, "?protocol=resp2"),
     (Facade::Blocking, "?protocol=resp2"),
-];
-
-/// What workers of both facades do in each run, by the words of the tally.
-const DEEDS: [&str; 8] = [
-    "TimedOut",
-    "turn",
-    "reading",
-    "permits",
-    "changed to turn",
-    "changed to reading",
-    "changed to permits",
-    "Detached",
 ];
 
 #[test]
@@ -62,14 +50,6 @@ fn turns_never_overlap_tokens_rise_and_nobody_starves() {
     let problems = calm_down(&mut crew, &losses);
     judge(crew, &problems);
     nothing_is_left(&server);
-}
-
-/// What no worker of a facade has done yet.
-fn undone(crew: &Crew) -> Vec<String> {
-    let counts = tally(crew);
-    let by_facade = |facade| DEEDS.map(|deed| format!("{facade} {deed}"));
-    let all = by_facade("async").into_iter().chain(by_facade("blocking")).chain(["async Cancelled".to_owned()]);
-    all.filter(|deed| !counts.contains_key(deed)).collect()
 }
 
 fn post(server: &RedisServer, facade: Facade, query: &str) -> Post {
