@@ -85,9 +85,9 @@ pub enum Cast {
     Author,
     /// They write, always one of them, with a ttl of two seconds.
     Clerks,
-    /// One writes for a moment again and again, and waits for long.
+    /// One writes for a moment again and again, and waits for long, with a ttl of six seconds.
     Guest,
-    /// The same, but it gives up most of its waits.
+    /// The same with a ttl of one second, but it gives up most of its waits.
     Passerby,
 }
 
@@ -152,7 +152,7 @@ impl Cast {
     pub fn ttl(self) -> Duration {
         match self {
             Self::Ships => SHORT_TTL,
-            Self::Author => LONGEST_TTL,
+            Self::Author | Self::Guest => LONGEST_TTL,
             Self::Clerks => LONG_TTL,
             Self::Locks
             | Self::Kinds
@@ -163,7 +163,6 @@ impl Cast {
             | Self::Browser
             | Self::Hoarders
             | Self::Divers
-            | Self::Guest
             | Self::Passerby => TTL,
         }
     }

@@ -10,6 +10,7 @@ use stress::cast::{Cast, Mistake};
 use stress::crew::Crew;
 use stress::fair::fewest_and_most;
 use stress::history::{Ending, Leaving, What, now};
+use stress::problem::Problem;
 use stress::run::{await_that, await_workers, calm_down, judge, storm};
 use stress::turn::{Turn, seat_name};
 use test_support::PostgresServer;
@@ -21,7 +22,7 @@ const USUAL: Duration = Duration::from_secs(15);
 /// Those that wait until they get their turn, and are never killed ...
 ///
 /// Chosen: with eight others these have some seventy turns each in that time on two cores. The server wakes every client for each
-/// notification, so 64 keep these cores busy alone, and requests for a ttl of one second time out.
+/// notification, so with 64 a turn takes so long there that guests have twenty in half a minute.
 const GUESTS: usize = 24;
 /// ... and those that give up most of their waits. One of them is killed now and then, and another comes in its place.
 const PASSERSBY: usize = 8;
@@ -50,7 +51,9 @@ fn guests_of_a_crowd_have_equally_many_turns_and_nobody_is_told_of_an_error() {
         (fewest_and_most(&turns, &guests), Duration::from_nanos(now() - from).as_secs_f64());
     println!("{:.0} turns per second for {seconds:.1} s, a guest had {fewest} to {most}", turns.len() as f64 / seconds);
 
-    let problems = calm_down(&mut crew, &[]);
+    let mut problems = calm_down(&mut crew, &[]);
+    // Who gives up soon may have no turn for long.
+    problems.retain(|problem| !matches!(problem, Problem::Starved(who, _) if !guests.contains(who)));
     let failures = failures(&crew, &guests);
     assert!(failures.is_empty(), "{} failures: {:#?}", failures.len(), failures.iter().take(5).collect::<Vec<_>>());
     assert!(fewest * 10 >= most * 9, "a guest had {fewest} turns, and another had {most}");
