@@ -45,7 +45,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     services::for_chaos()?;
     let storm = plan.minutes * 20;
     for (test, seconds) in [("crowds", CROWD), ("it", storm), ("quorum", storm), ("postgres", storm / 2)] {
-        let mut command = step::command(&["test", "--package", "stress", "--test", test, "--", "--nocapture"]);
+        let mut command =
+            step::command(&["test", "--package", "stress", "--test", test, "--", "--nocapture", "--include-ignored"]);
         command.env("LEASEHOLD_STRESS_SECONDS", seconds.to_string());
         if let Some(seed) = plan.seed {
             command.env("LEASEHOLD_SEED", seed.to_string());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
@@ -30,7 +30,7 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct Pool {
     connector: Arc<Connector>,
     source: Source,
-    open: Semaphore,
+    open: Arc<Semaphore>,
     /// Whether the schema was found to be as this client needs it.
     is_prepared: AtomicBool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Lent<'a> {
     pool: &'a Arc<Pool>,
     held: Option<Held>,
     is_busy: bool,
-    _permit: SemaphorePermit<'a>,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Pool {
@@ -62,7 +62,7 @@ impl Pool {
     }
 
     pub(crate) fn of(connector: Arc<Connector>, source: Source) -> Arc<Self> {
-        let (open, is_prepared) = (Semaphore::new(OPEN_MAX), AtomicBool::new(false));
+        let (open, is_prepared) = (Arc::new(Semaphore::new(OPEN_MAX)), AtomicBool::new(false));
         Arc::new(Self { connector, source, open, is_prepared })
     }
 
@@ -76,20 +76,20 @@ impl Pool {
 
     pub(crate) async fn lend(self: &Arc<Self>) -> Result<Lent<'_>, BackendError> {
         let closed = |_| error::new(ErrorKind::Unreachable, Effect::None, "the client is closed");
-        let permit = self.open.acquire().await.map_err(closed)?;
+        let mut permit = Arc::clone(&self.open).acquire_owned().await.map_err(closed)?;
         let held = match &self.source {
             Source::Own(idle) => Held::Own(match idle.take() {
                 Some(client) => client,
-                None => self.open().await?,
+                None => self.open(&mut permit).await?,
             }),
             #[cfg(feature = "deadpool")]
             Source::Deadpool(pool) => {
-                self.prepare().await?;
+                self.prepare(&mut permit).await?;
                 Held::Deadpool(pool.get().await.map_err(|failure| error::of_pool(&failure))?)
             }
             #[cfg(feature = "r2d2")]
             Source::R2d2(get) => {
-                self.prepare().await?;
+                self.prepare(&mut permit).await?;
                 let get = Arc::clone(get);
                 let lent =
                     tokio::task::spawn_blocking(move || get()).await.map_err(|failure| error::of_pool(&failure))?;
@@ -99,16 +99,20 @@ impl Pool {
         Ok(Lent { pool: self, held: Some(held), is_busy: false, _permit: permit })
     }
 
-    /// Opens a connection in a task of its own: a request with little time does not have to begin again and again.
-    async fn open(self: &Arc<Self>) -> Result<Client, BackendError> {
+    /// Opens a connection in a task of its own: a request with little time does not have to begin again and again. The task has the permit
+    /// meanwhile, so a client whose requests time out does not log in ever more often.
+    async fn open(self: &Arc<Self>, permit: &mut OwnedSemaphorePermit) -> Result<Client, BackendError> {
         let (pool, (tell, told)) = (Arc::clone(self), oneshot::channel());
+        let lent = permit.split(1);
         tokio::spawn(async move {
-            if let Err(Ok(client)) = tell.send(pool.open_now().await) {
+            if let Err((Ok(client), _)) = tell.send((pool.open_now().await, lent)) {
                 pool.give_back(client);
             }
         });
         let ended = |_| error::new(ErrorKind::Unreachable, Effect::None, "the runtime of this client has ended");
-        told.await.map_err(ended)?
+        let (opened, lent) = told.await.map_err(ended)?;
+        lent.into_iter().for_each(|lent| permit.merge(lent));
+        opened
     }
 
     async fn open_now(&self) -> Result<Client, BackendError> {
@@ -153,9 +157,9 @@ impl Pool {
 
     /// Makes sure that the schema is there, over a connection of its own.
     #[cfg(any(feature = "deadpool", feature = "r2d2"))]
-    async fn prepare(&self) -> Result<(), BackendError> {
+    async fn prepare(self: &Arc<Self>, permit: &mut OwnedSemaphorePermit) -> Result<(), BackendError> {
         if !self.is_prepared.load(Ordering::Acquire) {
-            self.open_now().await?;
+            drop(self.open(permit).await?);
         }
         Ok(())
     }

@@ -53,7 +53,12 @@ struct InR2d2;
 
 impl Variant for Own {}
 
+/// Ahead of each request comes what ends open transactions, and it is the answer to that which is lost.
+const FAULTS_OF_POOLS: &[Fault] = &[Fault::Cut, Fault::Hang, Fault::RestartWithData, Fault::RestartEmpty];
+
 impl Variant for InDeadpool {
+    const FAULTS: &[Fault] = FAULTS_OF_POOLS;
+
     fn nonblocking(url: &str, runtime: &Handle) -> Postgres {
         let manager = deadpool_postgres::Manager::new(driver_url(url).parse().unwrap(), NoTls);
         let pool = deadpool_postgres::Pool::builder(manager).max_size(4).build().unwrap();
@@ -62,7 +67,7 @@ impl Variant for InDeadpool {
 }
 
 impl Variant for InR2d2 {
-    const FAULTS: &[Fault] = &[Fault::Cut, Fault::Hang, Fault::RestartWithData, Fault::RestartEmpty];
+    const FAULTS: &[Fault] = FAULTS_OF_POOLS;
 
     fn blocking(url: &str) -> Bridged<Postgres> {
         let manager = r2d2_postgres::PostgresConnectionManager::new(driver_url(url).parse().unwrap(), NoTls);

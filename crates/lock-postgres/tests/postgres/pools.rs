@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::{AsyncBackend, BlockingBackend};
+use lock_core::AsyncBackend;
 use lock_host::{Bridge, Bridged};
 use lock_postgres::PostgresConfig;
 use lock_postgres::nonblocking::Postgres;
