@@ -1,4 +1,4 @@
-//! What a lock in a table of PostgreSQL needs at the very least: one safe statement for each step, as durable as ours; and for waiters, functions
+//! The least that a lock in a table of PostgreSQL needs: one safe statement for each step, as durable as ours; and for waiters, functions
 //! with a queue and notifications.
 
 use std::collections::HashMap;

@@ -70,11 +70,15 @@ impl<T> Tls for T where
 }
 
 fn over(pool: &Arc<Connections>) -> Result<Bridged<Postgres>, BackendError> {
-    let no_thread = |failure: std::io::Error| {
-        error::new(ErrorKind::Unavailable, Effect::None, "a thread for connections cannot be started")
-            .with_source(failure)
-    };
-    let bridge = Bridge::start().map_err(no_thread)?;
+    let bridge = bridge()?;
     let store = bridge.block_on(Postgres::over(Arc::clone(pool)))?;
     Ok(Bridged::new(Arc::new(store), bridge))
+}
+
+/// The thread that connections belong to.
+pub(crate) fn bridge() -> Result<Bridge, BackendError> {
+    Bridge::start().map_err(|failure| {
+        error::new(ErrorKind::Unavailable, Effect::None, "a thread for connections cannot be started")
+            .with_source(failure)
+    })
 }

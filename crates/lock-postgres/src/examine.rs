@@ -2,10 +2,10 @@
 
 use lock_core::examine::Check;
 use lock_core::{BackendError, Effect, Operation};
-use lock_host::Bridge;
 use tokio_postgres::{Client, Row};
 
 use crate::PostgresConfig;
+use crate::blocking::bridge;
 use crate::connect::Connector;
 use crate::error;
 
@@ -26,12 +26,7 @@ const QUESTIONS: &str = "SELECT current_setting('server_version'), current_setti
 
 /// Connects, and asks.
 pub(crate) fn examine(config: &PostgresConfig) -> Result<Vec<Check>, BackendError> {
-    let no_thread = |failure: std::io::Error| {
-        let (kind, message) = (lock_core::ErrorKind::Unavailable, "a thread for connections cannot be started");
-        error::new(kind, Effect::None, message).with_source(failure)
-    };
-    let bridge = Bridge::start().map_err(no_thread)?;
-    bridge.block_on(ask(config)).map_err(|error| error.of_operation(Operation::Inspect))
+    bridge()?.block_on(ask(config)).map_err(|error| error.of_operation(Operation::Inspect))
 }
 
 async fn ask(config: &PostgresConfig) -> Result<Vec<Check>, BackendError> {
