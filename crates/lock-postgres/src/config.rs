@@ -206,8 +206,9 @@ pub(crate) fn check_schema(schema: &str) -> Result<(), Invalid> {
     {
         return Ok(());
     }
+    let problem = if schema == "public" { "it holds what others made" } else { "it is not a plain name" };
     let remedy = "use up to 63 lower-case letters, digits and underscores, such as leasehold";
-    Err(Invalid::new("schema", schema, "it is not a plain name", remedy))
+    Err(Invalid::new("schema", schema, problem, remedy))
 }
 
 impl fmt::Debug for PostgresConfig {
