@@ -21,11 +21,11 @@ use crate::{MACHINE, crew};
 const USUAL: Duration = Duration::from_secs(15);
 /// Those that wait until they get their turn, and are never killed ...
 ///
-/// Chosen: with eight others these have some seventy turns each in that time on two cores. The server wakes every client for each
-/// notification, so with 64 a turn takes so long there that guests have twenty in half a minute.
-const GUESTS: usize = 24;
+/// Chosen: the server wakes every client for each notification, so with sixteen others these have some thirty turns each in that time on
+/// two cores.
+const GUESTS: usize = 48;
 /// ... and those that give up most of their waits. One of them is killed now and then, and another comes in its place.
-const PASSERSBY: usize = 8;
+const PASSERSBY: usize = 16;
 /// How many milliseconds pass until the next one is killed. Its turn ends with its lease, even if it begins afterwards.
 const KILLED_AFTER: Range<u64> = 2_000..4_000;
 /// How many turns the guest with the most must have: a difference of two is a tenth then.
