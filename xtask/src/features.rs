@@ -8,7 +8,7 @@ use crate::step;
 type Sets = (&'static str, &'static [&'static str]);
 
 /// Each feature alone, and the combinations in which a backend, a facade and an option meet.
-const CHOSEN: [Sets; 8] = [
+const CHOSEN: [Sets; 9] = [
     (
         "leasehold",
         &[
@@ -42,6 +42,7 @@ const CHOSEN: [Sets; 8] = [
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
     ("lock-host", &["", "bridge", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),
+    ("lock-sql", &[""]),
     ("lock-postgres", &["", "postgres", "deadpool", "r2d2", "schema"]),
     ("lock-redis", &["", "async", "tls", "r2d2", "dev"]),
     ("lock-redlock", &["", "async", "twins"]),

@@ -18,7 +18,7 @@ use crate::step::{self, root};
 use crate::words;
 
 /// Which packages may depend on which, except in tests. Arrows point one way: towards the core.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
     ("lock-async", &["lock-core", "lock-host"]),
@@ -27,7 +27,8 @@ const EDGES: [(&str, &[&str]); 16] = [
     ("lock-rules", &["lock-core"]),
     ("lock-memory", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-sqlite", &["lock-core", "lock-rules", "lock-host"]),
-    ("lock-postgres", &["lock-core", "lock-rules", "lock-host"]),
+    ("lock-sql", &["lock-core", "lock-rules", "lock-host"]),
+    ("lock-postgres", &["lock-core", "lock-sql", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
     ("lock-redlock", &["lock-core", "lock-host"]),
     ("lock-kit", &["lock-core", "lock-host", "lock-async", "lock-blocking"]),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock_async::Client;
 use lock_postgres::PostgresConfig;
-use lock_postgres::nonblocking::Postgres;
+use lock_postgres::nonblocking::pooled;
 
 use crate::ConnectError;
 
@@ -29,7 +29,7 @@ impl FromPostgres for Client {
     async fn from_pool(pool: deadpool_postgres::Pool, url: &str) -> Result<Self, ConnectError> {
         let config = PostgresConfig::from_url(url)?;
         let op_timeout = lock_core::StoreConfig::op_timeout(&config);
-        let postgres = Postgres::pooled(pool, &config).await?;
+        let postgres = pooled(pool, &config).await?;
         Ok(Self::builder(Arc::new(postgres)).op_timeout(op_timeout).build()?)
     }
 }

@@ -185,7 +185,7 @@ stores! {
 
     /// A PostgreSQL database.
     Postgres(Box<lock_postgres::PostgresConfig>) = "postgres",
-    async |config| std::sync::Arc::new(lock_postgres::nonblocking::Postgres::connect(config).await?),
+    async |config| std::sync::Arc::new(lock_postgres::nonblocking::connect(config).await?),
     blocking |config| std::sync::Arc::new(lock_postgres::blocking::connect(config)?),
     "postgres" "postgres": "postgres://HOST/DATABASE",
     "postgres" "postgresql": "postgresql://HOST/DATABASE",

@@ -136,9 +136,11 @@ impl Player {
         }
     }
 
-    /// Forgets the claims whose places have expired.
+    /// Forgets the claims whose places have expired. Those without one are asked again, and no longer for a short time: nobody would wait
+    /// until that is over.
     pub(crate) fn forget_expired(&mut self) {
         self.claims.retain(|claim| claim.queueing == Queueing::Unwanted || claim.terms.ttl.get() != SHORT);
+        self.claims = std::mem::take(&mut self.claims).into_iter().map(|claim| lasting(LONG, claim)).collect();
     }
 
     fn fresh(&mut self, ttl: Duration) -> Claim {

@@ -6,22 +6,19 @@ use lock_core::{BackendError, Effect, ErrorKind};
 use lock_host::{Bridge, Bridged};
 
 use crate::PostgresConfig;
-use crate::connect::Connector;
 use crate::error;
-use crate::nonblocking::Postgres;
-use crate::pool::Pool as Connections;
-#[cfg(feature = "r2d2")]
-use crate::pool::Source;
+use crate::nonblocking::{self, Store};
+use crate::source::Source;
 
-/// Connects as [`Postgres::connect`] does.
+/// Connects as [`nonblocking::connect`] does.
 ///
 /// # Errors
-/// Those of [`Postgres::connect`]; `Unavailable` if no thread can be started.
+/// Those of [`nonblocking::connect`]; `Unavailable` if no thread can be started.
 ///
 /// # Blocking
 /// For about two seconds at most for each server.
-pub fn connect(config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendError> {
-    over(&Connections::own(Arc::new(Connector::new(config)), 1))
+pub fn connect(config: &PostgresConfig) -> Result<Bridged<Store>, BackendError> {
+    over(Source::Own, config)
 }
 
 /// The same, with requests over your own pool. Connections of the client's own, to the servers of the configuration, notify waiters, renew
@@ -33,9 +30,9 @@ pub fn connect(config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendErro
 /// # Blocking
 /// As [`connect`].
 #[cfg(feature = "r2d2")]
-pub fn pooled<T: Tls>(pool: Pool<T>, config: &PostgresConfig) -> Result<Bridged<Postgres>, BackendError> {
+pub fn pooled<T: Tls>(pool: Pool<T>, config: &PostgresConfig) -> Result<Bridged<Store>, BackendError> {
     let get = move || -> Result<crate::held::OnThread, r2d2::Error> { Ok(Box::new(pool.get()?)) };
-    over(&Connections::of(Arc::new(Connector::new(config)), Source::R2d2(Arc::new(get))))
+    over(Source::R2d2(Arc::new(get)), config)
 }
 
 /// An r2d2 pool of connections with this TLS.
@@ -69,9 +66,9 @@ impl<T> Tls for T where
 {
 }
 
-fn over(pool: &Arc<Connections>) -> Result<Bridged<Postgres>, BackendError> {
+fn over(source: Source, config: &PostgresConfig) -> Result<Bridged<Store>, BackendError> {
     let bridge = bridge()?;
-    let store = bridge.block_on(Postgres::over(Arc::clone(pool)))?;
+    let store = bridge.block_on(nonblocking::over(source, config))?;
     Ok(Bridged::new(Arc::new(store), bridge))
 }
 

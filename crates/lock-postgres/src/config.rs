@@ -1,20 +1,21 @@
 //! What a `postgres:` URL says.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lock_core::{Invalid, LockName, Policy, Prefix, StoreUrl, UrlForm, UrlHost, parse_duration};
+use lock_core::{Invalid, Prefix, UrlForm};
+use lock_sql::{Address, AddressForm, Fields};
 use serde::Deserialize;
 
-const FORM: UrlForm = UrlForm {
-    what: "postgres URL",
-    host: "a server",
-    remedy: "write postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE",
+const FORM: AddressForm = AddressForm {
+    url: UrlForm {
+        what: "postgres URL",
+        host: "a server",
+        remedy: "write postgres://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE",
+    },
+    schemes: ["postgres", "postgresql"],
+    options: &["prefix", "op_timeout", "schema", "sslmode", "sslrootcert"],
 };
-
-/// What may follow the question mark, each once.
-const OPTIONS: [&str; 5] = ["prefix", "op_timeout", "schema", "sslmode", "sslrootcert"];
 
 /// Where clients find the tables unless the URL says otherwise.
 const SCHEMA_DEFAULT: &str = "leasehold";
@@ -35,30 +36,14 @@ const SCHEMA_BYTES_MAX: usize = 63;
 /// assert!(!format!("{config:?}").contains("sesame"));
 /// # Ok::<(), lock_core::Invalid>(())
 /// ```
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(with = "Table", description = "A PostgreSQL database."))]
 #[serde(try_from = "Table")]
 #[non_exhaustive]
 pub struct PostgresConfig {
-    url: StoreUrl,
-    pub(crate) prefix: Prefix,
-    pub(crate) op_timeout: Option<Duration>,
+    pub(crate) address: Address,
     pub(crate) schema: String,
-    pub(crate) encryption: Encryption,
-    pub(crate) authority: Option<PathBuf>,
-}
-
-/// Whether connections are encrypted. A certificate is always checked, with the name of its host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Encryption {
-    /// Never.
-    Disabled,
-    /// Always, except to a server on this machine, unless the authority to trust is given.
-    #[default]
-    Preferred,
-    /// Always.
-    Required,
 }
 
 /// The form of the configuration in a file.
@@ -94,22 +79,12 @@ impl TryFrom<Table> for PostgresConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let mut url = StoreUrl::read(&table.url, FORM)?;
-        if OPTIONS.iter().any(|option| url.option(option).is_some()) {
-            return Err(url.refuse("it has options", "give them as fields of the table"));
-        }
-        let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let prefix = table.prefix.as_deref().map(str::to_owned);
-        for (key, value) in [
-            ("prefix", prefix),
-            ("schema", table.schema),
-            ("sslmode", table.sslmode),
-            ("sslrootcert", table.sslrootcert.map(text)),
-        ] {
-            url = url.with_option(key, value);
-        }
-        let config = Self::read(url)?;
-        Ok(Self { op_timeout: Policy::check_op_timeout(table.op_timeout)?, ..config })
+        let authority = table.sslrootcert.map(|path| path.to_string_lossy().into_owned());
+        let options =
+            vec![("prefix", prefix), ("schema", table.schema), ("sslmode", table.sslmode), ("sslrootcert", authority)];
+        let fields = Fields { options, op_timeout: table.op_timeout };
+        Self::at(Address::of_table(&table.url, FORM, fields)?)
     }
 }
 
@@ -122,70 +97,18 @@ impl PostgresConfig {
     /// `Invalid`, without user and password, for another scheme, a missing host or database, and options that are unknown, given twice or
     /// not valid.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        Self::read(StoreUrl::read(url, FORM)?)
+        Self::at(Address::read(url, FORM)?)
     }
 
-    fn read(url: StoreUrl) -> Result<Self, Invalid> {
-        if !matches!(url.scheme(), "postgres" | "postgresql") {
-            return Err(url.refuse_form("its scheme is neither postgres nor postgresql"));
-        }
-        if url.hosts().is_empty() {
-            return Err(url.refuse_form("it names no host"));
-        }
-        if url.path().trim_start_matches('/').is_empty() {
-            return Err(url.refuse_form("it names no database"));
-        }
-        url.check_options(&[], &OPTIONS)?;
-        let encryption = match url.option("sslmode") {
-            None | Some("prefer") => Encryption::Preferred,
-            Some("disable") => Encryption::Disabled,
-            Some("require" | "verify-ca" | "verify-full") => Encryption::Required,
-            Some(_) => return Err(url.refuse("its sslmode is unknown", "write disable, prefer or require")),
-        };
-        let op_timeout = url.option("op_timeout").map(|text| parse_duration("op_timeout", text)).transpose()?;
-        let schema = url.option("schema").unwrap_or(SCHEMA_DEFAULT).to_owned();
+    fn at(address: Address) -> Result<Self, Invalid> {
+        let schema = address.option("schema").unwrap_or(SCHEMA_DEFAULT).to_owned();
         check_schema(&schema)?;
-        Ok(Self {
-            prefix: url.option("prefix").map(str::parse).transpose()?.unwrap_or_default(),
-            op_timeout: Policy::check_op_timeout(op_timeout)?,
-            schema,
-            encryption,
-            authority: url.option("sslrootcert").map(PathBuf::from),
-            url,
-        })
-    }
-
-    /// The key of a lock in the tables.
-    pub(crate) fn key(&self, name: &LockName) -> String {
-        self.prefix.key(name.as_str())
-    }
-
-    /// The servers, in the order in which they are tried.
-    pub(crate) fn hosts(&self) -> &[UrlHost] {
-        self.url.hosts()
-    }
-
-    pub(crate) fn user(&self) -> Option<&str> {
-        self.url.user()
-    }
-
-    pub(crate) fn password(&self) -> Option<&str> {
-        self.url.secret()
-    }
-
-    pub(crate) fn database(&self) -> &str {
-        self.url.path().trim_start_matches('/')
+        Ok(Self { address, schema })
     }
 
     /// The schema, as statements name it.
     pub(crate) fn quoted_schema(&self) -> String {
         quoted(&self.schema)
-    }
-
-    /// The servers and the database, without user and password.
-    pub(crate) fn place(&self) -> String {
-        let hosts: Vec<_> = self.hosts().iter().map(ToString::to_string).collect();
-        format!("postgres://{}/{}", hosts.join(","), self.database())
     }
 }
 
@@ -211,20 +134,6 @@ pub(crate) fn check_schema(schema: &str) -> Result<(), Invalid> {
     Err(Invalid::new("schema", schema, problem, remedy))
 }
 
-impl fmt::Debug for PostgresConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url, prefix, op_timeout, schema, encryption, authority } = self;
-        f.debug_struct("PostgresConfig")
-            .field("url", url)
-            .field("prefix", prefix)
-            .field("op_timeout", op_timeout)
-            .field("schema", schema)
-            .field("encryption", encryption)
-            .field("authority", authority)
-            .finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,11 +142,15 @@ mod tests {
     fn urls_are_read_in_full() {
         let url = "postgresql://app:s%40fe@db1:5433,[::1]/shop?prefix=a&op_timeout=500ms&schema=locks&sslmode=require";
         let config = PostgresConfig::from_url(url).unwrap();
-        assert_eq!((config.user(), config.password(), config.database()), (Some("app"), Some("s@fe"), "shop"));
-        assert_eq!((config.hosts().len(), config.hosts()[0].port), (2, Some(5433)));
-        assert_eq!((config.schema.as_str(), config.encryption), ("locks", Encryption::Required));
-        assert_eq!(config.op_timeout, Some(Duration::from_millis(500)));
-        assert_eq!(config.place(), "postgres://db1:5433,[::1]/shop");
+        assert_eq!(
+            (config.address.user(), config.address.password(), config.address.database()),
+            (Some("app"), Some("s@fe"), "shop")
+        );
+        assert_eq!((config.address.hosts().len(), config.address.hosts()[0].port), (2, Some(5433)));
+        assert_eq!(config.schema, "locks");
+        assert!(!config.address.is_plain(&config.address.hosts()[1]));
+        assert_eq!(config.address.op_timeout(), Some(Duration::from_millis(500)));
+        assert_eq!(config.address.place(), "postgres://db1:5433,[::1]/shop");
         let shown = format!("{config:?}");
         assert!(!shown.contains("s@fe") && !shown.contains("s%40fe") && !shown.contains("app"), "{shown}");
     }
@@ -246,8 +159,8 @@ mod tests {
     fn a_table_has_the_same_options() {
         let table = r#"{ "url": "postgres://db/shop", "schema": "locks", "op_timeout": "1s", "prefix": "a" }"#;
         let config: PostgresConfig = serde_json::from_str(table).unwrap();
-        assert_eq!((config.schema.as_str(), config.op_timeout), ("locks", Some(Duration::from_secs(1))));
-        assert_eq!(config.prefix.as_deref(), Some("a"));
+        assert_eq!((config.schema.as_str(), config.address.op_timeout()), ("locks", Some(Duration::from_secs(1))));
+        assert_eq!(config.address.prefix().as_deref(), Some("a"));
         let twice = r#"{ "url": "postgres://db/shop?schema=a", "schema": "b" }"#;
         assert!(serde_json::from_str::<PostgresConfig>(twice).unwrap_err().to_string().contains("fields of the table"));
     }

@@ -1,6 +1,5 @@
 //! Connections to the first server that accepts writes.
 
-use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,19 +7,14 @@ use lock_core::{BackendError, Effect, ErrorKind, UrlHost};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
-use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::PostgresConfig;
-use crate::config::Encryption;
-use crate::error;
-use crate::login;
-
-/// How long one server may take to accept a connection. Chosen: several round trips around the world.
-const WITHIN: Duration = Duration::from_secs(2);
+use crate::error::{self, BACKEND};
+use crate::{login, schema};
 
 /// How long a connection may be silent before its peer is probed, and how long the peer may take to answer. Chosen: a waiter whose connection died
 /// silently learns of it before its place expires for the second time.
@@ -44,25 +38,6 @@ impl Connector {
         Self { config: config.clone(), tls: OnceLock::new() }
     }
 
-    /// A connection to the first server that accepts writes, and the notifications that arrive over it. Its task ends when the client is
-    /// dropped.
-    pub(crate) async fn connect(&self) -> Result<(Client, Told), BackendError> {
-        let (mut last, several) = (None, self.config.hosts().len() > 1);
-        for host in self.config.hosts() {
-            match timeout(WITHIN, self.connect_to(host)).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => last = Some(error),
-                Err(_) => {
-                    let message = format!("{host} did not accept a connection within {} s", WITHIN.as_secs());
-                    last = Some(error::new(ErrorKind::Unreachable, Effect::None, message));
-                }
-            }
-        }
-        let error = last.unwrap_or_else(|| error::new(ErrorKind::Config, Effect::None, "no server is named"));
-        let remedy = "none of the servers accepts writes; this is the error of the last one";
-        Err(if several { error.with_remedy(remedy) } else { error })
-    }
-
     async fn connect_to(&self, host: &UrlHost) -> Result<(Client, Told), BackendError> {
         let config = &self.config;
         let user = login::user(config).ok_or_else(|| {
@@ -70,14 +45,14 @@ impl Connector {
                 .with_remedy("write postgres://USER@HOST/DATABASE, or set PGUSER")
         })?;
         let mut settings = Config::new();
-        settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.database()).user(&user);
+        settings.host(&host.name).port(host.port.unwrap_or(login::PORT)).dbname(config.address.database()).user(&user);
         settings.application_name("leasehold").target_session_attrs(TargetSessionAttrs::ReadWrite);
         settings.keepalives_idle(SILENT_FOR).keepalives_interval(PROBE_EVERY).keepalives_retries(2);
         settings.tcp_user_timeout(SILENT_FOR);
         if let Some(password) = login::password(config, host, &user) {
             settings.password(password);
         }
-        let opened = if self.is_plain(host) {
+        let opened = if config.address.is_plain(host) {
             open(settings.ssl_mode(SslMode::Disable), tokio_postgres::NoTls).await
         } else {
             let tls = self.tls.get_or_init(|| tls(config)).clone()?;
@@ -85,16 +60,26 @@ impl Connector {
         };
         opened.map_err(|failure| error::of_server(&host.to_string(), failure))
     }
+}
 
-    /// Within this machine, nobody listens in; and the certificate of a server for itself is rarely one that anybody trusts.
-    fn is_plain(&self, host: &UrlHost) -> bool {
-        let is_here =
-            host.name == "localhost" || host.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        match self.config.encryption {
-            Encryption::Disabled => true,
-            Encryption::Preferred => is_here && self.config.authority.is_none(),
-            Encryption::Required => false,
-        }
+impl lock_sql::Connector for Connector {
+    const BACKEND: &'static str = BACKEND;
+    type Client = (Client, Told);
+
+    fn hosts(&self) -> &[UrlHost] {
+        self.config.address.hosts()
+    }
+
+    async fn connect_to(&self, host: &UrlHost) -> Result<(Client, Told), BackendError> {
+        self.connect_to(host).await
+    }
+
+    async fn prepare(&self, (client, _): &mut (Client, Told)) -> Result<(), BackendError> {
+        schema::prepare(client, &self.config).await
+    }
+
+    fn is_closed((client, _): &(Client, Told)) -> bool {
+        client.is_closed()
     }
 }
 
@@ -125,7 +110,7 @@ fn tls(config: &PostgresConfig) -> Result<MakeRustlsConnect, BackendError> {
             .with_remedy("name a file of certificates by sslrootcert=FILE")
     };
     let mut roots = RootCertStore::empty();
-    match &config.authority {
+    match config.address.authority() {
         Some(file) => {
             let read = |error| refuse(format!("{} cannot be read: {error}", file.display()));
             for certificate in CertificateDer::pem_file_iter(file).map_err(read)? {

@@ -13,7 +13,7 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn shown(&self) -> String {
-        self.place()
+        self.address.place()
     }
 
     fn reach(&self) -> Reach {
@@ -25,7 +25,7 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn op_timeout(&self) -> Option<Duration> {
-        self.op_timeout
+        self.address.op_timeout()
     }
 
     fn examine(&self) -> Result<Vec<Check>, BackendError> {

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use lock_core::{BackendError, Effect, ErrorKind, Invalid, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use tokio_postgres::error::SqlState;
 
 /// The store's name in errors.
@@ -11,13 +11,6 @@ pub(crate) const BACKEND: &str = "postgres";
 /// An error of a request whose operation its caller knows.
 pub(crate) fn new(kind: ErrorKind, effect: Effect, message: impl Into<String>) -> BackendError {
     BackendError::new(BACKEND, Operation::Connect, kind, effect, message)
-}
-
-/// A row that this library did not write.
-pub(crate) fn damaged(invalid: Invalid) -> BackendError {
-    new(ErrorKind::Protocol, Effect::Unknown, "the tables hold what this library did not write")
-        .with_source(invalid)
-        .with_remedy("check that only this library writes to them")
 }
 
 /// Whether the transaction ended because others were in its way. Nothing happened, and it may be run again.

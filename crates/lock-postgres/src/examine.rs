@@ -30,11 +30,11 @@ pub(crate) fn examine(config: &PostgresConfig) -> Result<Vec<Check>, BackendErro
 }
 
 async fn ask(config: &PostgresConfig) -> Result<Vec<Check>, BackendError> {
-    let (client, _told) = Connector::new(config).connect().await?;
+    let (client, _told) = lock_sql::connect(&Connector::new(config)).await?;
     let failed = |error| error::of(error, Effect::None);
     let rows = client.query_typed(QUESTIONS, &[]).await.map_err(failed)?;
     let mut checks = rows.first().map(facts).unwrap_or_default();
-    checks.insert(0, Check::ok("reach", format!("connected to {}", config.place())));
+    checks.insert(0, Check::ok("reach", format!("connected to {}", config.address.place())));
     checks.push(rights(&client, config).await.map_err(failed)?);
     Ok(checks)
 }

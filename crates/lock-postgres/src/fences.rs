@@ -1,10 +1,12 @@
 //! Transactions of the user's own that are fenced by a lock.
 
-use lock_core::{FencingToken, LockName};
 use lock_host::Proof;
 use tokio_postgres::types::Type;
 
 use crate::PostgresConfig;
+
+/// Why a fenced transaction did not begin. Nothing was changed.
+pub type FenceError = lock_sql::FenceError<tokio_postgres::Error>;
 
 /// The code with which the server refuses a token.
 const REFUSED: &str = "LH001";
@@ -17,21 +19,6 @@ const REFUSED: &str = "LH001";
 pub struct Fences {
     config: PostgresConfig,
     statement: String,
-}
-
-/// Why a fenced transaction did not begin. Nothing was changed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// The lock is not held with this token any more: it was lost, released or revoked, or a later turn under the same lease has begun.
-    Refused {
-        /// The lock.
-        name: LockName,
-        /// The token.
-        token: FencingToken,
-    },
-    /// The database failed.
-    Database(tokio_postgres::Error),
 }
 
 impl Fences {
@@ -79,35 +66,13 @@ impl Fences {
     }
 
     fn arguments(&self, guard: &Proof) -> (String, i64) {
-        (self.config.key(guard.name()), guard.fencing_token().get().cast_signed())
+        (self.config.address.prefix().key(guard.name().as_str()), guard.fencing_token().get().cast_signed())
     }
 }
 
 fn failed(guard: &Proof, error: tokio_postgres::Error) -> FenceError {
     match error.code() {
-        Some(code) if code.code() == REFUSED => {
-            FenceError::Refused { name: guard.name().clone(), token: guard.fencing_token() }
-        }
+        Some(code) if code.code() == REFUSED => FenceError::refused(guard),
         _ => FenceError::Database(error),
-    }
-}
-
-impl std::fmt::Display for FenceError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused { name, token } => {
-                write!(f, "the lock \"{name}\" is not held with the token {token} any more; acquire it again")
-            }
-            Self::Database(error) => write!(f, "the transaction could not be fenced: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for FenceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Refused { .. } => None,
-            Self::Database(error) => Some(error),
-        }
     }
 }

@@ -16,25 +16,16 @@
 //! - A fail-over to an asynchronous standby may lose the latest grants. Tokens then go on above the clock.
 //! - A fenced transaction that stays open keeps the lock from everybody else. Set `idle_in_transaction_session_timeout`.
 
-mod commit;
 mod config;
 mod connect;
 mod described;
 mod error;
 mod examine;
-mod fast;
 mod fences;
 mod held;
-mod idle;
-mod inspect;
-mod latches;
 mod login;
-mod notification;
-mod pool;
 mod schema;
-mod store;
-mod waiters;
-mod wire;
+mod source;
 
 pub mod blocking;
 pub mod nonblocking;

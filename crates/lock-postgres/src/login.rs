@@ -15,7 +15,7 @@ pub(crate) const PORT: u16 = 5432;
 /// The user; `None` if nothing says who.
 pub(crate) fn user(config: &PostgresConfig) -> Option<String> {
     let from_environment = || ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(|name| env::var(name).ok());
-    config.user().map(str::to_owned).or_else(from_environment)
+    config.address.user().map(str::to_owned).or_else(from_environment)
 }
 
 /// The password for a server, if there is one.
@@ -23,10 +23,10 @@ pub(crate) fn user(config: &PostgresConfig) -> Option<String> {
 /// # Source
 /// The PostgreSQL manual, "Environment Variables" and "The Password File".
 pub(crate) fn password(config: &PostgresConfig, host: &UrlHost, user: &str) -> Option<String> {
-    let given = config.password().map(str::to_owned).or_else(|| env::var("PGPASSWORD").ok());
+    let given = config.address.password().map(str::to_owned).or_else(|| env::var("PGPASSWORD").ok());
     given.or_else(|| {
         let port = host.port.unwrap_or(PORT).to_string();
-        find(&password_file()?, [&host.name, &port, config.database(), user])
+        find(&password_file()?, [&host.name, &port, config.address.database(), user])
     })
 }
 

@@ -13,7 +13,7 @@ use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{Bridged, HostClock, SharedClock};
 use lock_postgres::PostgresConfig;
-use lock_postgres::nonblocking::Postgres;
+use lock_postgres::nonblocking::{Store, connect, pooled};
 use test_support::bounds::wait_for;
 use test_support::{AfterDrop, PostgresOptions, PostgresServer, Proxy, Shared};
 use tokio::runtime::Handle;
@@ -38,11 +38,11 @@ mod r2d2 {
 trait Variant: Send + Sync + 'static {
     const FAULTS: &[Fault] = &Fault::ALL;
 
-    fn nonblocking(url: &str, runtime: &Handle) -> Postgres {
-        wait_for("a connection", || runtime.block_on(Postgres::connect(&config(url))))
+    fn nonblocking(url: &str, runtime: &Handle) -> Store {
+        wait_for("a connection", || runtime.block_on(connect(&config(url))))
     }
 
-    fn blocking(url: &str) -> Bridged<Postgres> {
+    fn blocking(url: &str) -> Bridged<Store> {
         wait_for("a connection", || lock_postgres::blocking::connect(&config(url)))
     }
 }
@@ -59,17 +59,17 @@ const FAULTS_OF_POOLS: &[Fault] = &[Fault::Cut, Fault::Hang, Fault::RestartWithD
 impl Variant for InDeadpool {
     const FAULTS: &[Fault] = FAULTS_OF_POOLS;
 
-    fn nonblocking(url: &str, runtime: &Handle) -> Postgres {
+    fn nonblocking(url: &str, runtime: &Handle) -> Store {
         let manager = deadpool_postgres::Manager::new(driver_url(url).parse().unwrap(), NoTls);
         let pool = deadpool_postgres::Pool::builder(manager).max_size(4).build().unwrap();
-        wait_for("a connection", || runtime.block_on(Postgres::pooled(pool.clone(), &config(url))))
+        wait_for("a connection", || runtime.block_on(pooled(pool.clone(), &config(url))))
     }
 }
 
 impl Variant for InR2d2 {
     const FAULTS: &[Fault] = FAULTS_OF_POOLS;
 
-    fn blocking(url: &str) -> Bridged<Postgres> {
+    fn blocking(url: &str) -> Bridged<Store> {
         let manager = r2d2_postgres::PostgresConnectionManager::new(driver_url(url).parse().unwrap(), NoTls);
         let pool =
             ::r2d2::Pool::builder().max_size(4).min_idle(Some(0)).test_on_check_out(false).build_unchecked(manager);

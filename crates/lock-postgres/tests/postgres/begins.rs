@@ -31,7 +31,7 @@ fn revoke(config: &PostgresConfig, name: &str) {
 }
 
 async fn with_tokio(place: &Place, config: &PostgresConfig) {
-    let client = lock_async::Client::new(Arc::new(nonblocking::Postgres::connect(config).await.unwrap())).unwrap();
+    let client = lock_async::Client::new(Arc::new(nonblocking::connect(config).await.unwrap())).unwrap();
     let (mut user, connection) = tokio_postgres::connect(&place.server.url(), NoTls).await.unwrap();
     tokio::spawn(connection);
     user.batch_execute(&format!("SET search_path = {}", place.schema)).await.unwrap();

@@ -42,7 +42,7 @@ fn on_threads(config: &PostgresConfig, work: &Work) {
 }
 
 async fn on_tokio(config: &PostgresConfig, work: &Work) {
-    let store = nonblocking::Postgres::connect(config).await.unwrap();
+    let store = nonblocking::connect(config).await.unwrap();
     let lock = lock_async::Client::new(Arc::new(store)).unwrap().mutex("report").wait(SOON * 2);
     for _ in 0..ROUNDS {
         let guard = lock.acquire().await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lock_core::AsyncBackend;
 use lock_host::{Bridge, Bridged};
 use lock_postgres::PostgresConfig;
-use lock_postgres::nonblocking::Postgres;
+use lock_postgres::nonblocking;
 use tokio_postgres::NoTls;
 
 use crate::support::{Client, Place, SOON, claim, is_busy, take};
@@ -20,7 +20,7 @@ fn a_transaction_that_somebody_left_open_in_a_deadpool_pool_takes_no_grant_back(
     let (bridge, config) = (Bridge::start().unwrap(), place.config());
     let manager = deadpool_postgres::Manager::new(plain(&place.url()).parse().unwrap(), NoTls);
     let pool = deadpool_postgres::Pool::builder(manager).max_size(1).build().unwrap();
-    let pooled = bridge.block_on(Postgres::pooled(pool.clone(), &config)).unwrap();
+    let pooled = bridge.block_on(nonblocking::pooled(pool.clone(), &config)).unwrap();
     let run =
         |sql: &'static str| bridge.block_on(async { pool.get().await.unwrap().batch_execute(sql).await }).unwrap();
     run("BEGIN");

@@ -1,13 +1,12 @@
 //! Locks as operators see them.
 
 use lock_core::inspect::{Cursor, Entry, Page, Query, glob_matches};
-use lock_core::{BackendError, Invalid, LockName, Mode};
+use lock_core::{BackendError, Invalid, LockName, Mode, Prefix};
 use lock_rules::Hold;
 use serde::{Deserialize, Serialize};
 
-use crate::PostgresConfig;
-use crate::error::damaged;
-use crate::store::Session;
+use crate::database::{Database, damaged};
+use crate::session::Session;
 use crate::wire::{HoldRow, ModeRow, all, to_moment};
 
 #[derive(Serialize)]
@@ -41,23 +40,23 @@ impl Shown {
     }
 }
 
-impl Session<'_> {
+impl<D: Database> Session<D> {
     pub(crate) async fn show(&mut self, key: &str, name: &LockName) -> Result<Option<Entry>, BackendError> {
         let shown: Option<Shown> = self.call("show_1", &Show { name: key }).await?;
-        shown.map_or(Ok(None), |shown| shown.entry(name)).map_err(damaged)
+        shown.map_or(Ok(None), |shown| shown.entry(name)).map_err(damaged::<D>)
     }
 
     /// The held locks behind the cursor that match, of as many as the query asks for.
-    pub(crate) async fn list(&mut self, config: &PostgresConfig, query: &Query) -> Result<Page, BackendError> {
-        let (prefix, most) = (config.prefix.beginning(), query.limit.max(1));
-        let after = query.cursor.as_ref().map_or(prefix.as_str(), |cursor| &cursor.0);
-        let arguments = List { after, prefix: &prefix, most };
+    pub(crate) async fn list(&mut self, prefix: &Prefix, query: &Query) -> Result<Page, BackendError> {
+        let (beginning, most) = (prefix.beginning(), query.limit.max(1));
+        let after = query.cursor.as_ref().map_or(beginning.as_str(), |cursor| &cursor.0);
+        let arguments = List { after, prefix: &beginning, most };
         let shown: Vec<Shown> = self.call("list_1", &arguments).await?.unwrap_or_default();
         let is_full = usize::try_from(most).is_ok_and(|most| shown.len() >= most);
         let next = shown.last().filter(|_| is_full).map(|last| Cursor(last.name.clone()));
-        let named = shown.into_iter().filter_map(|shown| Some((config.prefix.name(&shown.name)?, shown)));
+        let named = shown.into_iter().filter_map(|shown| Some((prefix.name(&shown.name)?, shown)));
         let matching = named.filter(|(name, _)| glob_matches(&query.pattern, name.as_str()));
         let entries = matching.filter_map(|(name, shown)| shown.entry(&name).transpose()).collect::<Result<_, _>>();
-        Ok(Page { entries: entries.map_err(damaged)?, next })
+        Ok(Page { entries: entries.map_err(damaged::<D>)?, next })
     }
 }

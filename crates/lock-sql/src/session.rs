@@ -1,5 +1,6 @@
 //! Requests over windows of the rules.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, FencingToken, Moment, Owner};
@@ -10,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use crate::commit::CommitArguments;
-use crate::error::{self, BACKEND, damaged};
-use crate::pool::Lent;
+use crate::database::{Connection, Database, damaged, error, unreadable};
 use crate::wire::{Bell, Load, Loaded, to_owner};
 
 /// How long an expired lease counts as held while a transaction is fenced by it. Its waiters ask again then.
@@ -21,16 +21,16 @@ const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// The store, as the rules over windows see it.
-pub(crate) struct Postgres;
+pub(crate) struct Windows<D>(PhantomData<D>);
 
-impl WindowStore for Postgres {
-    const BACKEND: &'static str = BACKEND;
+impl<D: Database> WindowStore for Windows<D> {
+    const BACKEND: &'static str = D::BACKEND;
     type Client = Bell;
 }
 
 /// One request over one connection.
-pub(crate) struct Session<'a> {
-    connection: Lent<'a>,
+pub(crate) struct Session<D: Database> {
+    connection: D::Connection,
     /// When its time is over.
     deadline: Instant,
     /// The server's clock when a window was loaded.
@@ -58,8 +58,8 @@ struct Named<'a> {
     within: u128,
 }
 
-impl<'a> Session<'a> {
-    pub(crate) fn new(connection: Lent<'a>, deadline: Instant) -> Self {
+impl<D: Database> Session<D> {
+    pub(crate) fn new(connection: D::Connection, deadline: Instant) -> Self {
         Self { connection, deadline, now: Moment::ORIGIN }
     }
 
@@ -76,10 +76,12 @@ impl<'a> Session<'a> {
     /// Calls a function of the schema; `None` for NULL.
     pub(crate) async fn call<T: DeserializeOwned>(
         &mut self,
-        function: &str,
+        function: &'static str,
         arguments: &(impl Serialize + Sync),
     ) -> Result<Option<T>, BackendError> {
-        self.connection.call(function, arguments).await
+        let arguments = serde_json::to_string(arguments).map_err(unreadable::<D>)?;
+        let answer = self.connection.call(function, &arguments).await?;
+        answer.map(|text| serde_json::from_str(&text).map_err(unreadable::<D>)).transpose()
     }
 
     /// Runs a request of the rules until it is answered. Tokens are drawn above the floor.
@@ -87,7 +89,7 @@ impl<'a> Session<'a> {
         &mut self,
         key: &str,
         floor: Option<FencingToken>,
-        mut request: Request<'_, Postgres, T>,
+        mut request: Request<'_, Windows<D>, T>,
     ) -> Result<T, BackendError> {
         let (mut step, mut fenced, mut pause) = (request.begin(), Vec::new(), PAUSE_MIN);
         loop {
@@ -102,8 +104,11 @@ impl<'a> Session<'a> {
                     CommitAnswer::Done(Done::Written) => request.committed(Committed::Written),
                     CommitAnswer::Done(Done::Conflict) => request.committed(Committed::Conflict),
                     CommitAnswer::Fenced(owners) => {
-                        fenced =
-                            owners.iter().map(|owner| to_owner(owner)).collect::<Result<_, _>>().map_err(damaged)?;
+                        fenced = owners
+                            .iter()
+                            .map(|owner| to_owner(owner))
+                            .collect::<Result<_, _>>()
+                            .map_err(damaged::<D>)?;
                         self.pause(&mut pause).await?;
                         request.committed(Committed::Conflict)
                     }
@@ -118,7 +123,7 @@ impl<'a> Session<'a> {
         if self.within() < *pause * 2 {
             let message = "a transaction that is fenced by this lease is still open";
             let remedy = "commit the transaction before the lock is released";
-            return Err(error::new(ErrorKind::Unavailable, Effect::None, message).with_remedy(remedy));
+            return Err(error::<D>(ErrorKind::Unavailable, Effect::None, message).with_remedy(remedy));
         }
         sleep(*pause).await;
         *pause = (*pause * 2).min(PAUSE_MAX);
@@ -128,7 +133,7 @@ impl<'a> Session<'a> {
     pub(crate) async fn load(&mut self, key: &str, needs: window::Needs) -> Result<Window<Bell>, BackendError> {
         loop {
             if let Some(loaded) = self.call::<Loaded>("load_1", &Load::new(key, &needs)).await? {
-                let window = loaded.window(needs).map_err(damaged)?;
+                let window = loaded.window(needs).map_err(damaged::<D>)?;
                 self.now = window.now;
                 return Ok(window);
             }
@@ -141,7 +146,7 @@ impl<'a> Session<'a> {
         let arguments = CommitArguments::new(key, self.within(), commit);
         let answer = self.call("commit_1", &arguments).await?;
         answer.ok_or_else(|| {
-            error::new(ErrorKind::Protocol, Effect::Unknown, "the server did not say what became of a commit")
+            error::<D>(ErrorKind::Protocol, Effect::Unknown, "the server did not say what became of a commit")
         })
     }
 }

@@ -1,32 +1,29 @@
-//! The client's own connections that no request has.
+//! Connections that no request has.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use tokio_postgres::Client;
 
 /// How long an unused connection is kept. Chosen: longer than the pauses of a busy client, and between renewals at the default ttl.
 pub(crate) const IDLE_FOR: Duration = Duration::from_secs(30);
 
 /// Unused connections, the latest last.
-pub(crate) struct Idle {
-    clients: Mutex<Vec<(Client, Instant)>>,
+pub(crate) struct Idle<T> {
+    clients: Mutex<Vec<(T, Instant)>>,
     /// How many are kept although nobody uses them.
     kept: usize,
 }
 
-impl Idle {
+impl<T> Idle<T> {
     pub(crate) fn keeping(kept: usize) -> Self {
-        Self { clients: Mutex::default(), kept }
+        Self { clients: Mutex::new(Vec::new()), kept }
     }
 
-    pub(crate) fn take(&self) -> Option<Client> {
-        let mut clients = self.clients();
-        std::iter::from_fn(|| clients.pop()).map(|(client, _)| client).find(|client| !client.is_closed())
+    pub(crate) fn take(&self) -> Option<T> {
+        self.clients().pop().map(|(client, _)| client)
     }
 
     /// Whether there are more now than are kept.
-    pub(crate) fn put(&self, client: Client) -> bool {
+    pub(crate) fn put(&self, client: T) -> bool {
         let mut clients = self.clients();
         clients.push((client, Instant::now()));
         clients.len() > self.kept
@@ -46,7 +43,7 @@ impl Idle {
         clients.drain(..unused.min(spare));
     }
 
-    fn clients(&self) -> MutexGuard<'_, Vec<(Client, Instant)>> {
+    fn clients(&self) -> MutexGuard<'_, Vec<(T, Instant)>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

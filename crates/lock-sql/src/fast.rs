@@ -10,8 +10,8 @@ use lock_rules::window;
 use lock_rules::{PLACE_MAX, place_for};
 use serde::{Deserialize, Serialize};
 
-use crate::error::damaged;
-use crate::store::Session;
+use crate::database::{Database, damaged};
+use crate::session::Session;
 use crate::wire::{Bell, ModeRow, micros};
 
 /// The answer of `claim`.
@@ -84,7 +84,7 @@ enum RenewedRow {
     Ended { revoked_by: Option<String> },
 }
 
-impl Session<'_> {
+impl<D: Database> Session<D> {
     /// Answers a claim.
     pub(crate) async fn acquire(&mut self, key: &str, claim: &Claim, bell: &Bell) -> Result<Answer, BackendError> {
         let is_common = claim.replaces.is_none() && claim.terms.mode.limit().is_none();
@@ -110,7 +110,7 @@ impl Session<'_> {
             within: self.within().as_millis(),
         };
         let answer = self.call("claim_1", &arguments).await?;
-        answer.map(|answer| answer_of(claim, answer).map_err(damaged)).transpose()
+        answer.map(|answer| answer_of(claim, answer).map_err(damaged::<D>)).transpose()
     }
 
     /// Ends a hold or a place.

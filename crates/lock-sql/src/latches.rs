@@ -7,8 +7,8 @@ use lock_core::{BackendError, Effect, ErrorKind, Invalid};
 use lock_rules::window::{self, LatchCommit, LatchWindow};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{self, damaged};
-use crate::store::Session;
+use crate::database::{Database, damaged, error};
+use crate::session::Session;
 use crate::wire::{to_micros, to_moment};
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ pub(crate) struct LatchArguments<'a> {
     call: Option<i64>,
 }
 
-impl Session<'_> {
+impl<D: Database> Session<D> {
     /// Carries out a request about a latch.
     pub(crate) async fn latch(
         &mut self,
@@ -72,8 +72,8 @@ impl Session<'_> {
             Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } | Act::Look { .. } => None,
         };
         let loaded = self.call::<LoadedLatch>("load_latch_1", &LoadedLatch::arguments(key, id)).await?;
-        let missing = || error::new(ErrorKind::Protocol, Effect::None, "the server did not show the latch");
-        loaded.ok_or_else(missing)?.window().map_err(damaged)
+        let missing = || error::<D>(ErrorKind::Protocol, Effect::None, "the server did not show the latch");
+        loaded.ok_or_else(missing)?.window().map_err(damaged::<D>)
     }
 
     async fn commit_latch(&mut self, key: &str, commit: LatchCommit) -> Result<bool, BackendError> {

@@ -15,11 +15,9 @@ use lock_rules::window;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::connect::Told;
-use crate::error;
+use crate::database::{Database, Notifications, error};
 use crate::notification::Notification;
-use crate::pool::Pool;
-use crate::store::Session;
+use crate::session::Session;
 use crate::wire::Bell;
 
 /// How long a client that nobody waits in goes on listening. Chosen: longer than the pauses of a busy lock.
@@ -38,10 +36,10 @@ const FREED_EVERY: Duration = Duration::from_millis(100);
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
 /// The waiters of one client. The task that attends to them ends when this is dropped.
-pub(crate) struct Waiters(Arc<Desk>);
+pub(crate) struct Waiters<D: Database>(Arc<Desk<D>>);
 
-struct Desk {
-    pool: Arc<Pool>,
+struct Desk<D> {
+    database: D,
     channel: String,
     /// Makes the tags of waiters from their owners, which are secrets.
     tags: RandomState,
@@ -61,12 +59,12 @@ struct State {
     task: Option<AbortHandle>,
 }
 
-impl Waiters {
-    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+impl<D: Database> Waiters<D> {
+    pub(crate) fn new(database: D) -> Self {
         let channel = format!("leasehold_{:016x}", fastrand::u64(..));
         let state = State { asked: HashMap::new(), poller: Poller::new(TICK), freed: HashMap::new(), task: None };
         let (tags, listeners, state) = (RandomState::new(), Listeners::default(), Mutex::new(state));
-        Self(Arc::new(Desk { pool, channel, tags, listeners, state, is_deaf: AtomicBool::new(false) }))
+        Self(Arc::new(Desk { database, channel, tags, listeners, state, is_deaf: AtomicBool::new(false) }))
     }
 
     pub(crate) fn listen(&self, sink: EventSink) {
@@ -110,7 +108,7 @@ impl Waiters {
     }
 }
 
-impl Drop for Waiters {
+impl<D: Database> Drop for Waiters<D> {
     fn drop(&mut self) {
         self.0.state().task.take().inspect(AbortHandle::abort);
     }
@@ -132,7 +130,7 @@ impl State {
     }
 }
 
-impl Desk {
+impl<D: Database> Desk<D> {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,10 +153,10 @@ impl Desk {
                 continue;
             }
             match self.subscribe().await {
-                Ok(Some((_connection, told))) => {
+                Ok(Some(notifications)) => {
                     // What was sent before is lost.
                     self.look().await;
-                    self.hear(told).await;
+                    self.hear(notifications).await;
                 }
                 Ok(None) => self.is_deaf.store(true, Ordering::Relaxed),
                 Err(_) => self.failed().await,
@@ -175,16 +173,17 @@ impl Desk {
     }
 
     /// A connection that listens; `None` if notifications do not arrive over it, as behind a pooler that lends connections to transactions.
-    async fn subscribe(&self) -> Result<Option<(tokio_postgres::Client, Told)>, BackendError> {
-        let late = |_| Err(error::new(ErrorKind::Unreachable, Effect::None, "no connection listens in time"));
-        let (client, mut told) = timeout(SUBSCRIBED_WITHIN, self.ring()).await.unwrap_or_else(late)?;
+    async fn subscribe(&self) -> Result<Option<Notifications>, BackendError> {
+        let late = |_| Err(error::<D>(ErrorKind::Unreachable, Effect::None, "no connection listens in time"));
+        let begun = timeout(SUBSCRIBED_WITHIN, self.database.listen(&self.channel)).await.unwrap_or_else(late)?;
+        let Some(mut notifications) = begun else { return Ok(None) };
         let until = Instant::now() + BELL_WITHIN;
         loop {
             // A process that was stopped looks once more.
             let is_late = Instant::now() >= until;
-            match timeout(TICK, told.recv()).await {
-                Ok(Some(_)) => return Ok(Some((client, told))),
-                Ok(None) => return Err(error::new(ErrorKind::Unreachable, Effect::None, "the connection has ended")),
+            match timeout(TICK, notifications.texts.recv()).await {
+                Ok(Some(_)) => return Ok(Some(notifications)),
+                Ok(None) => return Err(error::<D>(ErrorKind::Unreachable, Effect::None, "the connection has ended")),
                 Err(_) if is_late => return Ok(None),
                 // Its own notification may never arrive, and then no other does.
                 Err(_) => self.look().await,
@@ -192,21 +191,11 @@ impl Desk {
         }
     }
 
-    /// A connection that has asked for notifications, and one that is on its way.
-    async fn ring(&self) -> Result<(tokio_postgres::Client, Told), BackendError> {
-        let (client, told) = self.pool.connector().connect().await?;
-        let failed = |failure| error::of(failure, Effect::None);
-        client.batch_execute(&format!("LISTEN {}", self.channel)).await.map_err(failed)?;
-        // Over another connection: a session always hears itself.
-        self.pool.lend().await?.ring(&self.channel).await?;
-        Ok((client, told))
-    }
-
     /// Passes notifications on, until the connection ends or nobody has waited for a while.
-    async fn hear(&self, mut told: Told) {
+    async fn hear(&self, mut notifications: Notifications) {
         let mut waited = Instant::now();
         while waited.elapsed() < LISTENS_FOR {
-            match timeout(LISTENS_FOR, told.recv()).await {
+            match timeout(LISTENS_FOR, notifications.texts.recv()).await {
                 Ok(Some(text)) => self.deliver(&text),
                 Ok(None) => return,
                 Err(_) => {}
@@ -263,11 +252,11 @@ impl Desk {
         for waiter in self.state().poller.waiters() {
             by_name.entry(waiter.name.clone()).or_default().push(waiter.clone());
         }
-        let mut session = Session::new(self.pool.lend().await?, Instant::now() + LOOK_WITHIN);
+        let mut session = Session::<D>::new(self.database.lend().await?, Instant::now() + LOOK_WITHIN);
         let mut sight = Sight::default();
         for (name, waiters) in by_name {
             let (waiters, due): (Vec<&Waiter>, _) = (waiters.iter().collect(), sight.due.take());
-            let key = self.pool.config().key(&name);
+            let key = self.database.prefix().key(name.as_str());
             sight = session.run(&key, None, window::survey(&name, &waiters, sight)).await?;
             // The server's clock is not this machine's.
             let here = sight.due.map(|due| HostClock.now() + due.since(session.now()));

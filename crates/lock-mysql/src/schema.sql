@@ -1,0 +1,672 @@
+DELIMITER //
+-- What leasehold keeps in MySQL and MariaDB, layout 1: the tables, the procedures that clients call, and `leasehold_fence` for transactions of
+-- users. The rules of the protocol are those of PostgreSQL's `schema.sql`; here is what differs.
+--
+-- Moments are microseconds since 1970 by the server's clock. `UTC_TIMESTAMP` is the time at which a statement of a procedure began, so it is
+-- read behind the statement that has waited for a lock. Every procedure but `leasehold_fence` is a transaction of its own; it fails with 1568
+-- inside another one, which it rolls back. All that change something use READ COMMITTED, so that each statement sees what is committed, and
+-- no gaps are locked. Index hints: a scan of a small table would wait for rows of other locks.
+SET NAMES utf8mb4 //
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' //
+
+-- The layout, and the oldest client that can use it.
+CREATE TABLE leasehold_layout (version INT PRIMARY KEY, oldest INT NOT NULL, swept VARBINARY(700) NOT NULL DEFAULT '')
+  ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+INSERT INTO leasehold_layout (version, oldest) VALUES (1, 1) //
+
+-- A row outlives its holders, so tokens and versions never fall. It is deleted when the lock was unused for a day.
+CREATE TABLE leasehold_lock (
+  name VARBINARY(700) PRIMARY KEY,
+  version BIGINT NOT NULL,               -- rises with all changes except arrivals and renewals
+  tail BIGINT NOT NULL DEFAULT 0,        -- the highest number of a place
+  last_token BIGINT NOT NULL DEFAULT 0,
+  permits INT NOT NULL DEFAULT 0,        -- those of all holds
+  slots INT NOT NULL DEFAULT 0,          -- slots from here on were never taken
+  record VARCHAR(200), record_until BIGINT -- the limit that was set
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
+
+-- A lease. `owner` is a secret: it renews and releases.
+CREATE TABLE leasehold_hold (
+  name VARBINARY(700), owner CHAR(32), kind VARCHAR(9) NOT NULL, count INT NOT NULL, lim INT NOT NULL, low BIGINT NOT NULL,
+  high BIGINT NOT NULL, slots LONGTEXT NOT NULL, granted BIGINT, until BIGINT NOT NULL, note VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL,
+  kept BOOLEAN NOT NULL,                 -- its owner has released it, and nobody may use its tokens
+  PRIMARY KEY (name, owner), KEY hold_until (name, until)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
+
+-- What a fence locks: one row for each hold that is not kept. Whatever ends the hold locks it first, and renewals never do.
+CREATE TABLE leasehold_identity (
+  name VARBINARY(700), low BIGINT, high BIGINT NOT NULL, owner CHAR(32) NOT NULL,
+  token BIGINT NOT NULL DEFAULT 0,       -- the highest one that a transaction was fenced with
+  fences BIGINT NOT NULL DEFAULT 0,      -- how many transactions were fenced
+  PRIMARY KEY (name, low)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
+
+-- A place in the queue. Its index is not unique, as InnoDB locks gaps to keep one unique.
+CREATE TABLE leasehold_place (
+  name VARBINARY(700), number BIGINT, owner CHAR(32) NOT NULL, kind VARCHAR(9) NOT NULL, count INT NOT NULL, lim INT NOT NULL,
+  width INT NOT NULL, ttl BIGINT NOT NULL, until BIGINT NOT NULL, note VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL,
+  channel VARCHAR(200) CHARACTER SET utf8mb4 NOT NULL, tag BIGINT NOT NULL,
+  PRIMARY KEY (name, number), KEY place_owner (name, owner)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
+
+-- The slots below `lock.slots` that nobody has.
+CREATE TABLE leasehold_free_slot (name VARBINARY(700), slot INT, PRIMARY KEY (name, slot)) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+-- Owners whose late claims are refused.
+CREATE TABLE leasehold_tombstone (
+  name VARBINARY(700), owner CHAR(32), until BIGINT NOT NULL, PRIMARY KEY (name, owner), KEY tombstone_until (name, until)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
+-- Who ended a lease, by its highest token.
+CREATE TABLE leasehold_revocation (
+  name VARBINARY(700), token BIGINT, who VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL, until BIGINT NOT NULL, PRIMARY KEY (name, token)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+
+CREATE TABLE leasehold_latch (
+  name VARBINARY(700) PRIMARY KEY, version BIGINT NOT NULL, until BIGINT NOT NULL,
+  generation BIGINT NOT NULL, expected BIGINT, arrived BIGINT NOT NULL, completed BIGINT, KEY latch_until (until)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+CREATE TABLE leasehold_arrival (
+  name VARBINARY(700), generation BIGINT, id VARBINARY(200), called BIGINT NOT NULL, PRIMARY KEY (name, generation, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+
+-- Rows as JSON. (A value that is not of the type JSON would become a string inside other JSON: `JSON_EXTRACT` makes it one.)
+CREATE SQL SECURITY DEFINER VIEW leasehold_hold_row AS SELECT name, owner, low, high, until, JSON_OBJECT('owner', owner, 'kind', kind,
+  'count', count, 'lim', lim, 'low', low, 'high', high, 'slots', JSON_EXTRACT(slots, '$'), 'granted', granted, 'until', until, 'note', note,
+  'kept', JSON_EXTRACT(IF(kept, 'true', 'false'), '$')) AS j FROM leasehold_hold //
+CREATE SQL SECURITY DEFINER VIEW leasehold_place_row AS SELECT name, number, owner, count, until, JSON_OBJECT('number', number, 'owner', owner,
+  'kind', kind, 'count', count, 'lim', lim, 'width', width, 'ttl', ttl, 'until', until, 'note', note, 'channel', channel, 'tag', tag) AS j
+  FROM leasehold_place //
+
+-- Makes the row of a lock, and deletes those of a few others that were unused for a day.
+CREATE PROCEDURE leasehold_make(IN n VARBINARY(700)) MODIFIES SQL DATA SQL SECURITY DEFINER
+body: BEGIN
+  DECLARE t, old, unlocked BIGINT;
+  DECLARE x, behind VARBINARY(700);
+  DECLARE is_old, found, done BOOLEAN DEFAULT FALSE;
+  DECLARE names CURSOR FOR SELECT name, version < old AND COALESCE(record_until, 0) < old FROM leasehold_lock
+    WHERE name > behind ORDER BY name LIMIT 8;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
+  SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), old = t - 86400000000;
+  INSERT INTO leasehold_lock (name, version) VALUES (n, t) ON DUPLICATE KEY UPDATE name = n;
+  SELECT swept INTO behind FROM leasehold_layout FOR UPDATE SKIP LOCKED;
+  IF done THEN LEAVE body; END IF;
+  OPEN names;
+  sweep: LOOP
+    FETCH names INTO x, is_old;
+    IF done THEN LEAVE sweep; END IF;
+    SET behind = x;
+    IF NOT is_old THEN ITERATE sweep; END IF;
+    SELECT COUNT(*) INTO found FROM leasehold_lock WHERE name = x AND version < old AND COALESCE(record_until, 0) < old
+      FOR UPDATE SKIP LOCKED;
+    IF NOT found OR EXISTS (SELECT 1 FROM leasehold_hold WHERE name = x AND until >= old)
+      OR EXISTS (SELECT 1 FROM leasehold_place WHERE name = x AND until >= old)
+      OR EXISTS (SELECT 1 FROM leasehold_tombstone WHERE name = x AND until >= old)
+      OR EXISTS (SELECT 1 FROM leasehold_revocation WHERE name = x AND until >= old) THEN ITERATE sweep; END IF;
+    -- A transaction that is fenced keeps its lock, however old the lease is.
+    SELECT COUNT(*) INTO unlocked FROM leasehold_hold h FORCE INDEX (PRIMARY) WHERE h.name = x FOR UPDATE SKIP LOCKED;
+    IF unlocked <> (SELECT COUNT(*) FROM leasehold_hold WHERE name = x) THEN ITERATE sweep; END IF;
+    SELECT COUNT(*) INTO unlocked FROM leasehold_identity i FORCE INDEX (PRIMARY) WHERE i.name = x FOR UPDATE SKIP LOCKED;
+    IF unlocked <> (SELECT COUNT(*) FROM leasehold_identity WHERE name = x) THEN ITERATE sweep; END IF;
+    DELETE o FROM leasehold_hold o FORCE INDEX (PRIMARY) WHERE o.name = x;
+    DELETE o FROM leasehold_identity o FORCE INDEX (PRIMARY) WHERE o.name = x;
+    DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = x;
+    DELETE o FROM leasehold_tombstone o FORCE INDEX (PRIMARY) WHERE o.name = x;
+    DELETE o FROM leasehold_revocation o FORCE INDEX (PRIMARY) WHERE o.name = x;
+    DELETE o FROM leasehold_free_slot o FORCE INDEX (PRIMARY) WHERE o.name = x;
+    DELETE FROM leasehold_lock WHERE name = x;
+  END LOOP;
+  SET x = (SELECT MIN(name) FROM leasehold_lock WHERE name > behind);
+  UPDATE leasehold_layout SET swept = IF(x IS NULL, '', behind);
+END //
+
+CREATE PROCEDURE leasehold_make_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  SELECT j.name INTO n FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name')) j;
+  CALL leasehold_make(n);
+  COMMIT;
+  SELECT 'true' AS answer;
+END //
+
+-- What a request needs of a lock, as it was at one moment, and the clock after that; NULL if the lock has no row. `GROUP_CONCAT` keeps the order
+-- in both servers, up to a length.
+CREATE PROCEDURE leasehold_load_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+body: BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE t, my_token, l_version, l_tail, l_token, l_until BIGINT;
+  DECLARE l_permits, l_slots, most_slots, most_ends, most_places, most_expired, my_above INT;
+  DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  SELECT j.name, j.token, j.slots, j.ends, j.places, j.above, j.expired
+    INTO n, my_token, most_slots, most_ends, most_places, my_above, most_expired
+    FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', token BIGINT PATH '$.token', slots INT PATH '$.slots',
+      ends INT PATH '$.ends', places INT PATH '$.places', above BIGINT PATH '$.above', expired INT PATH '$.expired')) j;
+  SELECT version, tail, last_token, permits, slots, record, record_until
+    INTO l_version, l_tail, l_token, l_permits, l_slots, l_record, l_until FROM leasehold_lock WHERE name = n;
+  IF l_version IS NOT NULL THEN
+    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SET SESSION group_concat_max_len = 1000000000;
+    SET answer = JSON_OBJECT(
+      'now', t, 'version', l_version, 'tail', l_tail, 'last_token', GREATEST(l_token, t), 'permits', l_permits,
+      'record', IF(l_until > t, l_record, NULL),
+      'expired', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY until SEPARATOR ','), ''), ']') FROM
+        (SELECT j, until FROM leasehold_hold_row WHERE name = n AND until <= t ORDER BY until LIMIT most_expired) h), '$'),
+      'last', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY until DESC, owner DESC SEPARATOR ','), ''), ']') FROM
+        (SELECT j, until, owner FROM leasehold_hold_row WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 2) h), '$'),
+      'holds', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(h.j SEPARATOR ','), ''), ']') FROM
+        JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) o
+        JOIN leasehold_hold_row h ON h.name = n AND h.owner = o.owner), '$'),
+      'queued', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(p.j SEPARATOR ','), ''), ']') FROM
+        JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) o
+        JOIN leasehold_place_row p ON p.name = n AND p.owner = o.owner), '$'),
+      'given_up', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_QUOTE(x.owner) SEPARATOR ','), ''), ']') FROM
+        JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) o
+        JOIN leasehold_tombstone x ON x.name = n AND x.owner = o.owner AND x.until > t), '$'),
+      'places', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY number SEPARATOR ','), ''), ']') FROM
+        (SELECT j, number FROM leasehold_place_row WHERE name = n AND until > t ORDER BY number LIMIT most_places) p), '$'),
+      'ends', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_ARRAY(until, count) ORDER BY until SEPARATOR ','), ''), ']') FROM
+        (SELECT until, count FROM leasehold_hold WHERE name = n AND until > t ORDER BY until LIMIT most_ends) h), '$'),
+      'free_slots', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(slot ORDER BY slot SEPARATOR ','), ''), ']') FROM (SELECT slot FROM
+        (SELECT slot FROM (SELECT slot FROM leasehold_free_slot WHERE name = n ORDER BY slot LIMIT most_slots) f
+        UNION ALL SELECT l_slots + g.i - 1 FROM
+          JSON_TABLE(CONCAT('[0', REPEAT(',0', most_slots - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) g) u
+        ORDER BY slot LIMIT most_slots) s), '$'),
+      'with_token', JSON_EXTRACT((SELECT j FROM leasehold_hold_row
+        WHERE name = n AND my_token BETWEEN low AND high AND until > t LIMIT 1), '$'),
+      'revoked_by', (SELECT who FROM leasehold_revocation WHERE name = n AND token = my_token AND until > t),
+      'above', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY number SEPARATOR ','), ''), ']') FROM leasehold_place_row
+        WHERE name = n AND until > t AND count > my_above), '$'));
+    SET SESSION group_concat_max_len = usual;
+  END IF;
+  COMMIT;
+  SELECT answer;
+END //
+
+-- Ends a hold, whose slots are free then. Its identity has been locked.
+CREATE PROCEDURE leasehold_end_hold(IN n VARBINARY(700), IN holder CHAR(32) CHARACTER SET ascii COLLATE ascii_bin)
+  MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE h_low BIGINT;
+  DECLARE h_slots LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
+  SELECT low, slots INTO h_low, h_slots FROM leasehold_hold WHERE name = n AND owner = holder;
+  DELETE FROM leasehold_hold WHERE name = n AND owner = holder;
+  DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
+  IF h_slots <> '[]' THEN
+    INSERT INTO leasehold_free_slot
+      SELECT n, s.slot FROM JSON_TABLE(CONVERT(h_slots USING utf8mb4), '$[*]' COLUMNS (slot INT PATH '$')) s;
+  END IF;
+END //
+
+-- Takes slots; `unused` is the first one that was never taken.
+CREATE PROCEDURE leasehold_take_slots(IN n VARBINARY(700), IN taken LONGTEXT CHARACTER SET utf8mb4, INOUT unused INT)
+  MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE above INT;
+  SET above = (SELECT MAX(s.slot) + 1 FROM JSON_TABLE(taken, '$[*]' COLUMNS (slot INT PATH '$')) s);
+  IF above > unused THEN
+    INSERT INTO leasehold_free_slot SELECT n, unused + g.i - 1 FROM
+      JSON_TABLE(CONCAT('[0', REPEAT(',0', above - unused - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) g;
+    SET unused = above;
+  END IF;
+  DELETE f FROM JSON_TABLE(taken, '$[*]' COLUMNS (slot INT PATH '$')) s
+    STRAIGHT_JOIN leasehold_free_slot f FORCE INDEX (PRIMARY) ON f.name = n AND f.slot = s.slot;
+END //
+
+-- Writes what a request has decided, unless something that the decision depends on has changed: then "conflict". The owners of leases that
+-- it would end, and that transactions are fenced by, if there are any: then nothing is written either.
+CREATE PROCEDURE leasehold_commit_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE t, my_version, my_tail, my_before, l_version, l_tail, l_token, l_record_until BIGINT;
+  DECLARE my_permits, l_permits, l_slots INT;
+  DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE h_low, h_high, h_until, free, x_low, x_high, x_granted, x_until, x_number, x_ttl, x_tag, x_token BIGINT;
+  DECLARE i, x_count, x_lim, x_width INT;
+  DECLARE h_kept BOOLEAN;
+  DECLARE x_ends, x_kept VARCHAR(5) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE x_op, x_kind VARCHAR(10) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE x_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE x_record, x_channel VARCHAR(200) CHARACTER SET utf8mb4;
+  DECLARE x_note, x_by VARCHAR(600) CHARACTER SET utf8mb4;
+  DECLARE x_slots, fenced, answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE leases CURSOR FOR SELECT j.owner, j.high, j.until, j.ends FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (
+    owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', high BIGINT PATH '$.high', until BIGINT PATH '$.until',
+    ends VARCHAR(5) CHARACTER SET ascii PATH '$.ends')) j ORDER BY j.owner;
+  DECLARE writes CURSOR FOR SELECT j.op, j.owner, j.kind, j.count, j.lim, j.low, j.high, j.granted, j.until, j.note, j.kept, j.number,
+    j.width, j.ttl, j.channel, j.tag, j.record, j.token, j.who FROM JSON_TABLE(a, '$.writes[*]' COLUMNS (
+    i FOR ORDINALITY, op VARCHAR(10) CHARACTER SET ascii PATH '$.op', owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner',
+    kind VARCHAR(9) CHARACTER SET ascii PATH '$.kind', count INT PATH '$.count', lim INT PATH '$.lim', low BIGINT PATH '$.low',
+    high BIGINT PATH '$.high', granted BIGINT PATH '$.granted', until BIGINT PATH '$.until',
+    note VARCHAR(600) CHARACTER SET utf8mb4 PATH '$.note', kept VARCHAR(5) CHARACTER SET ascii PATH '$.kept', number BIGINT PATH '$.number',
+    width INT PATH '$.width', ttl BIGINT PATH '$.ttl', channel VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.channel', tag BIGINT PATH '$.tag',
+    record VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.record', token BIGINT PATH '$.token',
+    who VARCHAR(600) CHARACTER SET utf8mb4 PATH '$.by')) j ORDER BY j.i;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  body: BEGIN
+    SELECT j.name, j.version, j.tail, j.ends, j.permits INTO n, my_version, my_tail, my_before, my_permits
+      FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version',
+        tail BIGINT PATH '$.tail', ends BIGINT PATH '$.before', permits INT PATH '$.permits')) j;
+    SET answer = '"conflict"';
+    IF my_version IS NOT NULL THEN
+      SELECT version, tail, last_token, permits, slots, record, record_until
+        INTO l_version, l_tail, l_token, l_permits, l_slots, l_record, l_record_until FROM leasehold_lock WHERE name = n FOR UPDATE;
+      IF l_version IS NULL OR l_version <> my_version OR l_tail <> my_tail THEN LEAVE body; END IF;
+    END IF;
+    SET i = JSON_LENGTH(a, '$.leases');
+    IF i > 0 THEN OPEN leases; END IF;
+    WHILE i > 0 DO
+      SET i = i - 1, h_high = NULL, free = NULL;
+      FETCH leases INTO x_owner, x_high, x_until, x_ends;
+      SELECT low, high, until, kept INTO h_low, h_high, h_until, h_kept FROM leasehold_hold WHERE name = n AND owner = x_owner FOR UPDATE;
+      IF h_high IS NULL OR h_high <> x_high OR h_until <> x_until THEN LEAVE body; END IF;
+      IF x_ends = 'true' AND NOT h_kept THEN
+        SELECT low INTO free FROM leasehold_identity WHERE name = n AND low = h_low FOR UPDATE SKIP LOCKED;
+        IF free IS NULL THEN SET fenced = CONCAT_WS(',', fenced, JSON_QUOTE(x_owner)); END IF;
+      END IF;
+    END WHILE;
+    IF fenced IS NOT NULL THEN
+      SET answer = CONCAT('[', fenced, ']');
+      LEAVE body;
+    END IF;
+    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    IF t >= my_before THEN LEAVE body; END IF;
+    SET i = 0;
+    IF JSON_LENGTH(a, '$.writes') > 0 THEN OPEN writes; END IF;
+    WHILE i < JSON_LENGTH(a, '$.writes') DO
+      FETCH writes INTO x_op, x_owner, x_kind, x_count, x_lim, x_low, x_high, x_granted, x_until, x_note, x_kept, x_number, x_width, x_ttl,
+        x_channel, x_tag, x_record, x_token, x_by;
+      CASE x_op
+      WHEN 'hold' THEN
+        SET x_slots = JSON_EXTRACT(a, CONCAT('$.writes[', i, '].slots'));
+        INSERT INTO leasehold_hold VALUES
+          (n, x_owner, x_kind, x_count, x_lim, x_low, x_high, x_slots, x_granted, x_until, x_note, x_kept = 'true')
+          ON DUPLICATE KEY UPDATE kind = x_kind, count = x_count, lim = x_lim, low = x_low, high = x_high, slots = x_slots,
+            granted = x_granted, until = x_until, note = x_note, kept = x_kept = 'true';
+        -- A lease that is granted again may be fenced.
+        IF x_kept <> 'true' AND NOT EXISTS (SELECT 1 FROM leasehold_identity WHERE name = n AND low = x_low) THEN
+          INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, x_low, x_high, x_owner);
+        END IF;
+        IF JSON_LENGTH(x_slots) > 0 THEN CALL leasehold_take_slots(n, x_slots, l_slots); END IF;
+      WHEN 'extend' THEN UPDATE leasehold_hold SET until = x_until WHERE name = n AND owner = x_owner;
+      WHEN 'end' THEN CALL leasehold_end_hold(n, x_owner);
+      WHEN 'place' THEN
+        DELETE o FROM leasehold_place o FORCE INDEX (place_owner) WHERE o.name = n AND o.owner = x_owner;
+        INSERT INTO leasehold_place VALUES
+          (n, x_number, x_owner, x_kind, x_count, x_lim, x_width, x_ttl, x_until, x_note, x_channel, x_tag);
+        SET l_tail = GREATEST(l_tail, x_number);
+      WHEN 'leave' THEN DELETE o FROM leasehold_place o FORCE INDEX (place_owner) WHERE o.name = n AND o.owner = x_owner;
+      WHEN 'tombstone' THEN
+        DELETE o FROM leasehold_tombstone o FORCE INDEX (tombstone_until) WHERE o.name = n AND o.until <= t;
+        INSERT INTO leasehold_tombstone VALUES (n, x_owner, x_until) ON DUPLICATE KEY UPDATE until = GREATEST(until, x_until);
+      WHEN 'limit' THEN
+        SET l_record = x_record, l_record_until = x_until;
+        -- In the order of renewals.
+        UPDATE leasehold_hold FORCE INDEX (PRIMARY) SET lim = x_lim WHERE name = n AND kind = 'permits' ORDER BY owner;
+        UPDATE leasehold_place FORCE INDEX (PRIMARY) SET lim = x_lim WHERE name = n AND kind = 'permits';
+      WHEN 'revocation' THEN
+        DELETE o FROM leasehold_revocation o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.until <= t;
+        INSERT INTO leasehold_revocation VALUES (n, x_token, x_by, x_until) ON DUPLICATE KEY UPDATE who = x_by, until = x_until;
+      WHEN 'last-token' THEN SET l_token = x_token;
+      END CASE;
+      SET i = i + 1;
+    END WHILE;
+    IF my_permits IS NOT NULL THEN
+      -- Places whose waiters are gone, as far as they are in the way of others.
+      SET x_number = (SELECT MAX(number) FROM (SELECT number FROM leasehold_place WHERE name = n ORDER BY number LIMIT 8) first_ones);
+      IF x_number IS NOT NULL THEN
+        DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.number <= x_number AND o.until <= t;
+      END IF;
+      SET l_version = GREATEST(l_version + 1, t), l_permits = my_permits;
+    END IF;
+    IF l_version IS NOT NULL THEN
+      UPDATE leasehold_lock SET version = l_version, tail = l_tail, last_token = l_token, permits = l_permits, slots = l_slots,
+        record = l_record, record_until = l_record_until WHERE name = n;
+    END IF;
+    SET answer = '"written"';
+  END body;
+  IF answer = '"written"' THEN COMMIT; ELSE ROLLBACK; END IF;
+  SELECT answer;
+END //
+
+-- A claim for a free lock, or behind an exclusive holder, as the rules would answer it; NULL for any other one, whose window is loaded then.
+CREATE PROCEDURE leasehold_claim_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE t, my_ttl, my_place, my_floor, my_tag, m_number, m_until, l_tail, l_token, h_low, h_high, h_until, drawn BIGINT;
+  DECLARE my_width, my_counted, ahead INT;
+  DECLARE is_given_up, has_places BOOLEAN;
+  DECLARE my_queue VARCHAR(5) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE my_kind, h_kind VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE me, h_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE my_channel VARCHAR(200) CHARACTER SET utf8mb4;
+  DECLARE my_note, h_note VARCHAR(600) CHARACTER SET utf8mb4;
+  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  body: BEGIN
+    SELECT j.name, j.owner, j.kind, j.ttl, j.place, j.width, COALESCE(j.floor, 0), j.note, j.queue, j.channel, j.tag, j.counted
+      INTO n, me, my_kind, my_ttl, my_place, my_width, my_floor, my_note, my_queue, my_channel, my_tag, my_counted
+      FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', owner CHAR(32) CHARACTER SET ascii PATH '$.owner',
+        kind VARCHAR(9) CHARACTER SET ascii PATH '$.kind', ttl BIGINT PATH '$.ttl', place BIGINT PATH '$.place', width INT PATH '$.width',
+        floor BIGINT PATH '$.floor', note VARCHAR(600) CHARACTER SET utf8mb4 PATH '$.note',
+        queue VARCHAR(5) CHARACTER SET ascii PATH '$.queue', channel VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.channel',
+        tag BIGINT PATH '$.tag', counted INT PATH '$.counted')) j;
+    SELECT tail, last_token INTO l_tail, l_token FROM leasehold_lock WHERE name = n FOR UPDATE;
+    IF l_tail IS NULL THEN
+      CALL leasehold_make(n);
+      SELECT tail, last_token INTO l_tail, l_token FROM leasehold_lock WHERE name = n FOR UPDATE;
+    END IF;
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), EXISTS (SELECT 1 FROM leasehold_tombstone WHERE name = n AND owner = me),
+      EXISTS (SELECT 1 FROM leasehold_place WHERE name = n) INTO t, is_given_up, has_places;
+    IF my_kind = 'permits' OR is_given_up THEN LEAVE body; END IF;
+    SELECT owner, kind, low, high, until, note INTO h_owner, h_kind, h_low, h_high, h_until, h_note FROM leasehold_hold WHERE name = n LIMIT 1;
+    SET drawn = GREATEST(l_token, t);
+    IF h_owner IS NULL THEN
+      IF my_kind <> 'exclusive' OR has_places THEN LEAVE body; END IF;
+      SET drawn = GREATEST(drawn, my_floor) + 1;
+      -- The rules refuse tokens above this one.
+      IF drawn + my_width > 9007199254740991 THEN LEAVE body; END IF;
+      INSERT INTO leasehold_hold VALUES
+        (n, me, 'exclusive', 0, 0, drawn, drawn + my_width - 1, '[]', t, t + my_ttl, my_note, FALSE);
+      INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, drawn, drawn + my_width - 1, me);
+      UPDATE leasehold_lock SET version = GREATEST(version + 1, t), last_token = drawn + my_width - 1 WHERE name = n;
+      SET answer = JSON_OBJECT('granted', drawn);
+      LEAVE body;
+    END IF;
+    IF h_kind <> 'exclusive' OR h_owner = me OR h_until <= t THEN LEAVE body; END IF;
+    SELECT number, until INTO m_number, m_until FROM leasehold_place WHERE name = n AND owner = me;
+    IF m_until <= t OR (m_number IS NOT NULL AND my_queue <> 'true') THEN LEAVE body; END IF;
+    IF m_number IS NOT NULL THEN
+      -- Somebody may have read that this place was about to end.
+      UPDATE leasehold_place SET kind = my_kind, width = my_width, ttl = my_ttl, until = t + my_place, note = my_note, channel = my_channel,
+        tag = my_tag WHERE name = n AND number = m_number;
+      UPDATE leasehold_lock SET version = GREATEST(version + 1, t) WHERE name = n;
+    ELSEIF my_queue = 'true' THEN
+      SET m_number = l_tail + 1;
+      INSERT INTO leasehold_place VALUES
+        (n, m_number, me, my_kind, 0, 0, my_width, my_ttl, t + my_place, my_note, my_channel, my_tag);
+      UPDATE leasehold_lock SET tail = m_number WHERE name = n;
+    END IF;
+    SET ahead = (SELECT COUNT(*) FROM
+      (SELECT 1 FROM leasehold_place WHERE name = n AND number < m_number AND until > t LIMIT my_counted) p);
+    IF ahead = my_counted THEN
+      SET ahead = GREATEST(ahead, m_number - (SELECT MIN(number) FROM leasehold_place WHERE name = n AND until > t));
+    END IF;
+    SET answer = JSON_OBJECT('low', h_low, 'high', h_high, 'note', h_note, 'remaining', h_until - t, 'drawn', drawn, 'position', ahead + 1);
+  END body;
+  COMMIT;
+  SELECT answer;
+END //
+
+-- The release of an exclusive lease, which hands the lock to the first waiter; NULL if the rules have to look.
+CREATE PROCEDURE leasehold_release_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE t, my_place_max, l_token, h_low, h_until, p_number, p_ttl, p_until BIGINT;
+  DECLARE p_width INT;
+  DECLARE h_kind, p_kind VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE me, p_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE p_note VARCHAR(600) CHARACTER SET utf8mb4;
+  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  body: BEGIN
+    SELECT j.name, j.owner, j.place_max INTO n, me, my_place_max FROM JSON_TABLE(a, '$' COLUMNS (
+      name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', owner CHAR(32) CHARACTER SET ascii PATH '$.owner',
+      place_max BIGINT PATH '$.place_max')) j;
+    SELECT last_token INTO l_token FROM leasehold_lock WHERE name = n FOR UPDATE;
+    -- A kept hold has no identity.
+    SELECT h.kind, h.low, h.until INTO h_kind, h_low, h_until FROM leasehold_hold h JOIN leasehold_identity i ON i.name = h.name AND i.low = h.low
+      WHERE h.name = n AND h.owner = me FOR UPDATE SKIP LOCKED;
+    IF h_kind IS NULL THEN LEAVE body; END IF;
+    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SELECT number, owner, kind, width, ttl, until, note INTO p_number, p_owner, p_kind, p_width, p_ttl, p_until, p_note
+      FROM leasehold_place WHERE name = n ORDER BY number LIMIT 1;
+    IF h_kind <> 'exclusive' OR h_until <= t THEN LEAVE body; END IF;
+    IF p_number IS NULL THEN
+      DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
+      DELETE FROM leasehold_hold WHERE name = n AND owner = me;
+      UPDATE leasehold_lock SET version = GREATEST(version + 1, t) WHERE name = n;
+      SET answer = 'true';
+      LEAVE body;
+    END IF;
+    SET l_token = GREATEST(l_token, t);
+    IF p_until <= t OR p_kind <> 'exclusive' OR l_token + p_width > 9007199254740991
+      OR EXISTS (SELECT 1 FROM leasehold_place WHERE name = n AND owner = me) THEN LEAVE body; END IF;
+    DELETE FROM leasehold_place WHERE name = n AND number = p_number;
+    DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
+    INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, l_token + 1, l_token + p_width, p_owner);
+    UPDATE leasehold_hold SET owner = p_owner, count = 0, lim = 0, low = l_token + 1, high = l_token + p_width, slots = '[]', granted = t,
+      until = t + LEAST(p_ttl, my_place_max), note = p_note, kept = FALSE WHERE name = n AND owner = me;
+    UPDATE leasehold_lock SET version = GREATEST(version + 1, t), last_token = l_token + p_width WHERE name = n;
+    SET answer = 'true';
+  END body;
+  COMMIT;
+  SELECT answer;
+END //
+
+-- Renews leases, in the order of their names so that two clients never wait for each other. Each answer: how long the lease lasts, and
+-- whether others wait; or who revoked it.
+CREATE PROCEDURE leasehold_renew_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE t, locked BIGINT;
+  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  -- The limit keeps the order.
+  SELECT COUNT(*) INTO locked FROM (SELECT CAST(j.name AS BINARY) AS name, j.owner FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (
+      name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner')) j
+      ORDER BY 1, 2 LIMIT 1000000000) r
+    STRAIGHT_JOIN leasehold_hold h FORCE INDEX (PRIMARY) ON h.name = r.name AND h.owner = r.owner FOR UPDATE;
+  SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+  SET SESSION group_concat_max_len = 1000000000;
+  SELECT CONCAT('[', GROUP_CONCAT(IF(h.until > t,
+      JSON_OBJECT('wanted', JSON_EXTRACT(IF(h.kind <> 'exclusive' AND EXISTS
+        (SELECT 1 FROM leasehold_place p WHERE p.name = h.name AND p.until > t), 'true', 'false'), '$')),
+      JSON_OBJECT('revoked_by', (SELECT v.who FROM leasehold_revocation v
+        WHERE v.name = CAST(r.name AS BINARY) AND v.token = r.high AND v.until > t))) ORDER BY r.i SEPARATOR ','), ']')
+    INTO answer FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (i FOR ORDINALITY, name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name',
+      owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', low BIGINT PATH '$.low', high BIGINT PATH '$.high')) r
+    LEFT JOIN leasehold_hold h FORCE INDEX (PRIMARY)
+      ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high;
+  SET SESSION group_concat_max_len = usual;
+  UPDATE JSON_TABLE(a, '$.leases[*]' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name',
+      owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', low BIGINT PATH '$.low', high BIGINT PATH '$.high',
+      ttl BIGINT PATH '$.ttl')) r
+    STRAIGHT_JOIN leasehold_hold h FORCE INDEX (PRIMARY)
+      ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high
+    SET h.until = t + r.ttl WHERE h.until > t;
+  COMMIT;
+  SELECT answer;
+END //
+
+-- What operators see of a lock: its owners stay secret.
+CREATE PROCEDURE leasehold_shown(IN n VARBINARY(700), IN t BIGINT, OUT answer LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  SET answer = JSON_OBJECT('name', CONVERT(n USING utf8mb4), 'now', t,
+    'holds', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_SET(j, '$.owner', REPEAT('0', 32))
+      ORDER BY until DESC, owner DESC SEPARATOR ','), ''), ']') FROM
+      (SELECT j, until, owner FROM leasehold_hold_row WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 100) h), '$'),
+    'leases', (SELECT COUNT(*) FROM leasehold_hold WHERE name = n AND until > t),
+    'queue', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_OBJECT('kind', kind, 'count', count, 'lim', lim)
+      ORDER BY number SEPARATOR ','), ''), ']') FROM
+      (SELECT kind, count, lim, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 100) p), '$'),
+    'waiters', (SELECT COUNT(*) FROM leasehold_place WHERE name = n AND until > t));
+END //
+
+CREATE PROCEDURE leasehold_show_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  SELECT j.name INTO n FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name')) j;
+  SET SESSION group_concat_max_len = 1000000000;
+  CALL leasehold_shown(n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), answer);
+  SET SESSION group_concat_max_len = usual;
+  COMMIT;
+  SELECT answer;
+END //
+
+CREATE PROCEDURE leasehold_list_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE x, behind, beginning VARBINARY(700);
+  DECLARE most INT;
+  DECLARE t BIGINT;
+  DECLARE done BOOLEAN DEFAULT FALSE;
+  DECLARE one, answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  -- No UTF-8 has the byte FF.
+  DECLARE names CURSOR FOR SELECT DISTINCT name FROM leasehold_hold
+    WHERE name > behind AND name >= beginning AND name < CONCAT(beginning, X'FF') AND until > t ORDER BY name LIMIT most;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  SELECT j.behind, j.beginning, j.most INTO behind, beginning, most FROM JSON_TABLE(a, '$' COLUMNS (
+    behind VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.after', beginning VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.prefix',
+    most INT PATH '$.most')) j;
+  SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+  SET SESSION group_concat_max_len = 1000000000;
+  OPEN names;
+  lines: LOOP
+    FETCH names INTO x;
+    IF done THEN LEAVE lines; END IF;
+    CALL leasehold_shown(x, t, one);
+    SET answer = CONCAT_WS(',', answer, one);
+  END LOOP;
+  CLOSE names;
+  SET SESSION group_concat_max_len = usual;
+  COMMIT;
+  SELECT CONCAT('[', COALESCE(answer, ''), ']') AS answer;
+END //
+
+-- A latch as it was at one moment, and the clock after that.
+CREATE PROCEDURE leasehold_load_latch_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700);
+  DECLARE my_id VARBINARY(200);
+  DECLARE t, l_generation BIGINT;
+  DECLARE latch, answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  SELECT j.name, j.id INTO n, my_id FROM JSON_TABLE(a, '$' COLUMNS (
+    name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', id VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.id')) j;
+  SELECT generation, JSON_OBJECT('version', version, 'until', until, 'generation', generation, 'expected', expected, 'arrived', arrived,
+    'completed', completed) INTO l_generation, latch FROM leasehold_latch WHERE name = n;
+  SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+  SET answer = JSON_OBJECT('now', t, 'latch', JSON_EXTRACT(latch, '$'),
+    'has_arrived', JSON_EXTRACT(IF(EXISTS
+      (SELECT 1 FROM leasehold_arrival WHERE name = n AND generation = l_generation AND id = my_id), 'true', 'false'), '$'),
+    'arrived_before', (SELECT called FROM leasehold_arrival WHERE name = n AND generation < l_generation AND id = my_id
+      ORDER BY generation DESC LIMIT 1));
+  COMMIT;
+  SELECT answer;
+END //
+
+-- Writes what a request has decided about a latch, unless the latch has changed or expired since: then false.
+CREATE PROCEDURE leasehold_commit_latch_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n, x VARBINARY(700);
+  DECLARE my_id VARBINARY(200);
+  DECLARE t, my_version, my_until, my_generation, my_expected, my_arrived, my_completed, my_call, l_version, l_until, l_generation BIGINT;
+  DECLARE found, done BOOLEAN DEFAULT FALSE;
+  DECLARE answer VARCHAR(5) CHARACTER SET utf8mb4 DEFAULT 'false';
+  DECLARE names CURSOR FOR SELECT name FROM leasehold_latch WHERE until < t - 86400000000 LIMIT 8;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  START TRANSACTION;
+  body: BEGIN
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
+    -- Another client has made the latch.
+    DECLARE EXIT HANDLER FOR 1062 SET answer = 'false';
+    SELECT j.name, j.version, j.until, j.generation, j.expected, j.arrived, j.completed, j.id, j.called
+      INTO n, my_version, my_until, my_generation, my_expected, my_arrived, my_completed, my_id, my_call
+      FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version',
+        until BIGINT PATH '$.until', generation BIGINT PATH '$.generation', expected BIGINT PATH '$.expected', arrived BIGINT PATH '$.arrived',
+        completed BIGINT PATH '$.completed', id VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.id', called BIGINT PATH '$.call')) j;
+    SELECT version, until, generation INTO l_version, l_until, l_generation FROM leasehold_latch WHERE name = n FOR UPDATE;
+    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    IF COALESCE(l_version, 0) <> my_version OR (l_until <= t AND l_generation = my_generation) THEN LEAVE body; END IF;
+    SET my_version = GREATEST(my_version + 1, t), my_until = GREATEST(my_until, COALESCE(l_until, 0));
+    IF l_version IS NULL THEN
+      INSERT INTO leasehold_latch VALUES (n, my_version, my_until, my_generation, my_expected, my_arrived, my_completed);
+      SET done = FALSE;
+      OPEN names;
+      sweep: LOOP
+        FETCH names INTO x;
+        IF done THEN LEAVE sweep; END IF;
+        SELECT COUNT(*) INTO found FROM leasehold_latch WHERE name = x AND until < t - 86400000000 FOR UPDATE SKIP LOCKED;
+        IF found THEN
+          DELETE o FROM leasehold_arrival o FORCE INDEX (PRIMARY) WHERE o.name = x;
+          DELETE FROM leasehold_latch WHERE name = x;
+        END IF;
+      END LOOP;
+    ELSE
+      IF l_generation <> my_generation THEN
+        -- The ids of the generation that ends are kept, unless the latch had expired.
+        DELETE o FROM leasehold_arrival o FORCE INDEX (PRIMARY) WHERE o.name = n AND (o.generation < l_generation OR l_until <= t);
+      END IF;
+      UPDATE leasehold_latch SET version = my_version, until = my_until, generation = my_generation, expected = my_expected,
+        arrived = my_arrived, completed = my_completed WHERE name = n;
+    END IF;
+    IF my_id IS NOT NULL THEN INSERT INTO leasehold_arrival VALUES (n, my_generation, my_id, my_call); END IF;
+    SET answer = 'true';
+  END body;
+  IF answer = 'true' THEN COMMIT; ELSE ROLLBACK; END IF;
+  SELECT answer;
+END //
+
+-- Fences the transaction: until it ends, nobody else gets the lock, though the lease may expire. Raises LH001 unless this is the token of a
+-- lease that is held, and no later turn under the lease was fenced. Waits for other transactions that are fenced by the lease, and raises
+-- LH002 if the transaction had begun to read before one of them has ended: roll back, and begin again.
+--
+-- It has to be the first statement of the transaction, so that everything that is read afterwards is read under the lock.
+CREATE PROCEDURE leasehold_fence(IN lock_name VARCHAR(700) CHARACTER SET utf8mb4, IN lock_token BIGINT) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700) DEFAULT lock_name;
+  DECLARE t, i_low, i_high, i_token, i_fences, read_token, read_fences, h_until BIGINT;
+  DECLARE message VARCHAR(128) CHARACTER SET utf8mb4;
+  DECLARE EXIT HANDLER FOR 1305 SIGNAL SQLSTATE 'LH003' SET MESSAGE_TEXT = 'a fence needs a transaction: begin one first';
+  -- Without a transaction, the savepoint is not there.
+  SAVEPOINT leasehold_fence;
+  RELEASE SAVEPOINT leasehold_fence;
+  SELECT low INTO i_low FROM leasehold_identity WHERE name = n AND low <= lock_token ORDER BY low DESC LIMIT 1;
+  IF i_low IS NOT NULL THEN
+    SELECT high, token, fences INTO i_high, i_token, i_fences FROM leasehold_identity WHERE name = n AND low = i_low FOR UPDATE;
+    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    -- At REPEATABLE READ, this is as old as the first statement that has read anything.
+    SELECT i.token, i.fences, h.until INTO read_token, read_fences, h_until
+      FROM leasehold_identity i LEFT JOIN leasehold_hold h ON h.name = i.name AND h.owner = i.owner WHERE i.name = n AND i.low = i_low;
+  END IF;
+  IF lock_token <= i_high AND i_token <= lock_token THEN
+    IF i_token <> read_token OR i_fences <> read_fences THEN
+      SET message = CONCAT('another transaction was fenced by the lock "', LEFT(lock_name, 16), '" after this one had begun to read: begin again');
+      SIGNAL SQLSTATE 'LH002' SET MESSAGE_TEXT = message;
+    END IF;
+    IF t < h_until THEN
+      UPDATE leasehold_identity SET token = lock_token, fences = fences + 1 WHERE name = n AND low = i_low;
+      SET i_low = NULL;
+    END IF;
+  END IF;
+  IF i_low IS NOT NULL OR i_high IS NULL THEN
+    SET message = CONCAT('the lock "', LEFT(lock_name, 60), '" is not held with the token ', lock_token);
+    SIGNAL SQLSTATE 'LH001' SET MESSAGE_TEXT = message;
+  END IF;
+END //
+DELIMITER ;
