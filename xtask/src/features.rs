@@ -8,7 +8,7 @@ use crate::step;
 type Sets = (&'static str, &'static [&'static str]);
 
 /// Each feature alone, and the combinations in which a backend, a facade and an option meet.
-const CHOSEN: [Sets; 9] = [
+const CHOSEN: [Sets; 10] = [
     (
         "leasehold",
         &[
@@ -43,6 +43,7 @@ const CHOSEN: [Sets; 9] = [
     ("lock-host", &["", "bridge", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),
     ("lock-sql", &[""]),
+    ("lock-mysql", &["", "blocking", "schema"]),
     ("lock-postgres", &["", "postgres", "deadpool", "r2d2", "schema"]),
     ("lock-redis", &["", "async", "tls", "r2d2", "dev"]),
     ("lock-redlock", &["", "async", "twins"]),

@@ -41,12 +41,18 @@ type Program = (&'static str, &'static str);
 
 const REDIS: Program = ("redis-server", "redis-server");
 const POSTGRES: Program = ("postgres", "postgresql");
+/// Not the package `mariadb-server`, which would start a server of its own.
+const MARIA: Program = ("mariadbd", "mariadb-server-core");
+const MARIA_CLIENT: Program = ("mariadb", "mariadb-client-core");
 /// What diesel is linked with.
 const LIBPQ: Program = ("pg_config", "libpq-dev");
 
-/// Redis, PostgreSQL with a pooler, what makes certificates, and what evaluates the alert rules.
-const PROGRAMS: [Program; 5] =
-    [REDIS, POSTGRES, ("pgbouncer", "pgbouncer"), ("openssl", "openssl"), ("promtool", "prometheus")];
+const POOLER: Program = ("pgbouncer", "pgbouncer");
+const CERTIFICATES: Program = ("openssl", "openssl");
+const ALERTS: Program = ("promtool", "prometheus");
+
+/// Redis, PostgreSQL with a pooler, MariaDB, what makes certificates, and what evaluates the alert rules.
+const PROGRAMS: [Program; 7] = [REDIS, POSTGRES, POOLER, MARIA, MARIA_CLIENT, CERTIFICATES, ALERTS];
 
 /// Where Debian keeps the programs of each version of PostgreSQL, which are not in PATH.
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";

@@ -144,6 +144,10 @@ fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>) -> Fai
     });
     let tokens: Vec<_> = tokens.collect();
     let now = match (held, tokens.as_slice()) {
+        _ if held.iter().any(|held| spans(held, token)) => format!(
+            "the lease of {name} with token {token} has expired, and a transaction that is fenced by it keeps the lock; end that \
+             transaction at the server (pg_terminate_backend in PostgreSQL)"
+        ),
         ([], _) => format!("{name} is not held"),
         (_, []) => format!(
             "{name} is held by something other than leasehold, which has no token; wait until it expires, or delete its key \
@@ -202,6 +206,14 @@ mod tests {
         assert_eq!(said(None), "a is not held; nothing was changed");
         let foreign = Entry::exclusive(entry.name.clone(), Holder::Foreign, None, 0);
         assert!(said(Some(&foreign)).contains("something other than leasehold"));
+    }
+
+    /// A store that does not end a lease which it still shows cannot end it.
+    #[test]
+    fn a_lease_that_has_expired_and_is_shown_is_kept_by_a_transaction() {
+        let entry = entry(7, 9);
+        let said = unchanged(&entry.name, token(8), Some(&entry)).message;
+        assert!(said.contains("token 8 has expired") && said.contains("end that transaction"), "{said}");
     }
 
     #[test]

@@ -179,6 +179,15 @@ impl Locks {
     fn busy(&self, wish: &Wish) -> Failure {
         let entry = self.holder(&wish.name).ok().flatten();
         let holder = entry.as_ref().map_or_else(|| name_of(None), names_of);
+        if let Some(Entry { remaining: Some(Duration::ZERO), .. }) = &entry {
+            return busy(
+                wish,
+                &format!(
+                    "{} is kept by a transaction that is fenced by the expired lease of {holder}; {WAIT}",
+                    wish.name
+                ),
+            );
+        }
         if let Some(Entry { leases: 1, remaining: Some(left), holder: last, .. }) = &entry
             && is_gone(last) == Some(true)
         {
@@ -238,7 +247,9 @@ fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure 
     let name = &wish.name;
     let advice = match holder {
         Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
-        Some(holder) if is_gone(holder) == Some(true) => "raise -w: the store frees the lock by itself".to_owned(),
+        Some(holder) if is_gone(holder) == Some(true) => {
+            "raise -w: the store frees the lock by itself, at the end of a fenced transaction if one is open".to_owned()
+        }
         Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
     };
     busy(wish, &format!("waited {} for {name}, behind {}; {advice}", rough(waited), name_of(holder)))

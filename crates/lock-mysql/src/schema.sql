@@ -5,17 +5,13 @@ DELIMITER //
 -- Moments are microseconds since 1970 by the server's clock. `UTC_TIMESTAMP` is the time at which a statement of a procedure began, so it is
 -- read behind the statement that has waited for a lock. Every procedure but `leasehold_fence` is a transaction of its own; it fails with 1568
 -- inside another one, which it rolls back. All that change something use READ COMMITTED, so that each statement sees what is committed, and
--- no gaps are locked. Index hints: a scan of a small table would wait for rows of other locks.
+-- no gaps are locked. What is read without a lock is read by `SELECT INTO`: a sub-select of `SET` or `IF` would lock its rows. Index hints: a
+-- scan of a small table would wait for rows of other locks.
 SET NAMES utf8mb4 //
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION' //
 
--- The layout, and the oldest client that can use it.
-CREATE TABLE leasehold_layout (version INT PRIMARY KEY, oldest INT NOT NULL, swept VARBINARY(700) NOT NULL DEFAULT '')
-  ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
-INSERT INTO leasehold_layout (version, oldest) VALUES (1, 1) //
-
 -- A row outlives its holders, so tokens and versions never fall. It is deleted when the lock was unused for a day.
-CREATE TABLE leasehold_lock (
+CREATE TABLE IF NOT EXISTS leasehold_lock (
   name VARBINARY(700) PRIMARY KEY,
   version BIGINT NOT NULL,               -- rises with all changes except arrivals and renewals
   tail BIGINT NOT NULL DEFAULT 0,        -- the highest number of a place
@@ -26,7 +22,7 @@ CREATE TABLE leasehold_lock (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
 
 -- A lease. `owner` is a secret: it renews and releases.
-CREATE TABLE leasehold_hold (
+CREATE TABLE IF NOT EXISTS leasehold_hold (
   name VARBINARY(700), owner CHAR(32), kind VARCHAR(9) NOT NULL, count INT NOT NULL, lim INT NOT NULL, low BIGINT NOT NULL,
   high BIGINT NOT NULL, slots LONGTEXT NOT NULL, granted BIGINT, until BIGINT NOT NULL, note VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL,
   kept BOOLEAN NOT NULL,                 -- its owner has released it, and nobody may use its tokens
@@ -34,7 +30,7 @@ CREATE TABLE leasehold_hold (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
 
 -- What a fence locks: one row for each hold that is not kept. Whatever ends the hold locks it first, and renewals never do.
-CREATE TABLE leasehold_identity (
+CREATE TABLE IF NOT EXISTS leasehold_identity (
   name VARBINARY(700), low BIGINT, high BIGINT NOT NULL, owner CHAR(32) NOT NULL,
   token BIGINT NOT NULL DEFAULT 0,       -- the highest one that a transaction was fenced with
   fences BIGINT NOT NULL DEFAULT 0,      -- how many transactions were fenced
@@ -42,7 +38,7 @@ CREATE TABLE leasehold_identity (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
 
 -- A place in the queue. Its index is not unique, as InnoDB locks gaps to keep one unique.
-CREATE TABLE leasehold_place (
+CREATE TABLE IF NOT EXISTS leasehold_place (
   name VARBINARY(700), number BIGINT, owner CHAR(32) NOT NULL, kind VARCHAR(9) NOT NULL, count INT NOT NULL, lim INT NOT NULL,
   width INT NOT NULL, ttl BIGINT NOT NULL, until BIGINT NOT NULL, note VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL,
   channel VARCHAR(200) CHARACTER SET utf8mb4 NOT NULL, tag BIGINT NOT NULL,
@@ -50,62 +46,58 @@ CREATE TABLE leasehold_place (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
 
 -- The slots below `lock.slots` that nobody has.
-CREATE TABLE leasehold_free_slot (name VARBINARY(700), slot INT, PRIMARY KEY (name, slot)) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+CREATE TABLE IF NOT EXISTS leasehold_free_slot (name VARBINARY(700), slot INT, PRIMARY KEY (name, slot)) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
 -- Owners whose late claims are refused.
-CREATE TABLE leasehold_tombstone (
+CREATE TABLE IF NOT EXISTS leasehold_tombstone (
   name VARBINARY(700), owner CHAR(32), until BIGINT NOT NULL, PRIMARY KEY (name, owner), KEY tombstone_until (name, until)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
 -- Who ended a lease, by its highest token.
-CREATE TABLE leasehold_revocation (
+CREATE TABLE IF NOT EXISTS leasehold_revocation (
   name VARBINARY(700), token BIGINT, who VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL, until BIGINT NOT NULL, PRIMARY KEY (name, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
 
-CREATE TABLE leasehold_latch (
+CREATE TABLE IF NOT EXISTS leasehold_latch (
   name VARBINARY(700) PRIMARY KEY, version BIGINT NOT NULL, until BIGINT NOT NULL,
   generation BIGINT NOT NULL, expected BIGINT, arrived BIGINT NOT NULL, completed BIGINT, KEY latch_until (until)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
-CREATE TABLE leasehold_arrival (
+CREATE TABLE IF NOT EXISTS leasehold_arrival (
   name VARBINARY(700), generation BIGINT, id VARBINARY(200), called BIGINT NOT NULL, PRIMARY KEY (name, generation, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
-
--- Rows as JSON. (A value that is not of the type JSON would become a string inside other JSON: `JSON_EXTRACT` makes it one.)
-CREATE SQL SECURITY DEFINER VIEW leasehold_hold_row AS SELECT name, owner, low, high, until, JSON_OBJECT('owner', owner, 'kind', kind,
-  'count', count, 'lim', lim, 'low', low, 'high', high, 'slots', JSON_EXTRACT(slots, '$'), 'granted', granted, 'until', until, 'note', note,
-  'kept', JSON_EXTRACT(IF(kept, 'true', 'false'), '$')) AS j FROM leasehold_hold //
-CREATE SQL SECURITY DEFINER VIEW leasehold_place_row AS SELECT name, number, owner, count, until, JSON_OBJECT('number', number, 'owner', owner,
-  'kind', kind, 'count', count, 'lim', lim, 'width', width, 'ttl', ttl, 'until', until, 'note', note, 'channel', channel, 'tag', tag) AS j
-  FROM leasehold_place //
 
 -- Makes the row of a lock, and deletes those of a few others that were unused for a day.
 CREATE PROCEDURE leasehold_make(IN n VARBINARY(700)) MODIFIES SQL DATA SQL SECURITY DEFINER
 body: BEGIN
-  DECLARE t, old, unlocked BIGINT;
+  DECLARE t, old, unlocked, holds, identities BIGINT;
   DECLARE x, behind VARBINARY(700);
   DECLARE is_old, found, done BOOLEAN DEFAULT FALSE;
-  DECLARE names CURSOR FOR SELECT name, version < old AND COALESCE(record_until, 0) < old FROM leasehold_lock
+  DECLARE candidates CURSOR FOR SELECT name, version < old AND COALESCE(record_until, 0) < old FROM leasehold_lock
     WHERE name > behind ORDER BY name LIMIT 8;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
   SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), old = t - 86400000000;
   INSERT INTO leasehold_lock (name, version) VALUES (n, t) ON DUPLICATE KEY UPDATE name = n;
   SELECT swept INTO behind FROM leasehold_layout FOR UPDATE SKIP LOCKED;
   IF done THEN LEAVE body; END IF;
-  OPEN names;
+  OPEN candidates;
   sweep: LOOP
-    FETCH names INTO x, is_old;
+    FETCH candidates INTO x, is_old;
     IF done THEN LEAVE sweep; END IF;
     SET behind = x;
     IF NOT is_old THEN ITERATE sweep; END IF;
     SELECT COUNT(*) INTO found FROM leasehold_lock WHERE name = x AND version < old AND COALESCE(record_until, 0) < old
       FOR UPDATE SKIP LOCKED;
-    IF NOT found OR EXISTS (SELECT 1 FROM leasehold_hold WHERE name = x AND until >= old)
+    IF NOT found THEN ITERATE sweep; END IF;
+    SELECT EXISTS (SELECT 1 FROM leasehold_hold WHERE name = x AND until >= old)
       OR EXISTS (SELECT 1 FROM leasehold_place WHERE name = x AND until >= old)
       OR EXISTS (SELECT 1 FROM leasehold_tombstone WHERE name = x AND until >= old)
-      OR EXISTS (SELECT 1 FROM leasehold_revocation WHERE name = x AND until >= old) THEN ITERATE sweep; END IF;
+      OR EXISTS (SELECT 1 FROM leasehold_revocation WHERE name = x AND until >= old),
+      (SELECT COUNT(*) FROM leasehold_hold WHERE name = x), (SELECT COUNT(*) FROM leasehold_identity WHERE name = x)
+      INTO found, holds, identities;
+    IF found THEN ITERATE sweep; END IF;
     -- A transaction that is fenced keeps its lock, however old the lease is.
     SELECT COUNT(*) INTO unlocked FROM leasehold_hold h FORCE INDEX (PRIMARY) WHERE h.name = x FOR UPDATE SKIP LOCKED;
-    IF unlocked <> (SELECT COUNT(*) FROM leasehold_hold WHERE name = x) THEN ITERATE sweep; END IF;
+    IF unlocked <> holds THEN ITERATE sweep; END IF;
     SELECT COUNT(*) INTO unlocked FROM leasehold_identity i FORCE INDEX (PRIMARY) WHERE i.name = x FOR UPDATE SKIP LOCKED;
-    IF unlocked <> (SELECT COUNT(*) FROM leasehold_identity WHERE name = x) THEN ITERATE sweep; END IF;
+    IF unlocked <> identities THEN ITERATE sweep; END IF;
     DELETE o FROM leasehold_hold o FORCE INDEX (PRIMARY) WHERE o.name = x;
     DELETE o FROM leasehold_identity o FORCE INDEX (PRIMARY) WHERE o.name = x;
     DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = x;
@@ -114,7 +106,7 @@ body: BEGIN
     DELETE o FROM leasehold_free_slot o FORCE INDEX (PRIMARY) WHERE o.name = x;
     DELETE FROM leasehold_lock WHERE name = x;
   END LOOP;
-  SET x = (SELECT MIN(name) FROM leasehold_lock WHERE name > behind);
+  SELECT MIN(name) INTO x FROM leasehold_lock WHERE name > behind;
   UPDATE leasehold_layout SET swept = IF(x IS NULL, '', behind);
 END //
 
@@ -130,61 +122,107 @@ BEGIN
   SELECT 'true' AS answer;
 END //
 
--- What a request needs of a lock, as it was at one moment, and the clock after that; NULL if the lock has no row. `GROUP_CONCAT` keeps the order
--- in both servers, up to a length.
+-- The holds of these owners (32 digits each) as JSON, in this order. (MariaDB writes temporary tables with longer texts to files, which is slow:
+-- so lists are lists of owners first.)
+CREATE PROCEDURE leasehold_holds(IN n VARBINARY(700), IN owners LONGTEXT CHARACTER SET ascii COLLATE ascii_bin, IN are_secret BOOLEAN,
+  OUT answer LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE i INT DEFAULT 1;
+  DECLARE one LONGTEXT CHARACTER SET utf8mb4;
+  WHILE i < CHAR_LENGTH(owners) DO
+    SET one = NULL;
+    -- `JSON_EXTRACT` makes text a part of other JSON; otherwise it would be a string there.
+    SELECT JSON_OBJECT('owner', IF(are_secret, REPEAT('0', 32), owner), 'kind', kind, 'count', count, 'lim', lim, 'low', low, 'high', high,
+      'slots', JSON_EXTRACT(slots, '$'), 'granted', granted, 'until', until, 'note', note, 'kept', JSON_EXTRACT(IF(kept, 'true', 'false'), '$'))
+      INTO one FROM leasehold_hold WHERE name = n AND owner = SUBSTR(owners, i, 32);
+    SET answer = IF(one IS NULL, answer, CONCAT_WS(',', answer, one)), i = i + 32;
+  END WHILE;
+  SET answer = CONCAT('[', COALESCE(answer, ''), ']');
+END //
+
+-- The places of these owners, likewise.
+CREATE PROCEDURE leasehold_places(IN n VARBINARY(700), IN owners LONGTEXT CHARACTER SET ascii COLLATE ascii_bin,
+  OUT answer LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE i INT DEFAULT 1;
+  DECLARE one LONGTEXT CHARACTER SET utf8mb4;
+  WHILE i < CHAR_LENGTH(owners) DO
+    SET one = NULL;
+    SELECT JSON_OBJECT('number', number, 'owner', owner, 'kind', kind, 'count', count, 'lim', lim, 'width', width, 'ttl', ttl, 'until', until,
+      'note', note, 'channel', channel, 'tag', tag) INTO one FROM leasehold_place WHERE name = n AND owner = SUBSTR(owners, i, 32);
+    SET answer = IF(one IS NULL, answer, CONCAT_WS(',', answer, one)), i = i + 32;
+  END WHILE;
+  SET answer = CONCAT('[', COALESCE(answer, ''), ']');
+END //
+
+-- What a request needs of a lock, as it was at one moment, and the clock after that; NULL if the lock has no row.
 CREATE PROCEDURE leasehold_load_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
-body: BEGIN
+BEGIN
   DECLARE n VARBINARY(700);
   DECLARE t, my_token, l_version, l_tail, l_token, l_until BIGINT;
   DECLARE l_permits, l_slots, most_slots, most_ends, most_places, most_expired, my_above INT;
   DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
-  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE owners LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE by_note VARCHAR(600) CHARACTER SET utf8mb4;
+  DECLARE expired, behind, holds, queued, given_up, places, ends, free_slots, with_token, above, answer LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   SELECT j.name, j.token, j.slots, j.ends, j.places, j.above, j.expired
     INTO n, my_token, most_slots, most_ends, most_places, my_above, most_expired
     FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', token BIGINT PATH '$.token', slots INT PATH '$.slots',
-      ends INT PATH '$.ends', places INT PATH '$.places', above BIGINT PATH '$.above', expired INT PATH '$.expired')) j;
+      ends INT PATH '$.ends', places INT PATH '$.places', above INT PATH '$.above', expired INT PATH '$.expired')) j;
   SELECT version, tail, last_token, permits, slots, record, record_until
     INTO l_version, l_tail, l_token, l_permits, l_slots, l_record, l_until FROM leasehold_lock WHERE name = n;
   IF l_version IS NOT NULL THEN
     SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    SET SESSION group_concat_max_len = 1000000000;
-    SET answer = JSON_OBJECT(
-      'now', t, 'version', l_version, 'tail', l_tail, 'last_token', GREATEST(l_token, t), 'permits', l_permits,
-      'record', IF(l_until > t, l_record, NULL),
-      'expired', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY until SEPARATOR ','), ''), ']') FROM
-        (SELECT j, until FROM leasehold_hold_row WHERE name = n AND until <= t ORDER BY until LIMIT most_expired) h), '$'),
-      'last', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY until DESC, owner DESC SEPARATOR ','), ''), ']') FROM
-        (SELECT j, until, owner FROM leasehold_hold_row WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 2) h), '$'),
-      'holds', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(h.j SEPARATOR ','), ''), ']') FROM
-        JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) o
-        JOIN leasehold_hold_row h ON h.name = n AND h.owner = o.owner), '$'),
-      'queued', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(p.j SEPARATOR ','), ''), ']') FROM
-        JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) o
-        JOIN leasehold_place_row p ON p.name = n AND p.owner = o.owner), '$'),
-      'given_up', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_QUOTE(x.owner) SEPARATOR ','), ''), ']') FROM
-        JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) o
-        JOIN leasehold_tombstone x ON x.name = n AND x.owner = o.owner AND x.until > t), '$'),
-      'places', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY number SEPARATOR ','), ''), ']') FROM
-        (SELECT j, number FROM leasehold_place_row WHERE name = n AND until > t ORDER BY number LIMIT most_places) p), '$'),
-      'ends', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_ARRAY(until, count) ORDER BY until SEPARATOR ','), ''), ']') FROM
-        (SELECT until, count FROM leasehold_hold WHERE name = n AND until > t ORDER BY until LIMIT most_ends) h), '$'),
-      'free_slots', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(slot ORDER BY slot SEPARATOR ','), ''), ']') FROM (SELECT slot FROM
-        (SELECT slot FROM (SELECT slot FROM leasehold_free_slot WHERE name = n ORDER BY slot LIMIT most_slots) f
+    SELECT GROUP_CONCAT(j.owner SEPARATOR '') INTO owners
+      FROM JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) j;
+    CALL leasehold_holds(n, owners, FALSE, holds);
+    CALL leasehold_places(n, owners, queued);
+    SELECT GROUP_CONCAT('"', x.owner, '"' SEPARATOR ',') INTO given_up
+      FROM JSON_TABLE(a, '$.owners[*]' COLUMNS (owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) j
+      STRAIGHT_JOIN leasehold_tombstone x ON x.name = n AND x.owner = j.owner AND x.until > t;
+    SELECT GROUP_CONCAT(owner ORDER BY until SEPARATOR '') INTO owners FROM
+      (SELECT owner, until FROM leasehold_hold WHERE name = n AND until <= t ORDER BY until LIMIT most_expired) h;
+    CALL leasehold_holds(n, owners, FALSE, expired);
+    SELECT GROUP_CONCAT(owner ORDER BY until DESC, owner DESC SEPARATOR '') INTO owners FROM
+      (SELECT owner, until FROM leasehold_hold WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 2) h;
+    CALL leasehold_holds(n, owners, FALSE, behind);
+    SELECT GROUP_CONCAT(owner ORDER BY number SEPARATOR '') INTO owners FROM
+      (SELECT owner, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT most_places) p;
+    CALL leasehold_places(n, owners, places);
+    IF most_ends > 0 THEN
+      SELECT GROUP_CONCAT('[', until, ',', count, ']' ORDER BY until SEPARATOR ',') INTO ends FROM
+        (SELECT until, count FROM leasehold_hold WHERE name = n AND until > t ORDER BY until LIMIT most_ends) h;
+    END IF;
+    IF most_slots > 0 THEN
+      SELECT GROUP_CONCAT(slot ORDER BY slot SEPARATOR ',') INTO free_slots FROM (
+        SELECT slot FROM (SELECT slot FROM leasehold_free_slot WHERE name = n ORDER BY slot LIMIT most_slots) f
         UNION ALL SELECT l_slots + g.i - 1 FROM
-          JSON_TABLE(CONCAT('[0', REPEAT(',0', most_slots - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) g) u
-        ORDER BY slot LIMIT most_slots) s), '$'),
-      'with_token', JSON_EXTRACT((SELECT j FROM leasehold_hold_row
-        WHERE name = n AND my_token BETWEEN low AND high AND until > t LIMIT 1), '$'),
-      'revoked_by', (SELECT who FROM leasehold_revocation WHERE name = n AND token = my_token AND until > t),
-      'above', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(j ORDER BY number SEPARATOR ','), ''), ']') FROM leasehold_place_row
-        WHERE name = n AND until > t AND count > my_above), '$'));
-    SET SESSION group_concat_max_len = usual;
+          JSON_TABLE(CONCAT('[0', REPEAT(',0', most_slots - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) g
+        ORDER BY slot LIMIT most_slots) s;
+    END IF;
+    IF my_token IS NOT NULL THEN
+      SELECT MIN(owner) INTO owners FROM leasehold_hold WHERE name = n AND my_token BETWEEN low AND high AND until > t;
+      CALL leasehold_holds(n, owners, FALSE, with_token);
+      SELECT who INTO by_note FROM leasehold_revocation WHERE name = n AND token = my_token AND until > t;
+    END IF;
+    IF my_above IS NOT NULL THEN
+      SELECT GROUP_CONCAT(owner ORDER BY number SEPARATOR '') INTO owners FROM leasehold_place WHERE name = n AND until > t AND count > my_above;
+      CALL leasehold_places(n, owners, above);
+    END IF;
+    SET answer = CONCAT('{"now":', t, ',"version":', l_version, ',"tail":', l_tail, ',"last_token":', GREATEST(l_token, t),
+      ',"permits":', l_permits, ',"record":', COALESCE(JSON_QUOTE(IF(l_until > t, l_record, NULL)), 'null'), ',"expired":', expired,
+      ',"last":', behind, ',"holds":', holds, ',"queued":', queued, ',"given_up":[', COALESCE(given_up, ''), '],"places":', places,
+      ',"ends":[', COALESCE(ends, ''), '],"free_slots":[', COALESCE(free_slots, ''),
+      '],"with_token":', COALESCE(JSON_EXTRACT(with_token, '$[0]'), 'null'), ',"revoked_by":', COALESCE(JSON_QUOTE(by_note), 'null'),
+      ',"above":', COALESCE(above, '[]'), '}');
   END IF;
   COMMIT;
+  SET SESSION group_concat_max_len = usual;
   SELECT answer;
 END //
 
@@ -208,7 +246,7 @@ CREATE PROCEDURE leasehold_take_slots(IN n VARBINARY(700), IN taken LONGTEXT CHA
   MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE above INT;
-  SET above = (SELECT MAX(s.slot) + 1 FROM JSON_TABLE(taken, '$[*]' COLUMNS (slot INT PATH '$')) s);
+  SELECT MAX(s.slot) + 1 INTO above FROM JSON_TABLE(taken, '$[*]' COLUMNS (slot INT PATH '$')) s;
   IF above > unused THEN
     INSERT INTO leasehold_free_slot SELECT n, unused + g.i - 1 FROM
       JSON_TABLE(CONCAT('[0', REPEAT(',0', above - unused - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) g;
@@ -228,7 +266,7 @@ BEGIN
   DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE h_low, h_high, h_until, free, x_low, x_high, x_granted, x_until, x_number, x_ttl, x_tag, x_token BIGINT;
   DECLARE i, x_count, x_lim, x_width INT;
-  DECLARE h_kept BOOLEAN;
+  DECLARE h_kept, found BOOLEAN;
   DECLARE x_ends, x_kept VARCHAR(5) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE x_op, x_kind VARCHAR(10) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE x_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
@@ -291,7 +329,8 @@ BEGIN
           ON DUPLICATE KEY UPDATE kind = x_kind, count = x_count, lim = x_lim, low = x_low, high = x_high, slots = x_slots,
             granted = x_granted, until = x_until, note = x_note, kept = x_kept = 'true';
         -- A lease that is granted again may be fenced.
-        IF x_kept <> 'true' AND NOT EXISTS (SELECT 1 FROM leasehold_identity WHERE name = n AND low = x_low) THEN
+        SELECT COUNT(*) INTO found FROM leasehold_identity WHERE name = n AND low = x_low;
+        IF x_kept <> 'true' AND NOT found THEN
           INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, x_low, x_high, x_owner);
         END IF;
         IF JSON_LENGTH(x_slots) > 0 THEN CALL leasehold_take_slots(n, x_slots, l_slots); END IF;
@@ -320,7 +359,7 @@ BEGIN
     END WHILE;
     IF my_permits IS NOT NULL THEN
       -- Places whose waiters are gone, as far as they are in the way of others.
-      SET x_number = (SELECT MAX(number) FROM (SELECT number FROM leasehold_place WHERE name = n ORDER BY number LIMIT 8) first_ones);
+      SELECT MAX(number) INTO x_number FROM (SELECT number FROM leasehold_place WHERE name = n ORDER BY number LIMIT 8) first_ones;
       IF x_number IS NOT NULL THEN
         DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.number <= x_number AND o.until <= t;
       END IF;
@@ -379,7 +418,7 @@ BEGIN
         (n, me, 'exclusive', 0, 0, drawn, drawn + my_width - 1, '[]', t, t + my_ttl, my_note, FALSE);
       INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, drawn, drawn + my_width - 1, me);
       UPDATE leasehold_lock SET version = GREATEST(version + 1, t), last_token = drawn + my_width - 1 WHERE name = n;
-      SET answer = JSON_OBJECT('granted', drawn);
+      SET answer = JSON_OBJECT('granted', drawn + 0);
       LEAVE body;
     END IF;
     IF h_kind <> 'exclusive' OR h_owner = me OR h_until <= t THEN LEAVE body; END IF;
@@ -396,12 +435,13 @@ BEGIN
         (n, m_number, me, my_kind, 0, 0, my_width, my_ttl, t + my_place, my_note, my_channel, my_tag);
       UPDATE leasehold_lock SET tail = m_number WHERE name = n;
     END IF;
-    SET ahead = (SELECT COUNT(*) FROM
-      (SELECT 1 FROM leasehold_place WHERE name = n AND number < m_number AND until > t LIMIT my_counted) p);
+    SELECT COUNT(*) INTO ahead FROM
+      (SELECT 1 FROM leasehold_place WHERE name = n AND number < m_number AND until > t LIMIT my_counted) p;
     IF ahead = my_counted THEN
-      SET ahead = GREATEST(ahead, m_number - (SELECT MIN(number) FROM leasehold_place WHERE name = n AND until > t));
+      SELECT GREATEST(ahead, m_number - MIN(number)) INTO ahead FROM leasehold_place WHERE name = n AND until > t;
     END IF;
-    SET answer = JSON_OBJECT('low', h_low, 'high', h_high, 'note', h_note, 'remaining', h_until - t, 'drawn', drawn, 'position', ahead + 1);
+    SET answer = JSON_OBJECT('low', h_low + 0, 'high', h_high + 0, 'note', h_note, 'remaining', h_until - t, 'drawn', drawn + 0,
+      'position', ahead + 1);
   END body;
   COMMIT;
   SELECT answer;
@@ -413,6 +453,7 @@ BEGIN
   DECLARE n VARBINARY(700);
   DECLARE t, my_place_max, l_token, h_low, h_until, p_number, p_ttl, p_until BIGINT;
   DECLARE p_width INT;
+  DECLARE has_place BOOLEAN;
   DECLARE h_kind, p_kind VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE me, p_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE p_note VARCHAR(600) CHARACTER SET utf8mb4;
@@ -430,8 +471,8 @@ BEGIN
       WHERE h.name = n AND h.owner = me FOR UPDATE SKIP LOCKED;
     IF h_kind IS NULL THEN LEAVE body; END IF;
     SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    SELECT number, owner, kind, width, ttl, until, note INTO p_number, p_owner, p_kind, p_width, p_ttl, p_until, p_note
-      FROM leasehold_place WHERE name = n ORDER BY number LIMIT 1;
+    SELECT number, owner, kind, width, ttl, until, note, EXISTS (SELECT 1 FROM leasehold_place WHERE name = n AND owner = me)
+      INTO p_number, p_owner, p_kind, p_width, p_ttl, p_until, p_note, has_place FROM leasehold_place WHERE name = n ORDER BY number LIMIT 1;
     IF h_kind <> 'exclusive' OR h_until <= t THEN LEAVE body; END IF;
     IF p_number IS NULL THEN
       DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
@@ -441,13 +482,12 @@ BEGIN
       LEAVE body;
     END IF;
     SET l_token = GREATEST(l_token, t);
-    IF p_until <= t OR p_kind <> 'exclusive' OR l_token + p_width > 9007199254740991
-      OR EXISTS (SELECT 1 FROM leasehold_place WHERE name = n AND owner = me) THEN LEAVE body; END IF;
+    IF p_until <= t OR p_kind <> 'exclusive' OR has_place OR l_token + p_width > 9007199254740991 THEN LEAVE body; END IF;
     DELETE FROM leasehold_place WHERE name = n AND number = p_number;
     DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
     INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, l_token + 1, l_token + p_width, p_owner);
-    UPDATE leasehold_hold SET owner = p_owner, count = 0, lim = 0, low = l_token + 1, high = l_token + p_width, slots = '[]', granted = t,
-      until = t + LEAST(p_ttl, my_place_max), note = p_note, kept = FALSE WHERE name = n AND owner = me;
+    UPDATE leasehold_hold SET owner = p_owner, low = l_token + 1, high = l_token + p_width, granted = t,
+      until = t + LEAST(p_ttl, my_place_max), note = p_note WHERE name = n AND owner = me;
     UPDATE leasehold_lock SET version = GREATEST(version + 1, t), last_token = l_token + p_width WHERE name = n;
     SET answer = 'true';
   END body;
@@ -459,51 +499,74 @@ END //
 -- whether others wait; or who revoked it.
 CREATE PROCEDURE leasehold_renew_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
-  DECLARE t, locked BIGINT;
+  DECLARE t, first_end BIGINT;
+  DECLARE i, common INT;
+  DECLARE by_note VARCHAR(600) CHARACTER SET utf8mb4;
   DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  DECLARE revoked CURSOR FOR SELECT r.i, v.who FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (i FOR ORDINALITY,
+      name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', high BIGINT PATH '$.high')) r
+    STRAIGHT_JOIN leasehold_revocation v FORCE INDEX (PRIMARY) ON v.name = CAST(r.name AS BINARY) AND v.token = r.high AND v.until > t;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
   START TRANSACTION;
   -- The limit keeps the order.
-  SELECT COUNT(*) INTO locked FROM (SELECT CAST(j.name AS BINARY) AS name, j.owner FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (
-      name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner')) j
-      ORDER BY 1, 2 LIMIT 1000000000) r
-    STRAIGHT_JOIN leasehold_hold h FORCE INDEX (PRIMARY) ON h.name = r.name AND h.owner = r.owner FOR UPDATE;
+  SELECT SUM(h.kind = 'exclusive' AND h.low = r.low AND h.high = r.high), MIN(h.until) INTO common, first_end
+    FROM (SELECT j.name, j.owner, j.low, j.high FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (
+      name VARCHAR(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name',
+      owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', low BIGINT PATH '$.low', high BIGINT PATH '$.high')) j
+      ORDER BY j.name, j.owner LIMIT 1000000000) r
+    STRAIGHT_JOIN leasehold_hold h FORCE INDEX (PRIMARY) ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner FOR UPDATE;
   SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-  SET SESSION group_concat_max_len = 1000000000;
-  SELECT CONCAT('[', GROUP_CONCAT(IF(h.until > t,
-      JSON_OBJECT('wanted', JSON_EXTRACT(IF(h.kind <> 'exclusive' AND EXISTS
-        (SELECT 1 FROM leasehold_place p WHERE p.name = h.name AND p.until > t), 'true', 'false'), '$')),
-      JSON_OBJECT('revoked_by', (SELECT v.who FROM leasehold_revocation v
-        WHERE v.name = CAST(r.name AS BINARY) AND v.token = r.high AND v.until > t))) ORDER BY r.i SEPARATOR ','), ']')
-    INTO answer FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (i FOR ORDINALITY, name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name',
-      owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', low BIGINT PATH '$.low', high BIGINT PATH '$.high')) r
-    LEFT JOIN leasehold_hold h FORCE INDEX (PRIMARY)
-      ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high;
-  SET SESSION group_concat_max_len = usual;
-  UPDATE JSON_TABLE(a, '$.leases[*]' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name',
+  IF common = JSON_LENGTH(a, '$.leases') AND first_end > t THEN
+    SET answer = CONCAT('[', REPEAT('{"wanted":false},', common - 1), '{"wanted":false}]');
+  ELSE
+    SELECT CONCAT('[', GROUP_CONCAT(IF(h.until > t, IF(h.kind <> 'exclusive' AND EXISTS (SELECT 1 FROM leasehold_place p
+        WHERE p.name = h.name AND p.until > t), '{"wanted":true}', '{"wanted":false}'), '{"revoked_by":null}') ORDER BY r.i SEPARATOR ','), ']')
+      INTO answer FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (i FOR ORDINALITY, name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name',
+        owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', low BIGINT PATH '$.low', high BIGINT PATH '$.high')) r
+      LEFT JOIN leasehold_hold h FORCE INDEX (PRIMARY)
+        ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high;
+    IF LOCATE('revoked_by', answer) > 0 THEN
+      revocations: BEGIN
+        DECLARE EXIT HANDLER FOR NOT FOUND BEGIN END;
+        OPEN revoked;
+        LOOP
+          FETCH revoked INTO i, by_note;
+          SET answer = JSON_REPLACE(answer, CONCAT('$[', i - 1, '].revoked_by'), by_note);
+        END LOOP;
+      END revocations;
+    END IF;
+  END IF;
+  -- Only updates: the rows are there. (An UPDATE of a join would write a file in MariaDB.)
+  INSERT INTO leasehold_hold SELECT h.name, h.owner, '', 0, 0, 0, 0, '', NULL, t + r.ttl, '', FALSE
+    FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name',
       owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', low BIGINT PATH '$.low', high BIGINT PATH '$.high',
       ttl BIGINT PATH '$.ttl')) r
     STRAIGHT_JOIN leasehold_hold h FORCE INDEX (PRIMARY)
-      ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high
-    SET h.until = t + r.ttl WHERE h.until > t;
+      ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high AND h.until > t
+    ON DUPLICATE KEY UPDATE until = VALUES(until);
   COMMIT;
+  SET SESSION group_concat_max_len = usual;
   SELECT answer;
 END //
 
 -- What operators see of a lock: its owners stay secret.
 CREATE PROCEDURE leasehold_shown(IN n VARBINARY(700), IN t BIGINT, OUT answer LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
 BEGIN
-  SET answer = JSON_OBJECT('name', CONVERT(n USING utf8mb4), 'now', t,
-    'holds', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_SET(j, '$.owner', REPEAT('0', 32))
-      ORDER BY until DESC, owner DESC SEPARATOR ','), ''), ']') FROM
-      (SELECT j, until, owner FROM leasehold_hold_row WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 100) h), '$'),
-    'leases', (SELECT COUNT(*) FROM leasehold_hold WHERE name = n AND until > t),
-    'queue', JSON_EXTRACT((SELECT CONCAT('[', COALESCE(GROUP_CONCAT(JSON_OBJECT('kind', kind, 'count', count, 'lim', lim)
-      ORDER BY number SEPARATOR ','), ''), ']') FROM
-      (SELECT kind, count, lim, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 100) p), '$'),
-    'waiters', (SELECT COUNT(*) FROM leasehold_place WHERE name = n AND until > t));
+  DECLARE leases, waiters INT;
+  DECLARE owners, queue LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE holds LONGTEXT CHARACTER SET utf8mb4;
+  SELECT GROUP_CONCAT(owner ORDER BY until DESC, owner DESC SEPARATOR '') INTO owners FROM
+    (SELECT owner, until FROM leasehold_hold WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 100) h;
+  CALL leasehold_holds(n, owners, TRUE, holds);
+  SELECT GROUP_CONCAT('{"kind":"', kind, '","count":', count, ',"lim":', lim, '}' ORDER BY number SEPARATOR ',') INTO queue FROM
+    (SELECT kind, count, lim, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 100) p;
+  SELECT COUNT(*) INTO leases FROM leasehold_hold WHERE name = n AND until > t;
+  SELECT COUNT(*) INTO waiters FROM leasehold_place WHERE name = n AND until > t;
+  SET answer = CONCAT('{"name":', JSON_QUOTE(CONVERT(n USING utf8mb4)), ',"now":', t, ',"holds":', holds, ',"leases":', leases,
+    ',"queue":[', COALESCE(queue, ''), '],"waiters":', waiters, '}');
 END //
 
 CREATE PROCEDURE leasehold_show_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
@@ -512,13 +575,13 @@ BEGIN
   DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   SELECT j.name INTO n FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name')) j;
-  SET SESSION group_concat_max_len = 1000000000;
   CALL leasehold_shown(n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), answer);
-  SET SESSION group_concat_max_len = usual;
   COMMIT;
+  SET SESSION group_concat_max_len = usual;
   SELECT answer;
 END //
 
@@ -531,27 +594,26 @@ BEGIN
   DECLARE one, answer LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
   -- No UTF-8 has the byte FF.
-  DECLARE names CURSOR FOR SELECT DISTINCT name FROM leasehold_hold
+  DECLARE candidates CURSOR FOR SELECT DISTINCT name FROM leasehold_hold
     WHERE name > behind AND name >= beginning AND name < CONCAT(beginning, X'FF') AND until > t ORDER BY name LIMIT most;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   SELECT j.behind, j.beginning, j.most INTO behind, beginning, most FROM JSON_TABLE(a, '$' COLUMNS (
     behind VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.after', beginning VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.prefix',
     most INT PATH '$.most')) j;
   SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-  SET SESSION group_concat_max_len = 1000000000;
-  OPEN names;
-  lines: LOOP
-    FETCH names INTO x;
-    IF done THEN LEAVE lines; END IF;
+  OPEN candidates;
+  listing: LOOP
+    FETCH candidates INTO x;
+    IF done THEN LEAVE listing; END IF;
     CALL leasehold_shown(x, t, one);
     SET answer = CONCAT_WS(',', answer, one);
   END LOOP;
-  CLOSE names;
-  SET SESSION group_concat_max_len = usual;
   COMMIT;
+  SET SESSION group_concat_max_len = usual;
   SELECT CONCAT('[', COALESCE(answer, ''), ']') AS answer;
 END //
 
@@ -567,14 +629,16 @@ BEGIN
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   SELECT j.name, j.id INTO n, my_id FROM JSON_TABLE(a, '$' COLUMNS (
     name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', id VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.id')) j;
+  -- In MySQL, null is the string 'null' here; numbers become NULL in both.
+  IF JSON_TYPE(JSON_EXTRACT(a, '$.id')) = 'NULL' THEN SET my_id = NULL; END IF;
   SELECT generation, JSON_OBJECT('version', version, 'until', until, 'generation', generation, 'expected', expected, 'arrived', arrived,
     'completed', completed) INTO l_generation, latch FROM leasehold_latch WHERE name = n;
   SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-  SET answer = JSON_OBJECT('now', t, 'latch', JSON_EXTRACT(latch, '$'),
+  SELECT JSON_OBJECT('now', t + 0, 'latch', JSON_EXTRACT(latch, '$'),
     'has_arrived', JSON_EXTRACT(IF(EXISTS
       (SELECT 1 FROM leasehold_arrival WHERE name = n AND generation = l_generation AND id = my_id), 'true', 'false'), '$'),
     'arrived_before', (SELECT called FROM leasehold_arrival WHERE name = n AND generation < l_generation AND id = my_id
-      ORDER BY generation DESC LIMIT 1));
+      ORDER BY generation DESC LIMIT 1)) INTO answer;
   COMMIT;
   SELECT answer;
 END //
@@ -587,7 +651,7 @@ BEGIN
   DECLARE t, my_version, my_until, my_generation, my_expected, my_arrived, my_completed, my_call, l_version, l_until, l_generation BIGINT;
   DECLARE found, done BOOLEAN DEFAULT FALSE;
   DECLARE answer VARCHAR(5) CHARACTER SET utf8mb4 DEFAULT 'false';
-  DECLARE names CURSOR FOR SELECT name FROM leasehold_latch WHERE until < t - 86400000000 LIMIT 8;
+  DECLARE candidates CURSOR FOR SELECT name FROM leasehold_latch WHERE until < t - 86400000000 LIMIT 8;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
   START TRANSACTION;
@@ -600,6 +664,7 @@ BEGIN
       FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version',
         until BIGINT PATH '$.until', generation BIGINT PATH '$.generation', expected BIGINT PATH '$.expected', arrived BIGINT PATH '$.arrived',
         completed BIGINT PATH '$.completed', id VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.id', called BIGINT PATH '$.call')) j;
+    IF JSON_TYPE(JSON_EXTRACT(a, '$.id')) = 'NULL' THEN SET my_id = NULL; END IF;
     SELECT version, until, generation INTO l_version, l_until, l_generation FROM leasehold_latch WHERE name = n FOR UPDATE;
     SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     IF COALESCE(l_version, 0) <> my_version OR (l_until <= t AND l_generation = my_generation) THEN LEAVE body; END IF;
@@ -607,9 +672,9 @@ BEGIN
     IF l_version IS NULL THEN
       INSERT INTO leasehold_latch VALUES (n, my_version, my_until, my_generation, my_expected, my_arrived, my_completed);
       SET done = FALSE;
-      OPEN names;
+      OPEN candidates;
       sweep: LOOP
-        FETCH names INTO x;
+        FETCH candidates INTO x;
         IF done THEN LEAVE sweep; END IF;
         SELECT COUNT(*) INTO found FROM leasehold_latch WHERE name = x AND until < t - 86400000000 FOR UPDATE SKIP LOCKED;
         IF found THEN
@@ -632,41 +697,51 @@ BEGIN
   SELECT answer;
 END //
 
--- Fences the transaction: until it ends, nobody else gets the lock, though the lease may expire. Raises LH001 unless this is the token of a
--- lease that is held, and no later turn under the lease was fenced. Waits for other transactions that are fenced by the lease, and raises
--- LH002 if the transaction had begun to read before one of them has ended: roll back, and begin again.
---
--- It has to be the first statement of the transaction, so that everything that is read afterwards is read under the lock.
-CREATE PROCEDURE leasehold_fence(IN lock_name VARCHAR(700) CHARACTER SET utf8mb4, IN lock_token BIGINT) MODIFIES SQL DATA SQL SECURITY DEFINER
+-- Fences the transaction by the lease whose first token is this one. What the transaction reads afterwards, it reads under the lock.
+CREATE PROCEDURE leasehold_fence_1(IN lock_name VARCHAR(700) CHARACTER SET utf8mb4, IN first_token BIGINT, IN lock_token BIGINT)
+  MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE n VARBINARY(700) DEFAULT lock_name;
-  DECLARE t, i_low, i_high, i_token, i_fences, read_token, read_fences, h_until BIGINT;
+  DECLARE t, i_high, i_token, i_fences, read_token, read_fences, h_until BIGINT;
   DECLARE message VARCHAR(128) CHARACTER SET utf8mb4;
   DECLARE EXIT HANDLER FOR 1305 SIGNAL SQLSTATE 'LH003' SET MESSAGE_TEXT = 'a fence needs a transaction: begin one first';
   -- Without a transaction, the savepoint is not there.
   SAVEPOINT leasehold_fence;
   RELEASE SAVEPOINT leasehold_fence;
-  SELECT low INTO i_low FROM leasehold_identity WHERE name = n AND low <= lock_token ORDER BY low DESC LIMIT 1;
-  IF i_low IS NOT NULL THEN
-    SELECT high, token, fences INTO i_high, i_token, i_fences FROM leasehold_identity WHERE name = n AND low = i_low FOR UPDATE;
-    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+  SELECT high, token, fences INTO i_high, i_token, i_fences FROM leasehold_identity WHERE name = n AND low = first_token FOR UPDATE;
+  SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+  IF lock_token >= first_token AND lock_token <= i_high AND i_token <= lock_token THEN
     -- At REPEATABLE READ, this is as old as the first statement that has read anything.
-    SELECT i.token, i.fences, h.until INTO read_token, read_fences, h_until
-      FROM leasehold_identity i LEFT JOIN leasehold_hold h ON h.name = i.name AND h.owner = i.owner WHERE i.name = n AND i.low = i_low;
-  END IF;
-  IF lock_token <= i_high AND i_token <= lock_token THEN
-    IF i_token <> read_token OR i_fences <> read_fences THEN
+    SELECT i.token, i.fences, h.until INTO read_token, read_fences, h_until FROM leasehold_identity i
+      LEFT JOIN leasehold_hold h ON h.name = i.name AND h.owner = i.owner WHERE i.name = n AND i.low = first_token;
+    IF NOT (i_token <=> read_token AND i_fences <=> read_fences) THEN
       SET message = CONCAT('another transaction was fenced by the lock "', LEFT(lock_name, 16), '" after this one had begun to read: begin again');
       SIGNAL SQLSTATE 'LH002' SET MESSAGE_TEXT = message;
     END IF;
-    IF t < h_until THEN
-      UPDATE leasehold_identity SET token = lock_token, fences = fences + 1 WHERE name = n AND low = i_low;
-      SET i_low = NULL;
-    END IF;
+    UPDATE leasehold_identity SET token = lock_token, fences = fences + 1 WHERE name = n AND low = first_token AND t < h_until;
   END IF;
-  IF i_low IS NOT NULL OR i_high IS NULL THEN
+  IF h_until IS NULL OR h_until <= t THEN
     SET message = CONCAT('the lock "', LEFT(lock_name, 60), '" is not held with the token ', lock_token);
     SIGNAL SQLSTATE 'LH001' SET MESSAGE_TEXT = message;
   END IF;
 END //
+
+-- Fences the transaction: until it ends, nobody else gets the lock, though the lease may expire. Raises LH001 unless this is the token of a
+-- lease that is held, and no later turn under the lease was fenced. Waits for other transactions that are fenced by the lease, and raises
+-- LH002 if the transaction had begun to read before one of them has ended: roll back, and begin again.
+--
+-- It has to be the first statement of the transaction, so that everything that is read afterwards is read under the lock. (At SERIALIZABLE,
+-- what it reads is locked too, and renewals wait for the transaction: use a lower level.)
+CREATE PROCEDURE leasehold_fence(IN lock_name VARCHAR(700) CHARACTER SET utf8mb4, IN lock_token BIGINT) MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE n VARBINARY(700) DEFAULT lock_name;
+  DECLARE first_token BIGINT;
+  SELECT low INTO first_token FROM leasehold_identity WHERE name = n AND low <= lock_token ORDER BY low DESC LIMIT 1;
+  CALL leasehold_fence_1(lock_name, COALESCE(first_token, lock_token), lock_token);
+END //
+
+-- The layout, and the oldest client that can use it. It comes last: a client that finds it finds everything.
+CREATE TABLE leasehold_layout (version INT PRIMARY KEY, oldest INT NOT NULL, swept VARBINARY(700) NOT NULL DEFAULT '')
+  ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
+INSERT INTO leasehold_layout (version, oldest) VALUES (1, 1) //
 DELIMITER ;

@@ -129,8 +129,12 @@ pub(crate) fn check_schema(schema: &str) -> Result<(), Invalid> {
     {
         return Ok(());
     }
-    let problem = if schema == "public" { "it holds what others made" } else { "it is not a plain name" };
-    let remedy = "use up to 63 lower-case letters, digits and underscores, such as leasehold";
+    let is_taken = schema == "public" || schema.starts_with("pg_");
+    let (problem, remedy) = if is_taken {
+        ("it holds what others made", "name a schema of its own, such as leasehold; public and pg_* are refused")
+    } else {
+        ("it is not a plain name", "use up to 63 lower-case letters, digits and underscores, such as leasehold")
+    };
     Err(Invalid::new("schema", schema, problem, remedy))
 }
 
@@ -173,9 +177,9 @@ mod tests {
             ("postgres://db", "names no database"),
             ("postgres://db/shop?sslmode=allow", "write disable, prefer or require"),
             ("postgres://db/shop?schema=A", "lower-case letters"),
-            ("postgres://db/shop?schema=pg_locks", "not a plain name"),
+            ("postgres://db/shop?schema=pg_locks", "public and pg_* are refused"),
             ("postgres://db/shop?schema=a\"b", "not a plain name"),
-            ("postgres://db/shop?schema=public", "such as leasehold"),
+            ("postgres://db/shop?schema=public", "name a schema of its own, such as leasehold"),
             ("postgres://db/shop?op_timeout=0s", "op_timeout"),
             ("postgres://db/shop?port=1", "allowed: prefix, op_timeout, schema, sslmode, sslrootcert"),
         ] {

@@ -78,8 +78,8 @@ impl lock_sql::Connector for Connector {
         schema::prepare(client, &self.config).await
     }
 
-    fn is_closed((client, _): &(Client, Told)) -> bool {
-        client.is_closed()
+    async fn is_usable((client, _): &mut (Client, Told), _unused: Duration) -> bool {
+        !client.is_closed()
     }
 }
 
@@ -95,6 +95,10 @@ where
     tokio::spawn(async move {
         let mut messages = futures_util::stream::poll_fn(move |context| connection.poll_message(context));
         while let Some(Ok(message)) = futures_util::StreamExt::next(&mut messages).await {
+            // Ending the connection ahead of the answer makes what was sent count as unanswered.
+            if matches!(&message, AsyncMessage::Notice(notice) if error::is_without_standby(notice)) {
+                break;
+            }
             if let AsyncMessage::Notification(notification) = message {
                 _ = tell.send(notification.payload().to_owned());
             }

@@ -16,13 +16,15 @@ const LONG: f64 = 300.0;
 /// How far the server's clock may be off. In seconds.
 const CLOCK: f64 = 1.0;
 
+/// The last column: who asks, if the server hides from them what other roles do.
 const QUESTIONS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
      current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_standby_names'), \
      (SELECT count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) FROM pg_stat_replication), \
      (SELECT count(*) FROM pg_stat_replication), extract(epoch FROM clock_timestamp())::float8, \
      coalesce((SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_stat_activity \
        WHERE datname = current_database() AND pid <> pg_backend_pid()), 0)::float8, \
-     current_setting('idle_in_transaction_session_timeout')";
+     current_setting('idle_in_transaction_session_timeout'), \
+     CASE WHEN NOT pg_has_role('pg_read_all_stats', 'USAGE') THEN quote_ident(current_user) END";
 
 /// Connects, and asks.
 pub(crate) fn examine(config: &PostgresConfig) -> Result<Vec<Check>, BackendError> {
@@ -40,13 +42,20 @@ async fn ask(config: &PostgresConfig) -> Result<Vec<Check>, BackendError> {
 }
 
 fn facts(row: &Row) -> Vec<Check> {
+    let blind: Option<&str> = row.get(10);
     vec![
         version(row.get(0), row.get(1)),
         durability(row.get(2), row.get(3)),
-        standby(row.get(4), row.get(5), row.get(6)),
+        standby(row.get(4), row.get(5), row.get(6), blind),
         clock(row.get(7)),
-        transactions(row.get(8), row.get(9)),
+        transactions(row.get(8), row.get(9), blind),
     ]
+}
+
+/// The server shows nothing of this to the role. It is neither well nor ill then.
+fn hidden(check: &'static str, what: &str, role: &str) -> Check {
+    Check::remark(check, format!("this role cannot see the {what}"))
+        .with_remedy(format!("GRANT pg_read_all_stats TO {role}, or run doctor as a monitoring role"))
 }
 
 fn version(name: &str, number: i32) -> Check {
@@ -74,7 +83,7 @@ fn durability(fsync: &str, full_pages: &str) -> Check {
     )
 }
 
-fn standby(wanted: &str, synchronous: i64, all: i64) -> Check {
+fn standby(wanted: &str, synchronous: i64, all: i64, blind: Option<&str>) -> Check {
     if all == 0 && wanted.is_empty() {
         return Check::ok("standby", "none is connected");
     }
@@ -89,8 +98,14 @@ fn standby(wanted: &str, synchronous: i64, all: i64) -> Check {
         return Check::remark("standby", message)
             .with_remedy("set synchronous_standby_names, or have resources check fencing tokens");
     }
+    // How many are connected is shown to everybody.
+    if let (Some(role), 1..) = (blind, all) {
+        return hidden("standby", "state of the standbys", role);
+    }
     Check::finding("standby", format!("no synchronous standby is connected, so nothing is granted: {wanted}"))
-        .with_remedy("start the standby, or change synchronous_standby_names")
+        .with_remedy(
+            "start the standby; a change of synchronous_standby_names confirms what waits, though no standby has it",
+        )
 }
 
 fn clock(server: f64) -> Check {
@@ -103,12 +118,15 @@ fn clock(server: f64) -> Check {
     Check::ok("clock", "the server's clock agrees with this machine's")
 }
 
-fn transactions(longest: f64, limit: &str) -> Check {
+fn transactions(longest: f64, limit: &str, blind: Option<&str>) -> Check {
     if longest > LONG {
         let message = format!(
             "a transaction has been open for {longest:.0} s: old rows of busy locks cannot be removed, which slows them"
         );
         return Check::remark("transactions", message).with_remedy("end it; set idle_in_transaction_session_timeout");
+    }
+    if let Some(role) = blind {
+        return hidden("transactions", "transactions of other roles", role);
     }
     let limit =
         if limit == "0" { "without a limit for idle ones".to_owned() } else { format!("idle ones end after {limit}") };
@@ -135,6 +153,6 @@ async fn rights(client: &Client, config: &PostgresConfig) -> Result<Check, tokio
             Check::remark("rights", "this role reads the tables, which hold the secrets of all lock owners")
                 .with_remedy("connect as a role that may only run the functions: see `leasehold postgres schema`")
         }
-        (false, _, false) => Check::ok("rights", "this role runs the functions, and reads no tables"),
+        (false, _, false) => Check::ok("rights", "this role runs the functions, and reads no secrets"),
     })
 }

@@ -5,8 +5,8 @@
 //! # What is guaranteed
 //! - A grant, a renewal and everything else that somebody may rely on reaches the disk before it is answered, whatever
 //!   `synchronous_commit` is by default; and synchronous standbys, if there are any.
-//! - A transaction that begins with `SELECT leasehold.fence(name, token)` works under the lock until it commits: nobody else gets the lock, even if the
-//!   lease expires meanwhile. Afterwards, the token of an earlier holder is refused with the code `LH001`.
+//! - A transaction that begins with `SELECT leasehold.fence(name, token)` keeps the lock from everybody else until it ends, even if the lease
+//!   expires meanwhile. With a prefix, the name is `PREFIX:NAME`. Afterwards, the token of an earlier holder is refused with the code `LH001`.
 //! - A client that stalls between two statements delays nobody: no lock of a row is held over a round trip.
 //! - Notifications and listings have tokens and no owners. Roles that may run the functions are trusted with them.
 //!

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::{Ability, BackendError, Capabilities, Durability, Effect, ErrorKind, ModeKind, Prefix, Waiting};
 use lock_sql::{Database, Notifications, Pool};
@@ -87,6 +88,8 @@ impl Postgres {
 
 impl Database for Postgres {
     const BACKEND: &'static str = BACKEND;
+    /// Chosen: some round trips in a network.
+    const TICK: Duration = Duration::from_millis(10);
     type Connection = Held;
 
     fn capabilities(&self) -> Capabilities {

@@ -45,10 +45,12 @@ pub fn setup(schema: &str, locker: &str, fencer: &str) -> Result<String, Invalid
 
 /// A role, as a statement names it.
 fn quoted_role(role: &str) -> Result<String, Invalid> {
-    if role.is_empty() || role.contains('\0') {
-        return Err(Invalid::new("role", role, "it is no name", "give the name of a role that exists"));
-    }
-    Ok(format!("\"{}\"", role.replace('"', "\"\"")))
+    let problem = match role {
+        "" => "it is empty",
+        _ if role.contains('\0') => "it has a zero byte",
+        _ => return Ok(format!("\"{}\"", role.replace('"', "\"\""))),
+    };
+    Err(Invalid::new("role", role, problem, "give the name of a role that exists"))
 }
 
 /// Makes the schema if it is missing. Refuses a layout that this client does not know.
@@ -103,7 +105,7 @@ async fn check(client: &Client, config: &PostgresConfig) -> Result<(), BackendEr
     let (version, oldest): (i32, i32) = (row.get(0), row.get(1));
     if version < LAYOUT {
         let message = format!("the tables have layout {version}, and this client needs {LAYOUT}");
-        return refuse(message, "run the output of `leasehold postgres schema` of this version");
+        return refuse(message, "run the script of this version that upgrades the tables");
     }
     if LAYOUT < oldest {
         let message =

@@ -357,27 +357,50 @@ BEGIN
   RETURN answers;
 END $$;
 
--- What operators see of a lock: its owners stay secret.
-CREATE FUNCTION leasehold.shown(lock text, t bigint) RETURNS jsonb LANGUAGE sql STABLE AS $$
+-- The expired leases among these that transactions are fenced by. Only a fence lets the first lock of a row pass and stops the second one.
+CREATE FUNCTION leasehold.fenced(expired leasehold.hold[]) RETURNS SETOF leasehold.hold LANGUAGE plpgsql AS $$
+DECLARE h leasehold.hold;
+BEGIN
+  PERFORM leasehold.begin('100');
+  FOREACH h IN ARRAY expired LOOP
+    PERFORM FROM leasehold.hold WHERE name = h.name AND owner = h.owner AND until = h.until FOR NO KEY UPDATE;
+    CONTINUE WHEN NOT FOUND;
+    PERFORM FROM leasehold.hold WHERE name = h.name AND owner = h.owner FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN NEXT h; END IF;
+  END LOOP;
+-- Somebody is at work on one of them for long, such as a commit that waits for a standby.
+EXCEPTION WHEN lock_not_available THEN RETURN;
+END $$;
+
+-- What operators see of a lock: its owners stay secret. A lease that has expired, but that a transaction is fenced by, holds it still.
+CREATE FUNCTION leasehold.shown(lock text, t bigint, fenced uuid[]) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('name', lock, 'now', t,
     'holds', (SELECT coalesce(jsonb_agg(to_jsonb(h) || jsonb_build_object('owner', repeat('0', 32))), '[]') FROM
-      (SELECT * FROM leasehold.hold WHERE name = lock AND until > t ORDER BY until DESC, owner DESC LIMIT 100) h),
-    'leases', (SELECT count(*) FROM leasehold.hold WHERE name = lock AND until > t),
+      (SELECT * FROM leasehold.hold WHERE name = lock AND (until > t OR owner = ANY(fenced)) ORDER BY until DESC, owner DESC LIMIT 100) h),
+    'leases', (SELECT count(*) FROM leasehold.hold WHERE name = lock AND (until > t OR owner = ANY(fenced))),
     'queue', (SELECT coalesce(jsonb_agg(p), '[]') FROM
       (SELECT kind, count, lim FROM leasehold.place WHERE name = lock AND until > t ORDER BY number LIMIT 100) p),
     'waiters', (SELECT count(*) FROM leasehold.place WHERE name = lock AND until > t)) $$;
 
-CREATE FUNCTION leasehold.show_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION leasehold.show_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE t bigint := leasehold.clock(); expired leasehold.hold[]; fenced uuid[];
 BEGIN
-  RETURN leasehold.shown(a->>'name', leasehold.clock());
+  SELECT coalesce(array_agg(h), '{}') INTO expired FROM (SELECT * FROM leasehold.hold
+    WHERE name = a->>'name' AND until <= t AND until > t - 86400000000 ORDER BY until DESC LIMIT 100) h;
+  SELECT array_agg(owner) INTO fenced FROM leasehold.fenced(expired);
+  RETURN leasehold.shown(a->>'name', t, fenced);
 END $$;
 
-CREATE FUNCTION leasehold.list_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE t bigint := leasehold.clock();
+-- Of all expired leases behind a name, it looks at the latest hundred.
+CREATE FUNCTION leasehold.list_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE t bigint := leasehold.clock(); expired leasehold.hold[]; fenced uuid[];
 BEGIN
-  RETURN (SELECT coalesce(jsonb_agg(leasehold.shown(n.name, t) ORDER BY n.name), '[]') FROM
-    (SELECT DISTINCT name FROM leasehold.hold WHERE name > a->>'after' AND starts_with(name, a->>'prefix') AND until > t
-      ORDER BY name LIMIT (a->>'most')::int) n);
+  SELECT coalesce(array_agg(h), '{}') INTO expired FROM (SELECT * FROM leasehold.hold
+    WHERE name > a->>'after' AND starts_with(name, a->>'prefix') AND until <= t AND until > t - 86400000000 ORDER BY until DESC LIMIT 100) h;
+  SELECT array_agg(owner) INTO fenced FROM leasehold.fenced(expired);
+  RETURN (SELECT coalesce(jsonb_agg(leasehold.shown(n.name, t, fenced) ORDER BY n.name), '[]') FROM
+    (SELECT DISTINCT name FROM leasehold.hold WHERE name > a->>'after' AND starts_with(name, a->>'prefix')
+      AND (until > t OR owner = ANY(fenced)) ORDER BY name LIMIT (a->>'most')::int) n);
 END $$;
 
 -- A latch as it was at one moment, and the clock after that.
@@ -445,7 +468,7 @@ BEGIN
     IF raised = fence.token THEN RETURN; END IF;
   END IF;
   RAISE EXCEPTION 'the lock "%" is not held with the token %', fence.name, fence.token USING ERRCODE = 'LH001',
-    HINT = 'It was lost, released or revoked, or a later turn has begun. Roll back, and acquire the lock again.';
+    HINT = 'It was lost, released or revoked, a later turn has begun, or the name lacks the prefix of the client. Roll back, and acquire the lock again.';
 END $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA leasehold FROM PUBLIC;

@@ -1,6 +1,7 @@
 //! What a server's crate implements.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use lock_core::{BackendError, Capabilities, Effect, ErrorKind, Invalid, Operation, Prefix};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -9,6 +10,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 pub trait Database: Clone + Debug + Send + Sync + 'static {
     /// The store's name in errors.
     const BACKEND: &'static str;
+    /// How often to look for the first waiter of a queue, where the server does not notify.
+    const TICK: Duration;
     /// A connection for one request.
     type Connection: Connection;
 

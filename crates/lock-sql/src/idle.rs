@@ -18,8 +18,9 @@ impl<T> Idle<T> {
         Self { clients: Mutex::new(Vec::new()), kept }
     }
 
-    pub(crate) fn take(&self) -> Option<T> {
-        self.clients().pop().map(|(client, _)| client)
+    /// A connection, and for how long nobody has used it.
+    pub(crate) fn take(&self) -> Option<(T, Duration)> {
+        self.clients().pop().map(|(client, since)| (client, since.elapsed()))
     }
 
     /// Whether there are more now than are kept.

@@ -34,8 +34,8 @@ pub trait Connector: Send + Sync + 'static {
     /// Finds the tables that this client knows, or makes them.
     fn prepare(&self, client: &mut Self::Client) -> impl Future<Output = Result<(), BackendError>> + Send;
 
-    /// Whether a connection is of no use any more.
-    fn is_closed(client: &Self::Client) -> bool;
+    /// Whether a connection that nobody has used for this long still is of use.
+    fn is_usable(client: &mut Self::Client, unused: Duration) -> impl Future<Output = bool> + Send;
 }
 
 /// Hands out connections, one request each.
@@ -78,12 +78,20 @@ impl<C: Connector> Pool<C> {
     pub async fn lend(self: &Arc<Self>) -> Result<Lent<C>, BackendError> {
         let closed = |_| error::<C>(ErrorKind::Unreachable, "the client is closed");
         let mut permit = Arc::clone(&self.open).acquire_owned().await.map_err(closed)?;
-        let idle = std::iter::from_fn(|| self.idle.take()).find(|client| !C::is_closed(client));
-        let client = match idle {
+        let client = match self.usable().await {
             Some(client) => client,
             None => self.open(&mut permit).await?,
         };
         Ok(Lent { pool: Arc::clone(self), client: Some(client), is_busy: false, _permit: permit })
+    }
+
+    async fn usable(&self) -> Option<C::Client> {
+        while let Some((mut client, unused)) = self.idle.take() {
+            if C::is_usable(&mut client, unused).await {
+                return Some(client);
+            }
+        }
+        None
     }
 
     /// Makes sure that the tables are there, for connections that come from elsewhere.
@@ -156,7 +164,7 @@ impl<C: Connector> Lent<C> {
 
 impl<C: Connector> Drop for Lent<C> {
     fn drop(&mut self) {
-        let client = self.client.take().filter(|client| !self.is_busy && !C::is_closed(client));
+        let client = self.client.take().filter(|_| !self.is_busy);
         client.into_iter().for_each(|client| self.pool.give_back(client));
     }
 }
@@ -164,25 +172,43 @@ impl<C: Connector> Drop for Lent<C> {
 /// Connects to the first server that accepts writes.
 ///
 /// # Errors
-/// That of the last server.
+/// Those of all servers, in one: its kind is that of the last.
 ///
 /// # Cancel safety
 /// Can be dropped at any point.
 pub async fn connect<C: Connector>(connector: &C) -> Result<C::Client, BackendError> {
-    let (mut last, several) = (None, connector.hosts().len() > 1);
+    let mut errors = Vec::new();
     for host in connector.hosts() {
         match timeout(ACCEPTED_WITHIN, connector.connect_to(host)).await {
             Ok(Ok(client)) => return Ok(client),
-            Ok(Err(error)) => last = Some(error),
+            Ok(Err(error)) => errors.push(error),
             Err(_) => {
                 let message = format!("{host} did not accept a connection within {} s", ACCEPTED_WITHIN.as_secs());
-                last = Some(error::<C>(ErrorKind::Unreachable, message));
+                errors.push(error::<C>(ErrorKind::Unreachable, message));
             }
         }
     }
-    let error = last.unwrap_or_else(|| error::<C>(ErrorKind::Config, "no server is named"));
-    let remedy = "none of the servers accepts writes; this is the error of the last one";
-    Err(if several { error.with_remedy(remedy) } else { error })
+    Err(one_of_all::<C>(errors))
+}
+
+/// Servers may fail for different reasons, so each of them is told.
+fn one_of_all<C: Connector>(mut errors: Vec<BackendError>) -> BackendError {
+    let told: Vec<String> = errors.iter().map(told::<C>).collect();
+    let mut remedies: Vec<String> = errors.iter().filter_map(|error| Some(error.remedy()?.to_owned())).collect();
+    remedies.dedup();
+    let Some(last) = errors.pop() else { return error::<C>(ErrorKind::Config, "no server is named") };
+    if errors.is_empty() {
+        return last;
+    }
+    let all = error::<C>(last.kind(), told.join("; ")).with_source(last);
+    if remedies.is_empty() { all } else { all.with_remedy(remedies.join("; ")) }
+}
+
+/// What happened, without the store and what to do.
+fn told<C: Connector>(error: &BackendError) -> String {
+    let (text, remedy) = (error.to_string(), error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default());
+    let text = text.strip_suffix(&remedy).unwrap_or(&text);
+    text.strip_prefix(&format!("{} {}: ", C::BACKEND, Operation::Connect)).unwrap_or(text).to_owned()
 }
 
 /// Nothing was sent.

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, FencingToken, Moment, Owner};
-use lock_rules::Hold;
 use lock_rules::window::{self, Commit, Committed, Request, Step, Window, WindowStore};
+use lock_rules::{Hold, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
@@ -100,29 +100,31 @@ impl<D: Database> Session<D> {
                     count_as_held(&mut window, &fenced);
                     request.loaded(window)
                 }
-                Step::Commit(commit) => match self.commit(key, commit).await? {
-                    CommitAnswer::Done(Done::Written) => request.committed(Committed::Written),
-                    CommitAnswer::Done(Done::Conflict) => request.committed(Committed::Conflict),
-                    CommitAnswer::Fenced(owners) => {
-                        fenced = owners
-                            .iter()
-                            .map(|owner| to_owner(owner))
-                            .collect::<Result<_, _>>()
-                            .map_err(damaged::<D>)?;
-                        self.pause(&mut pause).await?;
-                        request.committed(Committed::Conflict)
+                Step::Commit(commit) => {
+                    let remedy = end_of_fence(&commit);
+                    match self.commit(key, commit).await? {
+                        CommitAnswer::Done(Done::Written) => request.committed(Committed::Written),
+                        CommitAnswer::Done(Done::Conflict) => request.committed(Committed::Conflict),
+                        CommitAnswer::Fenced(owners) => {
+                            fenced = owners
+                                .iter()
+                                .map(|owner| to_owner(owner))
+                                .collect::<Result<_, _>>()
+                                .map_err(damaged::<D>)?;
+                            self.pause(&mut pause, remedy).await?;
+                            request.committed(Committed::Conflict)
+                        }
                     }
-                },
+                }
                 Step::Done(answer) => return answer,
             };
         }
     }
 
     /// Waits a little for a transaction that is fenced by a lease; an error if there is no time left.
-    async fn pause(&mut self, pause: &mut Duration) -> Result<(), BackendError> {
+    async fn pause(&mut self, pause: &mut Duration, remedy: &str) -> Result<(), BackendError> {
         if self.within() < *pause * 2 {
             let message = "a transaction that is fenced by this lease is still open";
-            let remedy = "commit the transaction before the lock is released";
             return Err(error::<D>(ErrorKind::Unavailable, Effect::None, message).with_remedy(remedy));
         }
         sleep(*pause).await;
@@ -149,6 +151,14 @@ impl<D: Database> Session<D> {
             error::<D>(ErrorKind::Protocol, Effect::Unknown, "the server did not say what became of a commit")
         })
     }
+}
+
+/// How a transaction in the way of this commit ends: an operator who breaks a lock has no other way than to end it.
+fn end_of_fence(commit: &Commit<Bell>) -> &'static str {
+    if commit.writes.iter().any(|write| matches!(write, Write::Revocation(..))) {
+        return "end it at the server (pg_terminate_backend in PostgreSQL), then break again";
+    }
+    "commit the transaction before the lock is released"
 }
 
 /// An expired lease that a transaction is fenced by is held for a little longer.

@@ -28,8 +28,6 @@ const BELL_WITHIN: Duration = Duration::from_secs(2);
 const SUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 /// How long to wait after a failure.
 const RETRY: Duration = Duration::from_millis(250);
-/// How often to look for the first waiter of a queue. Chosen: some round trips in a network.
-const TICK: Duration = Duration::from_millis(10);
 /// How often waiters are told that a lock may be free. They have asked since, and it was not.
 const FREED_EVERY: Duration = Duration::from_millis(100);
 /// How long one look may take.
@@ -62,7 +60,7 @@ struct State {
 impl<D: Database> Waiters<D> {
     pub(crate) fn new(database: D) -> Self {
         let channel = format!("leasehold_{:016x}", fastrand::u64(..));
-        let state = State { asked: HashMap::new(), poller: Poller::new(TICK), freed: HashMap::new(), task: None };
+        let state = State { asked: HashMap::new(), poller: Poller::new(D::TICK), freed: HashMap::new(), task: None };
         let (tags, listeners, state) = (RandomState::new(), Listeners::default(), Mutex::new(state));
         Self(Arc::new(Desk { database, channel, tags, listeners, state, is_deaf: AtomicBool::new(false) }))
     }
@@ -181,7 +179,7 @@ impl<D: Database> Desk<D> {
         loop {
             // A process that was stopped looks once more.
             let is_late = Instant::now() >= until;
-            match timeout(TICK, notifications.texts.recv()).await {
+            match timeout(D::TICK, notifications.texts.recv()).await {
                 Ok(Some(_)) => return Ok(Some(notifications)),
                 Ok(None) => return Err(error::<D>(ErrorKind::Unreachable, Effect::None, "the connection has ended")),
                 Err(_) if is_late => return Ok(None),

@@ -12,6 +12,7 @@ mod certificates;
 mod cluster;
 mod cluster_node;
 mod detour;
+mod maria_server;
 mod migration;
 pub mod pages;
 mod permit;
@@ -22,13 +23,17 @@ mod redis_server;
 pub mod sentinels;
 mod shared;
 pub mod signals;
+#[cfg(feature = "suite")]
+pub mod suite;
 mod temp;
+mod template;
 
 pub use bounds::Finish;
 pub use bus::Bus;
 pub use certificates::Certificates;
 pub use cluster::Cluster;
 pub use detour::Detour;
+pub use maria_server::{MariaOptions, MariaServer};
 pub use migration::Migration;
 pub use pooler::Pooler;
 pub use postgres_server::{PostgresOptions, PostgresServer};

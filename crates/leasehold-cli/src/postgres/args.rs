@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
-  leasehold postgres schema | psql shop
-  leasehold postgres schema --locker app --fencer app | psql shop
+  leasehold postgres schema | psql -v ON_ERROR_STOP=1 shop
+  leasehold postgres schema --locker app --fencer app |
+    psql -v ON_ERROR_STOP=1 shop
 
 Run the SQL once, as the role that is to own the tables. The other roles must exist. Clients connect as the locker, which may run \
 the functions and read no table with the secrets of lock owners. The fencer may only begin its transactions with \

@@ -1,5 +1,6 @@
 //! What a run leaves behind: slots that nobody has run, before it begins, and its own slot, when its command is over.
 
+use std::fmt::Display;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -71,6 +72,15 @@ pub(super) fn warn_of_missed(name: &str, missed: &[Slot], voice: &mut Voice) {
         some => format!("the slots {}", some.iter().map(Slot::to_string).collect::<Vec<_>>().join(", ")),
     };
     voice.warn(&format!("nobody has run {text} of {name}; run what is missing by hand, if it is still wanted"));
+}
+
+/// What may be left of a lease whose release was not confirmed for this reason.
+pub(super) fn unreleased(name: &LockName, ttl: &impl Display, problem: &str) -> String {
+    // Such a lock outlives its lease. Nothing but the text tells this error from others.
+    if problem.contains("fenced by this lease") {
+        return format!("{name} is kept by a transaction that is fenced by this lease, until that ends");
+    }
+    format!("{name} may not have been released, and then expires within {ttl}: {problem}")
 }
 
 /// Whether a release that was not answered takes effect while it is repeated.

@@ -238,10 +238,7 @@ impl<'a> Session<'a> {
             }
             Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
-                self.voice.warn_afterwards(&format!(
-                    "{} may not have been released, and then expires within {}: {problem}",
-                    self.args.name, self.args.ttl
-                ));
+                self.voice.warn_afterwards(&leaving::unreleased(&self.args.name, &self.args.ttl, &problem));
                 told
             }
         }

@@ -26,7 +26,7 @@ fn the_default_store_is_sound() {
     let leasehold = Leasehold::new();
     let (found, exit) = report(&leasehold, "");
     assert_eq!((exit, &found["exit"], &found["origin"]), (0, &0.into(), &"default".into()), "{found}");
-    for check in ["reach", "version", "file system", "access", "rights", "waiting", "tokens", "exclusion"] {
+    for check in ["reach", "version", "file system", "access", "trial", "waiting", "tokens", "exclusion"] {
         assert_eq!(verdicts(&found, check), ["ok"], "{check}: {found}");
     }
     let output = leasehold.command("doctor").finish();
@@ -42,7 +42,7 @@ fn a_doctor_with_the_process_id_of_one_that_was_killed_or_runs_elsewhere_is_not_
     shell.args(["-c", "\"$0\" run --at-least 30s doctor@$$ -- true && exec \"$0\" doctor --json"]);
     let output = shell.arg(env!("CARGO_BIN_EXE_leasehold")).finish();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((code(output.status), verdicts(&found, "rights")), (0, vec!["ok"]), "{found}");
+    assert_eq!((code(output.status), verdicts(&found, "trial")), (0, vec!["ok"]), "{found}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_redis_that_evicts_is_a_finding_even_without_a_limit_and_a_missing_password_
     let url = format!("--url {}", server.url());
     let (found, exit) = report(&leasehold, &url);
     assert_eq!((exit, &found["verdict"]), (0, &"remark".into()), "{found}");
-    for (check, verdict) in [("eviction", "ok"), ("rights", "ok"), ("secrecy", "remark"), ("persistence", "remark")] {
+    for (check, verdict) in [("eviction", "ok"), ("trial", "ok"), ("secrecy", "remark"), ("persistence", "remark")] {
         assert_eq!(verdicts(&found, check), [verdict], "{check}: {found}");
     }
     let _: String = server.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
@@ -107,7 +107,7 @@ fn a_user_without_the_rights_and_a_store_that_is_not_there_are_failures() {
     let url = format!("redis://app:sesame@127.0.0.1:{}", server.port());
     let output = leasehold.command("doctor --json").env("LEASEHOLD_URL", &url).finish();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((code(output.status), verdicts(&found, "rights")), (77, vec!["failed"]), "{found}");
+    assert_eq!((code(output.status), verdicts(&found, "trial")), (77, vec!["failed"]), "{found}");
     assert!(!text(&output.stdout).contains("sesame"), "the password is shown: {found}");
     assert_eq!(verdicts(&found, "persistence"), ["ok"], "{found}");
     let invalid = leasehold.command("doctor --url redsi://h").finish();
@@ -120,7 +120,7 @@ fn each_node_of_a_quorum_is_looked_at() {
     let url = nodes.url();
     let (found, exit) = report(&nodes.leasehold, &format!("--url {url}"));
     assert_eq!((exit, verdicts(&found, "node")), (0, vec!["ok"; 3]), "{found}");
-    assert_eq!((verdicts(&found, "quorum"), verdicts(&found, "rights")), (vec!["ok"], vec!["ok"]), "{found}");
+    assert_eq!((verdicts(&found, "quorum"), verdicts(&found, "trial")), (vec!["ok"], vec!["ok"]), "{found}");
     nodes.servers[0].kill();
     let (found, exit) = report(&nodes.leasehold, &format!("--url {url}"));
     assert_eq!((exit, verdicts(&found, "quorum")), (78, vec!["finding"]), "no other node may fail: {found}");
@@ -150,7 +150,7 @@ fn each_primary_of_a_cluster_is_looked_at() {
     let output = leasehold.command("doctor --json").env("LEASEHOLD_URL", cluster.url()).finish();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((code(output.status), verdicts(&found, "eviction")), (0, vec!["ok"]), "{found}");
-    assert_eq!((verdicts(&found, "reach"), verdicts(&found, "rights")), (vec!["ok"], vec!["ok"]), "{found}");
+    assert_eq!((verdicts(&found, "reach"), verdicts(&found, "trial")), (vec!["ok"], vec!["ok"]), "{found}");
     let eviction = found["checks"].as_array().unwrap().iter().find(|check| check["check"] == "eviction").unwrap();
     let address = format!("127.0.0.1:{}", cluster.servers[0].port());
     assert!(eviction["server"].as_str().is_some_and(|server| server.contains(&address)), "{eviction}");

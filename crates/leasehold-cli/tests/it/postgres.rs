@@ -120,6 +120,42 @@ fn slots_are_limited_and_a_name_is_in_one_use() {
     assert_eq!(text(&other.stdout), "1\n", "{}", text(&other.stderr));
 }
 
+/// A transaction of an application outlives the run that gave it the token.
+#[test]
+fn a_lock_that_a_transaction_keeps_is_shown_and_each_command_says_what_keeps_it() {
+    let (server, leasehold) = (server(), Leasehold::new());
+    let url = format!("--url {}", server.database("kept"));
+    let script = format!("echo $LEASEHOLD_FENCE > token; {}", until_let_go("one"));
+    let holder = leasehold.start(&format!("{url} --ttl 2s a"), &script, "one");
+    let token = leasehold.scratch.text_of("token").trim().to_owned();
+    let fenced = format!("SELECT leasehold.fence('a', {token}); SELECT pg_sleep(60)");
+    let user = std::thread::spawn({
+        let server = Arc::clone(&server);
+        move || std::panic::catch_unwind(|| server.psql_in("kept", &fenced))
+    });
+    let sleeps = "FROM pg_stat_activity WHERE datname = 'kept' AND wait_event = 'PgSleep'";
+    let count = format!("SELECT count(*) {sleeps}");
+    wait_for("a fenced transaction", || (server.psql(&count) == "1").then_some(()));
+    leasehold.let_go("one");
+    let said = text(&holder.end().stderr);
+    assert!(said.contains("a is kept by a transaction that is fenced by this lease, until that ends"), "{said}");
+    wait_for("the end of the lease", || (leasehold.json(&format!("show {url} a"))["remaining_ms"] == 0).then_some(()));
+    assert_eq!(leasehold.json(&format!("ls {url}"))[0]["name"], "a");
+    for (line, expected, words) in [
+        ("run -n a -- true", 75, "kept by a transaction that is fenced"),
+        (&format!("break a --yes --token {token}"), 1, "pg_terminate_backend"),
+    ] {
+        let (verb, rest) = line.split_once(' ').unwrap();
+        let refused = leasehold.command(&format!("{verb} {url} {rest}")).finish();
+        let said = text(&refused.stderr);
+        assert!(code(refused.status) == expected && said.contains(words), "{line}: {said}");
+    }
+    server.psql(&format!("SELECT pg_terminate_backend(pid) {sleeps}"));
+    assert!(user.join().unwrap().is_err());
+    let granted = leasehold.run(&format!("{url} -w 20s a"), "true");
+    assert_eq!(code(granted.status), 0, "{}", text(&granted.stderr));
+}
+
 #[test]
 fn a_database_that_cannot_be_used_says_why() {
     let leasehold = Leasehold::new();
@@ -168,7 +204,8 @@ fn the_printed_schema_is_all_that_clients_without_rights_need() {
         assert_eq!(code(refused.status), 77, "{role}: {}", text(&refused.stderr));
     }
     let (told, exit) = report(&leasehold, &locker);
-    assert_eq!((exit, found(&told, "rights").0), (0, "ok"), "{told}");
+    assert_eq!((exit, found(&told, "rights").0, found(&told, "trial").0), (0, "ok", "ok"), "{told}");
+    assert_eq!(found(&told, "transactions").0, "remark", "{told}");
 }
 
 #[test]
@@ -182,9 +219,11 @@ fn the_printed_schema_has_the_names_that_were_asked_for() {
     let granted = leasehold.run(&format!("-n --url {url} a"), "echo $LEASEHOLD_FENCE");
     assert_eq!(code(granted.status), 0, "{}", text(&granted.stderr));
     assert_eq!(server.psql_in("renamed", "SELECT to_regnamespace('leasehold') IS NULL"), "t");
-    for (options, words) in
-        [("--schema Locks", "not a plain name"), ("--schema locks;", "lower-case letters"), ("--locker=", "role")]
-    {
+    for (options, words) in [
+        ("--schema Locks", "not a plain name"),
+        ("--schema locks;", "lower-case letters"),
+        ("--locker=", "it is empty"),
+    ] {
         let refused = leasehold.command(&format!("postgres schema {options}")).finish();
         let said = text(&refused.stderr);
         assert!(code(refused.status) == 64 && said.contains(words) && refused.stdout.is_empty(), "{options}: {said}");

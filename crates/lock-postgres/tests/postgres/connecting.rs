@@ -64,6 +64,19 @@ fn a_host_that_is_unknown_or_does_not_answer_is_unreachable() {
     is_refused("postgres://me:mustard@127.0.0.1:1/shop", ErrorKind::Unreachable, "");
 }
 
+/// What one server says is not hidden behind another one.
+#[test]
+fn of_several_servers_each_says_why_it_refuses() {
+    let server = server_with_password();
+    let hosts = format!("127.0.0.1:1,127.0.0.1:{}", server.port());
+    let url = server.url().replace(PASSWORD, "mustard").replace(&format!("127.0.0.1:{}", server.port()), &hosts);
+    let error = refusal(&url);
+    for words in ["127.0.0.1:1: ", "password authentication failed", "; check user and password"] {
+        assert!(error.to_string().contains(words), "{words}: {error}");
+    }
+    assert!(!error.to_string().contains("accepts writes"), "{error}");
+}
+
 #[test]
 fn no_description_of_a_client_has_a_secret() {
     let server = server_with_password();
@@ -171,7 +184,7 @@ fn a_password_goes_over_tls() {
 fn a_server_without_tls_is_refused_if_tls_is_demanded() {
     let (server, certificates) = (server(), Certificates::new());
     let options = format!("sslmode=require&sslrootcert={}", certificates.authority().display());
-    is_refused(&url_with(&server, &options), ErrorKind::Config, "TLS");
+    is_refused(&url_with(&server, &options), ErrorKind::Config, "turn ssl on at the server");
     let place = Place::new();
     // On this machine, nobody listens in.
     let url = url_with(&place.server, &format!("schema={}", place.schema));

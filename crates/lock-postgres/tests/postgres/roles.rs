@@ -91,7 +91,8 @@ fn a_fencer_fences_and_does_nothing_else() {
         "load_latch_1('{}')",
         "commit_latch_1('{}')",
         "end_hold('stock', NULL)",
-        "shown('stock', 1)",
+        "shown('stock', 1, '{}')",
+        "fenced('{}')",
         "durably('on')",
     ] {
         assert_eq!(code(fencer.run(&format!("SELECT {call}"))), NOT_ALLOWED, "{call}");

@@ -8,10 +8,10 @@ use test_support::bounds::wait_for;
 use test_support::{PostgresOptions, PostgresServer};
 
 use crate::support::{
-    Client, SHORT, SOON, claim, client, is_busy, is_queued, low, release_of, releases, take, waiting,
+    Client, SHORT, SOON, claim, client, end, is_busy, is_queued, low, meanwhile, release_of, releases, take, waiting,
 };
 
-fn primary_and_standby() -> [PostgresServer; 2] {
+pub(crate) fn primary_and_standby() -> [PostgresServer; 2] {
     let primary = PostgresServer::start_with(PostgresOptions::default().volatile());
     let standby = primary.standby();
     [primary, standby]
@@ -35,6 +35,8 @@ fn a_standby_is_refused_and_the_primary_is_found_whatever_the_order() {
     assert!(error.remedy().unwrap().contains("name the primary"), "{error:?}");
     let error = refusal(&url_of(&[&standby, &standby]));
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    assert_eq!(error.to_string().matches("is a standby").count(), 2, "{error}");
+    assert_eq!(error.to_string().matches("name the primary").count(), 1, "{error}");
     let held = claim("report");
     take(&client(&url_of(&[&standby, &primary])), &held);
     is_busy(client(&url_of(&[&primary, &standby])).acquire(&claim("report"), SOON));
@@ -47,7 +49,7 @@ fn a_standby_is_refused_and_the_primary_is_found_whatever_the_order() {
 }
 
 /// From now on, nothing is answered that the standby does not have.
-fn make_synchronous(primary: &PostgresServer) {
+pub(crate) fn make_synchronous(primary: &PostgresServer) {
     primary.psql("ALTER SYSTEM SET synchronous_standby_names = '*'");
     primary.psql("SELECT pg_reload_conf()");
     let synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
@@ -100,4 +102,19 @@ fn a_grant_that_the_standby_does_not_have_is_not_answered() {
     clients.release(&release_of(&held), Duration::from_secs(5)).unwrap();
     standby.resume();
     take(&clients, &claim("another"));
+}
+
+#[test]
+fn a_grant_whose_wait_for_the_standby_is_cancelled_is_not_answered() {
+    let [primary, standby] = primary_and_standby();
+    let clients = client(&url_of(&[&primary]));
+    take(&clients, &claim("another"));
+    make_synchronous(&primary);
+    standby.stop();
+    let asking = meanwhile(move || clients.acquire(&claim("report"), SOON));
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    wait_for("somebody waits for the standby", || primary.psql(cancel) == "t");
+    let error = end(asking).unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unreachable, Effect::Unknown), "{error:?}");
+    standby.resume();
 }

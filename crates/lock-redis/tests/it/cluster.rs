@@ -10,10 +10,11 @@ use std::time::Duration;
 use lock_conformance::{Exemption, Facade, Fault, Faults, Harness, Need, NoFaults};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
+use test_support::suite::prefix_of_a_case;
 use test_support::{AfterDrop, Cluster, Detour, RedisVersion};
 use tokio::runtime::Handle;
 
-use crate::{AsyncRedis, BlockingRedis, config, prefix_of_a_case};
+use crate::{AsyncRedis, BlockingRedis, config};
 
 lock_conformance::suite!(ClusterHarness, nonblocking: store, blocking: store);
 

@@ -3,19 +3,18 @@
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
 use super::options::PostgresOptions;
 use super::programs::{account, program, program_of_server};
+use crate::template::{self, copy_tree, done};
 use crate::{Finish, must, temp_dir};
 
 /// The data, in the directory of a server.
 const DATA: &str = "data";
-/// Where the servers are that tests download or make once.
-const SERVERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers");
 
 /// Makes the directory of a server that has no data yet.
 pub(super) fn new(options: &PostgresOptions) -> TempDir {
@@ -63,28 +62,17 @@ fn template() -> &'static Path {
     TEMPLATE.get_or_init(|| {
         let version = program("postgres").arg("--version").finish();
         done("postgres --version", &version);
-        let text = String::from_utf8_lossy(&version.stdout);
-        let words = text.split(|sign: char| !sign.is_alphanumeric()).filter(|word| !word.is_empty());
-        let place = Path::new(SERVERS).join(words.collect::<Vec<_>>().join("-"));
-        if !place.exists() {
-            make_template(&place);
-        }
-        place
+        template::of_version(&String::from_utf8_lossy(&version.stdout), make_template)
     })
 }
 
 fn make_template(place: &Path) {
-    must("make the directory of servers", fs::create_dir_all(SERVERS));
     let directory = temp_dir();
     account().own(directory.path());
     let mut initdb = program_of_server("initdb");
     initdb.current_dir(directory.path()).args(["-D", DATA, "-U", "postgres", "-A", "trust"]);
     done("initdb", &initdb.args(["--encoding=UTF8", "--no-locale", "--no-sync"]).finish());
-    let beside = must("make a directory", tempfile::tempdir_in(SERVERS));
-    copy_tree(&data_in(&directory), &beside.path().join(DATA));
-    // In one step, so that what is found above is complete. Another process may have been faster.
-    let kept = fs::rename(beside.path().join(DATA), place);
-    assert!(place.exists(), "keep new data: {kept:?}");
+    copy_tree(&data_in(&directory), place);
 }
 
 fn configure(data: &Path, options: &PostgresOptions) {
@@ -107,23 +95,4 @@ fn set_password(directory: &TempDir, password: &str) {
     let mut postgres = program_of_server("postgres");
     postgres.current_dir(directory.path()).args(["--single", "-D", DATA, "-c", "password_encryption=scram-sha-256"]);
     done("postgres --single", &postgres.arg("postgres").stdin(must("open the password", File::open(&sql))).finish());
-}
-
-fn copy_tree(from: &Path, to: &Path) {
-    must("make a directory of the data", fs::create_dir(to));
-    for entry in must("list the data", fs::read_dir(from)) {
-        let entry = must("list the data", entry);
-        let target = to.join(entry.file_name());
-        if must("look at the data", entry.file_type()).is_dir() {
-            copy_tree(&entry.path(), &target);
-        } else {
-            must("copy the data", fs::copy(entry.path(), &target));
-        }
-    }
-}
-
-/// Fails unless the command succeeded.
-#[track_caller]
-fn done(what: &str, output: &Output) {
-    assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
 }

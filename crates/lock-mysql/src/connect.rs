@@ -1,0 +1,88 @@
+//! Connections to one server.
+
+use std::env;
+use std::time::Duration;
+
+use lock_core::{BackendError, UrlHost};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder, SslOpts};
+use tokio::time::timeout;
+
+use crate::error::{self, BACKEND};
+use crate::variables::Variables;
+use crate::{MysqlConfig, schema};
+
+/// The port of servers unless the URL gives one.
+const PORT: u16 = 3306;
+/// How long a connection may be silent before its peer is probed.
+const SILENT_FOR: Duration = Duration::from_secs(15);
+/// A connection that nobody has used for longer is tried before it is lent: the server may have closed it.
+const FRESH_FOR: Duration = Duration::from_secs(5);
+/// How long such a trial may take.
+const TRIED_WITHIN: Duration = Duration::from_millis(500);
+/// What the procedures rely on, whatever the server's defaults are. In seconds: how long a statement waits for a lock of a row.
+const SETTINGS: &str =
+    "SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'";
+
+/// Opens connections of one client.
+pub(crate) struct Connector {
+    pub(crate) config: MysqlConfig,
+}
+
+impl lock_sql::Connector for Connector {
+    const BACKEND: &'static str = BACKEND;
+    type Client = Conn;
+
+    fn hosts(&self) -> &[UrlHost] {
+        self.config.address.hosts()
+    }
+
+    async fn connect_to(&self, host: &UrlHost) -> Result<Conn, BackendError> {
+        let server = host.to_string();
+        let mut connection =
+            Conn::new(self.settings(host)).await.map_err(|failure| error::of_server(&server, failure))?;
+        let variables = Variables::ask(&mut connection).await.map_err(|failure| error::of_server(&server, failure))?;
+        variables.check(&server)?;
+        connection.query_drop(SETTINGS).await.map_err(|failure| error::of_server(&server, failure))?;
+        Ok(connection)
+    }
+
+    async fn prepare(&self, client: &mut Conn) -> Result<(), BackendError> {
+        schema::prepare(client, &self.config).await
+    }
+
+    async fn is_usable(client: &mut Conn, unused: Duration) -> bool {
+        unused < FRESH_FOR || timeout(TRIED_WITHIN, client.ping()).await.is_ok_and(|answer| answer.is_ok())
+    }
+}
+
+impl Connector {
+    fn settings(&self, host: &UrlHost) -> OptsBuilder {
+        let address = &self.config.address;
+        let user = address.user().map(str::to_owned).or_else(|| env::var("USER").ok());
+        let password = address.password().map(str::to_owned).or_else(|| env::var("MYSQL_PWD").ok());
+        let settings = OptsBuilder::default()
+            .ip_or_hostname(host.name.trim_matches(['[', ']']))
+            .tcp_port(host.port.unwrap_or(PORT))
+            .user(user)
+            .pass(password)
+            .db_name(Some(address.database()))
+            // A socket of this machine may lead to another server than the URL.
+            .prefer_socket(false)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Some(SILENT_FOR));
+        settings.ssl_opts((!address.is_plain(host)).then(|| self.tls()))
+    }
+
+    /// TLS with the authorities that the configuration names, or those of the system.
+    fn tls(&self) -> SslOpts {
+        let roots = match self.config.address.authority() {
+            Some(file) => vec![file.to_owned().into()],
+            None => {
+                let certificates = rustls_native_certs::load_native_certs().certs;
+                certificates.into_iter().map(|certificate| certificate.to_vec().into()).collect()
+            }
+        };
+        SslOpts::default().with_root_certs(roots).with_disable_built_in_roots(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! A connection that one request has: the client's own, or one of a pool of the user's.
+
+use std::sync::Arc;
+
+use lock_core::{BackendError, Effect, ErrorKind};
+use lock_sql::{Lent, Pool};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error};
+
+use crate::connect::Connector;
+use crate::error;
+
+/// One connection.
+pub struct Held {
+    /// The client's own connections.
+    own: Arc<Pool<Connector>>,
+    origin: Origin,
+}
+
+pub(crate) enum Origin {
+    /// The client's own.
+    Own(Lent<Connector>),
+    /// Goes back to its pool when it is dropped. `None` while a task uses it.
+    Pool(Option<Conn>),
+    /// The same, of a pool for threads.
+    #[cfg(feature = "blocking")]
+    Threads(Option<mysql::PooledConn>),
+}
+
+impl lock_sql::Connection for Held {
+    async fn call(&mut self, function: &'static str, arguments: &str) -> Result<Option<String>, BackendError> {
+        let statement = format!("CALL leasehold_{function}(_utf8mb4 {})", literal(arguments));
+        loop {
+            match self.origin.query(&statement).await {
+                Ok(answer) => return Ok(answer),
+                Err(conflict) if error::is_conflict(&conflict) => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+    }
+}
+
+impl Held {
+    pub(crate) fn new(own: Arc<Pool<Connector>>, origin: Origin) -> Self {
+        Self { own, origin }
+    }
+
+    /// Runs a statement that returns one text.
+    pub(crate) async fn ask(&mut self, statement: &str) -> Result<Option<String>, BackendError> {
+        self.origin.query(statement).await.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&mut self, failure: Error) -> BackendError {
+        let is_without_tables = error::is_without_tables(&failure);
+        if is_without_tables {
+            self.own.forget_tables();
+        }
+        let error = error::of(failure, Effect::Unknown);
+        if let Origin::Own(lent) = &mut self.origin {
+            // Otherwise the server has answered, and waits for the next statement.
+            lent.is_busy = is_without_tables || error.kind() == ErrorKind::Unreachable;
+        }
+        error
+    }
+}
+
+/// A text in a statement, whatever the mode of the server. A prepared statement would take another round trip.
+fn literal(text: &str) -> String {
+    text.bytes().fold("0x".to_owned(), |mut literal, byte| {
+        literal.extend([byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0')));
+        literal
+    })
+}
+
+impl Origin {
+    async fn query(&mut self, statement: &str) -> Result<Option<String>, Error> {
+        match self {
+            Self::Own(lent) => {
+                lent.is_busy = true;
+                let Some(client) = lent.client() else { return Ok(None) };
+                let answer = client.query_first(statement).await?;
+                lent.is_busy = false;
+                Ok(Option::flatten(answer))
+            }
+            Self::Pool(place) => in_task(place, statement).await,
+            #[cfg(feature = "blocking")]
+            Self::Threads(place) => on_thread(place, statement).await,
+        }
+    }
+}
+
+/// In a task of its own, which reads the answer even if nobody waits for it any more: the pool would lend the connection with it.
+async fn in_task(place: &mut Option<Conn>, statement: &str) -> Result<Option<String>, Error> {
+    let Some(mut connection) = place.take() else { return Ok(None) };
+    let statement = statement.to_owned();
+    let run = async move {
+        let answer = connection.query_first(statement).await;
+        (connection, answer)
+    };
+    match tokio::spawn(run).await {
+        Ok((connection, answer)) => {
+            *place = Some(connection);
+            answer.map(Option::flatten)
+        }
+        Err(failure) => Err(Error::Other(Box::new(failure))),
+    }
+}
+
+#[cfg(feature = "blocking")]
+async fn on_thread(place: &mut Option<mysql::PooledConn>, statement: &str) -> Result<Option<String>, Error> {
+    let Some(mut connection) = place.take() else { return Ok(None) };
+    let statement = statement.to_owned();
+    let run = move || {
+        let answer = mysql::prelude::Queryable::query_first(&mut connection, statement);
+        (connection, answer)
+    };
+    match tokio::task::spawn_blocking(run).await {
+        Ok((connection, answer)) => {
+            *place = Some(connection);
+            answer.map(Option::flatten).map_err(error::of_threads)
+        }
+        Err(failure) => Err(Error::Other(Box::new(failure))),
+    }
+}

@@ -1,0 +1,102 @@
+//! How to start a MariaDB server.
+
+use std::fs;
+
+use crate::{Certificates, must};
+
+/// The database that every server has.
+pub(super) const DATABASE: &str = "test_locks";
+
+/// What is told to servers, and to what makes their data. Each has a copy of that, so it is small; and many run at once, so
+/// they leave alone what the system has only so much of.
+pub(super) const INNODB: [&str; 3] =
+    ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--innodb-use-native-aio=OFF"];
+
+/// The user of clients.
+const USER: &str = "locker";
+
+/// How to start a server. By default clients need no password, and every commit is on disk before it is confirmed.
+#[derive(Clone, Debug, Default)]
+pub struct MariaOptions {
+    pub(super) arguments: Vec<String>,
+    password: Option<String>,
+    pub(super) tls: Option<Tls>,
+    requires_tls: bool,
+}
+
+/// The texts of a server's certificate, of its key, and of the certificate of its authority.
+#[derive(Clone, Debug)]
+pub(super) struct Tls {
+    pub(super) certificate: String,
+    pub(super) key: String,
+    pub(super) authority: String,
+}
+
+impl MariaOptions {
+    /// Sets variables on the server's command line, such as `lock_wait_timeout=5`.
+    #[must_use]
+    pub fn arguments(mut self, variables: &[&str]) -> Self {
+        self.arguments.extend(variables.iter().map(|variable| format!("--{variable}")));
+        self
+    }
+
+    /// Confirms commits before they are on disk. This is faster, and a killed server still keeps its data.
+    #[must_use]
+    pub fn volatile(self) -> Self {
+        self.arguments(&["innodb_flush_log_at_trx_commit=2", "sync_frm=OFF"])
+    }
+
+    /// Requires this password from every client. It may contain only what needs no escape in a URL.
+    #[must_use]
+    pub fn require_password(mut self, password: &str) -> Self {
+        self.password = Some(password.to_owned());
+        self
+    }
+
+    /// Offers TLS with these certificates. Clients may still connect without it.
+    #[must_use]
+    pub fn tls(mut self, certificates: &Certificates) -> Self {
+        let read = |file| must("read a certificate", fs::read_to_string(file));
+        let [certificate, key] = certificates.of_server().map(read);
+        self.tls = Some(Tls { certificate, key, authority: read(certificates.authority()) });
+        self
+    }
+
+    /// Accepts no client without TLS.
+    #[must_use]
+    pub fn require_tls(self) -> Self {
+        Self { requires_tls: true, ..self }
+    }
+
+    /// The URL of a database at this port, with the password.
+    pub(super) fn url(&self, port: u16, database: &str) -> String {
+        let password = self.password.as_ref().map(|password| format!(":{password}")).unwrap_or_default();
+        format!("mysql://{USER}{password}@127.0.0.1:{port}/{database}")
+    }
+
+    /// The arguments by which the client program logs in at this port, as who uses the URL.
+    pub(super) fn login(&self, port: u16, database: &str) -> Vec<String> {
+        let password = self.password.as_deref().unwrap_or_default();
+        // Newer clients insist on a certificate that they can verify unless they are told otherwise.
+        let tls: &[&str] =
+            if self.tls.is_some() { &["--ssl", "--disable-ssl-verify-server-cert"] } else { &["--skip-ssl"] };
+        let words = ["--protocol=tcp", "--host=127.0.0.1", &format!("--port={port}"), &format!("--user={USER}")];
+        let rest = [&format!("--password={password}"), database];
+        [&words, tls, &rest].concat().into_iter().map(str::to_owned).collect()
+    }
+
+    /// What lets the clients in.
+    pub(super) fn sql_for_user(&self) -> String {
+        let password =
+            self.password.as_ref().map(|password| format!(" IDENTIFIED BY '{password}'")).unwrap_or_default();
+        let tls = if self.requires_tls { " REQUIRE SSL" } else { "" };
+        format!("CREATE USER {USER}@'%'{password}{tls};\n")
+    }
+}
+
+/// What creates a database for the clients.
+pub(super) fn sql_for_database(name: &str) -> String {
+    // These two stand for other characters where rights are granted.
+    let pattern = name.replace('_', "\\_").replace('%', "\\%");
+    format!("CREATE DATABASE `{name}`;\nGRANT ALL ON `{pattern}`.* TO {USER}@'%';\n")
+}
