@@ -47,6 +47,7 @@ const EDGES: [(&str, &[&str]); 18] = [
             "lock-kit",
             "lock-memory",
             "lock-sqlite",
+            "lock-mysql",
             "lock-postgres",
             "lock-redis",
             "lock-redlock",

@@ -36,6 +36,7 @@ pub(crate) use self::store::StoreArgs;
 pub(crate) use self::watching::WatchArgs;
 use self::work::WorkArgs;
 use crate::demo::args::DemoArgs;
+use crate::mysql::args::MysqlArgs;
 use crate::postgres::args::PostgresArgs;
 use crate::redis::args::RedisArgs;
 use crate::redlock::args::RedlockArgs;
@@ -142,6 +143,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
     )]
     Doctor(DoctorArgs),
+    /// Set up MySQL or MariaDB for clients that may not create tables.
+    Mysql(MysqlArgs),
     /// Set up PostgreSQL for clients that may not create a schema.
     Postgres(PostgresArgs),
     /// Set up a Redis whose clients wait after a fail-over.
@@ -247,7 +250,7 @@ impl Command {
             Self::Limit(args) => args.json,
             Self::Redis(args) => args.json(),
             Self::Redlock(args) => args.json(),
-            Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
+            Self::Mysql(_) | Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
         }
     }
 }

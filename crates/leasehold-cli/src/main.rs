@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `postgres` (the SQL of its tables), `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
@@ -22,6 +22,7 @@ mod log;
 mod look;
 mod looks;
 mod man;
+mod mysql;
 mod nodes;
 mod place;
 mod postgres;
@@ -141,6 +142,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Dashboard(args) => dashboard::dashboard(args),
         Command::Break(args) => breaking::break_lease(args),
         Command::Limit(args) => limit::limit(args),
+        Command::Mysql(args) => mysql::run(args),
         Command::Postgres(args) => postgres::run(args),
         Command::Redis(args) => redis::run(args),
         Command::Redlock(args) => redlock::run(args),

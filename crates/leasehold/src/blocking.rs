@@ -1,5 +1,7 @@
 //! The blocking facade: the same locks for plain threads, without an async runtime.
 
+#[cfg(feature = "mysql")]
+mod from_mysql;
 #[cfg(feature = "r2d2-postgres")]
 mod from_postgres;
 #[cfg(feature = "redis")]
@@ -7,6 +9,8 @@ mod from_redis;
 
 use crate::{BackendConfig, ConnectError};
 
+#[cfg(feature = "mysql")]
+pub use from_mysql::FromMysql;
 #[cfg(feature = "r2d2-postgres")]
 pub use from_postgres::FromPostgres;
 #[cfg(feature = "redis")]

@@ -63,6 +63,7 @@
 //! | you write a test | `memory:NAME` | `memory` |
 //! | all processes run on one machine | `sqlite:PATH` | `sqlite` |
 //! | the data is in PostgreSQL, and its transactions should keep the lock until they end | `postgres://HOST/DATABASE` | `postgres` |
+//! | the same in MySQL or MariaDB | `mysql://HOST/DATABASE` | `mysql` |
 //! | you have a Redis or a Valkey | `redis://HOST` | `redis` |
 //! | locks must be available while a Redis server is unreachable | `redlock://HOST,HOST,HOST` | `redlock` |
 //!
@@ -247,7 +248,7 @@
 //! its own to notify waiters, renew leases and release locks, however busy the pool is. (r2d2 in `leasehold::blocking`.)
 //!
 //! For PostgreSQL (features `deadpool-postgres`, `r2d2-postgres`), import `FromPostgres`:
-//! `Client::from_pool(pool, "postgres://db1/shop").await?`.
+//! `Client::from_pool(pool, "postgres://db1/shop").await?`. For MySQL and MariaDB, import `FromMysql`.
 //!
 //! # Testing your code
 //!
@@ -342,7 +343,7 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `mysql`, `redis`, `redlock` and `memory` the stores. `tls` adds
 //! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
 //! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events, and `metrics` records metrics. `schema` makes JSON schemas of configurations. `full` enables everything.
 //!
@@ -358,6 +359,8 @@ pub mod error;
 #[cfg(feature = "macros")]
 #[doc(hidden)]
 pub mod expanded;
+#[cfg(all(feature = "async", feature = "mysql"))]
+mod from_mysql;
 #[cfg(feature = "deadpool-postgres")]
 mod from_postgres;
 #[cfg(all(feature = "async", feature = "redis"))]
@@ -376,6 +379,8 @@ mod schema;
 mod stores;
 
 pub use connect::ConnectError;
+#[cfg(all(feature = "async", feature = "mysql"))]
+pub use from_mysql::FromMysql;
 #[cfg(feature = "deadpool-postgres")]
 pub use from_postgres::FromPostgres;
 #[cfg(all(feature = "async", feature = "redis"))]
@@ -400,6 +405,8 @@ pub use lock_fence as fence;
 pub use lock_host::{CancelToken, ChangeError, Error, HoldError, LockOptions};
 #[cfg(feature = "memory")]
 pub use lock_memory as memory;
+#[cfg(feature = "mysql")]
+pub use lock_mysql as mysql;
 #[cfg(feature = "postgres")]
 pub use lock_postgres as postgres;
 #[cfg(feature = "redis")]

@@ -190,6 +190,13 @@ stores! {
     "postgres" "postgres": "postgres://HOST/DATABASE",
     "postgres" "postgresql": "postgresql://HOST/DATABASE",
 
+    /// A MySQL or MariaDB database.
+    Mysql(Box<lock_mysql::MysqlConfig>) = "mysql",
+    async |config| std::sync::Arc::new(lock_mysql::nonblocking::connect(config).await?),
+    blocking |config| std::sync::Arc::new(lock_mysql::blocking::connect(config)?),
+    "mysql" "mysql": "mysql://HOST/DATABASE",
+    "mysql" "mariadb": "mariadb://HOST/DATABASE",
+
     /// A quorum of independent Redis servers.
     Redlock(lock_redlock::RedlockConfig) = "redlock",
     async |config| std::sync::Arc::new(crate::redlock::nonblocking::connect(config).await?.0),

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use lock_core::{BackendError, Effect, ErrorKind};
 use lock_host::{Bridge, Bridged};
+#[cfg(feature = "blocking")]
+pub use mysql::Pool;
 
 use crate::MysqlConfig;
 use crate::error;
@@ -30,7 +32,7 @@ pub fn connect(config: &MysqlConfig) -> Result<Bridged<Store>, BackendError> {
 /// # Blocking
 /// As [`connect`].
 #[cfg(feature = "blocking")]
-pub fn pooled(pool: mysql::Pool, config: &MysqlConfig) -> Result<Bridged<Store>, BackendError> {
+pub fn pooled(pool: Pool, config: &MysqlConfig) -> Result<Bridged<Store>, BackendError> {
     over(Source::Threads(pool), config)
 }
 

@@ -75,9 +75,9 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
         1045 | 1698 | 1251 | 2059 => {
             (ErrorKind::Denied, Some("check user and password, and from where the user may connect"))
         }
-        1044 | 1142 | 1227 | 1370 | 1410 => {
-            (ErrorKind::Denied, Some("grant the rights that `leasehold mysql setup` prints"))
-        }
+        // The server says the same of a database that is not there.
+        1044 => (ErrorKind::Denied, Some("check the name of the database, and the rights of the account on it")),
+        1142 | 1227 | 1370 | 1410 => (ErrorKind::Denied, Some("grant the rights that `leasehold mysql schema` prints")),
         1049 => (ErrorKind::Config, Some("create the database, or correct its name in the URL")),
         1665 => (
             ErrorKind::Config,

@@ -97,7 +97,7 @@ async fn rights(connection: &mut Conn) -> Result<Check, mysql_async::Error> {
     let secrets = connection.query_drop("SELECT owner FROM leasehold_hold LIMIT 0").await;
     Ok(match secrets {
         Ok(()) => Check::remark("rights", "this account reads the tables, which hold the secrets of all lock owners")
-            .with_remedy("connect as an account that may only run the procedures: see `leasehold mysql setup`"),
+            .with_remedy("connect as an account that may only run the procedures: see `leasehold mysql schema`"),
         Err(mysql_async::Error::Server(told)) if told.code == 1146 => {
             Check::ok("rights", "the tables are made by the first client that may")
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{Ability, BackendError, Capabilities, Durability, Effect, ErrorKind, ModeKind, Prefix, Waiting};
-use lock_sql::{Database, Notifications, Pool};
+use lock_sql::{Database, Notifications};
+pub use mysql_async::Pool;
 
 use crate::MysqlConfig;
 use crate::connect::Connector;
@@ -20,7 +21,7 @@ const IDENTITY: &str = "SELECT CONCAT(DATABASE(), ' of the server ', @@hostname,
 /// overlap.
 #[derive(Clone)]
 pub struct Mysql {
-    pool: Arc<Pool<Connector>>,
+    pool: Arc<lock_sql::Pool<Connector>>,
     source: Source,
 }
 
@@ -48,7 +49,7 @@ pub async fn connect(config: &MysqlConfig) -> Result<Store, BackendError> {
 ///
 /// # Cancel safety
 /// As [`connect`].
-pub async fn pooled(pool: mysql_async::Pool, config: &MysqlConfig) -> Result<Store, BackendError> {
+pub async fn pooled(pool: Pool, config: &MysqlConfig) -> Result<Store, BackendError> {
     over(Source::Pool(pool), config).await
 }
 
@@ -61,7 +62,7 @@ pub(crate) async fn over(source: Source, config: &MysqlConfig) -> Result<Store, 
 impl Mysql {
     fn new(source: Source, config: &MysqlConfig) -> Self {
         let kept = if matches!(source, Source::Own) { 1 } else { 0 };
-        Self { pool: Pool::keeping(kept, Arc::new(Connector { config: config.clone() })), source }
+        Self { pool: lock_sql::Pool::keeping(kept, Arc::new(Connector { config: config.clone() })), source }
     }
 
     fn config(&self) -> &MysqlConfig {
@@ -113,7 +114,7 @@ impl Database for Mysql {
     }
 
     fn for_keeper(&self) -> Self {
-        Self { pool: Pool::keeping(0, Arc::clone(self.pool.connector())), source: Source::Own }
+        Self { pool: lock_sql::Pool::keeping(0, Arc::clone(self.pool.connector())), source: Source::Own }
     }
 
     /// These servers notify nobody.

@@ -119,7 +119,7 @@ fn refused(failure: mysql_async::Error, config: &MysqlConfig) -> BackendError {
         format!("the tables are missing in {}, and this account may not make them", config.address.database());
     error::new(ErrorKind::Denied, Effect::None, message)
         .with_source(error)
-        .with_remedy("run the output of `leasehold mysql setup` as an account that may")
+        .with_remedy("run the output of `leasehold mysql schema` as an account that may")
 }
 
 async fn is_there(connection: &mut Conn) -> Result<bool, BackendError> {
@@ -137,7 +137,7 @@ async fn check(connection: &mut Conn) -> Result<(), BackendError> {
     let (version, oldest): (i32, i32) = layout.unwrap_or_default();
     if version < LAYOUT {
         let message = format!("the tables have layout {version}, and this client needs {LAYOUT}");
-        return refuse(message, "run the output of `leasehold mysql setup` of this version");
+        return refuse(message, "run the output of `leasehold mysql schema` of this version");
     }
     if LAYOUT < oldest {
         let message =

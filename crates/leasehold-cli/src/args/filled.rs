@@ -30,6 +30,7 @@ impl Command {
             | Self::Doctor(_)
             | Self::Break(_)
             | Self::Limit(_)
+            | Self::Mysql(_)
             | Self::Postgres(_)
             | Self::Redis(_)
             | Self::Redlock(_)
@@ -51,7 +52,8 @@ impl Command {
             Self::Doctor(args) => Some(&mut args.store),
             Self::Break(args) => Some(&mut args.store),
             Self::Limit(args) => Some(&mut args.store),
-            Self::Postgres(_)
+            Self::Mysql(_)
+            | Self::Postgres(_)
             | Self::Redis(_)
             | Self::Redlock(_)
             | Self::Demo(_)

@@ -18,7 +18,7 @@ const STUB: &str = "#!/bin/sh\nprintf '%s\\037' \"${0##*/}\" \"$@\" >> \"$NOTES\
 
 /// Writes the stubs, also of programs that no test needs to run. The shell does it: a file that this process had open could still be open
 /// in a child of another test, and could not be run then.
-const SETUP: &str = "mkdir bin; for name in leasehold cargo jq psql redis-cli redis-server sqlite3; do \
+const SETUP: &str = "mkdir bin; for name in leasehold cargo jq mariadb psql redis-cli redis-server sqlite3; do \
     printf '%s' \"$STUB\" > bin/$name; chmod +x bin/$name; done; PATH=$PWD/bin:/usr/bin:/bin\n";
 
 /// The lines with which the blocks call `leasehold`.

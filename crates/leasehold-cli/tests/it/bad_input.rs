@@ -57,7 +57,7 @@ fn names_and_durations() {
 fn urls() {
     let leasehold = Leasehold::new();
     refused(&leasehold, "--url redsi://:sesame@h a", 78, &["redsi", "did you mean redis:"]);
-    refused(&leasehold, "--url mysql://x a", 78, &["mysql", "sqlite:PATH"]);
+    refused(&leasehold, "--url mongo://x a", 78, &["mongo", "sqlite:PATH"]);
     refused(&leasehold, "--url sesame a", 78, &["no scheme"]);
     refused(&leasehold, "--url redis://:sesame@h:99999 a", 78, &["port"]);
     refused(&leasehold, "--url redis://h/?prefx=a a", 78, &["prefx", "prefix"]);

@@ -42,8 +42,9 @@ mod kinds;
 #[cfg(target_os = "linux")]
 mod messages;
 #[cfg(target_os = "linux")]
-mod output;
+mod mysql;
 #[cfg(target_os = "linux")]
+mod output;
 mod postgres;
 #[cfg(target_os = "linux")]
 mod redis;

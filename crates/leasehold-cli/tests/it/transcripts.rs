@@ -125,7 +125,7 @@ fn stores_that_cannot_be_used() {
         let server = RedisServer::start_with(RedisOptions::default().require_password("sesame"));
         let bare = format!("redis://127.0.0.1:{}", server.port());
         let wrong = format!("redis://:wrong@127.0.0.1:{}", server.port());
-        let urls = ["localhost", "localhost:6379", "rediss//db1", "mysql://db1", "redis://127.0.0.1:1", &bare, &wrong];
+        let urls = ["localhost", "localhost:6379", "rediss//db1", "mongo://db1", "redis://127.0.0.1:1", &bare, &wrong];
         let lines = urls.map(|url| format!("leasehold ls --url {url}"));
         stage.plays(&lines.each_ref().map(String::as_str)).end()
     });

@@ -146,7 +146,10 @@ fn configurations_are_read_and_unknown_fields_refused() {
     assert!(!format!("{redlock:?}").contains("sesame"));
     let redlock = format!(r#""redlock", {nodes}"#);
     let postgres = r#""postgres", "url": "postgres://h/shop""#;
-    for backend in [r#""memory""#, r#""sqlite", "path": "a""#, r#""redis", "url": "redis://h""#, postgres, &redlock] {
+    let mysql = r#""mysql", "url": "mysql://h/shop""#;
+    for backend in
+        [r#""memory""#, r#""sqlite", "path": "a""#, r#""redis", "url": "redis://h""#, postgres, mysql, &redlock]
+    {
         let refusal = read(&format!(r#"{{ "backend": {backend}, "pht": "a" }}"#)).unwrap_err().to_string();
         assert!(refusal.contains("unknown field `pht`"), "{refusal}");
     }
@@ -172,7 +175,7 @@ fn the_error_of_a_refused_configuration_names_the_field_and_the_allowed_values_b
         (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
         (
             r#"{ "backend": "redis://:sesame@h" }"#,
-            "field `backend`: expected one of memory, sqlite, redis, postgres, redlock",
+            "field `backend`: expected one of memory, sqlite, redis, postgres, mysql, redlock",
         ),
         (r#"{ "backend": "redis", "redis://:sesame@h": "" }"#, "a field has a URL as its name (hidden"),
         (r#"{ "backend": "redis", "a`:sesame@h": "" }"#, "a field has a URL as its name (hidden"),
@@ -218,7 +221,13 @@ fn the_documented_configuration_is_read() {
 
 #[test]
 fn connecting_without_a_runtime_says_what_to_do() {
-    for url in ["memory:", "sqlite:locks.db", "redis://127.0.0.1", "postgres://app@127.0.0.1/shop"] {
+    for url in [
+        "memory:",
+        "sqlite:locks.db",
+        "redis://127.0.0.1",
+        "postgres://app@127.0.0.1/shop",
+        "mysql://app@127.0.0.1/shop",
+    ] {
         let connect = || drop(pin!(leasehold::connect(url)).poll(&mut Context::from_waker(Waker::noop())));
         let panic = std::panic::catch_unwind(connect).unwrap_err();
         let message = panic.downcast_ref::<&str>().unwrap();
@@ -236,6 +245,7 @@ async fn errors_of_connecting_name_no_secret() {
         "redlock://:sesame@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
         "redlock://:sesame@a,b",
         "postgres://app:sesame@127.0.0.1:1/shop",
+        "mysql://app:sesame@127.0.0.1:1/shop",
         "postgres://app:sesame@127.0.0.1",
     ] {
         let error = leasehold::connect(url).await.unwrap_err();

@@ -27,9 +27,9 @@ fn bare(code: &str) -> String {
     lines.flat_map(str::split_whitespace).collect()
 }
 
-/// The languages of the blocks, each with a test. The first four have theirs here, and `toml` in `tests/it/schema.rs` and in the command;
+/// The languages of the blocks, each with a test. The first five have theirs here, and `toml` in `tests/it/schema.rs` and in the command;
 /// the rest have theirs in the command. Output is shown as it was.
-const LANGUAGES: [&str; 9] = ["rust", "sql", "redis", "toml", "sh", "cron", "ini", "yaml", "text"];
+const LANGUAGES: [&str; 10] = ["rust", "sql", "pgsql", "redis", "toml", "sh", "cron", "ini", "yaml", "text"];
 
 /// Those that a test reads from one page only.
 const SCHEDULES: (&[&str], &str) = (&["cron", "ini", "yaml"], "docs/book/src/cookbook/schedules.md");

@@ -1,11 +1,12 @@
 //! The statements of the page about fencing. Those that SQLite understands as well are run there and refuse a late writer. The others are
-//! parsed as MySQL has them.
+//! parsed as MySQL has them. Those of PostgreSQL alone run there.
 
 use std::error::Error;
 
 use rusqlite::{Connection, params_from_iter};
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
+use test_support::PostgresServer;
 use test_support::pages::blocks_in;
 
 /// Runs a statement with this token, and says how many rows it changed.
@@ -21,8 +22,8 @@ fn run(db: &Connection, statement: &str, token: i64) -> Result<usize, rusqlite::
     prepared.execute(params_from_iter(values))
 }
 
-fn statements() -> Vec<String> {
-    let code: String = blocks_in("sql").into_iter().map(|block| block.code).collect();
+fn statements_in(language: &str) -> Vec<String> {
+    let code: String = blocks_in(language).into_iter().map(|block| block.code).collect();
     let lines: Vec<_> = code.lines().filter_map(|line| line.split("--").next()).collect();
     let statements = lines.join("\n");
     statements.split(';').map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect()
@@ -33,7 +34,7 @@ fn the_statements_of_the_pages_refuse_a_late_writer_or_are_those_of_mysql() -> R
     let db = Connection::open_in_memory()?;
     db.execute_batch("CREATE TABLE account (id INTEGER, balance INTEGER); INSERT INTO account VALUES (1, 0)")?;
     let (mut refused, mut parsed) = (0, 0);
-    for statement in statements() {
+    for statement in statements_in("sql") {
         if db.prepare(&statement).is_err() {
             Parser::parse_sql(&MySqlDialect {}, &statement).map_err(|error| format!("{statement}: {error}"))?;
             parsed += 1;
@@ -48,4 +49,14 @@ fn the_statements_of_the_pages_refuse_a_late_writer_or_are_those_of_mysql() -> R
     }
     assert_eq!((refused, parsed), (5, 3));
     Ok(())
+}
+
+#[test]
+fn the_statements_of_postgresql_run_there() {
+    let server = PostgresServer::start();
+    drop(leasehold::blocking::connect(&server.database("shop")).unwrap());
+    let (roles, others): (Vec<_>, Vec<_>) =
+        statements_in("pgsql").into_iter().partition(|statement| statement.starts_with("CREATE ROLE"));
+    assert!(!roles.is_empty() && !others.is_empty());
+    roles.iter().chain(&others).for_each(|statement| _ = server.psql_in("shop", statement));
 }

@@ -1,0 +1,35 @@
+//! Clients over your own MySQL pools, for tokio.
+
+use std::sync::Arc;
+
+use lock_async::Client;
+use lock_mysql::MysqlConfig;
+use lock_mysql::nonblocking::{Pool, pooled};
+
+use crate::ConnectError;
+
+/// Makes clients from the pools that a program already has. Import it to call `Client::from_pool`.
+pub trait FromMysql: Sized {
+    /// Acquires locks through a pool. Connections of the client's own, to the servers of the URL, poll for waiters, renew leases and release locks,
+    /// however busy the pool is. The URL's options apply to the client.
+    ///
+    /// # Errors
+    /// `Invalid` for the URL; `Backend` if the server cannot be reached, or if the pool leads to another server or database than the URL;
+    /// `Host`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes what was opened. The tables may have been made.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    fn from_pool(pool: Pool, url: &str) -> impl Future<Output = Result<Self, ConnectError>> + Send;
+}
+
+impl FromMysql for Client {
+    async fn from_pool(pool: Pool, url: &str) -> Result<Self, ConnectError> {
+        let config = MysqlConfig::from_url(url)?;
+        let op_timeout = lock_core::StoreConfig::op_timeout(&config);
+        let mysql = pooled(pool, &config).await?;
+        Ok(Self::builder(Arc::new(mysql)).op_timeout(op_timeout).build()?)
+    }
+}

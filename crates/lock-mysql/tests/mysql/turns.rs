@@ -1,0 +1,115 @@
+//! Two transactions of one lease: they exclude each other, and a later turn ends the earlier ones.
+
+use lock_core::{Claim, Width};
+
+use crate::support::{Place, Session, claim, code, end, low, meanwhile, take, wait_until_blocked};
+
+const REFUSED: &str = "LH001";
+const LATE: &str = "LH002";
+
+fn several_turns() -> Claim {
+    Claim { width: Width::for_waiters(4), ..claim("stock") }
+}
+
+/// A transaction that waits for one that is open. At this level, it sees what that one has committed.
+fn begins_later(
+    place: &Place,
+    watcher: &Session,
+    token: u64,
+) -> std::thread::JoinHandle<Result<Session, mysql::Error>> {
+    let session = place.session();
+    session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").unwrap();
+    let id = session.id();
+    let later = meanwhile(move || session.begin("stock", token).map(|()| session));
+    wait_until_blocked(watcher, id);
+    later
+}
+
+#[test]
+fn a_later_turn_under_one_lease_waits_for_the_earlier_one_which_is_refused_afterwards() {
+    let place = Place::new();
+    let (first, watcher) = (place.session(), place.watcher());
+    let token = low(&take(&place.client(), &several_turns()));
+    first.begin("stock", token).unwrap();
+    let later = begins_later(&place, &watcher, token + 1);
+    first.run("COMMIT").unwrap();
+    end(later).unwrap().run("COMMIT").unwrap();
+    assert_eq!(code(first.begin("stock", token)), REFUSED);
+    first.begin("stock", token + 1).unwrap();
+}
+
+#[test]
+fn a_turn_whose_transaction_was_rolled_back_refuses_nobody() {
+    let place = Place::new();
+    let (first, second) = (place.session(), place.session());
+    let token = low(&take(&place.client(), &several_turns()));
+    second.begin("stock", token + 1).unwrap();
+    second.run("ROLLBACK").unwrap();
+    first.begin("stock", token).unwrap();
+}
+
+#[test]
+fn transactions_of_one_turn_are_no_victims_of_a_deadlock() {
+    let place = Place::new();
+    let (earlier, watcher) = (place.session(), place.watcher());
+    let token = low(&take(&place.client(), &several_turns()));
+    earlier.begin("stock", token).unwrap();
+    let several: Vec<_> = (0..3).map(|_| begins_later(&place, &watcher, token + 1)).collect();
+    earlier.run("COMMIT").unwrap();
+    for later in several {
+        meanwhile_commits(later);
+    }
+}
+
+fn meanwhile_commits(later: std::thread::JoinHandle<Result<Session, mysql::Error>>) {
+    end(later).unwrap().run("COMMIT").unwrap();
+}
+
+/// What the transaction reads later would be as old as its first statement.
+#[test]
+fn a_transaction_that_has_read_before_another_one_ended_is_told_to_begin_again() {
+    let place = Place::new();
+    let [first, second] = [place.session(), place.session()];
+    let token = low(&take(&place.client(), &several_turns()));
+    for turn in [token, token + 1] {
+        second.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION").unwrap();
+        second.value::<i64>("SELECT COUNT(*) FROM leasehold_layout");
+        first.begin("stock", turn).unwrap();
+        first.run("COMMIT").unwrap();
+        assert_eq!(code(second.fence("stock", turn)), LATE);
+        second.run("ROLLBACK").unwrap();
+        second.begin("stock", turn).unwrap();
+        second.run("COMMIT").unwrap();
+    }
+}
+
+/// Plain SQL looks for the lease before it waits.
+#[test]
+fn a_plain_fence_that_has_waited_at_repeatable_read_is_told_to_begin_again() {
+    let place = Place::new();
+    let (first, second, watcher) = (place.session(), place.session(), place.watcher());
+    let token = low(&take(&place.client(), &several_turns()));
+    first.begin("stock", token).unwrap();
+    let id = second.id();
+    let later = meanwhile(move || (code(second.begin("stock", token)), second));
+    wait_until_blocked(&watcher, id);
+    first.run("COMMIT").unwrap();
+    let (told, second) = end(later);
+    assert_eq!(told, LATE);
+    second.begin("stock", token).unwrap();
+}
+
+#[test]
+fn a_server_that_refuses_rows_changed_since_the_snapshot_lets_no_update_be_lost() {
+    let place = Place::new();
+    let [first, second] = [place.session(), place.session()];
+    let token = low(&take(&place.client(), &several_turns()));
+    second.run("SET innodb_snapshot_isolation = ON; START TRANSACTION").unwrap();
+    second.value::<i64>("SELECT COUNT(*) FROM leasehold_layout");
+    first.begin("stock", token).unwrap();
+    first.run("COMMIT").unwrap();
+    let told = second.fence("stock", token).unwrap_err();
+    assert!(told.to_string().contains("1020") || told.to_string().contains(LATE), "{told}");
+    second.run("ROLLBACK").unwrap();
+    second.begin("stock", token).unwrap();
+}
