@@ -1,9 +1,10 @@
 //! Connections to one server.
 
-use std::env;
+use std::path::Path;
 use std::time::Duration;
+use std::{env, fs, io};
 
-use lock_core::{BackendError, UrlHost};
+use lock_core::{BackendError, Effect, ErrorKind, UrlHost};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, SslOpts};
 use tokio::time::timeout;
@@ -39,8 +40,8 @@ impl lock_sql::Connector for Connector {
 
     async fn connect_to(&self, host: &UrlHost) -> Result<Conn, BackendError> {
         let server = host.to_string();
-        let mut connection =
-            Conn::new(self.settings(host)).await.map_err(|failure| error::of_server(&server, failure))?;
+        let settings = self.settings(host)?;
+        let mut connection = Conn::new(settings).await.map_err(|failure| error::of_server(&server, failure))?;
         let variables = Variables::ask(&mut connection).await.map_err(|failure| error::of_server(&server, failure))?;
         variables.check(&server)?;
         connection.query_drop(SETTINGS).await.map_err(|failure| error::of_server(&server, failure))?;
@@ -57,7 +58,7 @@ impl lock_sql::Connector for Connector {
 }
 
 impl Connector {
-    fn settings(&self, host: &UrlHost) -> OptsBuilder {
+    fn settings(&self, host: &UrlHost) -> Result<OptsBuilder, BackendError> {
         let address = &self.config.address;
         let user = address.user().map(str::to_owned).or_else(|| env::var("USER").ok());
         let password = address.password().map(str::to_owned).or_else(|| env::var("MYSQL_PWD").ok());
@@ -71,18 +72,26 @@ impl Connector {
             .prefer_socket(false)
             .tcp_nodelay(true)
             .tcp_keepalive(Some(SILENT_FOR));
-        settings.ssl_opts((!address.is_plain(host)).then(|| self.tls()))
+        let tls = if address.is_plain(host) { None } else { Some(self.tls()?) };
+        Ok(settings.ssl_opts(tls))
     }
 
     /// TLS with the authorities that the configuration names, or those of the system.
-    fn tls(&self) -> SslOpts {
+    fn tls(&self) -> Result<SslOpts, BackendError> {
         let roots = match self.config.address.authority() {
-            Some(file) => vec![file.to_owned().into()],
+            Some(file) => vec![fs::read(file).map_err(|failure| unreadable(file, failure))?.into()],
             None => {
                 let certificates = rustls_native_certs::load_native_certs().certs;
                 certificates.into_iter().map(|certificate| certificate.to_vec().into()).collect()
             }
         };
-        SslOpts::default().with_root_certs(roots).with_disable_built_in_roots(true)
+        Ok(SslOpts::default().with_root_certs(roots).with_disable_built_in_roots(true))
     }
+}
+
+fn unreadable(file: &Path, failure: io::Error) -> BackendError {
+    let message = format!("{} cannot be read: {failure}", file.display());
+    error::new(ErrorKind::Config, Effect::None, message)
+        .with_source(failure)
+        .with_remedy("name a file of certificates by sslrootcert=FILE")
 }

@@ -16,11 +16,12 @@ const END: &str = " //\n";
 const MAKING: &str = "SELECT GET_LOCK(CONCAT('leasehold_', LEFT(MD5(DATABASE()), 16)), 4)";
 const MADE: &str = "SELECT RELEASE_LOCK(CONCAT('leasehold_', LEFT(MD5(DATABASE()), 16)))";
 /// The procedures that lockers call.
-const PROCEDURES: [&str; 10] = [
+const PROCEDURES: [&str; 11] = [
     "claim_1",
     "release_1",
     "renew_1",
     "load_1",
+    "load_all_1",
     "commit_1",
     "make_1",
     "show_1",

@@ -156,7 +156,8 @@ BEGIN
 END //
 
 -- What a request needs of a lock, as it was at one moment, and the clock after that; NULL if the lock has no row.
-CREATE PROCEDURE leasehold_load_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+CREATE PROCEDURE leasehold_load(IN a LONGTEXT CHARACTER SET utf8mb4, OUT answer LONGTEXT CHARACTER SET utf8mb4)
+  READS SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE n VARBINARY(700);
   DECLARE t, my_token, l_version, l_tail, l_token, l_until BIGINT;
@@ -164,12 +165,7 @@ BEGIN
   DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE owners LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE by_note VARCHAR(600) CHARACTER SET utf8mb4;
-  DECLARE expired, behind, holds, queued, given_up, places, ends, free_slots, with_token, above, answer LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
-  SET SESSION group_concat_max_len = 1000000000;
-  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
-  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  DECLARE expired, behind, holds, queued, given_up, places, ends, free_slots, with_token, above LONGTEXT CHARACTER SET utf8mb4;
   SELECT j.name, j.token, j.slots, j.ends, j.places, j.above, j.expired
     INTO n, my_token, most_slots, most_ends, most_places, my_above, most_expired
     FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', token BIGINT PATH '$.token', slots INT PATH '$.slots',
@@ -221,9 +217,39 @@ BEGIN
       '],"with_token":', COALESCE(JSON_EXTRACT(with_token, '$[0]'), 'null'), ',"revoked_by":', COALESCE(JSON_QUOTE(by_note), 'null'),
       ',"above":', COALESCE(above, '[]'), '}');
   END IF;
+END //
+
+CREATE PROCEDURE leasehold_load_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET SESSION group_concat_max_len = 1000000000;
+  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  CALL leasehold_load(a, answer);
   COMMIT;
   SET SESSION group_concat_max_len = usual;
   SELECT answer;
+END //
+
+-- The same of many locks.
+CREATE PROCEDURE leasehold_load_all_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE i INT DEFAULT 0;
+  DECLARE answer, answers LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  SET SESSION group_concat_max_len = 1000000000;
+  SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+  START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
+  WHILE i < JSON_LENGTH(a) DO
+    CALL leasehold_load(JSON_EXTRACT(a, CONCAT('$[', i, ']')), answer);
+    SET i = i + 1, answers = CONCAT_WS(',', answers, COALESCE(answer, 'null'));
+  END WHILE;
+  COMMIT;
+  SET SESSION group_concat_max_len = usual;
+  SELECT CONCAT('[', COALESCE(answers, ''), ']') AS answer;
 END //
 
 -- Ends a hold, whose slots are free then. Its identity has been locked.
@@ -741,7 +767,7 @@ BEGIN
 END //
 
 -- The layout, and the oldest client that can use it. It comes last: a client that finds it finds everything.
-CREATE TABLE leasehold_layout (version INT PRIMARY KEY, oldest INT NOT NULL, swept VARBINARY(700) NOT NULL DEFAULT '')
+CREATE TABLE IF NOT EXISTS leasehold_layout (version INT PRIMARY KEY, oldest INT NOT NULL, swept VARBINARY(700) NOT NULL DEFAULT '')
   ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
 INSERT INTO leasehold_layout (version, oldest) VALUES (1, 1) //
 DELIMITER ;

@@ -159,6 +159,10 @@ BEGIN
   END;
 END $$;
 
+-- The same of many locks.
+CREATE FUNCTION leasehold.load_all_1(a jsonb) RETURNS jsonb LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(jsonb_agg(leasehold.load_1(x) ORDER BY i), '[]') FROM jsonb_array_elements(a) WITH ORDINALITY o (x, i) $$;
+
 -- Ends a hold, whose slots are free then. No transaction is fenced by it any more.
 CREATE FUNCTION leasehold.end_hold(lock text, holder uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE ended leasehold.hold;

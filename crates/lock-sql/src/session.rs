@@ -63,11 +63,6 @@ impl<D: Database> Session<D> {
         Self { connection, deadline, now: Moment::ORIGIN }
     }
 
-    /// The server's clock when the last window was loaded.
-    pub(crate) const fn now(&self) -> Moment {
-        self.now
-    }
-
     /// What is left of the request's time: how long it may wait for locks of rows.
     pub(crate) fn within(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
@@ -89,9 +84,39 @@ impl<D: Database> Session<D> {
         &mut self,
         key: &str,
         floor: Option<FencingToken>,
-        mut request: Request<'_, Windows<D>, T>,
+        request: Request<'_, Windows<D>, T>,
     ) -> Result<T, BackendError> {
-        let (mut step, mut fenced, mut pause) = (request.begin(), Vec::new(), PAUSE_MIN);
+        let first = request.begin();
+        self.go_on(key, floor, request, first).await
+    }
+
+    /// Runs requests for different locks. What most of them need is loaded at once. Each answer comes with the server's clock.
+    pub(crate) async fn run_all<T>(
+        &mut self,
+        requests: Vec<(String, Request<'_, Windows<D>, T>)>,
+    ) -> Result<Vec<(T, Moment)>, BackendError> {
+        let needs: Vec<_> = requests.iter().map(|(_, request)| request.needs().clone()).collect();
+        let loads: Vec<_> = requests.iter().zip(&needs).map(|((key, _), needs)| Load::new(key, needs)).collect();
+        let loaded: Option<Vec<Option<Loaded>>> = self.call("load_all_1", &loads).await?;
+        let mut answers = Vec::new();
+        for (((key, mut request), needs), loaded) in requests.into_iter().zip(needs).zip(loaded.unwrap_or_default()) {
+            let first = match loaded {
+                Some(loaded) => request.loaded(self.window(loaded, needs)?),
+                None => request.begin(),
+            };
+            answers.push((self.go_on(&key, None, request, first).await?, self.now));
+        }
+        Ok(answers)
+    }
+
+    async fn go_on<T>(
+        &mut self,
+        key: &str,
+        floor: Option<FencingToken>,
+        mut request: Request<'_, Windows<D>, T>,
+        mut step: Step<Bell, T>,
+    ) -> Result<T, BackendError> {
+        let (mut fenced, mut pause) = (Vec::new(), PAUSE_MIN);
         loop {
             step = match step {
                 Step::Load(needs) => {
@@ -135,13 +160,17 @@ impl<D: Database> Session<D> {
     pub(crate) async fn load(&mut self, key: &str, needs: window::Needs) -> Result<Window<Bell>, BackendError> {
         loop {
             if let Some(loaded) = self.call::<Loaded>("load_1", &Load::new(key, &needs)).await? {
-                let window = loaded.window(needs).map_err(damaged::<D>)?;
-                self.now = window.now;
-                return Ok(window);
+                return self.window(loaded, needs);
             }
             let arguments = Named { name: key, within: self.within().as_millis() };
             self.call::<bool>("make_1", &arguments).await?;
         }
+    }
+
+    fn window(&mut self, loaded: Loaded, needs: window::Needs) -> Result<Window<Bell>, BackendError> {
+        let window = loaded.window(needs).map_err(damaged::<D>)?;
+        self.now = window.now;
+        Ok(window)
     }
 
     async fn commit(&mut self, key: &str, commit: Commit<Bell>) -> Result<CommitAnswer, BackendError> {

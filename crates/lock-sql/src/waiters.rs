@@ -251,15 +251,16 @@ impl<D: Database> Desk<D> {
             by_name.entry(waiter.name.clone()).or_default().push(waiter.clone());
         }
         let mut session = Session::<D>::new(self.database.lend().await?, Instant::now() + LOOK_WITHIN);
-        let mut sight = Sight::default();
-        for (name, waiters) in by_name {
-            let (waiters, due): (Vec<&Waiter>, _) = (waiters.iter().collect(), sight.due.take());
-            let key = self.database.prefix().key(name.as_str());
-            sight = session.run(&key, None, window::survey(&name, &waiters, sight)).await?;
+        let key = |name: &LockName| self.database.prefix().key(name.as_str());
+        let requests = by_name.iter().map(|(name, waiters)| (key(name), window::survey(name, waiters))).collect();
+        let mut all = Sight::default();
+        for (sight, then) in session.run_all(requests).await? {
+            all.events.extend(sight.events);
+            all.positions.extend(sight.positions);
             // The server's clock is not this machine's.
-            let here = sight.due.map(|due| HostClock.now() + due.since(session.now()));
-            sight.due = here.into_iter().chain(due).min();
+            let here = sight.due.map(|due| HostClock.now() + due.since(then));
+            all.due = here.into_iter().chain(all.due).min();
         }
-        Ok(sight)
+        Ok(all)
     }
 }

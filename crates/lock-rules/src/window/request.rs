@@ -35,6 +35,11 @@ impl<'a, S: WindowStore, T> Request<'a, S, T> {
         Self { needs, presence, decide: Box::new(decide), answer: None }
     }
 
+    /// What the first step loads.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
     /// The first step.
     pub fn begin(&self) -> Step<S::Client, T> {
         Step::Load(self.needs.clone())
@@ -122,17 +127,13 @@ pub fn revoke<'a, S: WindowStore>(name: &'a LockName, token: FencingToken, by: &
     Request::new(needs, Presence::Known, move |rows| Ok(crate::revoke(rows, name, token, by)?))
 }
 
-/// As [`survey`](crate::poll::survey) has it, for waiters of this lock. Adds to a sight that may be of other locks.
-pub fn survey<'a, S: WindowStore>(
-    name: &'a LockName,
-    waiters: &'a [&'a Waiter],
-    sight: Sight,
-) -> Request<'a, S, Sight> {
+/// As [`survey`](crate::poll::survey) has it, for waiters of this lock.
+pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [Waiter]) -> Request<'a, S, Sight> {
     let owners = waiters.iter().map(|waiter| waiter.owner).collect();
     let needs = Needs { owners, places: COUNTED_MAX + 1, ..Needs::default() };
     Request::new(needs, Presence::Known, move |rows| {
-        let mut sight = sight.clone();
-        poll::survey(rows, name, waiters, &mut sight)?;
+        let mut sight = Sight::default();
+        poll::survey(rows, name, &waiters.iter().collect::<Vec<_>>(), &mut sight)?;
         Ok(sight)
     })
 }
