@@ -8,7 +8,7 @@ use crate::{services, step};
 /// processor time to build.
 pub(crate) fn run() -> Result<()> {
     services::for_drivers()?;
-    for program in ["fence-sqlx", "fence-sqlx-postgres", "fence-diesel", "fence-diesel-postgres"] {
+    for program in ["fence-sqlx", "fence-sqlx-postgres", "fence-sqlx-mysql", "fence-diesel", "fence-diesel-postgres"] {
         step::cargo(&["run", "--manifest-path", "examples/drivers/Cargo.toml", "--bin", program])?;
     }
     Ok(())

@@ -146,7 +146,7 @@ fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>) -> Fai
     let now = match (held, tokens.as_slice()) {
         _ if held.iter().any(|held| spans(held, token)) => format!(
             "the lease of {name} with token {token} has expired, and a transaction that is fenced by it keeps the lock; end that \
-             transaction at the server (pg_terminate_backend in PostgreSQL)"
+             transaction at the server (pg_terminate_backend in PostgreSQL, KILL in MySQL)"
         ),
         ([], _) => format!("{name} is not held"),
         (_, []) => format!(

@@ -22,8 +22,8 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 /// How long such a trial may take.
 const TRIED_WITHIN: Duration = Duration::from_millis(500);
 /// What the procedures rely on, whatever the server's defaults are. In seconds: how long a statement waits for a lock of a row.
-const SETTINGS: &str =
-    "SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'";
+const SETTINGS: &str = "SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', innodb_lock_wait_timeout = 1, \
+     sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'";
 
 /// Opens connections of one client.
 pub(crate) struct Connector {

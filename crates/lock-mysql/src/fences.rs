@@ -19,7 +19,8 @@ const FENCE: &str = "CALL leasehold_fence_1(?, ?, ?)";
 /// Begins transactions that are fenced by a lock: until such a transaction ends, nobody else gets the lock, even if its lease expires. So what is
 /// read in it is still so when it commits.
 ///
-/// The rows that the lock protects have to be in the database of the locks. The transaction may have any isolation level.
+/// The rows that the lock protects have to be on the server of the locks, and the connection's database has to be theirs. The transaction may
+/// have any isolation level; at `SERIALIZABLE`, renewals wait for its end.
 #[derive(Clone, Debug)]
 pub struct Fences {
     config: MysqlConfig,

@@ -185,7 +185,7 @@ impl<D: Database> Session<D> {
 /// How a transaction in the way of this commit ends: an operator who breaks a lock has no other way than to end it.
 fn end_of_fence(commit: &Commit<Bell>) -> &'static str {
     if commit.writes.iter().any(|write| matches!(write, Write::Revocation(..))) {
-        return "end it at the server (pg_terminate_backend in PostgreSQL), then break again";
+        return "end it at the server (pg_terminate_backend in PostgreSQL, KILL in MySQL), then break again";
     }
     "commit the transaction before the lock is released"
 }

@@ -10,6 +10,7 @@ mod locked;
 mod manifests;
 mod messages;
 mod money;
+mod mysql;
 mod readme;
 mod rights;
 mod single_flight;
@@ -56,6 +57,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("fencing.rs"),
         include_str!("cookbook.rs"),
         include_str!("money.rs"),
+        include_str!("mysql.rs"),
         include_str!("elections.rs"),
         include_str!("single_flight.rs"),
         include_str!("../../metrics/endpoint.rs"),
