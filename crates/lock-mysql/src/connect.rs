@@ -22,7 +22,7 @@ const FRESH_FOR: Duration = Duration::from_secs(5);
 /// How long such a trial may take.
 const TRIED_WITHIN: Duration = Duration::from_millis(500);
 /// What the procedures rely on, whatever the server's defaults are. In seconds: how long a statement waits for a lock of a row.
-const SETTINGS: &str = "SET SESSION autocommit = 1, completion_type = 'NO_CHAIN', innodb_lock_wait_timeout = 1, \
+const SETTINGS: &str = "SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, \
      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'";
 
 /// Opens connections of one client.
@@ -53,19 +53,31 @@ impl lock_sql::Connector for Connector {
     }
 
     async fn is_usable(client: &mut Conn, unused: Duration) -> bool {
-        unused < FRESH_FOR || timeout(TRIED_WITHIN, client.ping()).await.is_ok_and(|answer| answer.is_ok())
+        if unused < FRESH_FOR {
+            return true;
+        }
+        // The server may be a replica by now.
+        let variables = timeout(TRIED_WITHIN, Variables::ask(client)).await;
+        variables.is_ok_and(|answer| answer.is_ok_and(|variables| variables.check("the server").is_ok()))
     }
 }
 
 impl Connector {
+    fn user(&self) -> Result<String, BackendError> {
+        let user = self.config.address.user().map(str::to_owned).or_else(|| env::var("USER").ok());
+        user.ok_or_else(|| {
+            error::new(ErrorKind::Config, Effect::None, "no user is named")
+                .with_remedy("write mysql://USER@HOST/DATABASE, or set USER")
+        })
+    }
+
     fn settings(&self, host: &UrlHost) -> Result<OptsBuilder, BackendError> {
         let address = &self.config.address;
-        let user = address.user().map(str::to_owned).or_else(|| env::var("USER").ok());
         let password = address.password().map(str::to_owned).or_else(|| env::var("MYSQL_PWD").ok());
         let settings = OptsBuilder::default()
             .ip_or_hostname(host.name.trim_matches(['[', ']']))
             .tcp_port(host.port.unwrap_or(PORT))
-            .user(user)
+            .user(Some(self.user()?))
             .pass(password)
             .db_name(Some(address.database()))
             // A socket of this machine may lead to another server than the URL.

@@ -6,8 +6,11 @@ use mysql_async::{Error, ServerError};
 /// The store's name in errors.
 pub(crate) const BACKEND: &str = "mysql";
 
-/// The transaction was rolled back, because others were in its way: a deadlock, or a row that has changed since it was read.
-const CONFLICTS: [u16; 2] = [1213, 1020];
+/// The transaction was rolled back, because others were in its way: a deadlock, a row that has changed since it was read, or a transaction that
+/// the user of a pool had left open.
+const CONFLICTS: [u16; 3] = [1213, 1020, 1568];
+/// The server accepts no writes.
+const READ_ONLY: [u16; 5] = [1290, 1792, 1836, 3032, 3100];
 /// A procedure or a table is not there.
 const MISSING: [u16; 2] = [1305, 1146];
 
@@ -29,6 +32,11 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
 /// Whether the tables or procedures are not there.
 pub(crate) fn is_without_tables(error: &Error) -> bool {
     code(error).is_some_and(|code| MISSING.contains(&code))
+}
+
+/// Whether the server accepts no writes any more.
+pub(crate) fn is_read_only(error: &Error) -> bool {
+    code(error).is_some_and(|code| READ_ONLY.contains(&code))
 }
 
 /// The error of a statement that was sent.
@@ -64,32 +72,47 @@ pub(crate) fn of_pool(failure: &dyn std::error::Error) -> BackendError {
 fn describe(place: &str, error: Error, effect: Effect) -> BackendError {
     let Error::Server(told) = &error else { return unanswered(place, error, effect) };
     let (kind, remedy) = meaning(told.code);
-    // A server that shuts down may have done what it did not answer.
-    let effect = if kind == ErrorKind::Unreachable { effect } else { Effect::None };
+    // A server that shuts down may have done what it did not answer, and nobody knows what other errors mean.
+    let effect = if matches!(kind, ErrorKind::Unreachable | ErrorKind::Protocol) { effect } else { Effect::None };
     let described = new(kind, effect, format!("{place}{} ({})", told.message, told.code)).with_source(error);
     remedy.map_or(described.clone(), |remedy| described.with_remedy(remedy))
 }
 
 fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
     match code {
-        1045 | 1698 | 1251 | 2059 => {
-            (ErrorKind::Denied, Some("check user and password, and from where the user may connect"))
-        }
+        // MariaDB says so too to who comes without TLS, if it demands that.
+        1045 | 1698 | 1251 | 2059 => (
+            ErrorKind::Denied,
+            Some(
+                "check user and password, from where the user may connect, and whether the server demands TLS (sslmode=require)",
+            ),
+        ),
         // The server says the same of a database that is not there.
         1044 => (ErrorKind::Denied, Some("check the name of the database, and the rights of the account on it")),
         1142 | 1227 | 1370 | 1410 => (ErrorKind::Denied, Some("grant the rights that `leasehold mysql schema` prints")),
+        1449 => {
+            (ErrorKind::Config, Some("the account that made the procedures is gone: make it again, with its rights"))
+        }
+        1226 => (
+            ErrorKind::Unavailable,
+            Some("raise MAX_USER_CONNECTIONS of the account: each client needs two connections or more"),
+        ),
         1049 => (ErrorKind::Config, Some("create the database, or correct its name in the URL")),
         1665 => (
             ErrorKind::Config,
             Some("set binlog_format to ROW or MIXED: with STATEMENT, the server refuses these transactions"),
         ),
         3159 => (ErrorKind::Config, Some("the server wants TLS: leave sslmode out, or write sslmode=require")),
-        1290 | 1792 | 1836 | 3100 => {
+        code if READ_ONLY.contains(&code) => {
             (ErrorKind::Unavailable, Some("name the primary, or all servers: one of them accepts writes"))
         }
         // The connection or the statement was ended: it may have been carried out.
-        1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1184 | 1317 | 1927 | 1969 | 3024 => (ErrorKind::Unreachable, None),
-        1205 | 1213 | 1020 | 1021 | 1040 | 1041 | 1114 | 1129 | 1203 | 1226 => (ErrorKind::Unavailable, None),
+        1026 | 1030 | 1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1180 | 1184 | 1317 | 1927 | 1969 | 3024 | 4031 => {
+            (ErrorKind::Unreachable, None)
+        }
+        // Errors of proxies.
+        2000..=2058 | 9000..=9999 => (ErrorKind::Unreachable, None),
+        1205 | 1213 | 1020 | 1021 | 1040 | 1041 | 1114 | 1129 | 1203 => (ErrorKind::Unavailable, None),
         1305 | 1146 => {
             (ErrorKind::Unavailable, Some("try again: the tables may have been removed, and are made again"))
         }
@@ -99,9 +122,12 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
 
 fn unanswered(place: &str, error: Error, effect: Effect) -> BackendError {
     let message = format!("{place}{error}");
+    if message.contains("asked for SSL") {
+        let remedy = "enable TLS at the server; with sslmode=disable, everything is sent unencrypted";
+        return new(ErrorKind::Config, Effect::None, message).with_source(error).with_remedy(remedy);
+    }
     if message.contains("TLS") || message.contains("ertificate") || message.contains("SSL") {
-        let remedy = "trust the authority of the server's certificate by sslrootcert=FILE, and name the host as the certificate \
-                      does; a server without TLS needs sslmode=disable";
+        let remedy = "trust the authority of the server's certificate by sslrootcert=FILE, and name the host as the certificate does";
         return new(ErrorKind::Config, Effect::None, message).with_source(error).with_remedy(remedy);
     }
     new(ErrorKind::Unreachable, effect, message)

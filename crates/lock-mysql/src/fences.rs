@@ -2,7 +2,7 @@
 
 use lock_host::Proof;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Transaction, TxOpts};
+use mysql_async::{Conn, DriverError, Error, Transaction, TxOpts};
 
 use crate::MysqlConfig;
 #[cfg(feature = "blocking")]
@@ -34,24 +34,29 @@ impl Fences {
 
     /// Begins a transaction, and fences it. The guard stays borrowed until the transaction ends, so the lock is not released before.
     ///
-    /// Waits for other transactions that are fenced by the same lease.
+    /// Waits for other transactions that are fenced by the same lease, for as long as `innodb_lock_wait_timeout` says. End the transaction by
+    /// `commit` or `rollback`: one that is dropped ends when its connection is used next.
     ///
     /// # Errors
     /// `Refused` if the lock is no longer held; `Database` if the server fails.
     ///
     /// # Cancel safety
-    /// Can be dropped at any point: the transaction is rolled back.
+    /// If it is dropped, drop the connection as well: its transaction may have begun, and ends with it.
     pub async fn begin<'a>(
         &self,
         connection: &'a mut Conn,
         guard: &'a Proof,
         options: TxOpts,
     ) -> Result<Transaction<'a>, FenceError> {
+        if connection.is_disconnected() {
+            return Err(FenceError::Database(DriverError::ConnectionClosed.into()));
+        }
         let mut transaction = connection.start_transaction(options).await.map_err(FenceError::Database)?;
         match transaction.exec_drop(FENCE, self.arguments(guard)).await {
             Ok(()) => Ok(transaction),
             Err(failure) => {
-                transaction.rollback().await.map_err(FenceError::Database)?;
+                // It has failed already.
+                drop(transaction.rollback().await);
                 Err(failed(guard, failure))
             }
         }

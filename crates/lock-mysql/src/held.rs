@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lock_core::{BackendError, Effect, ErrorKind};
+use lock_core::{BackendError, Effect};
 use lock_sql::{Lent, Pool};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
@@ -51,14 +51,14 @@ impl Held {
     }
 
     fn failed(&mut self, failure: Error) -> BackendError {
-        let is_without_tables = error::is_without_tables(&failure);
-        if is_without_tables {
+        let is_elsewhere = error::is_without_tables(&failure) || error::is_read_only(&failure);
+        if is_elsewhere {
             self.own.forget_tables();
         }
         let error = error::of(failure, Effect::Unknown);
         if let Origin::Own(lent) = &mut self.origin {
             // Otherwise the server has answered, and waits for the next statement.
-            lent.is_busy = is_without_tables || error.kind() == ErrorKind::Unreachable;
+            lent.is_busy = is_elsewhere || error.effect() == Effect::Unknown;
         }
         error
     }

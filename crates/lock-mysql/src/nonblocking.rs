@@ -15,7 +15,8 @@ use crate::held::Held;
 use crate::source::Source;
 
 /// The database and its server.
-const IDENTITY: &str = "SELECT CONCAT(DATABASE(), ' of the server ', @@hostname, ':', @@port)";
+const IDENTITY: &str =
+    "SELECT CONCAT(DATABASE(), ' of the server ', @@hostname, ':', @@port, ' with the id ', @@server_id)";
 
 /// A database, and the connections of one client: one while it is idle, one more while leases are renewed, and up to eight while requests
 /// overlap.

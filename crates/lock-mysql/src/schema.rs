@@ -13,8 +13,9 @@ const SCRIPT: &str = include_str!("schema.sql");
 /// What ends a statement of the script.
 const END: &str = " //\n";
 /// Who makes the tables holds this lock of the server, because statements that create commit at once. Waits for others that do, in seconds.
-const MAKING: &str = "SELECT GET_LOCK(CONCAT('leasehold_', LEFT(MD5(DATABASE()), 16)), 4)";
-const MADE: &str = "SELECT RELEASE_LOCK(CONCAT('leasehold_', LEFT(MD5(DATABASE()), 16)))";
+const NAME_OF_MAKING: &str = "CONCAT('leasehold_', LEFT(MD5(DATABASE()), 16))";
+/// Calls a procedure of this layout, for nothing.
+const NEWEST: &str = "CALL leasehold_load_all_1('[]')";
 /// The procedures that lockers call.
 const PROCEDURES: [&str; 11] = [
     "claim_1",
@@ -29,6 +30,9 @@ const PROCEDURES: [&str; 11] = [
     "load_latch_1",
     "commit_latch_1",
 ];
+/// Otherwise a MariaDB makes the account that a grant names, without a password. To others, this is a comment.
+const ONLY_ACCOUNTS_THAT_EXIST: &str =
+    "/*M! SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',NO_AUTO_CREATE_USER') */;\n";
 /// The procedures that fence transactions.
 const FENCES: [&str; 2] = ["fence", "fence_1"];
 
@@ -43,7 +47,8 @@ const FENCES: [&str; 2] = ["fence", "fence_1"];
 /// `Invalid` for an account that is not written as `'USER'@'HOST'`.
 pub fn setup(locker: &str, fencer: &str) -> Result<String, Invalid> {
     let (locker, fencer) = (account(locker)?, account(fencer)?);
-    let mut sql = SCRIPT.to_owned();
+    let mut sql = format!("DO GET_LOCK({NAME_OF_MAKING}, 60);\n{SCRIPT}");
+    sql.push_str(ONLY_ACCOUNTS_THAT_EXIST);
     for procedure in PROCEDURES {
         sql.push_str(&format!("GRANT EXECUTE ON PROCEDURE leasehold_{procedure} TO {locker};\n"));
     }
@@ -57,9 +62,11 @@ pub fn setup(locker: &str, fencer: &str) -> Result<String, Invalid> {
 
 /// An account, as a statement names it: `USER`, `USER@HOST` or `'USER'@'HOST'`.
 fn account(text: &str) -> Result<String, Invalid> {
-    let plain: String = text.chars().filter(|c| *c != '\'').collect();
-    let (user, host) = plain.split_once('@').unwrap_or((&plain, "%"));
-    if user.is_empty() || host.is_empty() || plain.contains(['\\', '"', '`', '\0', '\n']) {
+    let (user, host) = text.split_once('@').unwrap_or((text, "%"));
+    let [user, host] =
+        [user, host].map(|part| part.strip_prefix('\'').and_then(|part| part.strip_suffix('\'')).unwrap_or(part));
+    let is_plain = |part: &str| !part.is_empty() && !part.contains(['\\', '\'', '"', '`', ' ', '\0', '\n']);
+    if !is_plain(user) || !is_plain(host) {
         let remedy = "write USER@HOST, such as locks@%";
         return Err(Invalid::new("account", text, "it is not an account", remedy));
     }
@@ -75,13 +82,14 @@ pub(crate) async fn prepare(connection: &mut Conn, config: &MysqlConfig) -> Resu
 }
 
 async fn make(connection: &mut Conn, config: &MysqlConfig) -> Result<(), BackendError> {
-    let is_ours: Option<Option<bool>> = connection.query_first(MAKING).await.map_err(failed)?;
+    let is_ours: Option<Option<bool>> =
+        connection.query_first(format!("SELECT GET_LOCK({NAME_OF_MAKING}, 4)")).await.map_err(failed)?;
     if is_ours.flatten() != Some(true) {
         return Err(error::new(ErrorKind::Unavailable, Effect::None, "another client makes the tables"));
     }
     let made = run_script(connection, config).await;
-    connection.query_drop(MADE).await.map_err(failed)?;
-    made
+    let told = connection.query_drop(format!("SELECT RELEASE_LOCK({NAME_OF_MAKING})")).await.map_err(failed);
+    made.and(told)
 }
 
 async fn run_script(connection: &mut Conn, config: &MysqlConfig) -> Result<(), BackendError> {
@@ -116,8 +124,8 @@ fn refused(failure: mysql_async::Error, config: &MysqlConfig) -> BackendError {
     if error.kind() != ErrorKind::Denied {
         return error;
     }
-    let message =
-        format!("the tables are missing in {}, and this account may not make them", config.address.database());
+    let database = config.address.database();
+    let message = format!("the tables are missing in {database}, and this account may not make them: {error}");
     error::new(ErrorKind::Denied, Effect::None, message)
         .with_source(error)
         .with_remedy("run the output of `leasehold mysql schema` as an account that may")
@@ -128,6 +136,19 @@ async fn is_there(connection: &mut Conn) -> Result<bool, BackendError> {
         Ok(version) => Ok(Option::<i32>::is_some(&version)),
         Err(failure) if error::is_without_tables(&failure) => Ok(false),
         Err(failure) => Err(failed(failure)),
+    }
+}
+
+/// Whether the procedures of this layout are there: a dump may be without them.
+async fn check_procedures(connection: &mut Conn) -> Result<(), BackendError> {
+    match connection.query_drop(NEWEST).await {
+        Err(failure) if error::is_without_tables(&failure) => {
+            let message = "the tables are there, and their procedures are not";
+            Err(error::new(ErrorKind::Config, Effect::None, message).with_source(failure).with_remedy(
+                "restore dumps with --routines, or run the CREATE PROCEDURE statements of `leasehold mysql schema` as the owner",
+            ))
+        }
+        answer => answer.map_err(failed),
     }
 }
 
@@ -145,7 +166,7 @@ async fn check(connection: &mut Conn) -> Result<(), BackendError> {
             format!("the tables have layout {version}, for clients of layout {oldest} or later; this one has {LAYOUT}");
         return refuse(message, "update this program");
     }
-    Ok(())
+    check_procedures(connection).await
 }
 
 #[cfg(test)]

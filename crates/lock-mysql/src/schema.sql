@@ -64,6 +64,16 @@ CREATE TABLE IF NOT EXISTS leasehold_arrival (
   name VARBINARY(700), generation BIGINT, id VARBINARY(200), called BIGINT NOT NULL, PRIMARY KEY (name, generation, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
 
+-- Whether a request may commit. The rights of these procedures may be those of an account that `read_only` does not stop, on a server that was
+-- the primary until now. And who sets `timestamp` in a session has a clock of its own.
+CREATE PROCEDURE leasehold_check() READS SQL DATA SQL SECURITY DEFINER
+BEGIN
+  IF @@GLOBAL.read_only THEN SIGNAL SQLSTATE '25006' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'the server is a replica, or read-only'; END IF;
+  IF ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) > 1 THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the session has a clock of its own: do not set timestamp';
+  END IF;
+END //
+
 -- Makes the row of a lock, and deletes those of a few others that were unused for a day.
 CREATE PROCEDURE leasehold_make(IN n VARBINARY(700)) MODIFIES SQL DATA SQL SECURITY DEFINER
 body: BEGIN
@@ -107,18 +117,19 @@ body: BEGIN
     DELETE FROM leasehold_lock WHERE name = x;
   END LOOP;
   SELECT MIN(name) INTO x FROM leasehold_lock WHERE name > behind;
-  UPDATE leasehold_layout SET swept = IF(x IS NULL, '', behind);
+  UPDATE leasehold_layout SET swept = IF(x IS NULL, '', behind) WHERE version > 0;
 END //
 
 CREATE PROCEDURE leasehold_make_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE n VARBINARY(700);
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  START TRANSACTION;
+  START TRANSACTION READ WRITE;
   SELECT j.name INTO n FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name')) j;
   CALL leasehold_make(n);
-  COMMIT;
+  CALL leasehold_check();
+  COMMIT AND NO CHAIN NO RELEASE;
   SELECT 'true' AS answer;
 END //
 
@@ -223,12 +234,12 @@ CREATE PROCEDURE leasehold_load_1(IN a LONGTEXT CHARACTER SET utf8mb4) READS SQL
 BEGIN
   DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
   SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   CALL leasehold_load(a, answer);
-  COMMIT;
+  COMMIT AND NO CHAIN NO RELEASE;
   SET SESSION group_concat_max_len = usual;
   SELECT answer;
 END //
@@ -239,7 +250,7 @@ BEGIN
   DECLARE i INT DEFAULT 0;
   DECLARE answer, answers LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
   SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
@@ -247,7 +258,7 @@ BEGIN
     CALL leasehold_load(JSON_EXTRACT(a, CONCAT('$[', i, ']')), answer);
     SET i = i + 1, answers = CONCAT_WS(',', answers, COALESCE(answer, 'null'));
   END WHILE;
-  COMMIT;
+  COMMIT AND NO CHAIN NO RELEASE;
   SET SESSION group_concat_max_len = usual;
   SELECT CONCAT('[', COALESCE(answers, ''), ']') AS answer;
 END //
@@ -311,9 +322,9 @@ BEGIN
     width INT PATH '$.width', ttl BIGINT PATH '$.ttl', channel VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.channel', tag BIGINT PATH '$.tag',
     record VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.record', token BIGINT PATH '$.token',
     who VARCHAR(600) CHARACTER SET utf8mb4 PATH '$.by')) j ORDER BY j.i;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  START TRANSACTION;
+  START TRANSACTION READ WRITE;
   body: BEGIN
     SELECT j.name, j.version, j.tail, j.ends, j.permits INTO n, my_version, my_tail, my_before, my_permits
       FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version',
@@ -397,7 +408,8 @@ BEGIN
     END IF;
     SET answer = '"written"';
   END body;
-  IF answer = '"written"' THEN COMMIT; ELSE ROLLBACK; END IF;
+  CALL leasehold_check();
+  IF answer = '"written"' THEN COMMIT AND NO CHAIN NO RELEASE; ELSE ROLLBACK AND NO CHAIN NO RELEASE; END IF;
   SELECT answer;
 END //
 
@@ -414,9 +426,9 @@ BEGIN
   DECLARE my_channel VARCHAR(200) CHARACTER SET utf8mb4;
   DECLARE my_note, h_note VARCHAR(600) CHARACTER SET utf8mb4;
   DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  START TRANSACTION;
+  START TRANSACTION READ WRITE;
   body: BEGIN
     SELECT j.name, j.owner, j.kind, j.ttl, j.place, j.width, COALESCE(j.floor, 0), j.note, j.queue, j.channel, j.tag, j.counted
       INTO n, me, my_kind, my_ttl, my_place, my_width, my_floor, my_note, my_queue, my_channel, my_tag, my_counted
@@ -469,7 +481,8 @@ BEGIN
     SET answer = JSON_OBJECT('low', h_low + 0, 'high', h_high + 0, 'note', h_note, 'remaining', h_until - t, 'drawn', drawn + 0,
       'position', ahead + 1);
   END body;
-  COMMIT;
+  CALL leasehold_check();
+  COMMIT AND NO CHAIN NO RELEASE;
   SELECT answer;
 END //
 
@@ -484,9 +497,9 @@ BEGIN
   DECLARE me, p_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE p_note VARCHAR(600) CHARACTER SET utf8mb4;
   DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  START TRANSACTION;
+  START TRANSACTION READ WRITE;
   body: BEGIN
     SELECT j.name, j.owner, j.place_max INTO n, me, my_place_max FROM JSON_TABLE(a, '$' COLUMNS (
       name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', owner CHAR(32) CHARACTER SET ascii PATH '$.owner',
@@ -517,7 +530,8 @@ BEGIN
     UPDATE leasehold_lock SET version = GREATEST(version + 1, t), last_token = l_token + p_width WHERE name = n;
     SET answer = 'true';
   END body;
-  COMMIT;
+  CALL leasehold_check();
+  COMMIT AND NO CHAIN NO RELEASE;
   SELECT answer;
 END //
 
@@ -533,10 +547,10 @@ BEGIN
   DECLARE revoked CURSOR FOR SELECT r.i, v.who FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (i FOR ORDINALITY,
       name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', high BIGINT PATH '$.high')) r
     STRAIGHT_JOIN leasehold_revocation v FORCE INDEX (PRIMARY) ON v.name = CAST(r.name AS BINARY) AND v.token = r.high AND v.until > t;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
   SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  START TRANSACTION;
+  START TRANSACTION READ WRITE;
   -- The limit keeps the order.
   SELECT SUM(h.kind = 'exclusive' AND h.low = r.low AND h.high = r.high), MIN(h.until) INTO common, first_end
     FROM (SELECT j.name, j.owner, j.low, j.high FROM JSON_TABLE(a, '$.leases[*]' COLUMNS (
@@ -573,7 +587,8 @@ BEGIN
     STRAIGHT_JOIN leasehold_hold h FORCE INDEX (PRIMARY)
       ON h.name = CAST(r.name AS BINARY) AND h.owner = r.owner AND h.low = r.low AND h.high = r.high AND h.until > t
     ON DUPLICATE KEY UPDATE until = VALUES(until);
-  COMMIT;
+  CALL leasehold_check();
+  COMMIT AND NO CHAIN NO RELEASE;
   SET SESSION group_concat_max_len = usual;
   SELECT answer;
 END //
@@ -600,13 +615,13 @@ BEGIN
   DECLARE n VARBINARY(700);
   DECLARE answer LONGTEXT CHARACTER SET utf8mb4;
   DECLARE usual BIGINT UNSIGNED DEFAULT @@group_concat_max_len;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
   SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   SELECT j.name INTO n FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name')) j;
   CALL leasehold_shown(n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), answer);
-  COMMIT;
+  COMMIT AND NO CHAIN NO RELEASE;
   SET SESSION group_concat_max_len = usual;
   SELECT answer;
 END //
@@ -623,7 +638,7 @@ BEGIN
   DECLARE candidates CURSOR FOR SELECT DISTINCT name FROM leasehold_hold
     WHERE name > behind AND name >= beginning AND name < CONCAT(beginning, X'FF') AND until > t ORDER BY name LIMIT most;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; SET SESSION group_concat_max_len = usual; RESIGNAL; END;
   SET SESSION group_concat_max_len = 1000000000;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
@@ -638,7 +653,7 @@ BEGIN
     CALL leasehold_shown(x, t, one);
     SET answer = CONCAT_WS(',', answer, one);
   END LOOP;
-  COMMIT;
+  COMMIT AND NO CHAIN NO RELEASE;
   SET SESSION group_concat_max_len = usual;
   SELECT CONCAT('[', COALESCE(answer, ''), ']') AS answer;
 END //
@@ -650,7 +665,7 @@ BEGIN
   DECLARE my_id VARBINARY(200);
   DECLARE t, l_generation BIGINT;
   DECLARE latch, answer LONGTEXT CHARACTER SET utf8mb4;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
   START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;
   SELECT j.name, j.id INTO n, my_id FROM JSON_TABLE(a, '$' COLUMNS (
@@ -665,7 +680,7 @@ BEGIN
       (SELECT 1 FROM leasehold_arrival WHERE name = n AND generation = l_generation AND id = my_id), 'true', 'false'), '$'),
     'arrived_before', (SELECT called FROM leasehold_arrival WHERE name = n AND generation < l_generation AND id = my_id
       ORDER BY generation DESC LIMIT 1)) INTO answer;
-  COMMIT;
+  COMMIT AND NO CHAIN NO RELEASE;
   SELECT answer;
 END //
 
@@ -678,9 +693,9 @@ BEGIN
   DECLARE found, done BOOLEAN DEFAULT FALSE;
   DECLARE answer VARCHAR(5) CHARACTER SET utf8mb4 DEFAULT 'false';
   DECLARE candidates CURSOR FOR SELECT name FROM leasehold_latch WHERE until < t - 86400000000 LIMIT 8;
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-  START TRANSACTION;
+  START TRANSACTION READ WRITE;
   body: BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = TRUE;
     -- Another client has made the latch.
@@ -719,7 +734,8 @@ BEGIN
     IF my_id IS NOT NULL THEN INSERT INTO leasehold_arrival VALUES (n, my_generation, my_id, my_call); END IF;
     SET answer = 'true';
   END body;
-  IF answer = 'true' THEN COMMIT; ELSE ROLLBACK; END IF;
+  CALL leasehold_check();
+  IF answer = 'true' THEN COMMIT AND NO CHAIN NO RELEASE; ELSE ROLLBACK AND NO CHAIN NO RELEASE; END IF;
   SELECT answer;
 END //
 
@@ -731,6 +747,11 @@ BEGIN
   DECLARE t, i_high, i_token, i_fences, read_token, read_fences, h_until BIGINT;
   DECLARE message VARCHAR(128) CHARACTER SET utf8mb4;
   DECLARE EXIT HANDLER FOR 1305 SIGNAL SQLSTATE 'LH003' SET MESSAGE_TEXT = 'a fence needs a transaction: begin one first';
+  -- With innodb_snapshot_isolation, the server finds it first.
+  DECLARE EXIT HANDLER FOR 1020 BEGIN
+    ROLLBACK AND NO CHAIN NO RELEASE;
+    SIGNAL SQLSTATE 'LH002' SET MESSAGE_TEXT = 'the transaction has read too early: begin again';
+  END;
   -- Without a transaction, the savepoint is not there.
   SAVEPOINT leasehold_fence;
   RELEASE SAVEPOINT leasehold_fence;
@@ -742,12 +763,15 @@ BEGIN
       LEFT JOIN leasehold_hold h ON h.name = i.name AND h.owner = i.owner WHERE i.name = n AND i.low = first_token;
     IF NOT (i_token <=> read_token AND i_fences <=> read_fences) THEN
       SET message = CONCAT('another transaction was fenced by the lock "', LEFT(lock_name, 16), '" after this one had begun to read: begin again');
+      ROLLBACK AND NO CHAIN NO RELEASE;
       SIGNAL SQLSTATE 'LH002' SET MESSAGE_TEXT = message;
     END IF;
     UPDATE leasehold_identity SET token = lock_token, fences = fences + 1 WHERE name = n AND low = first_token AND t < h_until;
   END IF;
   IF h_until IS NULL OR h_until <= t THEN
-    SET message = CONCAT('the lock "', LEFT(lock_name, 60), '" is not held with the token ', lock_token);
+    SET message = CONCAT('the lock "', LEFT(COALESCE(lock_name, 'NULL'), 60), '" is not held with the token ', COALESCE(lock_token, 'NULL'));
+    -- Otherwise the gap where the lease would be stays locked, and others get no lease there.
+    ROLLBACK AND NO CHAIN NO RELEASE;
     SIGNAL SQLSTATE 'LH001' SET MESSAGE_TEXT = message;
   END IF;
 END //

@@ -90,6 +90,8 @@ impl<C: Connector> Pool<C> {
             if C::is_usable(&mut client, unused).await {
                 return Some(client);
             }
+            // The others are as old.
+            self.idle.clear();
         }
         None
     }

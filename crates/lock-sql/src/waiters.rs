@@ -12,6 +12,7 @@ use lock_core::{
 use lock_host::{Clock, HostClock};
 use lock_rules::poll::{Poller, Sight, Waiter};
 use lock_rules::window;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -30,6 +31,8 @@ const SUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(250);
 /// How often waiters are told that a lock may be free. They have asked since, and it was not.
 const FREED_EVERY: Duration = Duration::from_millis(100);
+/// How many locks one request looks at. Chosen: it takes some milliseconds.
+const LOCKS_MAX: usize = 50;
 /// How long one look may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
@@ -45,6 +48,8 @@ struct Desk<D> {
     state: Mutex<State>,
     /// Notifications do not arrive.
     is_deaf: AtomicBool,
+    /// Wakes the task when there is a new waiter.
+    arrivals: Notify,
 }
 
 struct State {
@@ -62,7 +67,15 @@ impl<D: Database> Waiters<D> {
         let channel = format!("leasehold_{:016x}", fastrand::u64(..));
         let state = State { asked: HashMap::new(), poller: Poller::new(D::TICK), freed: HashMap::new(), task: None };
         let (tags, listeners, state) = (RandomState::new(), Listeners::default(), Mutex::new(state));
-        Self(Arc::new(Desk { database, channel, tags, listeners, state, is_deaf: AtomicBool::new(false) }))
+        Self(Arc::new(Desk {
+            database,
+            channel,
+            tags,
+            listeners,
+            state,
+            is_deaf: AtomicBool::new(false),
+            arrivals: Notify::new(),
+        }))
     }
 
     pub(crate) fn listen(&self, sink: EventSink) {
@@ -84,7 +97,11 @@ impl<D: Database> Waiters<D> {
     /// A claim was answered.
     pub(crate) fn follow(&self, claim: &Claim, answer: &Answer) {
         let mut state = self.0.state();
+        let before = state.poller.waiters().len();
         state.poller.follow(HostClock.now(), claim, answer);
+        if before < state.poller.waiters().len() {
+            self.0.arrivals.notify_one();
+        }
         if !matches!(answer, Answer::Queued { .. }) {
             state.asked.remove(&self.0.tag(claim.owner));
         } else if state.task.as_ref().is_none_or(AbortHandle::is_finished) {
@@ -218,10 +235,14 @@ impl<D: Database> Desk<D> {
     }
 
     async fn poll(&self) {
+        let mut cost = Duration::ZERO;
         loop {
             let Some(pause) = self.state().poller.pause(HostClock.now()) else { return };
-            sleep(pause).await;
+            // A client that waits for much looks less often.
+            _ = timeout(pause.max(cost), self.arrivals.notified()).await;
+            let began = Instant::now();
             self.look().await;
+            cost = began.elapsed();
         }
     }
 
@@ -252,14 +273,17 @@ impl<D: Database> Desk<D> {
         }
         let mut session = Session::<D>::new(self.database.lend().await?, Instant::now() + LOOK_WITHIN);
         let key = |name: &LockName| self.database.prefix().key(name.as_str());
-        let requests = by_name.iter().map(|(name, waiters)| (key(name), window::survey(name, waiters))).collect();
-        let mut all = Sight::default();
-        for (sight, then) in session.run_all(requests).await? {
-            all.events.extend(sight.events);
-            all.positions.extend(sight.positions);
-            // The server's clock is not this machine's.
-            let here = sight.due.map(|due| HostClock.now() + due.since(then));
-            all.due = here.into_iter().chain(all.due).min();
+        let (mut all, mut names) = (Sight::default(), by_name.iter().peekable());
+        while names.peek().is_some() {
+            let some = names.by_ref().take(LOCKS_MAX);
+            let requests = some.map(|(name, waiters)| (key(name), window::survey(name, waiters))).collect();
+            for (sight, then) in session.run_all(requests).await? {
+                all.events.extend(sight.events);
+                all.positions.extend(sight.positions);
+                // The server's clock is not this machine's.
+                let here = sight.due.map(|due| HostClock.now() + due.since(then));
+                all.due = here.into_iter().chain(all.due).min();
+            }
         }
         Ok(all)
     }

@@ -78,7 +78,7 @@ pub(super) fn warn_of_missed(name: &str, missed: &[Slot], voice: &mut Voice) {
 pub(super) fn unreleased(name: &LockName, ttl: &impl Display, problem: &str) -> String {
     // Such a lock outlives its lease. Nothing but the text tells this error from others.
     if problem.contains("fenced by this lease") {
-        return format!("{name} is kept by a transaction that is fenced by this lease, until that ends");
+        return format!("{name} is kept until its lease ends, and the transaction that is fenced by it");
     }
     format!("{name} may not have been released, and then expires within {ttl}: {problem}")
 }

@@ -138,7 +138,7 @@ fn a_lock_that_a_transaction_keeps_is_shown_and_each_command_says_what_keeps_it(
     wait_for("a fenced transaction", || (server.psql(&count) == "1").then_some(()));
     leasehold.let_go("one");
     let said = text(&holder.end().stderr);
-    assert!(said.contains("a is kept by a transaction that is fenced by this lease, until that ends"), "{said}");
+    assert!(said.contains("a is kept until its lease ends, and the transaction that is fenced by it"), "{said}");
     wait_for("the end of the lease", || (leasehold.json(&format!("show {url} a"))["remaining_ms"] == 0).then_some(()));
     assert_eq!(leasehold.json(&format!("ls {url}"))[0]["name"], "a");
     for (line, expected, words) in [
