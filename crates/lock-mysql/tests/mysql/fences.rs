@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use lock_core::inspect::Revoked;
-use lock_core::{Certainty, ErrorKind, ReleaseRequest, Released, Renewed};
+use lock_core::{Certainty, ReleaseRequest, Released, Renewed};
 
 use crate::support::{
-    BRIEF, Place, SHORT, SOON, claim, code, granted, is_busy, is_queued, lasting, low, operator, permits, release_of,
-    releases, take, wait_for_the_end_of, waiting,
+    BRIEF, Place, SHORT, SOON, claim, code, granted, is_busy, is_queued, is_told_of_a_fence, lasting, low, operator,
+    permits, release_of, releases, take, wait_for_the_end_of, waiting,
 };
 
 const REFUSED: &str = "LH001";
@@ -92,8 +92,7 @@ fn a_fence_without_a_transaction_is_refused() {
     user.run("SET autocommit = 0").unwrap();
     user.fence("stock", low(&held))
         .unwrap_or_else(|error| panic!("without autocommit, each statement begins one: {error}"));
-    let error = client.release(&release_of(&claim_of(&held)), SHORT).unwrap_err();
-    assert!(error.to_string().contains("still open"), "{error}");
+    is_told_of_a_fence(|| client.release(&release_of(&claim_of(&held)), SHORT));
     user.run("ROLLBACK").unwrap();
 }
 
@@ -101,24 +100,23 @@ fn claim_of(lease: &lock_core::Lease) -> lock_core::Claim {
     lock_core::Claim { owner: lease.owner, ..claim(lease.name.as_str()) }
 }
 
-/// At stricter levels than READ COMMITTED, the place where the lease would be is locked until the user rolls back.
+/// At stricter levels than READ COMMITTED, the place where the lease would be was locked: so the transaction is rolled back.
 #[test]
 fn a_refused_fence_leaves_nothing_in_the_way_of_others() {
     let place = Place::new();
     let (client, user) = (place.client(), place.session());
     let held = claim("stock");
     let token = low(&take(&client, &held));
-    for (level, end) in [("READ COMMITTED", "SELECT 1"), ("REPEATABLE READ", "ROLLBACK")] {
-        user.run(&format!("SET TRANSACTION ISOLATION LEVEL {level}; START TRANSACTION")).unwrap();
+    for level in LEVELS {
         for (name, token) in [("stock", token - 1), ("stock", token + 1), ("none", token), ("a", 1), ("z", 1)] {
-            assert_eq!(code(user.fence(name, token)), REFUSED, "{name} {token}");
+            user.run(&format!("SET TRANSACTION ISOLATION LEVEL {level}; START TRANSACTION")).unwrap();
+            assert_eq!(code(user.fence(name, token)), REFUSED, "{level} {name} {token}");
+            assert!(!user.value::<bool>("SELECT @@in_transaction"), "{level} {name} {token}");
+            for other in ["a", "m", "none", "z"].map(claim) {
+                take(&client, &other);
+                releases(&client, &other);
+            }
         }
-        user.run(end).unwrap();
-        for other in ["a", "m", "none", "z"].map(claim) {
-            take(&client, &other);
-            releases(&client, &other);
-        }
-        user.run("ROLLBACK").unwrap();
     }
     releases(&client, &held);
 }
@@ -129,7 +127,8 @@ fn with_a_prefix_the_name_in_the_database_has_it() {
     let (client, user) = (crate::support::client(&format!("{}?prefix=shop", place.url)), place.session());
     let held = take(&client, &claim("stock"));
     assert_eq!(code(user.begin("stock", low(&held))), REFUSED);
-    user.begin("shop:stock", low(&held)).unwrap();
+    user.run(&format!("START TRANSACTION; CALL leasehold_fence('shop:stock', {})", low(&held))).unwrap();
+    is_told_of_a_fence(|| client.release(&release_of(&claim_of(&held)), SHORT));
 }
 
 #[test]
@@ -138,8 +137,7 @@ fn a_revocation_waits_for_an_open_fence() {
     let (client, user) = (place.client(), place.session());
     let held = take(&client, &claim("stock"));
     user.begin("stock", low(&held)).unwrap();
-    let error = client.revoke(&held.name, held.tokens.low(), &operator(), SHORT).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    is_told_of_a_fence(|| client.revoke(&held.name, held.tokens.low(), &operator(), SHORT));
     is_busy(client.acquire(&claim("stock"), SOON));
     user.run("COMMIT").unwrap();
     assert_eq!(client.revoke(&held.name, held.tokens.low(), &operator(), SOON), Ok(Revoked::Revoked));
@@ -182,8 +180,7 @@ fn other_permits_come_and_go_while_one_is_fenced() {
         is_busy(client.acquire(&permits("gpu", 1, 2), SOON));
         releases(&client, &other);
     }
-    let error = client.release(&release_of(&fenced), SHORT).unwrap_err();
-    assert!(error.to_string().contains("still open"), "{error}");
+    is_told_of_a_fence(|| client.release(&release_of(&fenced), SHORT));
     user.run("COMMIT").unwrap();
     releases(&client, &fenced);
 }
@@ -199,9 +196,7 @@ fn a_release_before_the_commit_says_so_and_succeeds_after_it() {
         let name = held.name.as_str();
         user.begin(name, low(&take(&client, &held))).unwrap();
         let request = ReleaseRequest { keep, ..held.release(certainty) };
-        let error = client.release(&request, SHORT).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}: {error:?}");
-        assert!(error.to_string().contains("transaction"), "{name}: {error}");
+        is_told_of_a_fence(|| client.release(&request, SHORT));
         is_busy(client.acquire(&claim(name), SOON));
         user.run("COMMIT").unwrap();
         assert_eq!(client.release(&request, SOON), Ok(Released::Released), "{name}");
@@ -225,4 +220,8 @@ fn the_token_of_a_lock_that_is_kept_was_released_or_lost_is_refused() {
     wait_for_the_end_of(BRIEF);
     assert_eq!(code(user.begin("stock", token)), REFUSED, "nobody has taken it over");
     assert_eq!(code(user.begin("never held", 1)), REFUSED);
+    for arguments in ["'stock', NULL", "NULL, 1", "NULL, NULL", "'stock', 0", "'stock', -1", "'', 1"] {
+        user.run("START TRANSACTION").unwrap();
+        assert_eq!(code(user.run(&format!("CALL leasehold_fence({arguments})"))), REFUSED, "{arguments}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a server, databases of their own, broken twins of the procedures, and gates where one client is stopped.
+//! What the tests share: a server, databases of their own, broken twins of the procedures, and what clients say.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Note, Owner, Queueing,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fairness, Lease, Mode, Note, Queueing,
     ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_mysql::{MysqlConfig, blocking};
@@ -18,9 +18,9 @@ use test_support::{MariaOptions, MariaServer, Shared};
 /// How long a request may take that is expected to be answered.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// How long a request may take that is expected to be in vain.
-pub(crate) const SHORT: Duration = Duration::from_millis(500);
+pub(crate) const SHORT: Duration = Duration::from_secs(1);
 /// A lease that ends while a test looks on.
-pub(crate) const BRIEF: Duration = Duration::from_millis(300);
+pub(crate) const BRIEF: Duration = Duration::from_secs(1);
 
 const SCHEMA: &str = include_str!("../../src/schema.sql");
 /// The server shows transactions as they were when somebody looked, unless nobody has looked for a tenth of a second.
@@ -134,10 +134,10 @@ impl Session {
         Self(RefCell::new(wait_for("a session", || mysql::Conn::new(options.clone()))))
     }
 
-    /// Runs statements that return nothing of interest, until one fails. None of them has a semicolon in a text.
+    /// Runs statements that return nothing of interest, until one fails, be it behind the first row. None has a semicolon in a text.
     pub(crate) fn run(&self, sql: &str) -> Result<(), mysql::Error> {
         let mut statements = sql.split(';').map(str::trim).filter(|statement| !statement.is_empty());
-        statements.try_for_each(|statement| self.0.borrow_mut().query_drop(statement))
+        statements.try_for_each(|statement| self.0.borrow_mut().query::<mysql::Row, _>(statement).map(drop))
     }
 
     /// The one value that a query returns.
@@ -179,47 +179,12 @@ pub(crate) fn wait_until_blocked(watcher: &Session, id: u32) {
     wait_for("a session waits for another one", || is_seen(watcher, &blocked));
 }
 
-/// Waits until somebody waits for a session of this id.
-pub(crate) fn blocks_another(watcher: &Session, id: u32) {
-    let blocks = format!(
-        "SELECT EXISTS (SELECT 1 FROM information_schema.INNODB_LOCK_WAITS w JOIN information_schema.INNODB_TRX t \
-         ON t.trx_id = w.blocking_trx_id WHERE t.trx_mysql_thread_id = {id})"
-    );
-    wait_for("somebody waits for a session", || is_seen(watcher, &blocks));
-}
-
 /// The SQLSTATE of an error of the server.
 #[track_caller]
 pub(crate) fn code<T: std::fmt::Debug>(result: Result<T, mysql::Error>) -> String {
-    match result.expect_err("it is refused") {
-        mysql::Error::MySqlError(error) => error.state,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// What a fragment of a procedure becomes so that the first one that comes there stops while the gate is closed. The others pass.
-pub(crate) const GATE: &str = "IF GET_LOCK(CONCAT(DATABASE(), '.first'), 0) THEN DO GET_LOCK(CONCAT(DATABASE(), '.gate'), 40); \
-     DO RELEASE_LOCK(CONCAT(DATABASE(), '.gate')); DO RELEASE_LOCK(CONCAT(DATABASE(), '.first')); END IF; ";
-
-/// A gate that is closed until this is dropped.
-pub(crate) struct Gate(Session);
-
-impl Gate {
-    pub(crate) fn close(place: &Place) -> Self {
-        let session = place.session();
-        assert!(session.value::<bool>("SELECT GET_LOCK(CONCAT(DATABASE(), '.gate'), 0)"));
-        Self(session)
-    }
-
-    /// Waits until somebody stands before it.
-    pub(crate) fn wait_for_one(&self) {
-        let waits = "SELECT EXISTS (SELECT 1 FROM information_schema.PROCESSLIST WHERE db = DATABASE() AND state = 'User lock')";
-        wait_for("somebody stands before the gate", || self.0.value::<bool>(waits));
-    }
-
-    pub(crate) fn open(self) {
-        self.0.run("DO RELEASE_ALL_LOCKS()").unwrap();
-    }
+    let error = result.expect_err("it is refused");
+    let mysql::Error::MySqlError(told) = error else { panic!("{error:?}") };
+    told.state
 }
 
 /// What another thread does meanwhile.
@@ -280,6 +245,18 @@ pub(crate) fn granted(answer: Result<Answer, BackendError>) -> Lease {
 #[track_caller]
 pub(crate) fn take(client: &Client, claim: &Claim) -> Lease {
     granted(client.acquire(claim, SOON))
+}
+
+/// What a request is told that waits in vain for a fenced transaction. On a busy machine, its time may be over before.
+#[track_caller]
+pub(crate) fn is_told_of_a_fence<T: std::fmt::Debug>(request: impl Fn() -> Result<T, BackendError>) -> BackendError {
+    let error = wait_for("an answer in time", || {
+        let error = request().expect_err("it waits in vain");
+        if error.kind() == ErrorKind::Timeout { Err(error) } else { Ok(error) }
+    });
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error:?}");
+    assert!(error.to_string().contains("a transaction that is fenced by this lease is still open"), "{error}");
+    error
 }
 
 #[track_caller]

@@ -1,8 +1,13 @@
 //! Two transactions of one lease: they exclude each other, and a later turn ends the earlier ones.
 
-use lock_core::{Claim, Width};
+use lock_core::{Answer, Claim, Width};
 
-use crate::support::{Place, Session, claim, code, end, low, meanwhile, take, wait_until_blocked};
+use mysql::prelude::Queryable;
+
+use crate::support::{
+    BRIEF, Place, SOON, Session, claim, code, end, lasting, low, meanwhile, releases, take, wait_for_the_end_of,
+    wait_until_blocked,
+};
 
 const REFUSED: &str = "LH001";
 const LATE: &str = "LH002";
@@ -57,12 +62,8 @@ fn transactions_of_one_turn_are_no_victims_of_a_deadlock() {
     let several: Vec<_> = (0..3).map(|_| begins_later(&place, &watcher, token + 1)).collect();
     earlier.run("COMMIT").unwrap();
     for later in several {
-        meanwhile_commits(later);
+        end(later).unwrap().run("COMMIT").unwrap();
     }
-}
-
-fn meanwhile_commits(later: std::thread::JoinHandle<Result<Session, mysql::Error>>) {
-    end(later).unwrap().run("COMMIT").unwrap();
 }
 
 /// What the transaction reads later would be as old as its first statement.
@@ -99,8 +100,9 @@ fn a_plain_fence_that_has_waited_at_repeatable_read_is_told_to_begin_again() {
     second.begin("stock", token).unwrap();
 }
 
+/// Newer servers are set up like this.
 #[test]
-fn a_server_that_refuses_rows_changed_since_the_snapshot_lets_no_update_be_lost() {
+fn a_server_that_refuses_rows_that_have_changed_says_the_same() {
     let place = Place::new();
     let [first, second] = [place.session(), place.session()];
     let token = low(&take(&place.client(), &several_turns()));
@@ -108,8 +110,41 @@ fn a_server_that_refuses_rows_changed_since_the_snapshot_lets_no_update_be_lost(
     second.value::<i64>("SELECT COUNT(*) FROM leasehold_layout");
     first.begin("stock", token).unwrap();
     first.run("COMMIT").unwrap();
-    let told = second.fence("stock", token).unwrap_err();
-    assert!(told.to_string().contains("1020") || told.to_string().contains(LATE), "{told}");
+    assert_eq!(code(second.fence("stock", token)), LATE);
     second.run("ROLLBACK").unwrap();
     second.begin("stock", token).unwrap();
+}
+
+/// A return to one that was set before the fence undoes it, as a rollback does.
+#[test]
+fn a_fence_outlasts_a_return_to_a_savepoint_that_was_set_later() {
+    for (is_later, is_fenced) in [(true, true), (false, false)] {
+        let place = Place::new();
+        let (client, user) = (place.client(), place.session());
+        let token = low(&take(&client, &lasting(BRIEF, claim("stock"))));
+        user.run("START TRANSACTION; SAVEPOINT mine").unwrap();
+        user.fence("stock", token).unwrap();
+        if is_later {
+            user.run("SAVEPOINT mine").unwrap();
+        }
+        user.run("ROLLBACK TO mine").unwrap();
+        wait_for_the_end_of(BRIEF);
+        let answer = client.acquire(&claim("stock"), SOON);
+        assert_eq!(matches!(answer, Ok(Answer::Busy { .. })), is_fenced, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_procedure_of_the_user_may_fence_its_transaction() {
+    let place = Place::new();
+    let (client, user) = (place.client(), place.session());
+    let held = claim("stock");
+    let token = low(&take(&client, &held));
+    let body = "START TRANSACTION; CALL leasehold_fence('stock', token); COMMIT;";
+    let made = format!("CREATE PROCEDURE sell(IN token BIGINT) BEGIN {body} END");
+    user.0.borrow_mut().query_drop(made).unwrap();
+    user.run(&format!("CALL sell({token})")).unwrap();
+    assert_eq!(code(user.run(&format!("CALL sell({})", token + 1))), REFUSED);
+    user.run("ROLLBACK").unwrap();
+    releases(&client, &held);
 }

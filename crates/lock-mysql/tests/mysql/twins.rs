@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use lock_core::{Answer, BackendError, Claim, ErrorKind, Mode, Width};
 
+use crate::gates::{GATE, Gate};
 use crate::support::{
-    BRIEF, GATE, Gate, Place, SHORT, SOON, Session, claim, code, end, granted, is_busy, lasting, low, meanwhile, take,
+    BRIEF, Place, SHORT, SOON, Session, claim, code, end, granted, is_busy, lasting, low, meanwhile, take,
     wait_for_the_end_of, waiting,
 };
 use crate::tellers::{Bank, READ, transfer};
@@ -26,7 +27,7 @@ const NO_ENDS: (&str, &str) = (" OR h_until <> x_until", "");
 const NO_TURNS: (&str, &str) = (" AND i_token <= lock_token", "");
 const NO_SNAPSHOT: (&str, &str) =
     ("IF NOT (i_token <=> read_token AND i_fences <=> read_fences) THEN", "IF FALSE THEN");
-const NO_LOCK: [(&str, &str); 2] = [
+pub(crate) const NO_LOCK: [(&str, &str); 2] = [
     ("WHERE name = n AND low = first_token FOR UPDATE;", "WHERE name = n AND low = first_token;"),
     (
         "UPDATE leasehold_identity SET token = lock_token, fences = fences + 1 WHERE name = n AND low = first_token AND t < h_until;",
