@@ -38,12 +38,20 @@ impl<D: Database> Store<D> {
 
     /// A connection, and when the time of the request is over.
     async fn begin(&self, operation: Operation, within: Duration) -> Result<(Session<D>, Instant), BackendError> {
+        Self::begin_at(&self.database, operation, within).await
+    }
+
+    async fn begin_at(
+        database: &D,
+        operation: Operation,
+        within: Duration,
+    ) -> Result<(Session<D>, Instant), BackendError> {
         let deadline = Instant::now() + within;
         let late = |_: Elapsed| {
             Err(error::<D>(ErrorKind::Unreachable, Effect::None, "no connection became available in time")
                 .with_remedy("check that the server is running and reachable, or raise op_timeout"))
         };
-        let connection = timeout_at(deadline, self.database.lend()).await.unwrap_or_else(late);
+        let connection = timeout_at(deadline, database.lend()).await.unwrap_or_else(late);
         let connection = connection.map_err(|error| error.of_operation(operation))?;
         Ok((Session::new(connection, deadline), deadline))
     }
@@ -100,7 +108,9 @@ impl<D: Database> AsyncBackend for Store<D> {
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
         self.waiters.forget(request.owner);
-        let ((mut session, deadline), key) = (self.begin(Operation::Release, within).await?, self.key(&request.name));
+        // A release must not wait for a busy pool.
+        let (mut session, deadline) = Self::begin_at(&self.database.for_waiters(), Operation::Release, within).await?;
+        let key = self.key(&request.name);
         limited::<D, _>(Operation::Release, deadline, session.release(&key, request)).await
     }
 

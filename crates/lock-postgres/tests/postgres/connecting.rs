@@ -10,7 +10,7 @@ use lock_postgres::{PostgresConfig, blocking};
 use test_support::bounds::wait_for;
 use test_support::{Certificates, Finish, PostgresOptions, PostgresServer, temp_dir};
 
-use crate::support::{Place, claim, client, is_busy, server, take};
+use crate::support::{Place, claim, client, end, is_busy, meanwhile, server, take};
 
 const PASSWORD: &str = "sesame";
 /// Tells the test program that it is a client, and of which URL.
@@ -196,4 +196,17 @@ fn a_server_that_only_reads_is_refused() {
     let options = PostgresOptions::default().volatile().arguments(&["-c", "default_transaction_read_only=on"]);
     let server = PostgresServer::start_with(options);
     is_refused(&server.url(), ErrorKind::Unavailable, "read-only");
+}
+
+/// An operator may be at work on the tables.
+#[test]
+fn a_server_whose_tables_somebody_has_locked_is_refused_after_a_while() {
+    let place = Place::new();
+    let (session, url) = (place.session(), place.url());
+    session.run("BEGIN; LOCK TABLE layout IN ACCESS EXCLUSIVE MODE").unwrap();
+    let error = end(meanwhile(move || refusal(&url)));
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error:?}");
+    assert!(error.to_string().contains("did not show the tables in time"), "{error}");
+    session.run("COMMIT").unwrap();
+    take(&place.client(), &claim("report"));
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Note, Owner, Queueing,
-    ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Lease, Mode, Note, Owner,
+    Queueing, ReleaseRequest, Released, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::Bridge;
 use lock_postgres::{PostgresConfig, blocking};
@@ -266,6 +267,20 @@ pub(crate) fn is_queued(answer: Result<Answer, BackendError>, at: u32) {
 #[track_caller]
 pub(crate) fn releases(client: &Client, claim: &Claim) {
     assert_eq!(client.release(&release_of(claim), SOON), Ok(Released::Released));
+}
+
+/// What a client is told from now on.
+pub(crate) fn events_of(client: &(impl Backend + ?Sized)) -> Receiver<StoreEvent> {
+    let (tell, told) = channel();
+    client.listen(EventSink::new(move |event| _ = tell.send(event)));
+    told
+}
+
+/// Waits until a client is told that a waiter of its own has the lock.
+#[track_caller]
+pub(crate) fn is_told(told: &Receiver<StoreEvent>, waiter: &Claim) {
+    let is_grant = |event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == waiter.owner);
+    wait_for("the news of a grant", || told.try_iter().any(is_grant));
 }
 
 pub(crate) fn low(lease: &Lease) -> u64 {
