@@ -4,6 +4,7 @@ mod bare;
 mod blocking;
 mod by_hand;
 mod connection;
+mod mysql;
 pub(crate) mod ours;
 mod postgres;
 mod quorum;
@@ -25,6 +26,7 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::Leasehold if reads::is_wanted_by(&plan) => run(&plan, reads::Ours::connect()),
         Subject::Bare if sqlite::path(&plan).is_some() => run(&plan, sqlite::Bare::connect(&plan)),
         Subject::Bare if postgres::is_wanted_by(&plan) => run(&plan, postgres::Bare::connect(&plan)),
+        Subject::Bare if mysql::is_wanted_by(&plan) => run(&plan, mysql::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Exclusive)),

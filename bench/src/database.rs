@@ -1,11 +1,12 @@
-//! One run of one subject with a database: a SQLite file, or a server of PostgreSQL.
+//! One run of one subject with a database: a SQLite file, or a server of PostgreSQL or MariaDB.
 
+use std::any::Any;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
-use test_support::PostgresServer;
+use test_support::{MariaServer, PostgresServer};
 
 use crate::figures::{Figure, Figures};
 use crate::kind::Database;
@@ -65,11 +66,15 @@ impl Ground<'_> {
         Ok(match database {
             Database::Sqlite => {
                 let folder = tempfile::tempdir_in(self.folder.path())?.keep();
-                Place { url: format!("sqlite:{}", folder.join("locks.db").display()), _server: None }
+                Place { url: format!("sqlite:{}", folder.join("locks.db").display()), _server: Box::new(()) }
             }
             Database::Postgres => {
                 let server = PostgresServer::start();
-                Place { url: server.url(), _server: Some(server) }
+                Place { url: server.url(), _server: Box::new(server) }
+            }
+            Database::Mysql => {
+                let server = MariaServer::start();
+                Place { url: server.url(), _server: Box::new(server) }
             }
         })
     }
@@ -78,8 +83,8 @@ impl Ground<'_> {
 /// A database in which nothing was locked yet.
 struct Place {
     url: String,
-    /// The server, until this is dropped.
-    _server: Option<PostgresServer>,
+    /// The server, if it has one, until this is dropped.
+    _server: Box<dyn Any>,
 }
 
 fn at(url: &str, subject: Subject, runtime: Runtime, work: Work) -> Plan {

@@ -56,6 +56,8 @@ pub(crate) enum Database {
     Sqlite,
     /// A server of PostgreSQL.
     Postgres,
+    /// A server of MariaDB.
+    Mysql,
 }
 
 /// How a node breaks.

@@ -45,12 +45,20 @@ const fn wait_in_postgres(waiters: u32) -> Kind {
     Kind::DatabaseContend { database: Database::Postgres, waiters }
 }
 
+const fn in_mysql(tasks: u32, runtime: Runtime) -> Kind {
+    Kind::DatabasePairs { database: Database::Mysql, tasks, runtime }
+}
+
+const fn wait_in_mysql(waiters: u32) -> Kind {
+    Kind::DatabaseContend { database: Database::Mysql, waiters }
+}
+
 const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
     Scenario { name, title, kind }
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 45] = [
+pub(crate) const ALL: [Scenario; 50] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -112,6 +120,11 @@ pub(crate) const ALL: [Scenario; 45] = [
     scenario("postgres-64", "PostgreSQL: 64 tasks, a free lock each, one client", in_postgres(64, CurrentThread)),
     scenario("postgres-waiters-8", "PostgreSQL: 8 waiters for one lock, two processes", wait_in_postgres(8)),
     scenario("postgres-waiters-64", "PostgreSQL: 64 waiters for one lock, two processes", wait_in_postgres(64)),
+    scenario("mysql-one", "MariaDB: one task, a free lock", in_mysql(1, CurrentThread)),
+    scenario("mysql-thread", "MariaDB: one plain thread, a free lock", in_mysql(1, Blocking)),
+    scenario("mysql-64", "MariaDB: 64 tasks, a free lock each, one client", in_mysql(64, CurrentThread)),
+    scenario("mysql-waiters-8", "MariaDB: 8 waiters for one lock, two processes", wait_in_mysql(8)),
+    scenario("mysql-waiters-64", "MariaDB: 64 waiters for one lock, two processes", wait_in_mysql(64)),
     scenario(
         "reads",
         "A thousand reads of a lock that the process reads already; the bare pair is tokio's `RwLock`",

@@ -82,7 +82,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 89] = [
+const TARGETS: [Target; 93] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -180,6 +180,11 @@ const TARGETS: [Target; 89] = [
     Target::of("postgres-64", Leasehold, ToOne, AtLeast(2.5)),
     Target::to("postgres-waiters-8", Leasehold, Rate, Bare, AtLeast(0.9)),
     Target::to("postgres-waiters-64", Leasehold, Rate, Bare, AtLeast(0.9)),
+    // A server of MariaDB, whose waiters poll.
+    Target::to("mysql-one", Leasehold, P50, Bare, AtMost(1.25)),
+    Target::to("mysql-thread", Leasehold, P50, Bare, AtMost(1.25)),
+    Target::to("mysql-waiters-8", Leasehold, Rate, Bare, AtLeast(0.8)),
+    Target::to("mysql-waiters-64", Leasehold, Rate, Bare, AtLeast(0.8)),
     // Readers of one process.
     Target::to("reads", Leasehold, P50, Bare, AtMost(10.0)),
     // A primary that is replaced.

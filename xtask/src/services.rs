@@ -78,12 +78,12 @@ pub(crate) fn all() -> Result<()> {
 
 /// Makes sure that the servers of the long storms can be started: found, or installed if that is allowed.
 pub(crate) fn for_chaos() -> Result<()> {
-    programs(&[REDIS, POSTGRES])
+    programs(&[REDIS, POSTGRES, MARIA, MARIA_CLIENT])
 }
 
 /// What the programs with other drivers need.
 pub(crate) fn for_drivers() -> Result<()> {
-    programs(&[POSTGRES, LIBPQ])
+    programs(&[POSTGRES, MARIA, MARIA_CLIENT, LIBPQ])
 }
 
 fn programs(needed: &[Program]) -> Result<()> {

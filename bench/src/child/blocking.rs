@@ -11,7 +11,7 @@ use leasehold::blocking::{Client, FromRedis, Mutex, connect};
 use lock_core::{Terms, Ttl};
 use lock_redis::blocking::SocketTimeouts;
 
-use super::{bare, by_hand, postgres, sqlite};
+use super::{bare, by_hand, mysql, postgres, sqlite};
 
 /// The name of the lock that all want.
 const NAME: &str = "bench:0";
@@ -40,6 +40,9 @@ fn pairs(plan: &Plan, threads: u32) -> Result<Vec<Pair>> {
         }
         Subject::Bare if postgres::is_wanted_by(plan) => {
             names.map(|name| Ok(Box::new(postgres::pair(plan, &name)?) as Pair)).collect()
+        }
+        Subject::Bare if mysql::is_wanted_by(plan) => {
+            names.map(|name| Ok(Box::new(mysql::pair(plan, &name)?) as Pair)).collect()
         }
         Subject::Bare => names.map(|name| Ok(Box::new(bare_pair(plan, &name)?) as Pair)).collect(),
         Subject::ByHand => names.map(|name| Ok(Box::new(hand_pair(plan, &name)?) as Pair)).collect(),

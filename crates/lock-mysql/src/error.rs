@@ -73,7 +73,11 @@ fn describe(place: &str, error: Error, effect: Effect) -> BackendError {
     let Error::Server(told) = &error else { return unanswered(place, error, effect) };
     let (kind, remedy) = meaning(told.code);
     // A server that shuts down may have done what it did not answer, and nobody knows what other errors mean.
-    let effect = if matches!(kind, ErrorKind::Unreachable | ErrorKind::Protocol) { effect } else { Effect::None };
+    let effect = if matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Protocol) {
+        effect
+    } else {
+        Effect::None
+    };
     let described = new(kind, effect, format!("{place}{} ({})", told.message, told.code)).with_source(error);
     remedy.map_or(described.clone(), |remedy| described.with_remedy(remedy))
 }
@@ -107,9 +111,10 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
             (ErrorKind::Unavailable, Some("name the primary, or all servers: one of them accepts writes"))
         }
         // The connection or the statement was ended: it may have been carried out.
-        1026 | 1030 | 1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1180 | 1184 | 1317 | 1927 | 1969 | 3024 | 4031 => {
+        1026 | 1030 | 1053 | 1077 | 1080 | 1152 | 1158..=1161 | 1180 | 1184 | 1317 | 1927 | 4031 => {
             (ErrorKind::Unreachable, None)
         }
+        1969 | 3024 => (ErrorKind::Timeout, None),
         // Errors of proxies.
         2000..=2058 | 9000..=9999 => (ErrorKind::Unreachable, None),
         1205 | 1213 | 1020 | 1021 | 1040 | 1041 | 1114 | 1129 | 1203 => (ErrorKind::Unavailable, None),

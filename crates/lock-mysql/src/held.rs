@@ -1,14 +1,18 @@
 //! A connection that one request has: the client's own, or one of a pool of the user's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use lock_core::{BackendError, Effect};
+use lock_core::{BackendError, Effect, ErrorKind};
 use lock_sql::{Lent, Pool};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 
 use crate::connect::Connector;
 use crate::error;
+
+/// The first version of MariaDB that is not numbered like one of MySQL.
+const MARIADB: u16 = 10;
 
 /// One connection.
 pub struct Held {
@@ -28,8 +32,14 @@ pub(crate) enum Origin {
 }
 
 impl lock_sql::Connection for Held {
-    async fn call(&mut self, function: &'static str, arguments: &str) -> Result<Option<String>, BackendError> {
-        let statement = format!("CALL leasehold_{function}(_utf8mb4 {})", literal(arguments));
+    async fn call(
+        &mut self,
+        function: &'static str,
+        arguments: &str,
+        within: Duration,
+    ) -> Result<Option<String>, BackendError> {
+        let limit = self.origin.limit(within);
+        let statement = format!("{limit}CALL leasehold_{function}(_utf8mb4 {})", literal(arguments));
         loop {
             match self.origin.query(&statement).await {
                 Ok(answer) => return Ok(answer),
@@ -58,7 +68,7 @@ impl Held {
         let error = error::of(failure, Effect::Unknown);
         if let Origin::Own(lent) = &mut self.origin {
             // Otherwise the server has answered, and waits for the next statement.
-            lent.is_busy = is_elsewhere || error.effect() == Effect::Unknown;
+            lent.is_busy = is_elsewhere || matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Protocol);
         }
         error
     }
@@ -73,6 +83,20 @@ fn literal(text: &str) -> String {
 }
 
 impl Origin {
+    /// What ends a statement at the server when nobody waits for it any more. Otherwise it would stay in line for a row, and the next request of
+    /// the same client behind it. MySQL knows this for `SELECT` only.
+    fn limit(&mut self, within: Duration) -> String {
+        let is_mariadb = match self {
+            Self::Own(lent) => lent.client().is_some_and(|client| client.server_version().0 >= MARIADB),
+            Self::Pool(connection) => connection.as_ref().is_some_and(|client| client.server_version().0 >= MARIADB),
+            #[cfg(feature = "blocking")]
+            Self::Threads(_) => false,
+        };
+        // Soon enough that its answer arrives in time, and the connection can be used again.
+        let seconds = within.mul_f64(0.9).as_secs_f64();
+        if is_mariadb { format!("SET STATEMENT max_statement_time={seconds:.3} FOR ") } else { String::new() }
+    }
+
     async fn query(&mut self, statement: &str) -> Result<Option<String>, Error> {
         match self {
             Self::Own(lent) => {

@@ -1,6 +1,7 @@
 //! A connection that one request has: the client's own, or one of a pool of the user's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind};
 use lock_sql::{Lent, Pool};
@@ -40,7 +41,13 @@ pub(crate) enum Origin {
 }
 
 impl lock_sql::Connection for Held {
-    async fn call(&mut self, function: &'static str, arguments: &str) -> Result<Option<String>, BackendError> {
+    /// The functions themselves bound how long they wait.
+    async fn call(
+        &mut self,
+        function: &'static str,
+        arguments: &str,
+        _within: Duration,
+    ) -> Result<Option<String>, BackendError> {
         let statement = format!("SELECT {}.{function}($1::jsonb)::text", self.own.connector().config.quoted_schema());
         loop {
             match self.query(&statement, arguments).await {

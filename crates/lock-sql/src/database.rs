@@ -41,10 +41,12 @@ pub trait Database: Clone + Debug + Send + Sync + 'static {
 /// request.
 pub trait Connection: Send {
     /// Calls a function with one text, and returns its answer; `None` for NULL. Repeats a call that did nothing because others were in its way.
+    /// After this time, nobody waits for the answer any more.
     fn call(
         &mut self,
         function: &'static str,
         arguments: &str,
+        within: Duration,
     ) -> impl Future<Output = Result<Option<String>, BackendError>> + Send;
 }
 

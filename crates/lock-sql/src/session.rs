@@ -75,7 +75,7 @@ impl<D: Database> Session<D> {
         arguments: &(impl Serialize + Sync),
     ) -> Result<Option<T>, BackendError> {
         let arguments = serde_json::to_string(arguments).map_err(unreadable::<D>)?;
-        let answer = self.connection.call(function, &arguments).await?;
+        let answer = self.connection.call(function, &arguments, self.within()).await?;
         answer.map(|text| serde_json::from_str(&text).map_err(unreadable::<D>)).transpose()
     }
 

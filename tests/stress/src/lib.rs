@@ -5,7 +5,7 @@
 //! overlapped and whether tokens rose. In each turn of a writer, or with a permit, they count in a [`register`] that
 //! refuses lower tokens, so that no update may ever be lost. Readers share a lock, and permits have numbers. The tests
 //! break servers, the network and the workers: `tests/it` those of one Redis, `tests/quorum` those of five, `tests/cluster`
-//! those of a cluster, `tests/postgres` those of one PostgreSQL, with a crowd on one lock. `tests/crowds` has many readers,
+//! those of a cluster, `tests/postgres` and `tests/mysql` those of one PostgreSQL or MariaDB, with a crowd on one lock. `tests/crowds` has many readers,
 //! writers and permits, limits that change, and workers with a mistake, which the checks must find. `tests/failovers` has a
 //! primary with replicas that sentinels replace.
 //!
@@ -15,7 +15,8 @@
 //! Reading order: `cast` (what the seats of a worker want) · `hold`, `history`, `turn` (what is recorded) · `register` (what the
 //! locks protect) · `problem`, `check`, `fair`, `double` (what must be true, and what was) · `part` (what a worker is told) · `dice`, `seat` (what it does
 //! next, from its seed) · `connect`, `nonblocking`, `threads` (the two facades of a worker) ·
-//! `crew` (the processes) · `storm` (fault injection) · `run` (a test's beginning and end).
+//! `crew` (the processes) · `storm` (fault injection) · `nemesis` (that of one server) · `run` (a test's beginning and end) · `sql`, `crowd`
+//! (what is the same for all databases).
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "parts of a test")]
 
@@ -23,17 +24,20 @@ pub mod cast;
 pub mod check;
 pub mod connect;
 pub mod crew;
+pub mod crowd;
 mod dice;
 pub mod double;
 pub mod fair;
 pub mod history;
 pub mod hold;
+pub mod nemesis;
 pub mod nonblocking;
 pub mod part;
 pub mod problem;
 pub mod register;
 pub mod run;
 mod seat;
+pub mod sql;
 pub mod storm;
 pub mod threads;
 pub mod turn;

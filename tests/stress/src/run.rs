@@ -78,6 +78,16 @@ pub fn await_that(what: &str, is_so: impl FnMut() -> bool) {
     assert!(await_within(2 * PATIENCE, is_so), "in vain: {what}");
 }
 
+/// Waits until everything that a worker can do was done in both facades. A reader upgrades only while it is alone, which may take until the
+/// storm is over.
+///
+/// # Panics
+/// If that takes longer than half a minute.
+pub fn await_deeds(crew: &Crew) {
+    let all_done = await_within(2 * PATIENCE, || undone(crew).is_empty());
+    assert!(all_done, "in vain: {:?}; there was {:?}", undone(crew), tally(crew));
+}
+
 /// Waits at most as long as the patience: the checker reports who had no turn.
 fn await_true(is_so: impl FnMut() -> bool) {
     await_within(PATIENCE + CALM, is_so);
@@ -185,7 +195,7 @@ pub fn find_an_overlap(mut crew: Crew) {
 }
 
 /// What no worker of a facade has done yet.
-pub fn undone(crew: &Crew) -> Vec<String> {
+fn undone(crew: &Crew) -> Vec<String> {
     let counts = tally(crew);
     let by_facade = |facade| DEEDS.map(|deed| format!("{facade} {deed}"));
     let all = by_facade("async").into_iter().chain(by_facade("blocking")).chain(["async Cancelled".to_owned()]);

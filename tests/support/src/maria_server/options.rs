@@ -13,7 +13,7 @@ pub(super) const INNODB: [&str; 3] =
     ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--innodb-use-native-aio=OFF"];
 
 /// The user of clients.
-const USER: &str = "locker";
+pub(super) const USER: &str = "locker";
 
 /// How to start a server. By default clients need no password, and every commit is on disk before it is confirmed.
 #[derive(Clone, Debug, Default)]
