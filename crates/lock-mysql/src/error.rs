@@ -73,12 +73,10 @@ fn describe(place: &str, error: Error, effect: Effect) -> BackendError {
     let Error::Server(told) = &error else { return unanswered(place, error, effect) };
     let (kind, remedy) = meaning(told.code);
     // A server that shuts down may have done what it did not answer, and nobody knows what other errors mean.
-    let effect = if matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Protocol) {
-        effect
-    } else {
-        Effect::None
-    };
-    let described = new(kind, effect, format!("{place}{} ({})", told.message, told.code)).with_source(error);
+    let is_unknown = matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Protocol);
+    let effect = if is_unknown { effect } else { Effect::None };
+    let late = if kind == ErrorKind::Timeout { "the server did not finish in time: " } else { "" };
+    let described = new(kind, effect, format!("{place}{late}{} ({})", told.message, told.code)).with_source(error);
     remedy.map_or(described.clone(), |remedy| described.with_remedy(remedy))
 }
 
