@@ -210,7 +210,7 @@ mod tests {
         assert!(refusal("redlok://a,b,c").ends_with("did you mean redlock://a,b,c?"));
         assert!(refusal("redsi://:sesame@h").ends_with("did you mean redis://HOST?"));
         assert!(refusal("redsi:sesame").ends_with("did you mean redis://HOST?"));
-        assert!(refusal("mysql://x").contains("write sqlite:PATH"));
+        assert!(refusal("mongo://x").contains("write sqlite:PATH"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn config(url: &str) -> MysqlConfig {
 
 /// The URL without what only this library understands. A socket would lead past the proxy.
 fn driver_url(url: &str) -> String {
-    format!("{}?prefer_socket=false", url.split_once('?').unwrap().0)
+    format!("{}?prefer_socket=false&pool_min=1&pool_max=4", url.split_once('?').unwrap().0)
 }
 
 impl Way for Own {

@@ -53,12 +53,12 @@ async fn a_set_has_a_fence_for_each_lock_and_a_token_that_is_late_is_refused() -
     both.release().await?;
     assert_eq!(db.query::<i64, _>(BALANCES).await?, [95, 105]);
 
-    let mut late = db.start_transaction(TxOpts::default()).await?;
     for (name, token) in tokens {
+        let mut late = db.start_transaction(TxOpts::default()).await?;
         let refused = late.exec_drop("CALL leasehold_fence(?, ?)", (name.as_str(), token)).await;
         let Err(mysql_async::Error::Server(told)) = refused else { return Err("it is not refused".into()) };
         assert_eq!(told.state, "LH001");
+        late.rollback().await?;
     }
-    late.rollback().await?;
     Ok(())
 }
