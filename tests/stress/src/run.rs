@@ -53,6 +53,9 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
+/// How long to look for an overlap. Chosen: a process that is stopped, for two seconds each time, holds the lock one time in seven.
+const OVERLAP_WITHIN: Duration = Duration::from_secs(150);
+
 /// Waits until every worker had a turn.
 pub fn await_workers(crew: &Crew) {
     let everybody = crew.workers.len();
@@ -183,7 +186,7 @@ pub fn tally(crew: &Crew) -> BTreeMap<String, u64> {
 /// If that is not found.
 pub fn find_an_overlap(mut crew: Crew) {
     await_workers(&crew);
-    await_that("an overlap", || {
+    let is_found = await_within(OVERLAP_WITHIN, || {
         crew.workers[0].freeze();
         thread::sleep(TTL * 3 / 2);
         crew.workers[0].thaw();
@@ -191,6 +194,7 @@ pub fn find_an_overlap(mut crew: Crew) {
         let problems = exclusion(crew.turns(), Rules { losses: &[], changes: &[], ttl: TTL });
         problems.iter().any(|problem| matches!(problem, Problem::Overlap(..)))
     });
+    assert!(is_found, "in vain: an overlap");
     judge(crew, &[]);
 }
 

@@ -13,8 +13,8 @@ use test_support::{Finish, temp_dir};
 
 use super::line;
 
-/// Notes its name and its words, each with a separator behind it, on one line.
-const STUB: &str = "#!/bin/sh\nprintf '%s\\037' \"${0##*/}\" \"$@\" >> \"$NOTES\"\necho >> \"$NOTES\"\n";
+/// Notes its name and its words, each with a separator behind it, on one line. It writes once: the programs of a pipe run at the same time.
+const STUB: &str = "#!/bin/sh\nline=$(printf '%s\\037' \"${0##*/}\" \"$@\")\nprintf '%s\\n' \"$line\" >> \"$NOTES\"\n";
 
 /// Writes the stubs, also of programs that no test needs to run. The shell does it: a file that this process had open could still be open
 /// in a child of another test, and could not be run then.
