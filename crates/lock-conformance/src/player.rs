@@ -136,8 +136,8 @@ impl Player {
         }
     }
 
-    /// Forgets the claims whose places have expired. Those without one are asked again, and no longer for a short time: nobody would wait
-    /// until that is over.
+    /// Forgets the claims whose places have expired. Claims without a place may be repeated, for a long time: no step waits for the end of a
+    /// short lease that begins later.
     pub(crate) fn forget_expired(&mut self) {
         self.claims.retain(|claim| claim.queueing == Queueing::Unwanted || claim.terms.ttl.get() != SHORT);
         self.claims = std::mem::take(&mut self.claims).into_iter().map(|claim| lasting(LONG, claim)).collect();

@@ -21,7 +21,7 @@ const SILENT_FOR: Duration = Duration::from_secs(15);
 const FRESH_FOR: Duration = Duration::from_secs(5);
 /// How long such a trial may take.
 const TRIED_WITHIN: Duration = Duration::from_millis(500);
-/// What the procedures rely on, whatever the server's defaults are. In seconds: how long a statement waits for a lock of a row.
+/// Settings that the procedures rely on, whatever the server's defaults are. The wait for a row lock is in seconds.
 const SETTINGS: &str = "SET SESSION autocommit = 1, innodb_lock_wait_timeout = 1, \
      sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'";
 

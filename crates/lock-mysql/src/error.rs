@@ -6,8 +6,8 @@ use mysql_async::{Error, ServerError};
 /// The store's name in errors.
 pub(crate) const BACKEND: &str = "mysql";
 
-/// The transaction was rolled back, because others were in its way: a deadlock, a row that has changed since it was read, or a transaction that
-/// the user of a pool had left open.
+/// Conflicts, after which the transaction was rolled back: a deadlock, a row that has changed since it was read, or a transaction that the user of
+/// a pool had left open.
 const CONFLICTS: [u16; 3] = [1213, 1020, 1568];
 /// The server accepts no writes.
 const READ_ONLY: [u16; 5] = [1290, 1792, 1836, 3032, 3100];
