@@ -52,13 +52,16 @@ pub(crate) fn run(command: Command) -> Result<()> {
     run_by(command, |command| command.status())
 }
 
-/// Runs a command, and passes each line of its output to `read` as well. Returns when the command exits, even if a process that it left behind
+/// Runs a command, and passes each line that it prints to `read` as well. Returns when the command exits, even if a process that it left behind
 /// keeps the output open.
 pub(crate) fn run_reading(command: Command, mut read: impl FnMut(&str)) -> Result<()> {
     run_by(command, |command| {
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let (output, printing) = io::pipe()?;
+        let mut child = command.stdout(printing.try_clone()?).stderr(printing).spawn()?;
+        // The command keeps the writing end, which would keep the pipe open.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         let (line_read, lines) = mpsc::channel();
-        let output = child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n'));
+        let output = BufReader::new(output).split(b'\n');
         thread::spawn(move || output.map_while(Result::ok).try_for_each(|line| line_read.send(line)));
         loop {
             match lines.recv_timeout(Duration::from_secs(1)) {

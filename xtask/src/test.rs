@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all tests that a change can break.
 
+use std::mem;
 use std::thread;
 
 use anyhow::Result;
@@ -46,21 +47,26 @@ fn tests(fuzz_seconds: &str, arguments: &[&str]) -> Result<()> {
     outcome
 }
 
-/// Collects the output of failed tests, to repeat it at the end of the run.
+/// Collects the output of programs that failed, to repeat it at the end of the run.
 #[derive(Default)]
 struct Failures {
     said: String,
-    inside: bool,
+    program: String,
 }
 
 impl Failures {
+    /// Reads a line of what cargo and the programs print. Cargo says that a program failed after its output, even if it crashed.
     fn read(&mut self, line: &str) {
-        self.inside |= line == "failures:";
-        if self.inside {
-            self.said += line;
-            self.said.push('\n');
+        if ["Running ", "Doc-tests "].iter().any(|start| line.trim_start().starts_with(start)) {
+            self.program.clear();
         }
-        self.inside &= !line.starts_with("test result:");
+        if !line.ends_with(" ... ok") && !line.is_empty() {
+            self.program += line;
+            self.program.push('\n');
+        }
+        if line.starts_with("error: ") {
+            self.said += &mem::take(&mut self.program);
+        }
     }
 }
 
@@ -69,18 +75,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_output_of_failed_tests_is_collected() {
+    fn the_output_of_programs_that_failed_is_collected() {
         let mut failures = Failures::default();
-        let lines = [
-            "test a ... ok",
-            "failures:",
-            "---- b stdout ----",
-            "it broke",
-            "failures:",
-            "    b",
-            "test result: FAILED",
-        ];
-        lines.into_iter().chain(["test c ... ok"]).for_each(|line| failures.read(line));
-        assert_eq!(failures.said, lines[1..].join("\n") + "\n");
+        let program = |name: &str| format!("     Running {name}");
+        let crashed = [&program("b"), "test c ... FAILED", "it broke", "error: test failed, to rerun pass `--test b`"];
+        let ended = [&program("a"), "test a ... ok", "what a test says", "test result: ok."];
+        ended.into_iter().chain(crashed).chain(ended).for_each(|line| failures.read(line));
+        assert_eq!(failures.said, crashed.join("\n") + "\n");
     }
 }

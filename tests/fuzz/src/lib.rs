@@ -31,8 +31,23 @@ const ALLOCATED_MAX: usize = 4 << 20;
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Has `read` read many inputs. It fails if it panics, or says what is wrong, or allocates too much.
+/// Has `read` read many inputs. It fails if it panics, or says what is wrong, or allocates too much. For programs in which only
+/// such tests run.
 pub fn fuzz<S: Strategy>(inputs: S, read: impl Fn(S::Value) -> TestCaseResult)
+where
+    S::Value: Debug,
+{
+    fuzz_beside_others(inputs, |input| {
+        let region = Region::new(MEMORY);
+        read(input)?;
+        let allocated = region.change().bytes_allocated;
+        prop_assert!(allocated <= ALLOCATED_MAX, "it allocated {allocated} bytes");
+        Ok(())
+    });
+}
+
+/// The same beside tests of other kinds: what `read` allocates is not known there.
+pub fn fuzz_beside_others<S: Strategy>(inputs: S, read: impl Fn(S::Value) -> TestCaseResult)
 where
     S::Value: Debug,
 {
@@ -61,13 +76,7 @@ where
     let bytes: Vec<u8> = seed.to_le_bytes().into_iter().cycle().take(32).collect();
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let outcome = runner.run(inputs, |input| {
-        let region = Region::new(MEMORY);
-        read(input)?;
-        let allocated = region.change().bytes_allocated;
-        prop_assert!(allocated <= ALLOCATED_MAX, "it allocated {allocated} bytes");
-        Ok(())
-    });
+    let outcome = runner.run(inputs, read);
     if let Err(failure) = outcome {
         panic!("{failure}\nagain with: LEASEHOLD_SEED={seed}");
     }

@@ -114,9 +114,9 @@ impl Watchdog {
         Self { _done: done }
     }
 
-    /// Watches the test that runs in this thread.
+    /// Watches the test that runs in this thread. Waits inside it end before, and say more.
     pub fn over_this_test() -> Self {
-        Self::over(&format!("the end of the test {}", thread::current().name().unwrap_or_default()))
+        Self::over_for(2 * PATIENCE, &format!("the end of the test {}", thread::current().name().unwrap_or_default()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Any configuration file is read, or refused by its name.
 
 use crate::support::leasehold::{Leasehold, code, text};
-use fuzz::{fuzz, inputs};
+use fuzz::{fuzz_beside_others, inputs};
 use proptest::prelude::*;
 use test_support::Finish;
 
@@ -16,7 +16,7 @@ fn any_configuration_file_is_read_or_refused_by_its_name() {
     let leasehold = Leasehold::new();
     let (file, store) = (leasehold.scratch.file("any.toml"), leasehold.scratch.file("locks.db"));
     let list = format!("ls --url sqlite:{}", store.display());
-    fuzz(inputs::like(FILES), |content| {
+    fuzz_beside_others(inputs::like(FILES), |content| {
         std::fs::write(&file, content).unwrap();
         let output = leasehold.command(&list).env("LEASEHOLD_CONFIG", &file).finish();
         let (exit, said) = (code(output.status), text(&output.stderr));

@@ -7,13 +7,15 @@ use std::time::Duration;
 use leasehold::clock::ManualClock;
 use leasehold::memory::MemoryStore;
 use leasehold::observe::{Event, Observer};
-use leasehold::{AcquireError, BackendConfig, HoldError, LossReason, blocking};
+use leasehold::{AcquireError, BackendConfig, HoldError, LockName, LossReason, blocking};
 use test_support::RedisServer;
 use test_support::bounds::{Watchdog, wait_for};
 use tokio::runtime::Runtime;
 
 /// A request for a lease of this ttl may take a second.
 const TTL: Duration = Duration::from_secs(6);
+/// Every wait for a lock ends, or a test that fails would wait for its own threads.
+const WAIT: Duration = Duration::from_secs(30);
 
 /// Records what it is told.
 #[derive(Default)]
@@ -41,7 +43,10 @@ impl Log {
     /// Waits until this was reported last.
     #[track_caller]
     fn ends_with(&self, name: &str) {
-        wait_for(&format!("{name:?} to be told"), || (self.names().last() == Some(&name)).then_some(()));
+        wait_for(&format!("{name:?} to be told"), || {
+            let names = self.names();
+            if names.last() == Some(&name) { Ok(()) } else { Err(names.join(", ")) }
+        });
     }
 }
 
@@ -73,9 +78,9 @@ impl Client {
     fn acquire(&self, name: &str) -> Guard<'_> {
         match self {
             Self::Async(runtime, client) => {
-                Guard::Async(runtime, runtime.block_on(client.mutex(name).ttl(TTL).acquire()).unwrap())
+                Guard::Async(runtime, runtime.block_on(client.mutex(name).ttl(TTL).wait(WAIT).acquire()).unwrap())
             }
-            Self::Blocking(client) => Guard::Blocking(client.mutex(name).ttl(TTL).acquire().unwrap()),
+            Self::Blocking(client) => Guard::Blocking(client.mutex(name).ttl(TTL).wait(WAIT).acquire().unwrap()),
         }
     }
 
@@ -120,6 +125,15 @@ impl Guard<'_> {
     }
 }
 
+/// Waits until one client waits for a lock.
+#[track_caller]
+fn is_awaited(client: &blocking::Client, name: &LockName) {
+    wait_for("the waiter to be queued", || match client.inspect().unwrap().holder(name, TTL) {
+        Ok(entry) => entry.is_some_and(|entry| entry.waiters == 1).then_some(()).ok_or_else(String::new),
+        Err(error) => Err(error.to_string()),
+    });
+}
+
 /// A hold and a release, a wait, a late renewal, a loss, and a release that is confirmed late.
 fn play(connect: Connect) -> Vec<Event> {
     let (server, log) = (RedisServer::start(), Arc::new(Log::default()));
@@ -131,8 +145,7 @@ fn play(connect: Connect) -> Vec<Event> {
     let first = other.mutex("awaited").acquire().unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| client.acquire("awaited").release().unwrap());
-        let waiters = || other.inspect().unwrap().holder(first.name(), TTL).unwrap().map(|entry| entry.waiters);
-        wait_for("the waiter to be queued", || (waiters() == Some(1)).then_some(()));
+        is_awaited(&other, first.name());
         first.release().unwrap();
         waiting.join().unwrap();
     });
@@ -271,8 +284,7 @@ fn a_call_that_its_user_ends_is_reported() {
     let token = blocking::CancelToken::new();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| client.mutex("a").cancelled_by(&token).acquire().map(drop));
-        let waiters = || holder.inspect().unwrap().holder(held.name(), TTL).unwrap().map(|entry| entry.waiters);
-        wait_for("the waiter to be queued", || (waiters() == Some(1)).then_some(()));
+        is_awaited(&holder, held.name());
         token.cancel();
         assert!(matches!(waiting.join().unwrap(), Err(AcquireError::Cancelled)));
     });
