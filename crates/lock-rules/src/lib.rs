@@ -16,9 +16,11 @@
 //!
 //! Reading order: `rows` (what a store keeps of a lock) · `plan` (one request: what it has read and decided) · `acquire`,
 //! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants) · `window`
-//! (the same requests for stores behind a network) · `poll` (waiters of stores that do not push).
+//! (the same requests for stores behind a network) · `poll` (waiters of stores that do not push) · `entries` (stores that keep an order
+//! of their own, without rows).
 
 mod acquire;
+pub mod entries;
 mod entry;
 mod latch;
 mod limit;

@@ -1,0 +1,4 @@
+//! The rules that need no rows.
+
+#[cfg(test)]
+mod entries;
