@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
-use test_support::{MariaServer, PostgresServer};
+use test_support::{MysqlServer, PostgresServer};
 
 use crate::figures::{Figure, Figures};
 use crate::kind::Database;
@@ -73,7 +73,7 @@ impl Ground<'_> {
                 Place { url: server.url(), _server: Box::new(server) }
             }
             Database::Mysql => {
-                let server = MariaServer::start();
+                let server = MysqlServer::start();
                 Place { url: server.url(), _server: Box::new(server) }
             }
         })

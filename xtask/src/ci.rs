@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::{api, book, chaos, deny, drivers, features, fetch, model, release, sim, step, test, tidy};
+use crate::{api, book, chaos, deny, drivers, features, fetch, model, mysql, release, sim, step, test, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]
@@ -30,9 +30,10 @@ const CHANGE: [Step; 10] = [
 ];
 
 /// What the night runs: the same and more, with the long forms of tests, simulator and features.
-const NIGHT: [Step; 17] = [
+const NIGHT: [Step; 18] = [
     ("fetch the crates", fetch::run),
     ("all tests", test::all),
+    ("tests on MySQL", mysql::run),
     ("simulator", sim::many),
     ("models", || model::run(&[])),
     ("chaos", || chaos::run(&["--minutes".into(), "10".into()])),

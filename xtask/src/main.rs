@@ -14,6 +14,7 @@ mod fetch;
 mod metadata;
 mod model;
 mod mutants;
+mod mysql;
 mod package;
 mod release;
 mod schema;
@@ -44,6 +45,7 @@ usage: cargo xtask COMMAND
   deny     check licences, sources and duplicates of all dependencies; `deny advisories` asks the network
   features check that the crates build with sets of features alone
   drivers  try the fenced statements with sqlx and diesel
+  mysql    run the tests of lock-mysql on MySQL; those for a change run on MariaDB
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules; --full: everything
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_deref() {
         Some("test") => test::run(),
         Some("features") => features::run(),
+        Some("mysql") => mysql::run(),
         Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),

@@ -36,7 +36,7 @@ const WHEELS: [Wheel; 2] = [
     },
 ];
 
-/// A program, and its system package.
+/// A program or a Java library, and its system package.
 type Program = (&'static str, &'static str);
 
 const REDIS: Program = ("redis-server", "redis-server");
@@ -44,6 +44,10 @@ const POSTGRES: Program = ("postgres", "postgresql");
 /// Not the package `mariadb-server`, which would start a server of its own.
 const MARIA: Program = ("mariadbd", "mariadb-server-core");
 const MARIA_CLIENT: Program = ("mariadb", "mariadb-client-core");
+/// Not the package `zookeeper`, which needs the parts of Java for windows.
+const ZOOKEEPER: Program = ("zookeeper.jar", "libzookeeper-java");
+const CURATOR: Program = ("curator-recipes.jar", "libcurator-recipes-java");
+const JAVA: Program = ("javac", "default-jdk-headless");
 /// What diesel is linked with.
 const LIBPQ: Program = ("pg_config", "libpq-dev");
 
@@ -51,8 +55,10 @@ const POOLER: Program = ("pgbouncer", "pgbouncer");
 const CERTIFICATES: Program = ("openssl", "openssl");
 const ALERTS: Program = ("promtool", "prometheus");
 
-/// Redis, PostgreSQL with a pooler, MariaDB, what makes certificates, and what evaluates the alert rules.
-const PROGRAMS: [Program; 7] = [REDIS, POSTGRES, POOLER, MARIA, MARIA_CLIENT, CERTIFICATES, ALERTS];
+/// Redis, PostgreSQL with a pooler, MariaDB, ZooKeeper with its lock library, what makes certificates, and what evaluates the alert
+/// rules.
+const PROGRAMS: [Program; 10] =
+    [REDIS, POSTGRES, POOLER, MARIA, MARIA_CLIENT, ZOOKEEPER, CURATOR, JAVA, CERTIFICATES, ALERTS];
 
 /// Where Debian keeps the programs of each version of PostgreSQL, which are not in PATH.
 const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
@@ -165,11 +171,11 @@ fn is_there(program: &str) -> bool {
     runs || outside_of_path().any(|folder| folder.join(program).is_file())
 }
 
-/// Where Debian keeps servers that are not in everybody's PATH.
+/// Where Debian keeps servers that are not in everybody's PATH, and Java libraries.
 fn outside_of_path() -> impl Iterator<Item = PathBuf> {
     let versions = fs::read_dir(POSTGRES_VERSIONS).into_iter().flatten().filter_map(Result::ok);
     let versions = versions.map(|version| version.path().join("bin"));
-    versions.chain([PathBuf::from("/usr/sbin")])
+    versions.chain(["/usr/sbin", "/usr/share/java"].map(PathBuf::from))
 }
 
 fn succeeds(program: &str, arguments: &[&str]) -> bool {

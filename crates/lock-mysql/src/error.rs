@@ -1,7 +1,7 @@
 //! What the server's errors mean for a request.
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
-use mysql_async::{Error, ServerError};
+use mysql_async::{DriverError, Error, ServerError};
 
 /// The store's name in errors.
 pub(crate) const BACKEND: &str = "mysql";
@@ -89,6 +89,12 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
                 "check user and password, from where the user may connect, and whether the server demands TLS (sslmode=require)",
             ),
         ),
+        3159 => (
+            ErrorKind::Denied,
+            Some("the server demands TLS: write sslmode=require, or name its authority by sslrootcert"),
+        ),
+        3118 | 3955 | 4151 => (ErrorKind::Denied, Some("unlock the account")),
+        1820 | 1862 => (ErrorKind::Denied, Some("give the account a new password")),
         // The server says the same of a database that is not there.
         1044 => (ErrorKind::Denied, Some("check the name of the database, and the rights of the account on it")),
         1142 | 1227 | 1370 | 1410 => (ErrorKind::Denied, Some("grant the rights that `leasehold mysql schema` prints")),
@@ -104,7 +110,6 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
             ErrorKind::Config,
             Some("set binlog_format to ROW or MIXED: with STATEMENT, the server refuses these transactions"),
         ),
-        3159 => (ErrorKind::Config, Some("the server wants TLS: leave sslmode out, or write sslmode=require")),
         code if READ_ONLY.contains(&code) => {
             (ErrorKind::Unavailable, Some("name the primary, or all servers: one of them accepts writes"))
         }
@@ -123,8 +128,18 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
     }
 }
 
+/// Whether the server asked for a proof that this client cannot give. MySQL also asks users for one that it does not know.
+fn is_unprovable(error: &Error) -> bool {
+    use DriverError::{CleartextPluginDisabled, MysqlOldPasswordDisabled, UnknownAuthPlugin};
+    matches!(error, Error::Driver(UnknownAuthPlugin { .. } | MysqlOldPasswordDisabled | CleartextPluginDisabled))
+}
+
 fn unanswered(place: &str, error: Error, effect: Effect) -> BackendError {
     let message = format!("{place}{error}");
+    if is_unprovable(&error) {
+        let remedy = "check user and password, and that the plugin of the account is caching_sha2_password or mysql_native_password";
+        return new(ErrorKind::Denied, Effect::None, message).with_source(error).with_remedy(remedy);
+    }
     if message.contains("asked for SSL") {
         let remedy = "enable TLS at the server; with sslmode=disable, everything is sent unencrypted";
         return new(ErrorKind::Config, Effect::None, message).with_source(error).with_remedy(remedy);
@@ -152,6 +167,8 @@ mod tests {
             (1040, ErrorKind::Unavailable),
             (1045, ErrorKind::Denied),
             (1370, ErrorKind::Denied),
+            (3118, ErrorKind::Denied),
+            (3159, ErrorKind::Denied),
             (1049, ErrorKind::Config),
             (1665, ErrorKind::Config),
             (1305, ErrorKind::Unavailable),

@@ -12,6 +12,7 @@ use crate::blocking::bridge;
 use crate::connect::Connector;
 use crate::error::failed;
 use crate::variables::Variables;
+use crate::version::Version;
 
 /// How far the server's clock may be off.
 const CLOCK: Duration = Duration::from_secs(1);
@@ -35,12 +36,11 @@ async fn ask(config: &MysqlConfig) -> Result<Vec<Check>, BackendError> {
 }
 
 fn version(variables: &Variables) -> Check {
-    let version = variables.get("version");
-    if variables.is_mariadb() {
-        return Check::ok("version", version.to_owned());
+    let version = Version::of(variables.get("version"));
+    match version.untested() {
+        None => Check::ok("version", version.to_string()),
+        Some(warning) => Check::remark("version", warning).with_remedy(Version::REMEDY),
     }
-    Check::remark("version", format!("MySQL {version}: only MariaDB is tested with each change"))
-        .with_remedy("try your use of locks on this version before you rely on it")
 }
 
 fn durability(variables: &Variables) -> Check {

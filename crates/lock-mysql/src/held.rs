@@ -1,16 +1,20 @@
 //! A connection that one request has: the client's own, or one of a pool of the user's.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind};
 use lock_sql::{Lent, Pool};
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::{Conn, Error, IoError};
+use tokio::time::timeout;
 
 use crate::connect::Connector;
 use crate::error;
 
+/// How long a statement may run that nobody waits for any more. Chosen: longer than any request, and short for a connection that is dead.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// The first version of MariaDB that is not numbered like one of MySQL.
 const MARIADB: u16 = 10;
 
@@ -22,9 +26,9 @@ pub struct Held {
 }
 
 pub(crate) enum Origin {
-    /// The client's own.
-    Own(Lent<Connector>),
-    /// Goes back to its pool when it is dropped. `None` while a task uses it.
+    /// The client's own. `None` while a task uses it.
+    Own(Option<Lent<Connector>>),
+    /// Goes back to its pool when it is dropped.
     Pool(Option<Conn>),
     /// The same, of a pool for threads.
     #[cfg(feature = "blocking")]
@@ -66,7 +70,7 @@ impl Held {
             self.own.forget_tables();
         }
         let error = error::of(failure, Effect::Unknown);
-        if let Origin::Own(lent) = &mut self.origin {
+        if let Origin::Own(Some(lent)) = &mut self.origin {
             // Otherwise the server has answered, and waits for the next statement.
             lent.is_busy = is_elsewhere || matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Protocol);
         }
@@ -87,7 +91,10 @@ impl Origin {
     /// the same client behind it. MySQL knows this for `SELECT` only.
     fn limit(&mut self, within: Duration) -> String {
         let is_mariadb = match self {
-            Self::Own(lent) => lent.client().is_some_and(|client| client.server_version().0 >= MARIADB),
+            Self::Own(lent) => {
+                let client = lent.as_mut().and_then(Lent::client);
+                client.is_some_and(|client| client.server_version().0 >= MARIADB)
+            }
             Self::Pool(connection) => connection.as_ref().is_some_and(|client| client.server_version().0 >= MARIADB),
             #[cfg(feature = "blocking")]
             Self::Threads(_) => false,
@@ -99,13 +106,7 @@ impl Origin {
 
     async fn query(&mut self, statement: &str) -> Result<Option<String>, Error> {
         match self {
-            Self::Own(lent) => {
-                lent.is_busy = true;
-                let Some(client) = lent.client() else { return Ok(None) };
-                let answer = client.query_first(statement).await?;
-                lent.is_busy = false;
-                Ok(Option::flatten(answer))
-            }
+            Self::Own(place) => in_task(place, statement).await,
             Self::Pool(place) => in_task(place, statement).await,
             #[cfg(feature = "blocking")]
             Self::Threads(place) => on_thread(place, statement).await,
@@ -113,18 +114,41 @@ impl Origin {
     }
 }
 
-/// In a task of its own, which reads the answer even if nobody waits for it any more: the pool would lend the connection with it.
-async fn in_task(place: &mut Option<Conn>, statement: &str) -> Result<Option<String>, Error> {
+/// A connection that runs statements in a task.
+trait Runs: Send + 'static {
+    fn run(&mut self, statement: &str) -> impl Future<Output = Result<Option<String>, Error>> + Send;
+}
+
+impl Runs for Conn {
+    async fn run(&mut self, statement: &str) -> Result<Option<String>, Error> {
+        self.query_first(statement).await.map(Option::flatten)
+    }
+}
+
+impl Runs for Lent<Connector> {
+    async fn run(&mut self, statement: &str) -> Result<Option<String>, Error> {
+        self.is_busy = true;
+        let Some(client) = self.client() else { return Ok(None) };
+        let late = |_| Err(Error::Io(IoError::Io(io::Error::from(io::ErrorKind::TimedOut))));
+        let answer = timeout(ANSWERED_WITHIN, client.run(statement)).await.unwrap_or_else(late);
+        self.is_busy = answer.is_err();
+        answer
+    }
+}
+
+/// In a task of its own, which reads the answer even if nobody waits for it any more. So the connection can be used again: a busy server that
+/// had to accept a connection for each request that it answers late would be busier still.
+async fn in_task<R: Runs>(place: &mut Option<R>, statement: &str) -> Result<Option<String>, Error> {
     let Some(mut connection) = place.take() else { return Ok(None) };
     let statement = statement.to_owned();
     let run = async move {
-        let answer = connection.query_first(statement).await;
+        let answer = connection.run(&statement).await;
         (connection, answer)
     };
     match tokio::spawn(run).await {
         Ok((connection, answer)) => {
             *place = Some(connection);
-            answer.map(Option::flatten)
+            answer
         }
         Err(failure) => Err(Error::Other(Box::new(failure))),
     }

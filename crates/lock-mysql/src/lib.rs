@@ -29,6 +29,7 @@ mod held;
 mod schema;
 mod source;
 mod variables;
+mod version;
 
 pub mod blocking;
 pub mod nonblocking;

@@ -13,6 +13,7 @@ use crate::connect::Connector;
 use crate::error::{self, BACKEND};
 use crate::held::Held;
 use crate::source::Source;
+use crate::version::Version;
 
 /// The database and its server.
 const IDENTITY: &str =
@@ -24,6 +25,8 @@ const IDENTITY: &str =
 pub struct Mysql {
     pool: Arc<lock_sql::Pool<Connector>>,
     source: Source,
+    /// What users of the server should know, as it was found on connecting.
+    warnings: Vec<String>,
 }
 
 /// One async client. Its connections belong to the runtime that it is used from.
@@ -55,31 +58,37 @@ pub async fn pooled(pool: Pool, config: &MysqlConfig) -> Result<Store, BackendEr
 }
 
 pub(crate) async fn over(source: Source, config: &MysqlConfig) -> Result<Store, BackendError> {
-    let database = Mysql::new(source, config);
-    database.check().await?;
+    let mut database = Mysql::new(source, config);
+    database.warnings = database.check().await?;
     Ok(Store::new(database))
 }
 
 impl Mysql {
     fn new(source: Source, config: &MysqlConfig) -> Self {
         let kept = if matches!(source, Source::Own) { 1 } else { 0 };
-        Self { pool: lock_sql::Pool::keeping(kept, Arc::new(Connector { config: config.clone() })), source }
+        Self {
+            pool: lock_sql::Pool::keeping(kept, Arc::new(Connector { config: config.clone() })),
+            source,
+            warnings: Vec::new(),
+        }
     }
 
     fn config(&self) -> &MysqlConfig {
         &self.pool.connector().config
     }
 
-    /// Connects, and makes sure that all connections lead to one database.
-    async fn check(&self) -> Result<(), BackendError> {
+    /// Connects, and makes sure that all connections lead to one database. Returns what users of this server should know.
+    async fn check(&self) -> Result<Vec<String>, BackendError> {
         let mut lent = self.lend().await?;
+        let version = lent.ask("SELECT VERSION()").await?.unwrap_or_default();
+        let warnings = Version::of(&version).untested().map(|warning| format!("{warning}; {}", Version::REMEDY));
         if matches!(self.source, Source::Own) {
-            return Ok(());
+            return Ok(warnings.into_iter().collect());
         }
         let mut own = self.for_waiters().lend().await?;
         let [here, there] = [lent.ask(IDENTITY).await?, own.ask(IDENTITY).await?].map(Option::unwrap_or_default);
         if here == there {
-            return Ok(());
+            return Ok(warnings.into_iter().collect());
         }
         let message = format!("the pool leads to {here}, and the URL to {there}");
         Err(error::new(ErrorKind::Config, Effect::None, message).with_remedy("let both name the same database"))
@@ -102,6 +111,10 @@ impl Database for Mysql {
         self.config().address.place()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
     fn prefix(&self) -> &Prefix {
         self.config().address.prefix()
     }
@@ -111,11 +124,15 @@ impl Database for Mysql {
     }
 
     fn for_waiters(&self) -> Self {
-        Self { pool: Arc::clone(&self.pool), source: Source::Own }
+        Self { pool: Arc::clone(&self.pool), source: Source::Own, warnings: Vec::new() }
     }
 
     fn for_keeper(&self) -> Self {
-        Self { pool: lock_sql::Pool::keeping(0, Arc::clone(self.pool.connector())), source: Source::Own }
+        Self {
+            pool: lock_sql::Pool::keeping(0, Arc::clone(self.pool.connector())),
+            source: Source::Own,
+            warnings: Vec::new(),
+        }
     }
 
     /// These servers notify nobody.

@@ -13,7 +13,7 @@ const SCRIPT: &str = include_str!("schema.sql");
 /// What ends a statement of the script.
 const END: &str = " //\n";
 /// Who makes the tables holds this lock of the server, because statements that create commit at once. Waits for others that do, in seconds.
-const NAME_OF_MAKING: &str = "CONCAT('leasehold_', LEFT(MD5(DATABASE()), 16))";
+const NAME_OF_MAKING: &str = "CONCAT('leasehold_', LEFT(SHA2(DATABASE(), 256), 16))";
 /// Calls a procedure of this layout, for nothing.
 const NEWEST: &str = "CALL leasehold_load_all_1('[]')";
 /// The procedures that lockers call.

@@ -25,7 +25,7 @@ impl Source {
     /// A connection, from the user's pool or from the client's own.
     pub(crate) async fn lend(&self, own: &Arc<Pool<Connector>>) -> Result<Origin, BackendError> {
         match self {
-            Self::Own => own.lend().await.map(Origin::Own),
+            Self::Own => own.lend().await.map(|lent| Origin::Own(Some(lent))),
             Self::Pool(pool) => {
                 own.prepare().await?;
                 Ok(Origin::Pool(Some(pool.get_conn().await.map_err(|failure| error::of_pool(&failure))?)))

@@ -64,12 +64,14 @@ pub struct Poller {
     changed: Moment,
     /// When a turn may come although nobody writes, as the last look has found.
     due: Option<Moment>,
+    /// How long the last look took.
+    cost: Duration,
 }
 
 impl Poller {
     /// Without waiters. `tick` is the shortest time between two looks for the first waiter of a queue: a few milliseconds if a look is cheap.
     pub fn new(tick: Duration) -> Self {
-        Self { tick, waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN, due: None }
+        Self { tick, waiters: Vec::new(), news: News::None, changed: Moment::ORIGIN, due: None, cost: Duration::ZERO }
     }
 
     /// Polls for the claim's owner if it has a place now, and no longer if it has none.
@@ -107,8 +109,14 @@ impl Poller {
         if self.news == News::NewWaiter {
             return Some(Duration::ZERO);
         }
-        let until_due = self.due.map_or(TICK_MAX, |due| due.since(now).max(self.tick));
-        Some(pause(self.tick, foremost, now.since(self.changed)).min(until_due))
+        let tick = self.tick.max(self.cost);
+        let until_due = self.due.map_or(TICK_MAX, |due| due.since(now).max(tick));
+        Some(pause(tick, foremost, now.since(self.changed)).min(until_due))
+    }
+
+    /// How long the last look took. A tick is at least as long, so that few of many waiters look at the same time, also at a busy store.
+    pub fn took(&mut self, cost: Duration) {
+        self.cost = cost;
     }
 
     /// A look begins. Whether there are new waiters since the last one.
@@ -152,5 +160,26 @@ impl Poller {
             StoreEvent::Freed { name } => self.waiters.iter().any(|waiter| waiter.name == *name),
             StoreEvent::RecheckAll | _ => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{Mode, Ttl};
+
+    use super::*;
+
+    #[test]
+    fn a_store_whose_answers_take_long_is_asked_less_often() {
+        let (now, tick) = (Moment::ORIGIN, Duration::from_millis(2));
+        let terms = Terms { mode: Mode::Exclusive, ttl: Ttl::DEFAULT };
+        let (name, owner) = ("a".parse().unwrap(), Owner::from_random([1; 16]));
+        let waiter = Waiter { name, owner, terms, position: 4, place_until: now + Duration::from_secs(10) };
+        let mut poller = Poller { waiters: vec![waiter], ..Poller::new(tick) };
+        assert_eq!(poller.pause(now), Some(tick * 4));
+        poller.took(tick / 2);
+        assert_eq!(poller.pause(now), Some(tick * 4));
+        poller.took(tick * 5);
+        assert_eq!(poller.pause(now), Some(tick * 20));
     }
 }

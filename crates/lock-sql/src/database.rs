@@ -21,6 +21,11 @@ pub trait Database: Clone + Debug + Send + Sync + 'static {
     /// The server and the database, without user and password, and what else tells stores apart.
     fn place(&self) -> String;
 
+    /// What users of this server should know.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What precedes the names of locks.
     fn prefix(&self) -> &Prefix;
 

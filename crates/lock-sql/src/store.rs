@@ -79,6 +79,10 @@ impl<D: Database> Backend for Store<D> {
     fn locate(&self, name: &LockName) -> Option<Location> {
         Some(Location { store: self.database.place(), key: self.key(name) })
     }
+
+    fn warnings(&self) -> Vec<String> {
+        self.database.warnings()
+    }
 }
 
 #[async_trait]

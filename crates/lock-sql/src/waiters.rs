@@ -235,14 +235,12 @@ impl<D: Database> Desk<D> {
     }
 
     async fn poll(&self) {
-        let mut cost = Duration::ZERO;
         loop {
             let Some(pause) = self.state().poller.pause(HostClock.now()) else { return };
-            // A client that waits for much looks less often.
-            _ = timeout(pause.max(cost), self.arrivals.notified()).await;
+            _ = timeout(pause, self.arrivals.notified()).await;
             let began = Instant::now();
             self.look().await;
-            cost = began.elapsed();
+            self.state().poller.took(began.elapsed());
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use test_support::{MariaOptions, MariaServer, PostgresServer, Proxy};
+use test_support::{MysqlOptions, MysqlServer, PostgresServer, Proxy};
 
 use crate::cast::{Cast, Mistake};
 use crate::crew::{Crew, Post};
@@ -109,12 +109,12 @@ impl SqlServer for PostgresServer {
     }
 }
 
-impl SqlServer for MariaServer {
+impl SqlServer for MysqlServer {
     const TABLES: &'static str = "leasehold_";
     const CLOCK: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
     /// Chosen: a dozen on two cores that others use too wait for longer than the checks allow.
     const WORKERS: usize = 6;
-    /// Chosen: looks of the waiters keep two cores busy. With these there are some eighteen turns a second.
+    /// Chosen: looks of the waiters keep two cores busy. With these there are some forty turns a second.
     const GUESTS: usize = 24;
     const PASSERSBY: usize = 8;
 
@@ -125,7 +125,7 @@ impl SqlServer for MariaServer {
     /// Every change waits for the disk otherwise, so where other tests write too, there are too few turns for all that workers can do. A
     /// server that is killed keeps its data also like this.
     fn for_storm() -> Self {
-        Self::start_with(MariaOptions::default().volatile())
+        Self::start_with(MysqlOptions::default().volatile())
     }
 
     fn port(&self) -> u16 {

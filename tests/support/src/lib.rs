@@ -12,12 +12,13 @@ mod certificates;
 mod cluster;
 mod cluster_node;
 mod detour;
-mod maria_server;
 mod migration;
+mod mysql_server;
 pub mod pages;
 mod permit;
 mod pooler;
 mod postgres_server;
+mod process;
 mod proxy;
 mod redis_server;
 pub mod sentinels;
@@ -27,14 +28,15 @@ pub mod signals;
 pub mod suite;
 mod temp;
 mod template;
+mod zookeeper_server;
 
 pub use bounds::Finish;
 pub use bus::Bus;
 pub use certificates::Certificates;
 pub use cluster::Cluster;
 pub use detour::Detour;
-pub use maria_server::{MariaOptions, MariaServer};
 pub use migration::Migration;
+pub use mysql_server::{MysqlOptions, MysqlServer, Product};
 pub use pooler::Pooler;
 pub use postgres_server::{PostgresOptions, PostgresServer};
 pub use proxy::{AfterDrop, Fault, Proxy};
@@ -42,6 +44,12 @@ pub use redis_server::{DataCopy, RedisOptions, RedisServer, RedisVersion};
 pub use sentinels::{Sentinel, Trio};
 pub use shared::Shared;
 pub use temp::temp_dir;
+pub use zookeeper_server::ZookeeperServer;
+pub use zookeeper_server::answers::{CuratorAnswer, CuratorClaim, CuratorLock, CuratorState};
+pub use zookeeper_server::curator::CuratorPeer;
+pub use zookeeper_server::ensemble::ZookeeperEnsemble;
+pub use zookeeper_server::options::ZookeeperOptions;
+pub use zookeeper_server::programs::four_letter;
 
 /// Runs something that must succeed for the test to be meaningful.
 #[track_caller]

@@ -11,7 +11,7 @@ use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
 use tokio::runtime::Handle;
 
-use crate::{AfterDrop, MariaServer, PostgresServer, Proxy, RedisServer};
+use crate::{AfterDrop, MysqlServer, PostgresServer, Proxy, RedisServer, ZookeeperServer};
 
 /// A server that cases restart.
 pub trait Restarts: Send + Sync + 'static {
@@ -33,6 +33,9 @@ pub trait Way: Send + Sync + 'static {
     const FAULTS: &'static [Fault] = &Fault::ALL;
     /// Why the others cannot hit them.
     const WHY_NOT_ALL: &'static str = "";
+
+    /// What the store lacks, beyond what its capabilities say, and why.
+    const LACKS: &'static [Exemption] = &[];
 
     /// The server that most cases share, each under a prefix of its own and over a proxy of its own.
     fn shared() -> Arc<Self::Server>;
@@ -134,7 +137,10 @@ impl<W: Way> Harness for OverProxy<W> {
 
     fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
         let missing = Fault::ALL.into_iter().filter(|fault| !W::FAULTS.contains(fault));
-        missing.map(|fault| Exemption::new(Need::Fault(fault), W::WHY_NOT_ALL)).collect()
+        missing
+            .map(|fault| Exemption::new(Need::Fault(fault), W::WHY_NOT_ALL))
+            .chain(W::LACKS.iter().copied())
+            .collect()
     }
 
     fn address(&self) -> Option<String> {
@@ -217,7 +223,7 @@ macro_rules! restarts {
     )*};
 }
 
-restarts!(MariaServer RedisServer);
+restarts!(MysqlServer RedisServer ZookeeperServer);
 
 impl Restarts for PostgresServer {
     fn port(&self) -> u16 {

@@ -6,12 +6,12 @@ use crate::support::leasehold::{Leasehold, Running, code, text, until_let_go};
 use crate::support::wait_for;
 use crate::watching::Watch;
 use serde_json::{Value, json};
-use test_support::{Finish, MariaOptions, MariaServer, Shared};
+use test_support::{Finish, MysqlOptions, MysqlServer, Shared};
 
 /// The server that the tests share. Each has a database of its own.
-fn server() -> Arc<MariaServer> {
-    static SERVER: Shared<MariaServer> = Shared::new();
-    SERVER.get(MariaServer::start)
+fn server() -> Arc<MysqlServer> {
+    static SERVER: Shared<MysqlServer> = Shared::new();
+    SERVER.get(MysqlServer::start)
 }
 
 /// The URL of a database, for another account.
@@ -88,7 +88,7 @@ fn slots_are_limited_and_a_leader_is_elected() {
 #[test]
 fn a_database_that_cannot_be_used_says_why() {
     let leasehold = Leasehold::new();
-    let server = MariaServer::start_with(MariaOptions::default().volatile().require_password("sesame"));
+    let server = MysqlServer::start_with(MysqlOptions::default().volatile().require_password("sesame"));
     let url = server.url();
     for (url, expected, words) in [
         (url.replace("sesame", "mustard"), 77, "Access denied"),
@@ -137,7 +137,7 @@ fn a_doctor_finds_what_endangers_locks() {
     for check in ["reach", "version", "durability", "binary log", "clock", "waiting", "tokens", "exclusion"] {
         assert_eq!(found(&told, check).0, "ok", "{check}: {told}");
     }
-    let volatile = MariaServer::start_with(MariaOptions::default().volatile());
+    let volatile = MysqlServer::start_with(MysqlOptions::default().volatile());
     let (told, exit) = report(&leasehold, &volatile.url());
     let (verdict, said) = found(&told, "durability");
     assert!(exit == 78 && verdict == "finding" && said.contains("innodb_flush_log_at_trx_commit"), "{told}");

@@ -6,7 +6,7 @@ use leasehold::mysql::{FenceError, Fences, MysqlConfig};
 use leasehold::{ConnectError, FromMysql, blocking};
 use mysql_async::TxOpts;
 use mysql_async::prelude::Queryable;
-use test_support::{MariaOptions, MariaServer};
+use test_support::{MysqlOptions, MysqlServer};
 
 const WITHIN: Duration = Duration::from_secs(20);
 
@@ -17,7 +17,7 @@ fn leads_elsewhere(error: &ConnectError) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_faces_meet_at_a_mariadb() {
-    let server = MariaServer::start_with(MariaOptions::default().volatile().require_password("sesame"));
+    let server = MysqlServer::start_with(MysqlOptions::default().volatile().require_password("sesame"));
     let tokio = leasehold::connect(&server.url()).await.unwrap();
     let plain = blocking::connect(&server.url().replace("mysql://", "mariadb://")).unwrap();
     let guard = tokio.mutex("a").acquire().await.unwrap();
@@ -31,7 +31,7 @@ async fn both_faces_meet_at_a_mariadb() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_over_a_pool_exchanges_locks_with_one_of_a_url() {
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let pool = mysql_async::Pool::new(server.url().as_str());
     let pooled = leasehold::Client::from_pool(pool, &server.url()).await.unwrap();
     let by_url = leasehold::connect(&server.url()).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_client_over_a_pool_exchanges_locks_with_one_of_a_url() {
 fn a_client_over_a_pool_for_threads_exchanges_locks_with_one_of_a_url() {
     use blocking::{Client, FromMysql};
 
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let pool = |url: &str| mysql::Pool::new(mysql::Opts::from_url(url).unwrap()).unwrap();
     let pooled = Client::from_pool(pool(&server.url()), &server.url()).unwrap();
     let by_url = blocking::connect(&server.url()).unwrap();
@@ -69,7 +69,7 @@ fn a_client_over_a_pool_for_threads_exchanges_locks_with_one_of_a_url() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_is_fenced_by_a_guard() {
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let config = MysqlConfig::from_url(&server.url()).unwrap();
     let (locks, fences) = (leasehold::connect(&server.url()).await.unwrap(), Fences::new(&config));
     let mut db = mysql_async::Conn::new(mysql_async::Opts::from_url(&server.url()).unwrap()).await.unwrap();

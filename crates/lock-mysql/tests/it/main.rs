@@ -11,7 +11,7 @@ use lock_mysql::MysqlConfig;
 use lock_mysql::nonblocking::{connect, pooled};
 use test_support::bounds::wait_for;
 use test_support::suite::{OverProxy, Way};
-use test_support::{MariaOptions, MariaServer, Shared};
+use test_support::{MysqlOptions, MysqlServer, Shared};
 use tokio::runtime::Handle;
 
 lock_conformance::suite!(OverProxy<Own>);
@@ -28,7 +28,7 @@ mod pools {
 struct Own;
 struct InPools;
 
-static SERVER: Shared<MariaServer> = Shared::new();
+static SERVER: Shared<MysqlServer> = Shared::new();
 
 fn config(url: &str) -> MysqlConfig {
     MysqlConfig::from_url(url).unwrap()
@@ -40,17 +40,17 @@ fn driver_url(url: &str) -> String {
 }
 
 impl Way for Own {
-    type Server = MariaServer;
+    type Server = MysqlServer;
 
-    fn shared() -> Arc<MariaServer> {
-        SERVER.get(|| MariaServer::start_with(MariaOptions::default().volatile()))
+    fn shared() -> Arc<MysqlServer> {
+        SERVER.get(|| MysqlServer::start_with(MysqlOptions::default().volatile()))
     }
 
-    fn alone() -> MariaServer {
-        MariaServer::start()
+    fn alone() -> MysqlServer {
+        MysqlServer::start()
     }
 
-    fn url_at(server: &MariaServer, port: u16) -> String {
+    fn url_at(server: &MysqlServer, port: u16) -> String {
         format!("{}?sslmode=disable", server.url_at(port))
     }
 
@@ -64,19 +64,19 @@ impl Way for Own {
 }
 
 impl Way for InPools {
-    type Server = MariaServer;
+    type Server = MysqlServer;
     const FAULTS: &'static [Fault] = &[Fault::Cut, Fault::Hang, Fault::RestartWithData, Fault::RestartEmpty];
     const WHY_NOT_ALL: &'static str = "a pool resets connections, and it is the answer to that which is lost";
 
-    fn shared() -> Arc<MariaServer> {
+    fn shared() -> Arc<MysqlServer> {
         Own::shared()
     }
 
-    fn alone() -> MariaServer {
+    fn alone() -> MysqlServer {
         Own::alone()
     }
 
-    fn url_at(server: &MariaServer, port: u16) -> String {
+    fn url_at(server: &MysqlServer, port: u16) -> String {
         Own::url_at(server, port)
     }
 

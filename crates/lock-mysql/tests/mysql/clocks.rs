@@ -1,7 +1,7 @@
 //! The server's clock is set forward and back while locks are held.
 
 use lock_core::{Fenced, Renewed};
-use test_support::MariaServer;
+use test_support::MysqlServer;
 
 use crate::support::{
     Client, SHORT, SOON, Session, claim, client, code, granted, is_busy, is_queued, low, new_server, releases, take,
@@ -12,7 +12,7 @@ use crate::support::{
 const CLOCK: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 const STEPS: &str = " + 3600000000 * (CAST(@@GLOBAL.default_week_format AS SIGNED) - 3)";
 
-struct Clock(MariaServer);
+struct Clock(MysqlServer);
 
 impl Clock {
     /// Sets the clock to this hour, from 0 to 7.

@@ -6,9 +6,9 @@ use std::process::Command;
 use lock_core::{BackendError, Effect, ErrorKind};
 use lock_mysql::{MysqlConfig, blocking};
 use test_support::bounds::wait_for;
-use test_support::{Fault, Finish, MariaOptions, MariaServer, Proxy};
+use test_support::{Fault, Finish, MysqlOptions, MysqlServer, Proxy};
 
-use crate::support::{Place, SOON, claim, client, is_busy, server, take};
+use crate::support::{Place, SOON, claim, client, dialect, is_busy, server, take};
 
 const PASSWORD: &str = "sesame";
 /// Tells the test program that it is a client, and of which URL.
@@ -39,11 +39,11 @@ fn is_refused(url: &str, kind: ErrorKind, because: &[&str]) {
     }
 }
 
-fn server_with_password() -> MariaServer {
-    MariaServer::start_with(MariaOptions::default().volatile().require_password(PASSWORD))
+fn server_with_password() -> MysqlServer {
+    MysqlServer::start_with(MysqlOptions::default().volatile().require_password(PASSWORD))
 }
 
-fn address_of(server: &MariaServer) -> String {
+fn address_of(server: &MysqlServer) -> String {
     format!("127.0.0.1:{}", server.port())
 }
 
@@ -54,7 +54,10 @@ fn a_wrong_password_an_unknown_user_and_an_unknown_database_are_refused() {
     take(&client(&url), &claim("report"));
     let denied = [address.as_str(), "Access denied", "check user and password"];
     is_refused(&url.replace(PASSWORD, "mustard"), ErrorKind::Denied, &denied);
-    is_refused(&url.replace("locker:", "nobody:"), ErrorKind::Denied, &denied);
+    for user in ["nobody:", "somebody:", "anybody:"] {
+        let unknown = [address.as_str(), dialect().unknown_user, "check user and password"];
+        is_refused(&url.replace("locker:", user), ErrorKind::Denied, &unknown);
+    }
     is_refused(&url.replace(":sesame", ""), ErrorKind::Denied, &denied);
     // Who may do everything is told that it is not there.
     server.execute("GRANT ALL ON *.* TO locker@'%'");
@@ -71,6 +74,23 @@ fn a_database_of_others_is_refused() {
     server.execute("CREATE DATABASE theirs");
     let url = server.url().replace("/test_locks", "/theirs");
     is_refused(&url, ErrorKind::Denied, &[&address_of(&server), "theirs", "rights"]);
+}
+
+#[test]
+fn an_account_that_is_locked_or_needs_a_new_password_is_refused() {
+    let server = server_with_password();
+    let (url, address) = (server.url(), address_of(&server));
+    server.execute("ALTER USER locker@'%' ACCOUNT LOCK");
+    is_refused(&url, ErrorKind::Denied, &[&address, "unlock the account"]);
+    server.execute("ALTER USER locker@'%' ACCOUNT UNLOCK; ALTER USER locker@'%' PASSWORD EXPIRE");
+    is_refused(&url, ErrorKind::Denied, &[&address, "a new password"]);
+}
+
+#[test]
+fn a_server_that_is_one_of_several_primaries_is_refused() {
+    let (variables, told) = dialect().several_primaries;
+    let server = MysqlServer::start_with(MysqlOptions::default().volatile().arguments(variables));
+    is_refused(&server.url(), ErrorKind::Config, &[&address_of(&server), told]);
 }
 
 #[test]
@@ -110,9 +130,11 @@ fn of_several_servers_the_first_that_answers_is_used_and_each_says_why_it_refuse
 #[test]
 fn a_server_that_only_reads_is_refused_and_the_next_one_is_used() {
     let [reads, writes] = [server_with_password(), server_with_password()];
-    reads.execute("SET GLOBAL read_only = ON");
-    let remedy = "one of them accepts writes";
-    is_refused(&reads.url(), ErrorKind::Unavailable, &[&address_of(&reads), "read-only", remedy]);
+    for variable in dialect().read_only {
+        reads.execute(&format!("SET GLOBAL {variable} = ON"));
+        let remedy = "one of them accepts writes";
+        is_refused(&reads.url(), ErrorKind::Unavailable, &[&address_of(&reads), "read-only", remedy]);
+    }
     let several = reads.url().replace(&address_of(&reads), &format!("{},{}", address_of(&reads), address_of(&writes)));
     take(&client(&several), &claim("report"));
     is_busy(client(&writes.url()).acquire(&claim("report"), SOON));
@@ -124,10 +146,12 @@ fn a_server_that_begins_to_only_read_refuses_requests() {
     let server = crate::support::new_server();
     let client = client(&server.url());
     take(&client, &claim("report"));
-    server.execute("SET GLOBAL read_only = ON");
-    let error = client.acquire(&claim("other"), SOON).unwrap_err();
-    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error:?}");
-    assert!(error.remedy().is_some_and(|remedy| remedy.contains("name the primary")), "{error:?}");
+    for variable in dialect().read_only {
+        server.execute(&format!("SET GLOBAL {variable} = ON"));
+        let error = client.acquire(&claim("other"), SOON).unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error:?}");
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains("name the primary")), "{error:?}");
+    }
     server.execute("SET GLOBAL read_only = OFF");
     take(&client, &claim("other"));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use test_support::MariaServer;
+use test_support::MysqlServer;
 use test_support::bounds::{wait_at_most, wait_for};
 
 use crate::support::{
@@ -193,7 +193,7 @@ fn a_holder_whose_connections_are_cut_keeps_the_lock() {
 }
 
 /// An account for lockers, with a limit.
-fn modest(most: u32) -> (MariaServer, [String; 2]) {
+fn modest(most: u32) -> (MysqlServer, [String; 2]) {
     let server = new_server();
     server.execute(&format!("CREATE USER modest@'%' WITH MAX_USER_CONNECTIONS {most}"));
     server.execute("GRANT ALL ON test_locks.* TO modest@'%'");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Revoked};
 use lock_core::latch::{Act, Request, Watching};
 use lock_core::{Claim, Fenced, Holder, Lease, Limit, Mode, ReleaseRequest, Released, TokenRange, limit};
-use test_support::{MariaOptions, MariaServer};
+use test_support::{MysqlOptions, MysqlServer};
 
 use crate::support::{
     Client, SOON, Session, claim, client, code, is_queued, lasting, low, operator, permits, release_of, releases, take,
@@ -141,17 +141,17 @@ fn kept(client: &Client) -> Answer {
 }
 
 /// How commits are answered from now on: when they are on disk (1), or when they are in the memory of the server (0).
-fn flush(server: &MariaServer, setting: u8) {
+fn flush(server: &MysqlServer, setting: u8) {
     server.execute(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {setting}"));
 }
 
 /// A server that keeps what was committed in its memory, if it is told to, so that a crash loses it.
-fn forgetful() -> MariaServer {
-    MariaServer::start_with(MariaOptions::default().arguments(&["innodb_flush_log_at_timeout=2700"]))
+fn forgetful() -> MysqlServer {
+    MysqlServer::start_with(MysqlOptions::default().arguments(&["innodb_flush_log_at_timeout=2700"]))
 }
 
 /// Kills the server after each kind of answer, and returns the kinds that are lost then.
-fn lost_in_crashes(server: &mut MariaServer, setting: u8) -> Vec<&'static str> {
+fn lost_in_crashes(server: &mut MysqlServer, setting: u8) -> Vec<&'static str> {
     let mut lost = Vec::new();
     for (what, prepare) in KINDS {
         flush(server, 1);
@@ -169,7 +169,7 @@ fn lost_in_crashes(server: &mut MariaServer, setting: u8) -> Vec<&'static str> {
 
 #[test]
 fn everything_that_was_answered_outlives_a_crash() {
-    let mut server = MariaServer::start();
+    let mut server = MysqlServer::start();
     assert_eq!(server.execute("SELECT @@innodb_flush_log_at_trx_commit"), "1", "the default");
     assert_eq!(lost_in_crashes(&mut server, 1), Vec::<&str>::new());
 }
@@ -189,7 +189,7 @@ fn versions_of_free_locks(release: &str) -> [i64; 2] {
     server.execute(&script);
     let (clients, claim) = (client(&server.url()), claim("report"));
     take(&clients, &claim);
-    let version = |server: &MariaServer| {
+    let version = |server: &MysqlServer| {
         Session::connect(&server.url()).value::<i64>("SELECT version FROM leasehold_lock WHERE name = 'report'")
     };
     flush(&server, 0);
@@ -213,7 +213,7 @@ fn a_version_that_a_crash_has_lost_is_never_that_of_another_state() {
 
 #[test]
 fn a_later_turn_that_was_fenced_ends_the_earlier_ones_after_a_crash_too() {
-    let mut server = MariaServer::start();
+    let mut server = MysqlServer::start();
     let wide = Claim { width: lock_core::Width::for_waiters(2), ..claim("till") };
     let token = low(&take(&client(&server.url()), &wide));
     let user = Session::connect(&server.url());

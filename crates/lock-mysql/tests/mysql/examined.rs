@@ -4,9 +4,9 @@ use lock_core::StoreConfig;
 use lock_core::examine::{Check, Verdict};
 use lock_core::{Effect, ErrorKind};
 use lock_mysql::{MysqlConfig, setup};
-use test_support::{MariaOptions, MariaServer};
+use test_support::{MysqlOptions, MysqlServer};
 
-use crate::support::{Session, claim, client, low, new_server, take};
+use crate::support::{Session, claim, client, dialect, low, new_server, take};
 
 fn found(url: &str, check: &str) -> Check {
     let checks = MysqlConfig::from_url(url).unwrap().examine().unwrap();
@@ -22,10 +22,10 @@ fn says(url: &str, check: &str, verdict: Verdict, words: &str) {
 
 #[test]
 fn a_server_whose_commits_reach_the_disk_is_in_order() {
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let url = server.url();
     says(&url, "reach", Verdict::Ok, &format!("127.0.0.1:{}", server.port()));
-    says(&url, "version", Verdict::Ok, "MariaDB");
+    says(&url, "version", Verdict::Ok, dialect().name);
     says(&url, "durability", Verdict::Ok, "reaches the disk");
     says(&url, "binary log", Verdict::Ok, "there is no replica");
     says(&url, "clock", Verdict::Ok, "agrees");
@@ -49,9 +49,9 @@ fn an_account_that_reads_secrets_is_remarked_and_one_that_does_not_is_in_order()
     says(&url, "rights", Verdict::Ok, "reads no secrets");
 }
 
-fn with_binary_log(format: &str) -> MariaServer {
-    let variables = ["log-bin=binary", "server-id=1", &format!("binlog-format={format}")];
-    MariaServer::start_with(MariaOptions::default().volatile().arguments(&variables))
+fn with_binary_log(format: &str) -> MysqlServer {
+    let variables = ["log-bin=binary", "server-id=1", "sync-binlog=0", &format!("binlog-format={format}")];
+    MysqlServer::start_with(MysqlOptions::default().volatile().arguments(&variables))
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_server_with_a_binary_log_of_rows_serves_and_one_of_statements_is_refused() 
         server.execute("SET GLOBAL sync_binlog = 1");
         says(&server.url(), "durability", Verdict::Ok, "reaches the disk");
         says(&server.url(), "binary log", Verdict::Remark, "asynchronous");
-        server.execute("SET GLOBAL rpl_semi_sync_master_enabled = ON");
+        server.execute(dialect().switch_semi_sync_on);
         says(&server.url(), "binary log", Verdict::Ok, "semi-synchronous");
     }
     let server = with_binary_log("STATEMENT");

@@ -111,7 +111,7 @@ fn a_refused_fence_leaves_nothing_in_the_way_of_others() {
         for (name, token) in [("stock", token - 1), ("stock", token + 1), ("none", token), ("a", 1), ("z", 1)] {
             user.run(&format!("SET TRANSACTION ISOLATION LEVEL {level}; START TRANSACTION")).unwrap();
             assert_eq!(code(user.fence(name, token)), REFUSED, "{level} {name} {token}");
-            assert!(!user.value::<bool>("SELECT @@in_transaction"), "{level} {name} {token}");
+            assert!(!user.is_in_transaction(), "{level} {name} {token}");
             for other in ["a", "m", "none", "z"].map(claim) {
                 take(&client, &other);
                 releases(&client, &other);

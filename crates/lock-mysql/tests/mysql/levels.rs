@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock_mysql::setup;
-use test_support::{MariaOptions, MariaServer};
+use test_support::{MysqlOptions, MysqlServer};
 
-use crate::support::{SOON, Session, claim, client, code, end, locks, low, meanwhile, take};
+use crate::support::{SOON, Session, claim, client, code, dialect, end, locks, low, meanwhile, take};
 
 const CLIENTS: usize = 4;
 const ROUNDS: usize = 10;
@@ -49,8 +49,8 @@ fn uses_odd_names(url: &str) {
     assert!(page.entries.iter().any(|entry| entry.name.as_str() == "🔒"), "{page:?}");
 }
 
-fn server_with(variables: &[&str]) -> MariaServer {
-    MariaServer::start_with(MariaOptions::default().volatile().arguments(variables))
+fn server_with(variables: &[&str]) -> MysqlServer {
+    MysqlServer::start_with(MysqlOptions::default().volatile().arguments(variables))
 }
 
 fn serves(variables: &[&str]) {
@@ -78,7 +78,7 @@ fn transactions_that_begin_by_themselves_do_not_matter() {
 
 #[test]
 fn the_sql_mode_does_not_matter() {
-    for mode in ["ORACLE", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT", ""] {
+    for mode in [dialect().odd_sql_mode, "ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT", ""] {
         serves(&[&format!("sql_mode={mode}")]);
     }
 }
@@ -86,12 +86,12 @@ fn the_sql_mode_does_not_matter() {
 #[test]
 fn character_sets_do_not_matter() {
     serves(&["character_set_server=latin1", "collation_server=latin1_swedish_ci"]);
-    serves(&["character_set_server=utf8mb4", "collation_server=utf8mb4_unicode_nopad_ci"]);
+    serves(&["character_set_server=utf8mb4", &format!("collation_server={}", dialect().odd_collation)]);
 }
 
 #[test]
 fn other_settings_of_a_careful_operator_do_not_matter() {
-    serves(&["max_statement_time=5", "lock_wait_timeout=2", "group_concat_max_len=64", "innodb_snapshot_isolation=ON"]);
+    serves(&[dialect().careful, &["lock_wait_timeout=2", "group_concat_max_len=64"]].concat());
     serves(&["innodb_autoinc_lock_mode=0", "lower_case_table_names=1", "innodb_rollback_on_timeout=ON"]);
     serves(&["default_time_zone=+09:00", "explicit_defaults_for_timestamp=OFF", "default_storage_engine=MyISAM"]);
 }

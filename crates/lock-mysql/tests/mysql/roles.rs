@@ -1,15 +1,16 @@
 //! Who may do what, and who makes the tables.
 
+use std::process::{Command, Output};
 use std::sync::{Arc, Barrier};
 
 use lock_core::{BackendError, Effect, ErrorKind};
 use lock_mysql::{MysqlConfig, blocking, setup};
 use test_support::bounds::wait_for;
-use test_support::{Finish as _, MariaServer};
+use test_support::{Finish as _, MysqlServer, Product};
 
 use crate::support::{
-    Client, Place, SOON, Session, claim, client, code, database_of, end, is_queued, low, meanwhile, new_server,
-    operator, permits, releases, take, waiting,
+    Client, Place, SOON, Session, claim, client, code, dialect, end, is_queued, low, meanwhile, new_server, operator,
+    permits, releases, take, waiting,
 };
 
 /// The SQLSTATE of what an account may not do.
@@ -30,7 +31,7 @@ const PROCEDURES: [&str; 10] = [
 ];
 
 /// A server with a database of an administrator's, in which nobody else may create anything.
-fn with_roles() -> MariaServer {
+fn with_roles() -> MysqlServer {
     let server = new_server();
     server.execute("CREATE DATABASE shop");
     for account in ["locks", "fencer", "stranger"] {
@@ -41,11 +42,11 @@ fn with_roles() -> MariaServer {
     server
 }
 
-fn url_of(server: &MariaServer, account: &str) -> String {
+fn url_of(server: &MysqlServer, account: &str) -> String {
     format!("mysql://{account}@127.0.0.1:{}/shop", server.port())
 }
 
-fn session_of(server: &MariaServer, account: &str) -> Session {
+fn session_of(server: &MysqlServer, account: &str) -> Session {
     Session::connect(&url_of(server, account))
 }
 
@@ -119,11 +120,13 @@ fn a_server_that_begins_to_only_read_grants_nothing() {
     let server = with_roles();
     let client = client(&url_of(&server, "locks"));
     let lease = take(&client, &claim("before"));
-    server.execute("SET GLOBAL read_only = ON");
-    let claimed = client.acquire(&claim("after"), SOON).unwrap_err();
-    let renewed = client.renew(&[lease], SOON).unwrap_err();
-    for error in [claimed, renewed] {
-        assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error:?}");
+    for variable in dialect().read_only {
+        server.execute(&format!("SET GLOBAL {variable} = ON"));
+        let claimed = client.acquire(&claim("after"), SOON).unwrap_err();
+        let renewed = client.renew(std::slice::from_ref(&lease), SOON).unwrap_err();
+        for error in [claimed, renewed] {
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::None), "{error:?}");
+        }
     }
     server.execute("SET GLOBAL read_only = OFF");
     take(&client, &claim("after"));
@@ -207,18 +210,54 @@ fn clients_that_come_at_once_to_an_empty_database_all_work() {
     assert_eq!(place.session().value::<usize>("SELECT COUNT(*) FROM leasehold_layout"), 1);
 }
 
-/// A client was ended while it made the tables.
-#[test]
-fn what_is_half_made_is_completed_by_the_next_client() {
+/// The script up to different statements, each time with what ends it for the client program.
+fn parts_of_the_script() -> Vec<String> {
     let whole = setup("nobody", "nobody").unwrap();
     let script = whole.split_once("GRANT EXECUTE").unwrap().0;
     let statements: Vec<_> = script.split_inclusive(" //\n").collect();
     let last = statements.len() - 1;
-    for made in [2, 5, 12, 14, 20, last - 2, last - 1, last] {
+    let made = [2, 5, 12, 14, 20, last - 2, last - 1, last];
+    made.into_iter().map(|made| format!("{}\nDELIMITER ;\n", statements[..made].concat())).collect()
+}
+
+/// Runs a script in a database as the account of its clients.
+fn run_as_client(place: &Place, script: &str) {
+    let told = as_account("locker", &place.session(), place.database(), script);
+    assert!(told.status.success(), "{told:?}");
+}
+
+fn as_account(user: &str, session: &Session, database: &str, script: &str) -> Output {
+    let socket = format!("--socket={}", session.value::<String>("SELECT @@socket"));
+    let mut program = Command::new("mariadb");
+    program.args(["--no-defaults", &format!("--user={user}"), &socket, database, "--execute", script]);
+    program.finish()
+}
+
+/// A client was ended while it made the tables.
+#[test]
+fn what_is_half_made_is_completed_by_the_next_client() {
+    for part in parts_of_the_script() {
         let place = Place::empty();
-        place.server.execute_in(database_of(&place.url), &format!("{}\nDELIMITER ;\n", statements[..made].concat()));
+        run_as_client(&place, &part);
         uses_all_of_it(&client(&place.url));
-        assert_eq!(place.session().value::<String>("SELECT version FROM leasehold_layout"), "1", "{made}");
+        assert_eq!(place.session().value::<String>("SELECT version FROM leasehold_layout"), "1", "{part}");
+    }
+}
+
+/// MySQL lets nobody else replace what an administrator made.
+#[test]
+fn what_an_administrator_has_half_made_is_completed_or_refused_with_a_remedy() {
+    for part in parts_of_the_script() {
+        let place = Place::empty();
+        place.server.execute_in(place.database(), &part);
+        let is_replaced = part.contains("CREATE PROCEDURE") && !part.contains("INSERT INTO leasehold_layout");
+        if Product::tested() == Product::Mariadb || !is_replaced {
+            uses_all_of_it(&client(&place.url));
+        } else {
+            let error = refusal(&place.url);
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Denied, Effect::None), "{error:?}");
+            assert!(error.remedy().is_some_and(|remedy| remedy.contains("leasehold mysql s")), "{error:?}");
+        }
     }
 }
 
@@ -226,10 +265,7 @@ fn what_is_half_made_is_completed_by_the_next_client() {
 fn a_script_that_is_run_a_second_time_says_so_and_breaks_nothing() {
     let server = with_roles();
     let script = setup("locks", "fencer").unwrap();
-    let socket = Session::connect(&url_of(&server, "locks")).value::<String>("SELECT @@socket");
-    let mut again = std::process::Command::new("mariadb");
-    again.args(["--no-defaults", "--user=root", &format!("--socket={socket}"), "shop", "--execute", &script]);
-    let told = again.finish();
+    let told = as_account("root", &session_of(&server, "locks"), "shop", &script);
     assert!(String::from_utf8_lossy(&told.stderr).contains("already exists"), "{told:?}");
     uses_all_of_it(&client(&url_of(&server, "locks")));
 }

@@ -163,7 +163,7 @@ const WRONG: [(&str, &str); 5] = [
     ),
     (
         "a slot that is free and taken",
-        "leasehold_hold h JOIN leasehold_free_slot f ON f.name = h.name WHERE JSON_CONTAINS(h.slots, f.slot)",
+        "leasehold_hold h JOIN leasehold_free_slot f ON f.name = h.name WHERE JSON_CONTAINS(h.slots, CAST(f.slot AS CHAR))",
     ),
 ];
 

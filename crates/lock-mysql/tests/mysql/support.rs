@@ -13,7 +13,7 @@ use lock_mysql::{MysqlConfig, blocking};
 use mysql::prelude::{FromValue, Queryable};
 use mysql::{Opts, OptsBuilder};
 use test_support::bounds::wait_for;
-use test_support::{MariaOptions, MariaServer, Shared};
+use test_support::{MysqlOptions, MysqlServer, Product, Shared};
 
 /// How long a request may take that is expected to be answered.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -26,23 +26,87 @@ const SCHEMA: &str = include_str!("../../src/schema.sql");
 /// The server shows transactions as they were when somebody looked, unless nobody has looked for a tenth of a second.
 const LOOK_EVERY: Duration = Duration::from_millis(120);
 
+/// What the two products name differently, or what is nearest to it in the one that lacks it.
+pub(crate) struct Dialect {
+    pub(crate) name: &'static str,
+    pub(crate) odd_sql_mode: &'static str,
+    /// Upper and lower case are equal in it, and spaces at the end are not ignored.
+    pub(crate) odd_collation: &'static str,
+    /// Variables of a careful operator.
+    pub(crate) careful: &'static [&'static str],
+    /// Makes locking reads of a session fail if rows have changed since its transaction began.
+    pub(crate) strict_snapshots: &'static str,
+    pub(crate) switch_semi_sync_on: &'static str,
+    /// What users are told who are not known. MySQL asks some of them for an unusual proof.
+    pub(crate) unknown_user: &'static str,
+    /// Variables of a server that is one of several primaries, and what clients call it.
+    pub(crate) several_primaries: (&'static [&'static str], &'static str),
+    /// Variables that make a server refuse writes.
+    pub(crate) read_only: &'static [&'static str],
+}
+
+const MARIADB: Dialect = Dialect {
+    name: "MariaDB",
+    odd_sql_mode: "ORACLE",
+    odd_collation: "utf8mb4_unicode_nopad_ci",
+    careful: &["max_statement_time=5", "innodb_snapshot_isolation=ON", "innodb_force_primary_key=ON"],
+    strict_snapshots: "SET innodb_snapshot_isolation = ON",
+    switch_semi_sync_on: "SET GLOBAL rpl_semi_sync_master_enabled = ON",
+    unknown_user: "Access denied",
+    several_primaries: (
+        &["wsrep-on=ON", "wsrep-provider=none", "wsrep-cluster-address=gcomm://", "binlog-format=ROW"],
+        "belongs to a Galera cluster",
+    ),
+    read_only: &["read_only"],
+};
+
+const MYSQL: Dialect = Dialect {
+    name: "MySQL",
+    odd_sql_mode: "ANSI",
+    odd_collation: "utf8mb4_0900_ai_ci",
+    careful: &["max_execution_time=5000", "sql_require_primary_key=ON"],
+    // It has no such setting.
+    strict_snapshots: "",
+    switch_semi_sync_on: "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'; \
+                          SET GLOBAL rpl_semi_sync_source_enabled = ON",
+    unknown_user: "",
+    several_primaries: (
+        &[
+            "plugin-load-add=group_replication.so",
+            "group-replication-group-name=aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee",
+            "group-replication-single-primary-mode=OFF",
+            "group-replication-start-on-boot=OFF",
+        ],
+        "group with several primaries",
+    ),
+    read_only: &["read_only", "super_read_only"],
+};
+
+/// That of the server that this run tests.
+pub(crate) fn dialect() -> &'static Dialect {
+    match Product::tested() {
+        Product::Mariadb => &MARIADB,
+        Product::Mysql => &MYSQL,
+    }
+}
+
 /// A client of the store; each call returns within the time that it is given.
 pub(crate) type Client = Arc<dyn BlockingBackend>;
 
 /// A server whose data outlives only the server, and not the machine.
-pub(crate) fn new_server() -> MariaServer {
-    MariaServer::start_with(MariaOptions::default().volatile())
+pub(crate) fn new_server() -> MysqlServer {
+    MysqlServer::start_with(MysqlOptions::default().volatile())
 }
 
 /// The server that tests share which break nothing of it.
-pub(crate) fn server() -> Arc<MariaServer> {
-    static SERVER: Shared<MariaServer> = Shared::new();
+pub(crate) fn server() -> Arc<MysqlServer> {
+    static SERVER: Shared<MysqlServer> = Shared::new();
     SERVER.get(new_server)
 }
 
 /// A database of the shared server that one test uses.
 pub(crate) struct Place {
-    pub(crate) server: Arc<MariaServer>,
+    pub(crate) server: Arc<MysqlServer>,
     pub(crate) url: String,
 }
 
@@ -156,6 +220,15 @@ impl Session {
     pub(crate) fn begin(&self, name: &str, token: u64) -> Result<(), mysql::Error> {
         self.run("START TRANSACTION")?;
         self.fence(name, token).inspect_err(|_| self.run("ROLLBACK").unwrap())
+    }
+
+    /// Whether a transaction is open: a savepoint is gone at once without one.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.run("SAVEPOINT probe").unwrap();
+        match self.run("RELEASE SAVEPOINT probe") {
+            Err(mysql::Error::MySqlError(told)) if told.code == 1305 => false,
+            answer => answer.map(|()| true).unwrap(),
+        }
     }
 
     pub(crate) fn id(&self) -> u32 {

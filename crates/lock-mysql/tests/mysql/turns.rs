@@ -5,8 +5,8 @@ use lock_core::{Answer, Claim, Width};
 use mysql::prelude::Queryable;
 
 use crate::support::{
-    BRIEF, Place, SOON, Session, claim, code, end, lasting, low, meanwhile, releases, take, wait_for_the_end_of,
-    wait_until_blocked,
+    BRIEF, Place, SOON, Session, claim, code, dialect, end, lasting, low, meanwhile, releases, take,
+    wait_for_the_end_of, wait_until_blocked,
 };
 
 const REFUSED: &str = "LH001";
@@ -100,13 +100,13 @@ fn a_plain_fence_that_has_waited_at_repeatable_read_is_told_to_begin_again() {
     second.begin("stock", token).unwrap();
 }
 
-/// Newer servers are set up like this.
+/// Newer servers of MariaDB are set up like this.
 #[test]
 fn a_server_that_refuses_rows_that_have_changed_says_the_same() {
     let place = Place::new();
     let [first, second] = [place.session(), place.session()];
     let token = low(&take(&place.client(), &several_turns()));
-    second.run("SET innodb_snapshot_isolation = ON; START TRANSACTION").unwrap();
+    second.run(&format!("{}; START TRANSACTION", dialect().strict_snapshots)).unwrap();
     second.value::<i64>("SELECT COUNT(*) FROM leasehold_layout");
     first.begin("stock", token).unwrap();
     first.run("COMMIT").unwrap();

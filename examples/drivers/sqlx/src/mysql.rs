@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use leasehold::FencingToken;
 use sqlx::mysql::MySqlPool;
 use sqlx::{MySql, Transaction, query, query_scalar};
-use test_support::MariaServer;
+use test_support::MysqlServer;
 
 const ACCOUNT: &str = "account:1";
 
@@ -30,7 +30,7 @@ async fn write(mut transaction: Transaction<'static, MySql>, balance: i64) -> Re
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let db = MySqlPool::connect(&server.url()).await?;
     query("CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT NOT NULL)").execute(&db).await?;
     query("INSERT INTO account VALUES (1, 0)").execute(&db).await?;

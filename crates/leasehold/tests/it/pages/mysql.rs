@@ -5,7 +5,7 @@ use std::error::Error;
 use leasehold::Kit;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, TxOpts};
-use test_support::MariaServer;
+use test_support::MysqlServer;
 use test_support::bounds::Watchdog;
 
 type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
@@ -22,7 +22,7 @@ async fn connect(url: &str) -> Result<Conn, Box<dyn Error + Send + Sync>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_balance_changes_in_a_transaction_that_a_guard_fences() -> Outcome {
     let _bound = Watchdog::over("the transaction");
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let url = &server.url();
     let (locks, mut db) = (leasehold::connect(url).await?, connect(url).await?);
     let guard = locks.mutex("account:7").acquire().await?;
@@ -40,7 +40,7 @@ async fn a_balance_changes_in_a_transaction_that_a_guard_fences() -> Outcome {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_has_a_fence_for_each_lock_and_a_token_that_is_late_is_refused() -> Outcome {
     let _bound = Watchdog::over("the transactions");
-    let server = MariaServer::start();
+    let server = MysqlServer::start();
     let (locks, mut db) = (leasehold::connect(&server.url()).await?, connect(&server.url()).await?);
     let both = locks.all(["account:7", "account:8"]).acquire().await?;
     let tokens: Vec<_> = both.tokens().map(|(name, token)| (name.clone(), i64::from(token))).collect();

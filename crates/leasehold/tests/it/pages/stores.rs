@@ -13,7 +13,7 @@ use leasehold::kit::JobError;
 use leasehold::latch::LatchError;
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, HoldError};
-use test_support::{MariaServer, PostgresServer, RedisServer};
+use test_support::{MysqlServer, PostgresServer, RedisServer};
 
 const BEGIN: &str = "<!-- stores: written by the tests of leasehold -->\n";
 const END: &str = "<!-- stores: end -->\n";
@@ -192,7 +192,7 @@ fn quorum() -> (Vec<RedisServer>, String) {
 fn the_table_of_stores_is_what_they_say_and_do() {
     let (folder, server, (_nodes, redlock)) = (test_support::temp_dir(), RedisServer::start(), quorum());
     let sqlite = format!("sqlite:{}", folder.path().join("locks.db").display());
-    let (postgres, mysql) = (PostgresServer::start(), MariaServer::start());
+    let (postgres, mysql) = (PostgresServer::start(), MysqlServer::start());
     let stores = [
         ("memory:", "memory:"),
         ("sqlite:", &sqlite),

@@ -1,19 +1,22 @@
-//! The programs of MariaDB, and who runs them.
+//! The programs of MariaDB and MySQL, and who runs them.
 
 use std::env;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use super::options::Product;
 use crate::Finish;
 use crate::account::Account;
 
+/// Where `cargo xtask mysql` unpacks MySQL.
+const MYSQL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/mysql/mysqld");
 /// Where Debian puts the server, which is not in everybody's PATH.
 const ELSEWHERE: &str = "/usr/sbin";
 
-/// A program that comes with the server. It reads no settings of the machine.
-pub(super) fn program(name: &str) -> Command {
+/// A program of MariaDB. It reads no settings of the machine.
+fn program(name: &str) -> Command {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain([PathBuf::from(ELSEWHERE)]);
     let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
@@ -25,10 +28,31 @@ pub(super) fn program(name: &str) -> Command {
     command
 }
 
-/// The same, run by the account of the server: it refuses to run as root.
-pub(super) fn program_of_server(name: &str) -> Command {
-    let mut command = program(name);
+/// The server.
+pub(super) fn server(product: Product) -> Command {
+    let mut command = match product {
+        Product::Mariadb => program("mariadbd"),
+        Product::Mysql => {
+            assert!(Path::new(MYSQL).is_file(), "there is no {MYSQL}; run the tests on MySQL with: cargo xtask mysql");
+            Command::new(MYSQL)
+        }
+    };
     account().run(&mut command);
+    command
+}
+
+/// What makes the data of a new server. Its administrator needs no password.
+pub(super) fn installing(product: Product) -> Command {
+    let mut command = match product {
+        Product::Mariadb => program("mariadb-install-db"),
+        Product::Mysql => return with(server(product), &["--initialize-insecure", "--secure-file-priv=NULL"]),
+    };
+    account().run(&mut command);
+    with(command, &["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"])
+}
+
+fn with(mut command: Command, arguments: &[&str]) -> Command {
+    command.args(arguments);
     command
 }
 

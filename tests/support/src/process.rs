@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::bounds::{status_of, wait_for};
 use crate::{must, signals};
@@ -13,47 +13,53 @@ const GUARD: &str = "read -r nothing; kill -KILL \"$1\"; rm -rf -- \"$2\"";
 
 /// A server. Dropping this kills it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     server: Child,
     guard: Child,
 }
 
 impl Process {
     /// Starts a server that works in this directory.
-    pub(super) fn start(command: &mut Command, directory: &Path) -> Self {
-        let server = must("start mariadbd", command.spawn());
+    pub(crate) fn start(command: &mut Command, directory: &Path) -> Self {
+        let server = must("start the server", command.spawn());
         let mut guard = Command::new("sh");
-        guard.args(["-c", GUARD, "guard of mariadbd", &server.id().to_string()]).arg(directory);
+        guard.args(["-c", GUARD, "guard of the server", &server.id().to_string()]).arg(directory);
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // In a group of its own, so that what interrupts the tests does not end it.
-        let guard = must("start the guard of mariadbd", guard.process_group(0).spawn());
+        let guard = must("start the guard of the server", guard.process_group(0).spawn());
         Self { server, guard }
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    /// What it reads and what it writes, if the command has pipes for both. They can be taken once.
+    pub(crate) fn pipes(&mut self) -> (ChildStdin, ChildStdout) {
+        let pipes = self.server.stdin.take().zip(self.server.stdout.take());
+        must("take the pipes of the process", pipes.ok_or("it has none"))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
         self.server.id()
     }
 
-    pub(super) fn is_running(&mut self) -> bool {
-        must("look at mariadbd", self.server.try_wait()).is_none()
+    pub(crate) fn is_running(&mut self) -> bool {
+        must("look at the server", self.server.try_wait()).is_none()
     }
 
     /// Kills the server and waits until it is gone.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         // First, because later another process may have the number of the server.
         self.guard.kill().ok();
-        must("wait for the killed guard of mariadbd", self.guard.wait());
+        must("wait for the killed guard of the server", self.guard.wait());
         self.server.kill().ok();
-        status_of(&mut self.server, "the killed mariadbd");
+        status_of(&mut self.server, "the killed server");
     }
 
     /// Suspends all threads of the server.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         signals::stop(self.pid());
-        wait_for("mariadbd stops", || self.is_still());
+        wait_for("the server stops", || self.is_still());
     }
 
-    pub(super) fn resume(&self) {
+    pub(crate) fn resume(&self) {
         signals::resume(self.pid());
     }
 

@@ -1,23 +1,54 @@
-//! How to start a MariaDB server.
+//! How to start a server.
 
-use std::fs;
+use std::{env, fs};
 
 use crate::{Certificates, must};
 
 /// The database that every server has.
 pub(super) const DATABASE: &str = "test_locks";
 
-/// What is told to servers, and to what makes their data. Each has a copy of that, so it is small; and many run at once, so
-/// they leave alone what the system has only so much of.
-pub(super) const INNODB: [&str; 3] =
-    ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--innodb-use-native-aio=OFF"];
+/// Which server: the tests run on MariaDB, and on MySQL if `LEASEHOLD_TEST_MYSQL` is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// MariaDB, from the system's packages.
+    Mariadb,
+    /// MySQL itself, which `cargo xtask mysql` unpacks.
+    Mysql,
+}
+
+impl Product {
+    /// The one that this run tests.
+    pub fn tested() -> Self {
+        if env::var_os("LEASEHOLD_TEST_MYSQL").is_some() { Self::Mysql } else { Self::Mariadb }
+    }
+
+    /// What is told to servers, and to what makes their data. Each has a copy of that, so it is small; and many run at once, so
+    /// they leave alone what the system has only so much of.
+    pub(super) fn innodb(self) -> [&'static str; 3] {
+        let log = match self {
+            Self::Mariadb => "--innodb-log-file-size=8M",
+            Self::Mysql => "--innodb-redo-log-capacity=8M",
+        };
+        ["--innodb-buffer-pool-size=32M", "--innodb-use-native-aio=OFF", log]
+    }
+
+    /// What only this server has to be told.
+    pub(super) fn arguments(self, options: &MysqlOptions) -> &'static [&'static str] {
+        match self {
+            Self::Mariadb => &[],
+            Self::Mysql if options.tls.is_some() => &["--mysqlx=OFF", "--secure-file-priv=NULL"],
+            // It would make certificates of its own.
+            Self::Mysql => &["--mysqlx=OFF", "--secure-file-priv=NULL", "--tls-version="],
+        }
+    }
+}
 
 /// The user of clients.
 pub(super) const USER: &str = "locker";
 
 /// How to start a server. By default clients need no password, and every commit is on disk before it is confirmed.
 #[derive(Clone, Debug, Default)]
-pub struct MariaOptions {
+pub struct MysqlOptions {
     pub(super) arguments: Vec<String>,
     password: Option<String>,
     pub(super) tls: Option<Tls>,
@@ -32,7 +63,7 @@ pub(super) struct Tls {
     pub(super) authority: String,
 }
 
-impl MariaOptions {
+impl MysqlOptions {
     /// Sets variables on the server's command line, such as `lock_wait_timeout=5`.
     #[must_use]
     pub fn arguments(mut self, variables: &[&str]) -> Self {
@@ -43,7 +74,7 @@ impl MariaOptions {
     /// Confirms commits before they are on disk. This is faster, and a killed server still keeps its data.
     #[must_use]
     pub fn volatile(self) -> Self {
-        self.arguments(&["innodb_flush_log_at_trx_commit=2", "sync_frm=OFF"])
+        self.arguments(&["innodb_flush_log_at_trx_commit=2", "loose_sync_frm=OFF"])
     }
 
     /// Requires this password from every client. It may contain only what needs no escape in a URL.
@@ -66,6 +97,15 @@ impl MariaOptions {
     #[must_use]
     pub fn require_tls(self) -> Self {
         Self { requires_tls: true, ..self }
+    }
+
+    /// The arguments that have to be those of the data: MySQL does not start with others.
+    pub(super) fn of_new_data(&self) -> Vec<&str> {
+        let is_lasting = |argument: &&str| argument.starts_with("--lower_case_table_names");
+        match Product::tested() {
+            Product::Mariadb => Vec::new(),
+            Product::Mysql => self.arguments.iter().map(String::as_str).filter(is_lasting).collect(),
+        }
     }
 
     /// The URL of a database at this port, with the password.

@@ -1,8 +1,7 @@
-//! A real MariaDB server on its own loopback port.
+//! A real MariaDB or MySQL server on its own loopback port.
 
 mod data;
 mod options;
-mod process;
 mod programs;
 #[cfg(test)]
 mod tests;
@@ -15,18 +14,19 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use self::options::{DATABASE, INNODB, USER};
-use self::process::Process;
+use self::options::{DATABASE, USER};
+
 use crate::must;
+use crate::process::Process;
 use crate::redis_server::free_port;
 
-pub use options::MariaOptions;
+pub use options::{MysqlOptions, Product};
 
 /// How long a server may take to answer. Chosen: even a loaded machine starts one within a few seconds.
 const START_WITHIN: Duration = Duration::from_secs(20);
 /// How often to retry on another port, because a free port may be taken before the server binds it.
 const START_TRIES: u32 = 5;
-const LOG: &str = "mariadb.log";
+const LOG: &str = "server.log";
 
 /// What every server is told.
 const ARGUMENTS: [&str; 5] = [
@@ -37,25 +37,25 @@ const ARGUMENTS: [&str; 5] = [
     "--skip-log-bin",
 ];
 
-/// A running MariaDB server. Dropping this kills it and removes its data, and so does the end of the process.
+/// A running MariaDB server, or MySQL server if that is tested. Dropping this kills it and removes its data, and so does the end of the process.
 #[derive(Debug)]
-pub struct MariaServer {
+pub struct MysqlServer {
     process: Process,
     directory: TempDir,
     port: u16,
-    options: MariaOptions,
+    options: MysqlOptions,
     /// How many databases were made without a name.
     databases: AtomicU32,
 }
 
-impl MariaServer {
+impl MysqlServer {
     /// Starts a server with the defaults and waits until it answers.
     pub fn start() -> Self {
-        Self::start_with(MariaOptions::default())
+        Self::start_with(MysqlOptions::default())
     }
 
     /// Starts a server and waits until it answers.
-    pub fn start_with(options: MariaOptions) -> Self {
+    pub fn start_with(options: MysqlOptions) -> Self {
         let (directory, port) = (data::new(&options), free_port());
         let process = spawn(&directory, port, &options);
         let mut server = Self { process, directory, port, options, databases: AtomicU32::new(0) };
@@ -66,7 +66,7 @@ impl MariaServer {
             server.port = free_port();
             server.process = spawn(&server.directory, server.port, &server.options);
         }
-        assert!(server.answers(), "mariadbd did not start on {START_TRIES} ports in a row:\n{}", server.log());
+        assert!(server.answers(), "the server did not start on {START_TRIES} ports in a row:\n{}", server.log());
         server
     }
 
@@ -169,7 +169,7 @@ impl MariaServer {
                 return;
             }
         }
-        panic!("mariadbd did not start again on port {}:\n{}", self.port, self.log());
+        panic!("the server did not start again on port {}:\n{}", self.port, self.log());
     }
 
     /// Waits until the server answers; returns false if it exited instead.
@@ -185,7 +185,7 @@ impl MariaServer {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        panic!("mariadbd on port {} did not answer within {START_WITHIN:?}:\n{}", self.port, self.log());
+        panic!("the server on port {} did not answer within {START_WITHIN:?}:\n{}", self.port, self.log());
     }
 
     /// Whether this server, and not another one that took the port first, answers clients at a port.
@@ -200,19 +200,20 @@ impl MariaServer {
     }
 }
 
-fn spawn(directory: &TempDir, port: u16, options: &MariaOptions) -> Process {
+fn spawn(directory: &TempDir, port: u16, options: &MysqlOptions) -> Process {
     let place = directory.path();
-    let log = must("open the log of mariadbd", File::options().create(true).append(true).open(place.join(LOG)));
-    let mut command = programs::program_of_server("mariadbd");
+    let log = must("open the log of the server", File::options().create(true).append(true).open(place.join(LOG)));
+    let mut command = programs::server(Product::tested());
     command
         .current_dir(place)
         .arg(format!("--port={port}"))
         .args(data::arguments(directory, options))
-        .args(INNODB)
+        .args(Product::tested().innodb())
         .args(ARGUMENTS)
+        .args(Product::tested().arguments(options))
         .args(&options.arguments)
         .stdin(Stdio::null())
-        .stderr(must("share the log of mariadbd", log.try_clone()))
+        .stderr(must("share the log of the server", log.try_clone()))
         .stdout(log);
     Process::start(&mut command, place)
 }

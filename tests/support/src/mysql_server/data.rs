@@ -1,4 +1,4 @@
-//! The directory of a MariaDB server.
+//! The directory of a server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use super::options::{DATABASE, INNODB, MariaOptions, sql_for_database};
-use super::programs::{account, program, program_of_server};
+use super::options::{DATABASE, MysqlOptions, Product, sql_for_database};
+use super::programs::{account, installing, server};
 use crate::template::{self, copy_tree, done};
 use crate::{Finish, must, temp_dir};
 
@@ -19,9 +19,9 @@ const FIRST: &str = "first.sql";
 const TLS: [&str; 3] = ["server.pem", "server.key", "ca.pem"];
 
 /// Makes the directory of a server that has no data yet.
-pub(super) fn new(options: &MariaOptions) -> TempDir {
+pub(super) fn new(options: &MysqlOptions) -> TempDir {
     let directory = temp_dir();
-    copy_tree(template(), &data_in(&directory));
+    copy_tree(&template(options), &data_in(&directory));
     let sql = options.sql_for_user() + &sql_for_database(DATABASE);
     must("write what a new server runs", fs::write(directory.path().join(FIRST), sql));
     if let Some(tls) = &options.tls {
@@ -35,7 +35,7 @@ pub(super) fn new(options: &MariaOptions) -> TempDir {
 }
 
 /// The arguments that tell a server where its files are.
-pub(super) fn arguments(directory: &TempDir, options: &MariaOptions) -> Vec<String> {
+pub(super) fn arguments(directory: &TempDir, options: &MysqlOptions) -> Vec<String> {
     let file = |name: &str| directory.path().join(name);
     let mut files = vec![("datadir", data_in(directory)), ("socket", socket_in(directory)), ("pid-file", file("pid"))];
     // A server that starts removes the temporary tables of all that share the directory for them.
@@ -63,28 +63,32 @@ pub(super) fn ran_first(directory: &TempDir) {
     fs::remove_file(directory.path().join(FIRST)).ok();
 }
 
-/// New data, made once for each version of MariaDB.
-fn template() -> &'static Path {
-    static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
-    TEMPLATE.get_or_init(|| {
-        let version = program("mariadbd").arg("--version").finish();
-        done("mariadbd --version", &version);
+/// New data, made once for each version of the server.
+fn template(options: &MysqlOptions) -> PathBuf {
+    let settings = options.of_new_data();
+    let what = format!("{:?} {} {}", Product::tested(), version(), settings.join(" "));
+    template::of_version(&what, |place| make_template(place, &settings))
+}
+
+fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let version = server(Product::tested()).arg("--version").finish();
+        done("--version of the server", &version);
         let text = String::from_utf8_lossy(&version.stdout);
         // What comes first is where the program is.
-        let version = text.split_once("Ver ").map_or(&*text, |(_, version)| version);
-        template::of_version(&format!("mariadb {version}"), make_template)
+        text.split_once("Ver ").map_or(&*text, |(_, version)| version).to_owned()
     })
 }
 
-fn make_template(place: &Path) {
+fn make_template(place: &Path, settings: &[&str]) {
     let directory = temp_dir();
     let data = data_in(&directory);
     must("make a directory of the data", fs::create_dir(&data));
     account().own(directory.path());
-    let mut install = program_of_server("mariadb-install-db");
+    let mut install = installing(Product::tested());
     install.arg(format!("--datadir={}", data.display())).arg(format!("--tmpdir={}", directory.path().display()));
     install.current_dir(directory.path());
-    install.args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]);
-    done("mariadb-install-db", &install.args(INNODB).finish());
+    done("making new data", &install.args(Product::tested().innodb()).args(settings).finish());
     copy_tree(&data, place);
 }
