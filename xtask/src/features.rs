@@ -8,7 +8,7 @@ use crate::step;
 type Sets = (&'static str, &'static [&'static str]);
 
 /// Each feature alone, and the combinations in which a backend, a facade and an option meet.
-const CHOSEN: [Sets; 10] = [
+const CHOSEN: [Sets; 11] = [
     (
         "leasehold",
         &[
@@ -49,6 +49,7 @@ const CHOSEN: [Sets; 10] = [
     ("lock-redis", &["", "async", "tls", "r2d2", "dev"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
+    ("lock-zookeeper", &[""]),
 ];
 
 /// The other sets that were ever asked for.

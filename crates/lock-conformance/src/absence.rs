@@ -1,7 +1,7 @@
 //! Whether a store has what a case needs, and what is checked if it has not.
 
 use lock_core::latch::LatchError;
-use lock_core::{Ability, AcquireError, Capabilities, Durability, Effect, ErrorKind, Released, Waiting};
+use lock_core::{Ability, AcquireError, Capabilities, Durability, Effect, EntriesEnd, ErrorKind, Released, Waiting};
 use lock_host::Unchanged;
 
 use crate::bench::Bench;
@@ -16,6 +16,7 @@ impl Need {
             Self::Nothing => true,
             Self::Fault(fault) => bench.faults().offers().contains(&fault),
             Self::Queue => keeps_a_queue(bench.capabilities()),
+            Self::OwnTtl => bench.capabilities().entries_end == EntriesEnd::WithTtl,
             Self::Inspect => has(bench, Ability::Inspect),
             Self::Latch => has(bench, Ability::Latch),
             Self::Processes => bench.has_address(),
@@ -34,6 +35,7 @@ impl Need {
             Self::Ability(Ability::Replace) => a_lock_is_not_detached(bench),
             // Its absence was observed, or the harness cannot do it, as its list says.
             Self::Nothing
+            | Self::OwnTtl
             | Self::Inspect
             | Self::Ability(_)
             | Self::AbilityAndInspect(_)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Moment, drift};
+use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, EntriesEnd, Moment, drift};
 use lock_host::{Bridge, Bridged};
 use lock_memory::faults::Faulty;
 use tokio::runtime::Runtime;
@@ -62,6 +62,16 @@ impl Bench {
             }
             Facade::Blocking => Verbs::of_blocking(self.harness.blocking_backend()),
         }
+    }
+
+    /// Two new backends, or one twice if owners belong to one session: requests of an owner come from both.
+    pub(crate) fn verbs_for_each_owner(&self) -> [Verbs; 2] {
+        let one = self.verbs();
+        let other = match one.capabilities().entries_end {
+            EntriesEnd::WithTtl => self.verbs(),
+            EntriesEnd::WithSession => one.clone(),
+        };
+        [one, other]
     }
 
     /// A new client that faults do not strike.

@@ -38,26 +38,26 @@ macro_rules! __cases {
             }
             store ownership {
                 a_stranger_cannot_release: Nothing;
-                a_stranger_cannot_renew: Nothing;
+                a_stranger_cannot_renew: OwnTtl;
                 a_second_release_is_harmless: Nothing;
                 the_same_owner_gets_the_same_tokens: Nothing;
-                asking_again_re_arms_the_ttl: Nothing;
+                asking_again_re_arms_the_ttl: OwnTtl;
                 a_renewal_never_creates: Nothing;
                 renewals_are_answered_in_their_order: Nothing;
                 a_fence_knows_the_stored_grant: Nothing;
                 a_waiter_gives_up_its_place: Queue;
             }
             store time {
-                an_unrenewed_lease_ends: Nothing;
+                an_unrenewed_lease_ends: OwnTtl;
                 no_grant_is_longer_than_asked: Nothing;
-                a_renewal_counts_from_now: Nothing;
-                a_late_renewal_is_refused: Nothing;
+                a_renewal_counts_from_now: OwnTtl;
+                a_late_renewal_is_refused: OwnTtl;
                 renewal_outlives_the_ttl: Nothing;
                 a_loss_is_noticed_before_the_store_lets_go: Need::Fault(Fault::Cut);
             }
             store fencing {
                 tokens_rise_over_releases: Nothing;
-                tokens_rise_over_expiry: Nothing;
+                tokens_rise_over_expiry: OwnTtl;
                 tokens_rise_for_each_name_whoever_asks: Nothing;
                 a_width_draws_so_many_tokens: Nothing;
                 a_floor_never_lowers_tokens: Nothing;
@@ -86,8 +86,8 @@ macro_rules! __cases {
                 waiters_are_served_in_their_order: Queue;
                 nobody_overtakes_the_queue: Queue;
                 asking_again_keeps_the_place: Queue;
-                a_place_that_is_not_refreshed_is_skipped: Queue;
-                a_hand_over_that_nobody_takes_goes_on: Queue;
+                a_place_that_is_not_refreshed_is_skipped: OwnTtl;
+                a_hand_over_that_nobody_takes_goes_on: OwnTtl;
             }
             store keeping {
                 a_kept_lock_is_free_when_its_time_is_over_and_not_before: Ability(Keep);
@@ -264,7 +264,7 @@ macro_rules! table {
     ([] $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
-            use Need::{Ability, AbilityAndInspect, Inspect, Latch, Mode, Nothing, Processes, Queue};
+            use Need::{Ability, AbilityAndInspect, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue};
             use lock_core::Ability::{Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {

@@ -15,6 +15,9 @@ pub enum Need {
     Fault(Fault),
     /// That the store keeps a queue.
     Queue,
+    /// That entries end with their ttl, as the store's capabilities say, and not with the session of their client. A harness need not list
+    /// that.
+    OwnTtl,
     /// The view for operators.
     Inspect,
     /// Latches.
@@ -67,6 +70,7 @@ impl fmt::Display for Need {
             Self::Nothing => f.write_str("nothing"),
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::Queue => f.write_str("a queue"),
+            Self::OwnTtl => f.write_str("entries that end with their ttl"),
             Self::Inspect => f.write_str("a view for operators"),
             Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::limit::{Act, Request};
 use lock_core::{
-    Ability, Answer, Capabilities, Certainty, Claim, Fairness, Lease, Limit, Mode, Moment, ReleaseRequest,
+    Ability, Answer, Capabilities, Certainty, Claim, EntriesEnd, Fairness, Lease, Limit, Mode, Moment, ReleaseRequest,
 };
 
 use crate::history::History;
@@ -52,7 +52,8 @@ impl Scene {
 
     fn suits(&self, can: &Capabilities) -> bool {
         let keeps = !self.is_kept || can.check_ability(Ability::Keep).is_ok();
-        keeps && self.claims.iter().all(|(mode, _)| can.check_mode(*mode).is_ok())
+        let ends = can.entries_end == EntriesEnd::WithTtl || self.claims.iter().all(|(_, ttl)| *ttl != SHORT);
+        keeps && ends && self.claims.iter().all(|(mode, _)| can.check_mode(*mode).is_ok())
     }
 
     /// Plays the scene with an unused lock.

@@ -68,8 +68,8 @@ pub(crate) fn replacing(old: &Claim) -> Claim {
     Claim { replaces: Some(old.owner), ..new }
 }
 
-/// A client of the store, whose requests must succeed unless they begin with `try`.
-#[derive(Debug)]
+/// A client of the store, whose requests must succeed unless they begin with `try`. Clones share the backend.
+#[derive(Clone, Debug)]
 pub struct Verbs {
     backend: Arc<dyn BlockingBackend>,
     /// The same backend, if it takes several requests of one task at the same time.

@@ -106,9 +106,16 @@ pub fn a_store_that_forgot_is_not_believed(bench: &Bench) {
     let before = guard.token();
     guard.release().unwrap();
     bench.during(Fault::RestartEmpty, || {});
-    let again = client.wait_for("a", &options(LONG));
-    bench.until("the wait is over", || again.is_finished());
-    match again.outcome() {
+    // It may take a client a while to find the store again.
+    let again = bench.insist(|| {
+        let waiter = client.wait_for("a", &options(LONG));
+        bench.until("the wait is over", || waiter.is_finished());
+        match waiter.outcome() {
+            Err(AcquireError::Backend(error)) => Err(error),
+            outcome => Ok(outcome),
+        }
+    });
+    match again {
         Ok(guard) => assert!(guard.token() > before, "{} after {before}", guard.token()),
         Err(AcquireError::Forgotten { floor, .. }) => assert_eq!(floor, before),
         Err(other) => panic!("{other}"),

@@ -42,7 +42,7 @@ pub fn a_second_release_is_harmless(bench: &Bench) {
 
 /// An owner that asks again keeps what it had.
 pub fn the_same_owner_gets_the_same_tokens(bench: &Bench) {
-    let (one, two) = (bench.verbs(), bench.verbs());
+    let [one, two] = bench.verbs_for_each_owner();
     let mine = claim("a");
     let lease = one.take(&mine);
     assert_eq!(one.take(&mine), lease);

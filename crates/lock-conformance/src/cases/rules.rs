@@ -89,7 +89,7 @@ pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
 
 /// Each pair of requests at the same time, in each scene: a lock that is free, held, shared, expired in part, or kept, and one with a queue.
 pub fn pairs_are_answered_as_one_after_the_other(bench: &Bench) {
-    let clients = [bench.verbs(), bench.verbs()];
+    let clients = bench.verbs_for_each_owner();
     let scenes = Scene::all(&clients[0].capabilities());
     let mut pairs = Vec::new();
     for (number, scene) in scenes.iter().enumerate() {

@@ -20,8 +20,10 @@ fn unanswered<T>(bench: &Bench, ask: impl FnOnce() -> Result<T, BackendError>) {
 /// time, and what the first claim did is undone.
 pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.bystander());
-    let mine = claim("a");
-    one.release(&mine);
+    // Used before, so that one request grants it.
+    let (earlier, mine) = (claim("a"), waiting_claim("a"));
+    one.take(&earlier);
+    one.release(&earlier);
     unanswered(bench, || one.try_acquire(&mine));
     if bench.capabilities().waiting == Waiting::Poll {
         bench.taken_over(&two, "a", bench.now() + LONG / 6);

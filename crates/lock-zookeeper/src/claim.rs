@@ -1,0 +1,224 @@
+//! A claim: it looks at the directory until it holds or waits, and is woken when an entry ends that it waits for.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+
+use futures_util::future::select_all;
+use lock_core::{
+    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Lease, Operation, Queueing, Released, Slots,
+    StoreEvent, TokenRange,
+};
+use lock_rules::used_up;
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Mutex, MutexGuard, oneshot};
+use zookeeper_client::{Error, OneshotWatcher};
+
+use crate::directory::drawn;
+use crate::entry::{self, Listed, Role, Turn};
+use crate::error::{self, BACKEND};
+use crate::place::{Entry, Place, State, Whose};
+use crate::session::Session;
+
+/// How often a claim looks again because the order changed while it looked. Chosen: only a bound.
+const LOOKS_MAX: u32 = 16;
+
+/// A place that one request at a time uses.
+#[derive(Clone)]
+pub(crate) struct SharedPlace(Arc<Mutex<Watching>>);
+
+impl SharedPlace {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(Arc::new(Mutex::new(Watching { place, watched: None })))
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) async fn lock(&self) -> LockedPlace<'_> {
+        LockedPlace { own: self.0.lock().await, shared: Arc::downgrade(&self.0) }
+    }
+}
+
+/// A place that a request uses now.
+pub(crate) struct LockedPlace<'a> {
+    own: MutexGuard<'a, Watching>,
+    shared: Weak<Mutex<Watching>>,
+}
+
+/// A place, and the entries whose end wakes it.
+struct Watching {
+    place: Place,
+    watched: Option<Watched>,
+}
+
+struct Watched {
+    children: Vec<String>,
+    /// Ends the watch when it is dropped.
+    _wanted: oneshot::Sender<Infallible>,
+}
+
+/// What a look at the directory led to.
+enum Look {
+    /// The answer.
+    Told(Answer),
+    /// The order changed meanwhile.
+    Again,
+}
+
+impl LockedPlace<'_> {
+    /// Carries out a claim. Of one that waits, a grant is told when its turn comes.
+    pub(crate) async fn claim(&mut self, session: &Arc<Session>, claim: &Claim) -> Result<Answer, BackendError> {
+        for _ in 0..LOOKS_MAX {
+            if let Look::Told(answer) = self.look(session, claim).await? {
+                return Ok(answer);
+            }
+        }
+        let message = "the order of the entries changed with each look";
+        Err(error::new(Operation::Acquire, ErrorKind::Unavailable, Effect::Unknown, message))
+    }
+
+    async fn look(&mut self, session: &Arc<Session>, claim: &Claim) -> Result<Look, BackendError> {
+        let failed = |failure| error::of(Operation::Acquire, failure);
+        let role = Role::of(claim.terms.mode);
+        let listed = match &self.own.place.state {
+            State::Unknown => return self.own.place.find(session).await.map(|_| Look::Again).map_err(failed),
+            State::None if claim.queueing == Queueing::Unwanted => {
+                let listed = self.own.place.directory.listed(session).await.map_err(failed)?;
+                if !role.is_free_in(&listed) {
+                    check_use(claim, role, &listed)?;
+                    return self.busy(session, &listed).await.map_err(failed);
+                }
+                self.own.place.create(session, claim, role).await.map_err(failed)?
+            }
+            State::None => self.own.place.create(session, claim, role).await.map_err(failed)?,
+            State::There(_) => Some(self.own.place.directory.listed(session).await.map_err(failed)?),
+        };
+        let (Some(listed), Some(entry)) = (listed, self.own.place.entry()) else { return Ok(Look::Again) };
+        if let Err(refusal) = check_use(claim, role, &listed) {
+            self.leave(session).await.map_err(failed)?;
+            return Err(refusal);
+        }
+        match entry::decide(&listed, &entry.child) {
+            None => {
+                self.own.place.state = State::None;
+                Ok(Look::Again)
+            }
+            Some(Turn::Granted) => self.grant(session, claim, &entry, &listed).await,
+            Some(Turn::Waits { .. }) if claim.queueing == Queueing::Unwanted => {
+                self.leave(session).await.map_err(failed)?;
+                self.busy(session, &listed).await.map_err(failed)
+            }
+            Some(Turn::Waits { position, watched }) => {
+                if !self.watch(session, claim, watched).await.map_err(failed)? {
+                    return Ok(Look::Again);
+                }
+                let Some(holder) = self.own.place.directory.holder(session, &listed).await.map_err(failed)? else {
+                    return Ok(Look::Again);
+                };
+                let valid_for = session.lasts_now();
+                Ok(Look::Told(Answer::Queued { position, remaining: None, valid_for, drawn: drawn(&holder), holder }))
+            }
+        }
+    }
+
+    /// Has the end of these entries wake the claim. Returns false if one of them has ended already.
+    async fn watch(&mut self, session: &Arc<Session>, claim: &Claim, children: Vec<String>) -> Result<bool, Error> {
+        if self.own.watched.as_ref().is_some_and(|watched| watched.children == children) {
+            return Ok(true);
+        }
+        let mut watchers = Vec::new();
+        for child in &children {
+            let path = self.own.place.directory.path(child);
+            let (stat, watcher) = session.read(|client| client.check_and_watch_stat(&path)).await?;
+            if stat.is_none() {
+                return Ok(false);
+            }
+            watchers.push(watcher);
+        }
+        let (wanted, ended) = oneshot::channel();
+        session.spawn(waking(watchers, ended, (Arc::downgrade(session), Weak::clone(&self.shared)), claim.clone()));
+        self.own.watched = Some(Watched { children, _wanted: wanted });
+        Ok(true)
+    }
+
+    /// Deletes the entry, whatever is known of it.
+    pub(crate) async fn leave(&mut self, session: &Session) -> Result<Released, Error> {
+        let released = self.own.place.leave(session).await?;
+        self.own.watched = None;
+        Ok(released)
+    }
+
+    /// As [`Place::higher`].
+    pub(crate) async fn higher(&self, session: &Session, tokens: TokenRange) -> Result<Option<FencingToken>, Error> {
+        self.own.place.higher(session, tokens).await
+    }
+
+    /// As [`Place::node`].
+    pub(crate) async fn node(
+        &mut self,
+        session: &Session,
+        lease: &Lease,
+        whose: Whose,
+    ) -> Result<Option<String>, Error> {
+        self.own.place.node(session, lease, whose).await
+    }
+
+    async fn busy(&self, session: &Session, listed: &[Listed]) -> Result<Look, Error> {
+        let holder = self.own.place.directory.holder(session, listed).await?;
+        let busy = |holder| Look::Told(Answer::Busy { remaining: None, drawn: drawn(&holder), holder });
+        Ok(holder.map_or(Look::Again, busy))
+    }
+
+    async fn grant(
+        &mut self,
+        session: &Session,
+        claim: &Claim,
+        entry: &Entry,
+        listed: &[Listed],
+    ) -> Result<Look, BackendError> {
+        let tokens = session.base().tokens(entry.created, claim.width).map_err(|invalid| used_up(BACKEND, invalid))?;
+        let lasts = session.lasts().await.map_err(|failure| error::of(Operation::Acquire, failure))?;
+        (self.own.watched, self.own.place.is_granted) = (None, true);
+        let (lease, valid_for) = (claim.lease_of(tokens, Slots::NONE), lasts.min(claim.terms.ttl.get()));
+        Ok(Look::Told(Answer::Granted { lease, valid_for, wanted: entry::is_wanted(listed) }))
+    }
+}
+
+/// Refuses a claim for a directory that has entries of the other layout.
+fn check_use(claim: &Claim, role: Role, listed: &[Listed]) -> Result<(), BackendError> {
+    let other = listed.iter().map(|entry| entry.role).find(|other| !other.suits(role));
+    other.map_or(Ok(()), |used| Err(error::in_other_use(&claim.name, used, role)))
+}
+
+/// A task that waits until one of these entries ends, and then claims again: a grant is told, and otherwise other entries are watched.
+fn waking(
+    watchers: Vec<OneshotWatcher>,
+    mut ended: oneshot::Receiver<Infallible>,
+    (session, place): (Weak<Session>, Weak<Mutex<Watching>>),
+    claim: Claim,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let changed = select_all(watchers.into_iter().map(|watcher| Box::pin(watcher.changed())));
+        tokio::select! {
+            _ = changed => {}
+            _ = &mut ended => return,
+        }
+        let (Some(session), Some(place)) = (session.upgrade(), place.upgrade()) else { return };
+        let place = SharedPlace(place);
+        let mut locked = place.lock().await;
+        // The request before this one may have given the place up, or watches anew.
+        if ended.try_recv() != Err(TryRecvError::Empty) {
+            return;
+        }
+        locked.own.watched = None;
+        match locked.claim(&session, &claim).await {
+            Ok(Answer::Granted { lease, valid_for, wanted }) => {
+                session.tell(&StoreEvent::Granted { lease, valid_for, wanted });
+            }
+            Ok(_) => {}
+            Err(_) => session.tell(&StoreEvent::Freed { name: claim.name }),
+        }
+    })
+}

@@ -1,0 +1,73 @@
+//! What the client's errors mean for a request.
+
+use std::time::Duration;
+
+use lock_core::{BackendError, Effect, ErrorKind, LockName, Operation};
+use zookeeper_client::Error;
+
+use crate::entry::Role;
+
+/// The store's name in errors.
+pub(crate) const BACKEND: &str = "zookeeper";
+
+/// An error of a request.
+pub(crate) fn new(operation: Operation, kind: ErrorKind, effect: Effect, message: impl Into<String>) -> BackendError {
+    BackendError::new(BACKEND, operation, kind, effect, message)
+}
+
+/// The error of a request that was sent.
+pub(crate) fn of(operation: Operation, error: Error) -> BackendError {
+    let (kind, effect, remedy) = meaning(&error);
+    because(error, remedy, |message| new(operation, kind, effect, message))
+}
+
+/// The error of a session that could not be opened. Whatever was sent, it touched no lock.
+pub(crate) fn of_opening(servers: &str, error: Error) -> BackendError {
+    let (kind, _, remedy) = meaning(&error);
+    because(error, remedy, |message| {
+        new(Operation::Connect, kind, Effect::None, format!("no session with one of {servers}: {message}"))
+    })
+}
+
+fn because(error: Error, remedy: Option<&str>, new: impl FnOnce(String) -> BackendError) -> BackendError {
+    let told = new(error.to_string()).with_source(error);
+    remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
+}
+
+#[allow(clippy::wildcard_enum_match_arm, reason = "the client's errors are many, and may become more")]
+fn meaning(error: &Error) -> (ErrorKind, Effect, Option<&'static str>) {
+    match error {
+        Error::NoAuth | Error::InvalidAcl | Error::AuthFailed => {
+            (ErrorKind::Denied, Effect::None, Some("check the login of the URL, and the ACLs of the nodes"))
+        }
+        Error::QuotaExceeded => (ErrorKind::Unavailable, Effect::None, Some("raise the quota of the path")),
+        Error::NotReadOnly => (
+            ErrorKind::Unavailable,
+            Effect::None,
+            Some("this server has lost the others: wait until it is back, or name all servers"),
+        ),
+        Error::NoHosts => {
+            (ErrorKind::Unreachable, Effect::None, Some("check that the servers are running and reachable"))
+        }
+        // Custom errors are those of the connection: the system's, or that nothing arrives.
+        Error::ConnectionLoss | Error::Timeout | Error::Custom(_) => {
+            (ErrorKind::Unreachable, Effect::Unknown, Some("check that the servers are running and reachable"))
+        }
+        Error::SessionExpired | Error::SessionMoved | Error::ClientClosed | Error::Throttled => {
+            (ErrorKind::Unavailable, Effect::Unknown, None)
+        }
+        _ => (ErrorKind::Protocol, Effect::Unknown, None),
+    }
+}
+
+/// No answer came in time.
+pub(crate) fn timeout(operation: Operation, within: Duration) -> BackendError {
+    new(operation, ErrorKind::Timeout, Effect::Unknown, format!("no answer within {within:?}"))
+}
+
+/// The directory of a lock has entries of the other layout.
+pub(crate) fn in_other_use(name: &LockName, used: Role, asked: Role) -> BackendError {
+    let message = format!("the name is in use as {}, not as {}", used.usage(), asked.usage());
+    let refused = new(Operation::Acquire, ErrorKind::OtherKind, Effect::None, message).with_name(name);
+    refused.with_remedy("choose another name for one of them")
+}

@@ -1,0 +1,23 @@
+//! The backend for ZooKeeper: locks in the layout of Curator's recipes, so that Java services and this library exclude each other and wait in
+//! one queue.
+//!
+//! Not part of `leasehold` yet: locks of one mode, without a view for operators.
+
+mod claim;
+mod config;
+mod data;
+mod described;
+mod directory;
+mod entries;
+mod entry;
+mod error;
+mod path;
+mod place;
+mod proof;
+mod session;
+mod tokens;
+
+pub mod blocking;
+pub mod nonblocking;
+
+pub use config::ZookeeperConfig;

@@ -1,0 +1,168 @@
+//! The entry of one owner: how it is created, found again and deleted.
+
+use futures_util::future::join;
+use lock_core::{Claim, FencingToken, Lease, Owner, Released, TokenRange};
+use zookeeper_client::{Acls, CreateMode, Error};
+
+use crate::data::Data;
+use crate::directory::{Directory, drawn};
+use crate::entry::{self, EntryId, Listed, Role, Turn};
+use crate::session::Session;
+
+/// From this number on, a directory takes no more entries: Curator's order and ours would part at 2^31.
+const NUMBER_END: i64 = i32::MAX as i64 - 1_000_000;
+
+/// What one owner has in the directory of a lock.
+pub(crate) struct Place {
+    pub(crate) directory: Directory,
+    pub(crate) state: State,
+    /// Whether its entry was found to hold.
+    pub(crate) is_granted: bool,
+    id: EntryId,
+}
+
+/// What is known of the entry.
+pub(crate) enum State {
+    /// There is none.
+    None,
+    /// Perhaps there is one: its creation was sent and not answered, or somebody else has created it.
+    Unknown,
+    /// There is one.
+    There(Entry),
+}
+
+/// The entry of an owner.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) child: String,
+    /// The transaction that created it.
+    pub(crate) created: i64,
+    /// Whether it ends with this session.
+    is_ours: bool,
+}
+
+impl Place {
+    /// The place of an owner that has no entry yet.
+    pub(crate) fn new(owner: Owner, directory: String) -> Self {
+        let directory = Directory::at(directory);
+        Self { directory, state: State::None, is_granted: false, id: EntryId::of(owner) }
+    }
+
+    /// The place of an owner that may have an entry.
+    pub(crate) fn unknown(owner: Owner, directory: String) -> Self {
+        Self { state: State::Unknown, ..Self::new(owner, directory) }
+    }
+
+    /// The entry, if there is one.
+    pub(crate) fn entry(&self) -> Option<Entry> {
+        match &self.state {
+            State::There(entry) => Some(entry.clone()),
+            State::None | State::Unknown => None,
+        }
+    }
+
+    /// Creates the entry, and lists the directory as it is then. `None` if there was no directory.
+    pub(crate) async fn create(
+        &mut self,
+        session: &Session,
+        claim: &Claim,
+        role: Role,
+    ) -> Result<Option<Vec<Listed>>, Error> {
+        let beginning = self.id.beginning(role);
+        let (path, data) = (self.directory.path(&beginning), Data::of(claim).to_wire());
+        let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        self.state = State::Unknown;
+        let created = session.write(|client| client.create(&path, &data, &options));
+        // Sent together, and answered in this order.
+        let (created, listed) = join(created, self.directory.listed(session)).await;
+        match created {
+            Ok((stat, number)) => {
+                let child = format!("{beginning}{number}");
+                self.state = State::There(Entry { child, created: stat.czxid, is_ours: true });
+                if number.into_i64() >= NUMBER_END {
+                    self.leave(session).await?;
+                    let message =
+                        "the numbers of this directory are used up: use another name, or remove the empty directory";
+                    return Err(Error::UnexpectedError(message.to_owned()));
+                }
+                listed.map(Some)
+            }
+            Err(Error::NoNode) => {
+                self.state = State::None;
+                self.directory.make(session).await?;
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Finds out whether there is an entry.
+    pub(crate) async fn find(&mut self, session: &Session) -> Result<(), Error> {
+        // Behind this, all is seen that was done before it. A creation that is still under way on an earlier connection is refused: its
+        // session has moved.
+        session.write(|client| client.sync("/")).await?;
+        let listed = self.directory.listed(session).await?;
+        let found = listed.iter().find(|entry| self.id.is_of(&entry.child));
+        self.state = State::None;
+        let Some(found) = found else { return Ok(()) };
+        let path = self.directory.path(&found.child);
+        if let Some(stat) = session.read(|client| client.check_stat(&path)).await? {
+            let is_ours = stat.ephemeral_owner == session.id();
+            self.state = State::There(Entry { child: found.child.clone(), created: stat.czxid, is_ours });
+            self.is_granted = entry::decide(&listed, &found.child) == Some(Turn::Granted);
+        }
+        Ok(())
+    }
+
+    /// Deletes the entry, whatever is known of it.
+    pub(crate) async fn leave(&mut self, session: &Session) -> Result<Released, Error> {
+        if matches!(self.state, State::Unknown) {
+            self.find(session).await?;
+        }
+        let State::There(Entry { child, .. }) = &self.state else {
+            // Asked all the same: a client that is cut off knows nothing.
+            return session.missing(&[]).await.map(|_| Released::NotHeld);
+        };
+        let path = self.directory.path(child);
+        let released = match session.write(|client| client.delete(&path, None)).await {
+            Ok(()) if self.is_granted => Released::Released,
+            Ok(()) => Released::Left,
+            Err(Error::NoNode) => Released::NotHeld,
+            Err(failure) => return Err(failure),
+        };
+        (self.state, self.is_granted) = (State::None, false);
+        Ok(released)
+    }
+
+    /// The node of a lease, if it is the grant of this place. With [`Whose::Session`] only if it ends with this session.
+    pub(crate) async fn node(
+        &mut self,
+        session: &Session,
+        lease: &Lease,
+        whose: Whose,
+    ) -> Result<Option<String>, Error> {
+        if matches!(self.state, State::Unknown) {
+            self.find(session).await?;
+        }
+        let State::There(entry) = &self.state else { return Ok(None) };
+        let is_it = session.base().tokens(entry.created, lease.tokens.width()) == Ok(lease.tokens);
+        let counts = is_it && (entry.is_ours || whose == Whose::Anybody);
+        Ok(counts.then(|| self.directory.path(&entry.child)))
+    }
+
+    /// The tokens of the present holder, if they are above these.
+    pub(crate) async fn higher(&self, session: &Session, tokens: TokenRange) -> Result<Option<FencingToken>, Error> {
+        let listed = self.directory.listed(session).await?;
+        let holder = self.directory.holder(session, &listed).await?;
+        Ok(holder.as_ref().and_then(drawn).filter(|drawn| *drawn > tokens.high()))
+    }
+}
+
+/// Whose entries count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Those of this session.
+    Session,
+    /// Those of any session.
+    Anybody,
+}

@@ -1,0 +1,206 @@
+//! A session: its connection, and what proves that it lives.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use lock_core::{BackendError, Effect, ErrorKind, Listeners, Operation, StoreEvent};
+use tokio::runtime::Handle;
+use zookeeper_client::{Client, Error, MultiWriteError, SessionState, StateWatcher};
+
+use crate::ZookeeperConfig;
+use crate::error;
+use crate::proof::Proof;
+use crate::tokens::Base;
+
+/// One session of one client.
+pub(crate) struct Session {
+    client: Client,
+    base: Base,
+    proof: Mutex<Proof>,
+    is_over: AtomicBool,
+    listeners: Arc<Listeners>,
+    runtime: Handle,
+}
+
+impl Session {
+    /// Opens a session.
+    pub(crate) async fn open(config: &ZookeeperConfig, listeners: Arc<Listeners>) -> Result<Arc<Self>, BackendError> {
+        let asked = Instant::now();
+        let client = connect(config).await?;
+        // No session is shorter than two ticks, unless an operator has set minSessionTimeout lower.
+        let tick = config.tick().min(client.session_timeout() / 2);
+        let proof = Proof::new(asked, client.session_timeout(), tick);
+        let base = Base::read(&client).await.map_err(|failure| error::of_opening(&config.servers(), failure))?;
+        let (proof, runtime) = (Mutex::new(proof), Handle::current());
+        let states = client.state_watcher();
+        let session = Arc::new(Self { client, base, proof, is_over: AtomicBool::new(false), listeners, runtime });
+        tokio::spawn(follow(states, Arc::downgrade(&session)));
+        tokio::spawn(touch(tick / TOUCHES_PER_TICK, Arc::downgrade(&session)));
+        Ok(session)
+    }
+
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) const fn base(&self) -> Base {
+        self.base
+    }
+
+    /// Whether it has ended, or was given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Tells the listeners that it has ended, once. Nothing more is told of it.
+    pub(crate) fn end(&self) {
+        if !self.is_over.swap(true, Ordering::SeqCst) {
+            self.listeners.deliver(&StoreEvent::SessionEnded);
+        }
+    }
+
+    /// Tells the listeners something, unless it has ended.
+    pub(crate) fn tell(&self, event: &StoreEvent) {
+        if !self.is_over() {
+            self.listeners.deliver(event);
+        }
+    }
+
+    /// Runs a task beside the connection.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
+    }
+
+    /// What the nodes of this session name as their owner.
+    pub(crate) fn id(&self) -> i64 {
+        self.client.session_id().0
+    }
+
+    /// Sends a request that a follower may answer.
+    pub(crate) async fn read<'a, F: Future<Output = Result<T, Error>>, T>(
+        &'a self,
+        ask: impl FnOnce(&'a Client) -> F,
+    ) -> Result<T, Error> {
+        let sent = Instant::now();
+        let answer = ask(&self.client).await;
+        if is_answer(answer.as_ref().err()) {
+            lock(&self.proof).answer(sent, Instant::now());
+        }
+        answer
+    }
+
+    /// Sends a request that the leader orders.
+    pub(crate) async fn write<'a, F: Future<Output = Result<T, Error>>, T>(
+        &'a self,
+        ask: impl FnOnce(&'a Client) -> F,
+    ) -> Result<T, Error> {
+        let sent = Instant::now();
+        let answer = ask(&self.client).await;
+        if is_answer(answer.as_ref().err()) {
+            lock(&self.proof).write(sent, Instant::now());
+        }
+        answer
+    }
+
+    /// Has the leader say whether these nodes exist: the first one that does not, by its index. It is asked even if there are none.
+    pub(crate) async fn missing(&self, paths: &[&str]) -> Result<Option<usize>, Error> {
+        self.write(async |client| {
+            let mut checks = client.new_multi_writer();
+            for path in paths.iter().chain([&"/"]) {
+                checks.add_check_version(path, ANY_VERSION)?;
+            }
+            match checks.commit().await {
+                Ok(_) => Ok(None),
+                Err(MultiWriteError::OperationFailed { index, source: Error::NoNode }) => Ok(Some(index)),
+                Err(failure) => Err(failure.into()),
+            }
+        })
+        .await
+    }
+
+    /// How long the session is sure to last. Waits for a proof if that is little of its timeout.
+    pub(crate) async fn lasts(&self) -> Result<Duration, Error> {
+        let little = self.client.session_timeout() / 4;
+        while self.lasts_now() < little {
+            self.missing(&[]).await?;
+            if self.lasts_now() < little {
+                tokio::time::sleep(little / 4).await;
+            }
+        }
+        Ok(self.lasts_now())
+    }
+
+    /// How long the session is sure to last, as it is known now.
+    pub(crate) fn lasts_now(&self) -> Duration {
+        lock(&self.proof).lasts(Instant::now())
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("timeout", &self.client.session_timeout()).finish_non_exhaustive()
+    }
+}
+
+/// How often the server is shown a sign of life in each tick. Chosen: so a proof is little older than a tick.
+const TOUCHES_PER_TICK: u32 = 4;
+/// Stands for every version of a node.
+const ANY_VERSION: i32 = -1;
+
+async fn connect(config: &ZookeeperConfig) -> Result<Client, BackendError> {
+    let failed = |failure| error::of_opening(&config.servers(), failure);
+    let connector = Client::connector().with_session_timeout(config.session().get());
+    let connector = match config.login() {
+        Some(login) => connector.with_auth("digest", &login),
+        None => connector,
+    };
+    let client = connector.connect(&config.servers()).await.map_err(failed)?;
+    if config.chroot().is_empty() {
+        return Ok(client);
+    }
+    if client.check_stat(config.chroot()).await.map_err(failed)?.is_none() {
+        let message = format!("the chroot {} does not exist", config.chroot());
+        let told = error::new(Operation::Connect, ErrorKind::Config, Effect::None, message);
+        return Err(told.with_remedy("create it, or correct the path of the URL"));
+    }
+    client.chroot(config.chroot().to_owned()).map_err(|_| failed(Error::BadArguments(&"the chroot is not valid")))
+}
+
+/// Follows the states of the session until it ends.
+async fn follow(mut states: StateWatcher, session: Weak<Session>) {
+    loop {
+        let state = states.changed().await;
+        let Some(session) = session.upgrade() else { return };
+        match state {
+            SessionState::Disconnected => lock(&session.proof).disconnect(),
+            SessionState::SyncConnected | SessionState::ConnectedReadOnly => {
+                session.tell(&StoreEvent::RecheckAll);
+                session.tell(&StoreEvent::RecheckHolds);
+            }
+            SessionState::AuthFailed | SessionState::Expired | SessionState::Closed => return session.end(),
+        }
+    }
+}
+
+/// Shows the server signs of life, so that it has one to report whenever a lease is granted or renewed.
+async fn touch(pause: Duration, session: Weak<Session>) {
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(session) = session.upgrade().filter(|session| !session.is_over()) else { return };
+        _ = session.read(|client| client.check_stat("/")).await;
+    }
+}
+
+/// Whether the server has answered.
+const fn is_answer(failure: Option<&Error>) -> bool {
+    matches!(
+        failure,
+        None | Some(Error::NoNode | Error::NodeExists | Error::BadVersion | Error::NotEmpty | Error::NoAuth)
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
