@@ -39,6 +39,11 @@ pub(crate) fn is_read_only(error: &Error) -> bool {
     code(error).is_some_and(|code| READ_ONLY.contains(&code))
 }
 
+/// Whether the connection can be used again: the server has answered, and waits for the next statement.
+pub(crate) fn is_answer(error: &Error) -> bool {
+    code(error).is_some_and(|code| !matches!(meaning(code).0, ErrorKind::Unreachable | ErrorKind::Protocol))
+}
+
 /// The error of a statement that was sent.
 pub(crate) fn of(error: Error, effect: Effect) -> BackendError {
     describe("", error, effect)

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind};
+use lock_core::{BackendError, Effect};
 use lock_sql::{Lent, Pool};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, IoError};
@@ -69,12 +69,10 @@ impl Held {
         if is_elsewhere {
             self.own.forget_tables();
         }
-        let error = error::of(failure, Effect::Unknown);
         if let Origin::Own(Some(lent)) = &mut self.origin {
-            // Otherwise the server has answered, and waits for the next statement.
-            lent.is_busy = is_elsewhere || matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Protocol);
+            lent.is_busy |= is_elsewhere;
         }
-        error
+        error::of(failure, Effect::Unknown)
     }
 }
 
@@ -131,7 +129,7 @@ impl Runs for Lent<Connector> {
         let Some(client) = self.client() else { return Ok(None) };
         let late = |_| Err(Error::Io(IoError::Io(io::Error::from(io::ErrorKind::TimedOut))));
         let answer = timeout(ANSWERED_WITHIN, client.run(statement)).await.unwrap_or_else(late);
-        self.is_busy = answer.is_err();
+        self.is_busy = answer.as_ref().is_err_and(|failure| !error::is_answer(failure));
         answer
     }
 }

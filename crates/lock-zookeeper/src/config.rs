@@ -38,6 +38,9 @@ impl ZookeeperConfig {
     /// Options behind the question mark: `prefix`, `op_timeout`, `session` (how long leases last, 30 s by default) and `tick` (the servers'
     /// `tickTime`, 3 s by default).
     ///
+    /// No server may have a `maxSessionTimeout` below the session that another one has agreed to: a client that moves to such a server is not
+    /// told that its session is shorter there, and relies on its leases for too long.
+    ///
     /// # Errors
     /// `Invalid`, without user and password, for another scheme, a missing host, a chroot that is no path, and options that are unknown,
     /// given twice or not valid.

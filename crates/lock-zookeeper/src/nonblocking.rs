@@ -35,7 +35,7 @@ pub struct Store {
     sessions: Arc<Mutex<Sessions>>,
 }
 
-/// The session that there is, or that is to be.
+/// The current session, and the one that is being opened.
 #[derive(Default)]
 struct Sessions {
     current: Option<Arc<Current>>,
@@ -272,7 +272,7 @@ impl Drop for Store {
     /// Has the session closed, so that its entries end now and not with its timeout.
     fn drop(&mut self) {
         let (Some(current), bridge) = (lock(&self.sessions).current.take(), self.bridge.clone()) else { return };
-        current.session.end();
+        current.session.abandon();
         let mut states = current.session.client().state_watcher();
         drop(current);
         self.bridge.handle().spawn(async move {

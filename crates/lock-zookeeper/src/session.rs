@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use lock_core::{BackendError, Effect, ErrorKind, Listeners, Operation, StoreEvent};
@@ -20,6 +20,8 @@ pub(crate) struct Session {
     base: Base,
     proof: Mutex<Proof>,
     is_over: AtomicBool,
+    /// Read-locked while an event is told, so that the end is told after all others.
+    telling: RwLock<()>,
     listeners: Arc<Listeners>,
     runtime: Handle,
 }
@@ -34,8 +36,8 @@ impl Session {
         let proof = Proof::new(asked, client.session_timeout(), tick);
         let base = Base::read(&client).await.map_err(|failure| error::of_opening(&config.servers(), failure))?;
         let (proof, runtime) = (Mutex::new(proof), Handle::current());
-        let states = client.state_watcher();
-        let session = Arc::new(Self { client, base, proof, is_over: AtomicBool::new(false), listeners, runtime });
+        let (states, is_over, telling) = (client.state_watcher(), AtomicBool::new(false), RwLock::default());
+        let session = Arc::new(Self { client, base, proof, is_over, telling, listeners, runtime });
         tokio::spawn(follow(states, Arc::downgrade(&session)));
         tokio::spawn(touch(tick / TOUCHES_PER_TICK, Arc::downgrade(&session)));
         Ok(session)
@@ -57,12 +59,20 @@ impl Session {
     /// Tells the listeners that it has ended, once. Nothing more is told of it.
     pub(crate) fn end(&self) {
         if !self.is_over.swap(true, Ordering::SeqCst) {
+            // Waits until nothing else is being told.
+            drop(self.telling.write());
             self.listeners.deliver(&StoreEvent::SessionEnded);
         }
     }
 
+    /// Ends it without telling anybody: its store is being dropped, perhaps by a listener.
+    pub(crate) fn abandon(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
     /// Tells the listeners something, unless it has ended.
     pub(crate) fn tell(&self, event: &StoreEvent) {
+        let _telling = self.telling.read();
         if !self.is_over() {
             self.listeners.deliver(event);
         }

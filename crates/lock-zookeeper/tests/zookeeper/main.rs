@@ -1,0 +1,16 @@
+//! The ZooKeeper backend against real servers: beside Curator, through the ends of servers, connections and sessions, and with configurations
+//! that cannot work.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod configured;
+mod crowd;
+mod curator;
+mod followers;
+mod leaving;
+mod names;
+mod outages;
+mod replies;
+mod sessions;
+mod support;
+mod suspended;
