@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+/// How often to look whether a command has exited whose output is still open.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// The root of the workspace.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
@@ -63,19 +66,26 @@ pub(crate) fn run_reading(command: Command, mut read: impl FnMut(&str)) -> Resul
         let (line_read, lines) = mpsc::channel();
         let output = BufReader::new(output).split(b'\n');
         thread::spawn(move || output.map_while(Result::ok).try_for_each(|line| line_read.send(line)));
+        let mut print = |line: Vec<u8>| {
+            let line = String::from_utf8_lossy(&line);
+            read(&line);
+            writeln!(io::stdout(), "{line}")
+        };
+        let mut looked = Instant::now();
         loop {
-            match lines.recv_timeout(Duration::from_secs(1)) {
-                Ok(line) => {
-                    let line = String::from_utf8_lossy(&line);
-                    writeln!(io::stdout(), "{line}")?;
-                    read(&line);
-                }
+            match lines.recv_timeout(LOOK_EVERY) {
+                Ok(line) => print(line)?,
                 Err(RecvTimeoutError::Disconnected) => return child.wait(),
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Some(status) = child.try_wait()? {
-                        return Ok(status);
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // A process that it left behind may go on printing.
+            if looked.elapsed() < LOOK_EVERY {
+                continue;
+            }
+            looked = Instant::now();
+            if let Some(status) = child.try_wait()? {
+                lines.try_iter().try_for_each(print)?;
+                return Ok(status);
             }
         }
     })

@@ -17,6 +17,7 @@ impl Need {
             Self::Fault(fault) => bench.faults().offers().contains(&fault),
             Self::Queue => keeps_a_queue(bench.capabilities()),
             Self::OwnTtl => bench.capabilities().entries_end == EntriesEnd::WithTtl,
+            Self::QueueAndOwnTtl => Self::Queue.is_met(bench) && Self::OwnTtl.is_met(bench),
             Self::Inspect => has(bench, Ability::Inspect),
             Self::Latch => has(bench, Ability::Latch),
             Self::Processes => bench.has_address(),
@@ -36,6 +37,7 @@ impl Need {
             // Its absence was observed, or the harness cannot do it, as its list says.
             Self::Nothing
             | Self::OwnTtl
+            | Self::QueueAndOwnTtl
             | Self::Inspect
             | Self::Ability(_)
             | Self::AbilityAndInspect(_)

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use lock_core::{BackendError, Effect, Moment};
+use lock_core::{BackendError, Effect, EntriesEnd, Moment};
 
 use crate::Verbs;
 use crate::player::{Player, Use};
@@ -93,8 +93,8 @@ impl History {
 
     /// Whether some order of the requests explains all answers: in that order, the rules give the same ones. A request that was answered before
     /// another one was sent comes first.
-    pub(crate) fn has_sequence(&self) -> bool {
-        Search { history: self, seen: HashSet::new() }.finds(0, &Reference::new(Timing::Concurrent))
+    pub(crate) fn has_sequence(&self, entries_end: EntriesEnd) -> bool {
+        Search { history: self, seen: HashSet::new() }.finds(0, &Reference::new(Timing::Concurrent, entries_end))
     }
 }
 

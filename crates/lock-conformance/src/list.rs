@@ -86,8 +86,8 @@ macro_rules! __cases {
                 waiters_are_served_in_their_order: Queue;
                 nobody_overtakes_the_queue: Queue;
                 asking_again_keeps_the_place: Queue;
-                a_place_that_is_not_refreshed_is_skipped: OwnTtl;
-                a_hand_over_that_nobody_takes_goes_on: OwnTtl;
+                a_place_that_is_not_refreshed_is_skipped: QueueAndOwnTtl;
+                a_hand_over_that_nobody_takes_goes_on: QueueAndOwnTtl;
             }
             store keeping {
                 a_kept_lock_is_free_when_its_time_is_over_and_not_before: Ability(Keep);
@@ -264,7 +264,7 @@ macro_rules! table {
     ([] $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
-            use Need::{Ability, AbilityAndInspect, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue};
+            use Need::{Ability, AbilityAndInspect, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue, QueueAndOwnTtl};
             use lock_core::Ability::{Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {

@@ -18,6 +18,8 @@ pub enum Need {
     /// That entries end with their ttl, as the store's capabilities say, and not with the session of their client. A harness need not list
     /// that.
     OwnTtl,
+    /// The same, and a queue.
+    QueueAndOwnTtl,
     /// The view for operators.
     Inspect,
     /// Latches.
@@ -71,6 +73,7 @@ impl fmt::Display for Need {
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::Queue => f.write_str("a queue"),
             Self::OwnTtl => f.write_str("entries that end with their ttl"),
+            Self::QueueAndOwnTtl => f.write_str("a queue whose places end with their ttl"),
             Self::Inspect => f.write_str("a view for operators"),
             Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),

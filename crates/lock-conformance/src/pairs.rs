@@ -175,7 +175,7 @@ impl Stage<'_> {
             self.scene.claims.iter().all(|(_, ttl)| took < *ttl) && now.since(self.began) < PLACES_LAST * 2 / 3;
         let what = self.scene.what;
         assert!(
-            !is_judged || self.history.has_sequence(),
+            !is_judged || self.history.has_sequence(one.capabilities().entries_end),
             "{what}: of the last requests, neither order has these answers:\n{}",
             self.history
         );

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::inspect::{Entry, Held, Revoked};
 use lock_core::limit::{Request, Usage};
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, ErrorKind, Fenced, Holder, Lease, LockName, Mode, Moment,
+    Answer, BackendError, BlockingBackend, Claim, EntriesEnd, ErrorKind, Fenced, Holder, Lease, LockName, Mode, Moment,
     ReleaseRequest, Released, Renewed, Slots, TokenRange,
 };
 use lock_memory::store::{ClientId, Store};
@@ -85,6 +85,7 @@ const ABOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     timing: Timing,
+    entries_end: EntriesEnd,
     /// Whether an expired place may still be stored.
     may_be_stale: bool,
     store: Store,
@@ -93,8 +94,8 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    pub(crate) fn new(timing: Timing) -> Self {
-        Self { timing, may_be_stale: false, store: Store::new(), tokens: Vec::new() }
+    pub(crate) fn new(timing: Timing, entries_end: EntriesEnd) -> Self {
+        Self { timing, entries_end, may_be_stale: false, store: Store::new(), tokens: Vec::new() }
     }
 
     /// Carries out the request by the rules.
@@ -199,7 +200,8 @@ impl Reference {
                 Renewed::Renewed { valid_for: for_them, wanted: wanted_there },
             ) => {
                 // A session may be sure to last for less than that.
-                let is_less = self.timing == Timing::Concurrent && valid_for < for_them;
+                let is_less =
+                    self.entries_end == EntriesEnd::WithSession && valid_for < for_them && !valid_for.is_zero();
                 (valid_for == for_them || is_less) && self.is_same_hint(lease.terms.mode, *wanted, *wanted_there)
             }
             (said, expected) => said == expected,

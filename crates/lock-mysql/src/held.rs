@@ -13,8 +13,13 @@ use tokio::time::timeout;
 use crate::connect::Connector;
 use crate::error;
 
-/// How long a statement may run that nobody waits for any more. Chosen: longer than any request, and short for a connection that is dead.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
+/// How much later than its request ends an answer may come, before the connection is closed. Chosen: a busy server needs longer now and then,
+/// and others may need the connection's place.
+const LATE_BY: Duration = Duration::from_secs(1);
+/// How long what is asked besides requests may take. Chosen: longer than any request.
+const ASKED_WITHIN: Duration = Duration::from_secs(5);
+/// MariaDB runs no handler in a procedure that it ends while it computes, so the transaction would stay open, with what it has locked.
+const AFTER_A_FAILURE: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 /// The first version of MariaDB that is not numbered like one of MySQL.
 const MARIADB: u16 = 10;
 
@@ -45,7 +50,7 @@ impl lock_sql::Connection for Held {
         let limit = self.origin.limit(within);
         let statement = format!("{limit}CALL leasehold_{function}(_utf8mb4 {})", literal(arguments));
         loop {
-            match self.origin.query(&statement).await {
+            match self.origin.query(&statement, within).await {
                 Ok(answer) => return Ok(answer),
                 Err(conflict) if error::is_conflict(&conflict) => {}
                 Err(error) => return Err(self.failed(error)),
@@ -61,7 +66,7 @@ impl Held {
 
     /// Runs a statement that returns one text.
     pub(crate) async fn ask(&mut self, statement: &str) -> Result<Option<String>, BackendError> {
-        self.origin.query(statement).await.map_err(|error| self.failed(error))
+        self.origin.query(statement, ASKED_WITHIN).await.map_err(|error| self.failed(error))
     }
 
     fn failed(&mut self, failure: Error) -> BackendError {
@@ -85,7 +90,7 @@ fn literal(text: &str) -> String {
 }
 
 impl Origin {
-    /// What ends a statement at the server when nobody waits for it any more. Otherwise it would stay in line for a row, and the next request of
+    /// What ends a statement at the server when nobody waits for it any more. Otherwise it would wait for a row lock, and the next request of
     /// the same client behind it. MySQL knows this for `SELECT` only.
     fn limit(&mut self, within: Duration) -> String {
         let is_mariadb = match self {
@@ -102,10 +107,10 @@ impl Origin {
         if is_mariadb { format!("SET STATEMENT max_statement_time={seconds:.3} FOR ") } else { String::new() }
     }
 
-    async fn query(&mut self, statement: &str) -> Result<Option<String>, Error> {
+    async fn query(&mut self, statement: &str, within: Duration) -> Result<Option<String>, Error> {
         match self {
-            Self::Own(place) => in_task(place, statement).await,
-            Self::Pool(place) => in_task(place, statement).await,
+            Self::Own(place) => in_task(place, statement, within).await,
+            Self::Pool(place) => in_task(place, statement, within).await,
             #[cfg(feature = "blocking")]
             Self::Threads(place) => on_thread(place, statement).await,
         }
@@ -114,33 +119,43 @@ impl Origin {
 
 /// A connection that runs statements in a task.
 trait Runs: Send + 'static {
-    fn run(&mut self, statement: &str) -> impl Future<Output = Result<Option<String>, Error>> + Send;
+    /// Runs a statement that nobody waits for any more after this time.
+    fn run(&mut self, statement: &str, within: Duration) -> impl Future<Output = Result<Option<String>, Error>> + Send;
 }
 
 impl Runs for Conn {
-    async fn run(&mut self, statement: &str) -> Result<Option<String>, Error> {
-        self.query_first(statement).await.map(Option::flatten)
+    async fn run(&mut self, statement: &str, _within: Duration) -> Result<Option<String>, Error> {
+        let answer = self.query_first(statement).await;
+        if answer.as_ref().is_err_and(error::is_answer) {
+            self.query_drop(AFTER_A_FAILURE).await?;
+        }
+        answer.map(Option::flatten)
     }
 }
 
 impl Runs for Lent<Connector> {
-    async fn run(&mut self, statement: &str) -> Result<Option<String>, Error> {
+    async fn run(&mut self, statement: &str, within: Duration) -> Result<Option<String>, Error> {
         self.is_busy = true;
-        let Some(client) = self.client() else { return Ok(None) };
+        let client = self.client().ok_or_else(nothing_lent)?;
         let late = |_| Err(Error::Io(IoError::Io(io::Error::from(io::ErrorKind::TimedOut))));
-        let answer = timeout(ANSWERED_WITHIN, client.run(statement)).await.unwrap_or_else(late);
+        let answer = timeout(within + LATE_BY, client.run(statement, within)).await.unwrap_or_else(late);
         self.is_busy = answer.as_ref().is_err_and(|failure| !error::is_answer(failure));
         answer
     }
 }
 
+/// Another task has the connection. Each request has one of its own, so this does not happen.
+fn nothing_lent() -> Error {
+    Error::Io(IoError::Io(io::Error::from(io::ErrorKind::NotConnected)))
+}
+
 /// In a task of its own, which reads the answer even if nobody waits for it any more. So the connection can be used again: a busy server that
 /// had to accept a connection for each request that it answers late would be busier still.
-async fn in_task<R: Runs>(place: &mut Option<R>, statement: &str) -> Result<Option<String>, Error> {
-    let Some(mut connection) = place.take() else { return Ok(None) };
+async fn in_task<R: Runs>(place: &mut Option<R>, statement: &str, within: Duration) -> Result<Option<String>, Error> {
+    let mut connection = place.take().ok_or_else(nothing_lent)?;
     let statement = statement.to_owned();
     let run = async move {
-        let answer = connection.run(&statement).await;
+        let answer = connection.run(&statement, within).await;
         (connection, answer)
     };
     match tokio::spawn(run).await {
@@ -154,10 +169,13 @@ async fn in_task<R: Runs>(place: &mut Option<R>, statement: &str) -> Result<Opti
 
 #[cfg(feature = "blocking")]
 async fn on_thread(place: &mut Option<mysql::PooledConn>, statement: &str) -> Result<Option<String>, Error> {
-    let Some(mut connection) = place.take() else { return Ok(None) };
+    let mut connection = place.take().ok_or_else(nothing_lent)?;
     let statement = statement.to_owned();
     let run = move || {
         let answer = mysql::prelude::Queryable::query_first(&mut connection, statement);
+        if matches!(answer, Err(mysql::Error::MySqlError(_))) {
+            _ = mysql::prelude::Queryable::query_drop(&mut connection, AFTER_A_FAILURE);
+        }
         (connection, answer)
     };
     match tokio::task::spawn_blocking(run).await {

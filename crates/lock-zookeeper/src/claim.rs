@@ -79,6 +79,19 @@ impl LockedPlace<'_> {
         Err(error::new(Operation::Acquire, ErrorKind::Unavailable, Effect::Unknown, message))
     }
 
+    /// Goes on with a claim that has waited. `None` if its entry is gone: then it may have been given up.
+    async fn go_on(&mut self, session: &Arc<Session>, claim: &Claim) -> Result<Option<Answer>, BackendError> {
+        for _ in 0..LOOKS_MAX {
+            if matches!(self.own.place.state, State::None) {
+                break;
+            }
+            if let Look::Told(answer) = self.look(session, claim).await? {
+                return Ok(Some(answer));
+            }
+        }
+        Ok(None)
+    }
+
     async fn look(&mut self, session: &Arc<Session>, claim: &Claim) -> Result<Look, BackendError> {
         let failed = |failure| error::of(Operation::Acquire, failure);
         let role = Role::of(claim.terms.mode);
@@ -117,7 +130,7 @@ impl LockedPlace<'_> {
                 let Some(holder) = self.own.place.directory.holder(session, &listed).await.map_err(failed)? else {
                     return Ok(Look::Again);
                 };
-                let valid_for = session.lasts_now();
+                let valid_for = session.lasts().await.map_err(failed)?;
                 Ok(Look::Told(Answer::Queued { position, remaining: None, valid_for, drawn: drawn(&holder), holder }))
             }
         }
@@ -213,12 +226,12 @@ fn waking(
             return;
         }
         locked.own.watched = None;
-        match locked.claim(&session, &claim).await {
-            Ok(Answer::Granted { lease, valid_for, wanted }) => {
+        match locked.go_on(&session, &claim).await {
+            Ok(Some(Answer::Granted { lease, valid_for, wanted })) => {
                 session.tell(&StoreEvent::Granted { lease, valid_for, wanted });
             }
-            Ok(_) => {}
-            Err(_) => session.tell(&StoreEvent::Freed { name: claim.name }),
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => session.tell(&StoreEvent::Freed { name: claim.name }),
         }
     })
 }

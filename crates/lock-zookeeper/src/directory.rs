@@ -42,6 +42,7 @@ impl Directory {
         let (data, stat) = match session.read(|client| client.get_data(&path)).await {
             Ok(told) => told,
             Err(Error::NoNode) => return Ok(None),
+            Err(Error::NoAuth) => return Ok(Some(Holder::Foreign)),
             Err(failure) => return Err(failure),
         };
         let of_ours = Data::read(&data).and_then(|data| {

@@ -38,7 +38,8 @@ fn because(error: Error, remedy: Option<&str>, new: impl FnOnce(String) -> Backe
 fn meaning(error: &Error) -> (ErrorKind, Effect, Option<&'static str>) {
     match error {
         Error::NoAuth | Error::InvalidAcl | Error::AuthFailed => {
-            (ErrorKind::Denied, Effect::None, Some("check the login of the URL, and the ACLs of the nodes"))
+            // The entry may have been created, and only the list be denied.
+            (ErrorKind::Denied, Effect::Unknown, Some("check the login of the URL, and the ACLs of the nodes"))
         }
         Error::QuotaExceeded => (ErrorKind::Unavailable, Effect::None, Some("raise the quota of the path")),
         Error::NotReadOnly => (

@@ -98,19 +98,22 @@ impl Place {
 
     /// Finds out whether there is an entry.
     pub(crate) async fn find(&mut self, session: &Session) -> Result<(), Error> {
-        // Behind this, all is seen that was done before it. A creation that is still under way on an earlier connection is refused: its
-        // session has moved.
-        session.write(|client| client.sync("/")).await?;
+        // Behind an answer of the leader, all is seen that was done before. A creation that is still under way on an earlier connection is
+        // refused: its session has moved.
+        session.missing(&[]).await?;
         let listed = self.directory.listed(session).await?;
-        let found = listed.iter().find(|entry| self.id.is_of(&entry.child));
-        self.state = State::None;
-        let Some(found) = found else { return Ok(()) };
+        let Some(found) = listed.iter().find(|entry| self.id.is_of(&entry.child)) else {
+            self.state = State::None;
+            return Ok(());
+        };
         let path = self.directory.path(&found.child);
-        if let Some(stat) = session.read(|client| client.check_stat(&path)).await? {
-            let is_ours = stat.ephemeral_owner == session.id();
-            self.state = State::There(Entry { child: found.child.clone(), created: stat.czxid, is_ours });
-            self.is_granted = entry::decide(&listed, &found.child) == Some(Turn::Granted);
-        }
+        let Some(stat) = session.read(|client| client.check_stat(&path)).await? else {
+            self.state = State::None;
+            return Ok(());
+        };
+        let is_ours = stat.ephemeral_owner == session.id();
+        self.state = State::There(Entry { child: found.child.clone(), created: stat.czxid, is_ours });
+        self.is_granted = entry::decide(&listed, &found.child) == Some(Turn::Granted);
         Ok(())
     }
 

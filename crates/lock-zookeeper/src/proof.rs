@@ -1,7 +1,9 @@
 //! How long the session is sure to last, if nothing more is heard of it.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use lock_core::{Moment, drift};
 
 /// What proves that the leader knows of the session.
 ///
@@ -14,29 +16,33 @@ use std::time::{Duration, Instant};
 /// ZooKeeper: `LearnerHandler` and `Leader.lead`.
 #[derive(Debug)]
 pub(crate) struct Proof {
+    /// That of the session, less what two clocks may differ by.
     timeout: Duration,
     tick: Duration,
     /// From when the timeout counts.
-    since: Instant,
+    since: Moment,
     /// When requests were sent and answered that the leader may not have heard of.
-    answered: VecDeque<(Instant, Instant)>,
+    answered: VecDeque<(Moment, Moment)>,
 }
 
 impl Proof {
     /// A session that was asked for at this time. Its leader pings its followers at least once a tick.
-    pub(crate) fn new(asked: Instant, timeout: Duration, tick: Duration) -> Self {
-        Self { timeout, tick, since: asked, answered: VecDeque::new() }
+    pub(crate) fn new(asked: Moment, timeout: Duration, tick: Duration) -> Self {
+        Self { timeout: timeout.saturating_sub(drift(timeout)), tick, since: asked, answered: VecDeque::new() }
     }
 
     /// Any request was answered.
-    pub(crate) fn answer(&mut self, sent: Instant, answered: Instant) {
+    pub(crate) fn answer(&mut self, sent: Moment, answered: Moment) {
+        // Of those that are old, the newest is enough.
+        let old = self.answered.iter().take_while(|(_, earlier)| *earlier + self.tick * 2 <= answered).count();
+        self.answered.drain(..old.saturating_sub(1));
         self.answered.push_back((sent, answered));
     }
 
     /// A write was answered, which the leader has ordered.
-    pub(crate) fn write(&mut self, sent: Instant, answered: Instant) {
+    pub(crate) fn write(&mut self, sent: Moment, answered: Moment) {
         let known = self.answered.iter().take_while(|(_, answered)| *answered + self.tick <= sent).count();
-        self.since = self.answered.drain(..known).map(|(earlier, _)| earlier).fold(self.since, Instant::max);
+        self.since = self.answered.drain(..known).map(|(earlier, _)| earlier).fold(self.since, Moment::max);
         self.answer(sent, answered);
     }
 
@@ -46,8 +52,8 @@ impl Proof {
     }
 
     /// How long the session is sure to last.
-    pub(crate) fn lasts(&self, now: Instant) -> Duration {
-        self.timeout.saturating_sub(now.saturating_duration_since(self.since))
+    pub(crate) fn lasts(&self, now: Moment) -> Duration {
+        self.timeout.saturating_sub(now.since(self.since))
     }
 }
 
@@ -59,28 +65,41 @@ mod tests {
 
     #[test]
     fn an_answer_counts_once_the_leader_is_sure_to_have_been_told() {
-        let begin = Instant::now();
+        let begin = Moment::ORIGIN + SECOND * 100;
         let at = |tenths: u32| begin + SECOND / 10 * tenths;
         let mut proof = Proof::new(at(0), 10 * SECOND, SECOND);
-        assert_eq!(proof.lasts(at(10)), 9 * SECOND);
+        // What two clocks may differ by is not promised.
+        let promised = 10 * SECOND - drift(10 * SECOND);
+        assert_eq!(proof.lasts(at(10)), promised - SECOND);
         proof.answer(at(20), at(21));
         proof.write(at(30), at(31));
-        assert_eq!(proof.lasts(at(31)), 10 * SECOND - SECOND / 10 * 31, "sent less than a tick after that answer");
+        assert_eq!(proof.lasts(at(31)), promised - SECOND / 10 * 31, "sent less than a tick after that answer");
         proof.write(at(31), at(32));
-        assert_eq!(proof.lasts(at(32)), 10 * SECOND - SECOND / 10 * 12);
+        assert_eq!(proof.lasts(at(32)), promised - SECOND / 10 * 12);
         proof.write(at(50), at(51));
-        assert_eq!(proof.lasts(at(51)), 10 * SECOND - SECOND * 2, "two earlier writes were answered by then");
+        assert_eq!(proof.lasts(at(51)), promised - SECOND * 2, "two earlier writes were answered by then");
         assert_eq!(proof.lasts(at(500)), Duration::ZERO);
     }
 
     #[test]
+    fn an_idle_client_remembers_little() {
+        let begin = Moment::ORIGIN + SECOND * 100;
+        let mut proof = Proof::new(begin, 10 * SECOND, SECOND);
+        (1..1000).for_each(|touch| proof.answer(begin + SECOND / 4 * touch, begin + SECOND / 4 * touch));
+        assert!(proof.answered.len() < 12, "{}", proof.answered.len());
+        let now = begin + SECOND / 4 * 1000;
+        proof.write(now, now);
+        assert_eq!(proof.since, now - SECOND);
+    }
+
+    #[test]
     fn what_another_server_has_answered_proves_nothing() {
-        let begin = Instant::now();
+        let begin = Moment::ORIGIN + SECOND * 100;
         let mut proof = Proof::new(begin, 10 * SECOND, SECOND);
         proof.answer(begin + SECOND, begin + SECOND);
         proof.disconnect();
         proof.write(begin + 5 * SECOND, begin + 5 * SECOND);
-        assert_eq!(proof.lasts(begin + 5 * SECOND), 5 * SECOND);
+        assert_eq!(proof.lasts(begin + 5 * SECOND), 5 * SECOND - drift(10 * SECOND));
     }
 
     /// How far the model plays, and how many of its steps are a tick.
@@ -98,41 +117,41 @@ mod tests {
 
     /// What a client concludes from the answers that it gets.
     trait Rule {
-        fn hear(&mut self, kind: Kind, sent: Instant, answered: Instant);
-        fn since(&self) -> Instant;
+        fn hear(&mut self, kind: Kind, sent: Moment, answered: Moment);
+        fn since(&self) -> Moment;
     }
 
     impl Rule for Proof {
-        fn hear(&mut self, kind: Kind, sent: Instant, answered: Instant) {
+        fn hear(&mut self, kind: Kind, sent: Moment, answered: Moment) {
             match kind {
                 Kind::Read => self.answer(sent, answered),
                 Kind::Write => self.write(sent, answered),
             }
         }
 
-        fn since(&self) -> Instant {
+        fn since(&self) -> Moment {
             self.since
         }
     }
 
     /// A twin: the newest request of this kind counts as soon as it is answered.
-    struct Newest(Kind, Instant);
+    struct Newest(Kind, Moment);
 
     impl Rule for Newest {
-        fn hear(&mut self, kind: Kind, sent: Instant, _: Instant) {
+        fn hear(&mut self, kind: Kind, sent: Moment, _: Moment) {
             if kind == self.0 {
                 self.1 = self.1.max(sent);
             }
         }
 
-        fn since(&self) -> Instant {
+        fn since(&self) -> Moment {
             self.1
         }
     }
 
     /// Plays a follower and its leader, which hears of the client only by pings; at each step, the follower may die. Returns false if the
     /// client then relies on a time at which the leader had not heard of it. Also returns whether it ever relied on more than the beginning.
-    fn play(mut rule: impl Rule, begin: Instant, pings: u32, requests: &[Request]) -> (bool, bool) {
+    fn play(mut rule: impl Rule, begin: Moment, pings: u32, requests: &[Request]) -> (bool, bool) {
         let at = |step: u32| begin + SECOND * step;
         let (mut touched, mut heard, mut relied) = (false, begin, false);
         for step in 1..=STEPS + TICK {
@@ -158,14 +177,14 @@ mod tests {
 
     /// Plays all requests with all pings that have at most a tick between them. Returns whether the rule never relied on too much, and whether
     /// it ever relied on anything.
-    fn explore<R: Rule>(rule: impl Fn(Instant) -> R) -> (bool, bool) {
+    fn explore<R: Rule>(rule: impl Fn(Moment) -> R) -> (bool, bool) {
         let kinds = [Kind::Read, Kind::Write].into_iter();
         let choices: Vec<Request> =
             kinds.flat_map(|kind| (0..=TICK).map(move |after| Some((kind, after)))).chain([None]).collect();
         // One bit for each step.
         let in_time = |pings: &u32| (0..STEPS + TICK).all(|step| pings >> step & 3 != 0);
         let pings: Vec<u32> = (0..1 << (STEPS + TICK + 1)).filter(in_time).collect();
-        let begin = Instant::now();
+        let begin = Moment::ORIGIN + SECOND * 100;
         let (mut is_safe, mut has_relied) = (true, false);
         for number in 0..choices.len().pow(STEPS) {
             let digit = |place| choices[number / choices.len().pow(place) % choices.len()];

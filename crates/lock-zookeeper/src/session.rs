@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, Listeners, Operation, StoreEvent};
+use lock_host::{Clock, HostClock};
 use tokio::runtime::Handle;
 use zookeeper_client::{Client, Error, MultiWriteError, SessionState, StateWatcher};
 
@@ -29,10 +30,10 @@ pub(crate) struct Session {
 impl Session {
     /// Opens a session.
     pub(crate) async fn open(config: &ZookeeperConfig, listeners: Arc<Listeners>) -> Result<Arc<Self>, BackendError> {
-        let asked = Instant::now();
+        let asked = HostClock.now();
         let client = connect(config).await?;
-        // No session is shorter than two ticks, unless an operator has set minSessionTimeout lower.
-        let tick = config.tick().min(client.session_timeout() / 2);
+        let tick = config.tick();
+        check_tick(client.session_timeout(), tick)?;
         let proof = Proof::new(asked, client.session_timeout(), tick);
         let base = Base::read(&client).await.map_err(|failure| error::of_opening(&config.servers(), failure))?;
         let (proof, runtime) = (Mutex::new(proof), Handle::current());
@@ -93,10 +94,10 @@ impl Session {
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
     ) -> Result<T, Error> {
-        let sent = Instant::now();
+        let sent = HostClock.now();
         let answer = ask(&self.client).await;
         if is_answer(answer.as_ref().err()) {
-            lock(&self.proof).answer(sent, Instant::now());
+            lock(&self.proof).answer(sent, HostClock.now());
         }
         answer
     }
@@ -106,10 +107,10 @@ impl Session {
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
     ) -> Result<T, Error> {
-        let sent = Instant::now();
+        let sent = HostClock.now();
         let answer = ask(&self.client).await;
         if is_answer(answer.as_ref().err()) {
-            lock(&self.proof).write(sent, Instant::now());
+            lock(&self.proof).write(sent, HostClock.now());
         }
         answer
     }
@@ -142,9 +143,9 @@ impl Session {
         Ok(self.lasts_now())
     }
 
-    /// How long the session is sure to last, as it is known now.
-    pub(crate) fn lasts_now(&self) -> Duration {
-        lock(&self.proof).lasts(Instant::now())
+    /// The same, as it is known now.
+    fn lasts_now(&self) -> Duration {
+        lock(&self.proof).lasts(HostClock.now())
     }
 }
 
@@ -158,6 +159,16 @@ impl fmt::Debug for Session {
 const TOUCHES_PER_TICK: u32 = 4;
 /// Stands for every version of a node.
 const ANY_VERSION: i32 = -1;
+
+/// Refuses a session in which too little would be proved.
+fn check_tick(session: Duration, tick: Duration) -> Result<(), BackendError> {
+    if tick * 2 <= session {
+        return Ok(());
+    }
+    let message = format!("the servers agree to a session of {session:?}, which is less than two ticks of {tick:?}");
+    let told = error::new(Operation::Connect, ErrorKind::Config, Effect::None, message);
+    Err(told.with_remedy("write tick=TIME into the URL, with the tickTime of the servers, or a longer session"))
+}
 
 async fn connect(config: &ZookeeperConfig) -> Result<Client, BackendError> {
     let failed = |failure| error::of_opening(&config.servers(), failure);

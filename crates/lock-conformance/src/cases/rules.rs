@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::Moment;
+use lock_core::{EntriesEnd, Moment};
 
 use crate::history::History;
 use crate::pairs::{EXPIRY, Scene};
@@ -44,7 +44,7 @@ pub fn requests_are_answered_as_the_rules_say(bench: &Bench) {
             bench,
             verbs,
             player,
-            reference: Reference::new(Timing::Sequential),
+            reference: Reference::new(Timing::Sequential, EntriesEnd::WithTtl),
             at: String::new(),
             log: Vec::new(),
             short_since: None,
@@ -78,7 +78,7 @@ pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
         let history = History::play(&clients, &format!("a {number}"), seed, lock, began);
         if bench.now().since(began) < LONGEST {
             assert!(
-                history.has_sequence(),
+                history.has_sequence(bench.capabilities().entries_end),
                 "LEASEHOLD_SEED={seed}, {lock:?}: no sequence has these answers:\n{history}"
             );
             checked += 1;

@@ -1,12 +1,13 @@
 //! A request whose answer never arrived is repeated or undone.
 
 use lock_core::{
-    AcquireError, BackendError, Certainty, Effect, Fenced, Lease, OnUnavailable, Released, Renewed, Waiting,
+    AcquireError, BackendError, Certainty, Claim, Effect, EntriesEnd, Fenced, Lease, OnUnavailable, Released, Renewed,
+    Waiting,
 };
 
 use crate::facade::options;
 use crate::verbs::{LONG, claim, waiting_claim};
-use crate::{Bench, Fault};
+use crate::{Bench, Fault, Verbs};
 
 /// Asks a question whose answer is lost; the error must say that it may have taken effect.
 #[track_caller]
@@ -20,10 +21,7 @@ fn unanswered<T>(bench: &Bench, ask: impl FnOnce() -> Result<T, BackendError>) {
 /// time, and what the first claim did is undone.
 pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.bystander());
-    // Used before, so that one request grants it.
-    let (earlier, mine) = (claim("a"), waiting_claim("a"));
-    one.take(&earlier);
-    one.release(&earlier);
+    let mine = unasked(bench, &one);
     unanswered(bench, || one.try_acquire(&mine));
     if bench.capabilities().waiting == Waiting::Poll {
         bench.taken_over(&two, "a", bench.now() + LONG / 6);
@@ -35,6 +33,25 @@ pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
     assert_eq!(two.fence(&lease), Fenced::Acknowledged);
     assert_eq!(one.release(&mine), Released::Released);
     two.take(&claim("a"));
+}
+
+/// A claim for "a" that is granted with its first request. A store with sessions may look before it makes an entry that waits for nothing, and
+/// has to make a place for the first entry of a name.
+fn unasked(bench: &Bench, one: &Verbs) -> Claim {
+    let mine = match bench.capabilities().entries_end {
+        EntriesEnd::WithTtl => return first(one, claim("a")),
+        EntriesEnd::WithSession => waiting_claim("a"),
+    };
+    let earlier = claim("a");
+    one.take(&earlier);
+    first(one, earlier);
+    mine
+}
+
+/// The claim, after a request that opens the connection.
+fn first(one: &Verbs, claim: Claim) -> Claim {
+    one.release(&claim);
+    claim
 }
 
 /// A release that says that a claim may still be under way undoes whatever the acquire did.

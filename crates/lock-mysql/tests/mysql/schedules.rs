@@ -4,17 +4,21 @@
 use std::time::Duration;
 
 use lock_core::latch::{Act, LatchState, Request};
-use lock_core::{Answer, BackendError, Certainty, Claim, Mode, ReleaseRequest, Released, Ttl};
+use lock_core::{Answer, BackendError, Certainty, Claim, ErrorKind, Mode, ReleaseRequest, Released, Ttl};
+
+use test_support::Product;
 
 use crate::gates::{GATE, Gate};
 use crate::support::{
-    BRIEF, Client, Place, SOON, claim, end, granted, is_busy, is_queued, meanwhile, release_of, releases, take,
-    wait_for_the_end_of, waiting,
+    BRIEF, Client, Place, SOON, claim, end, granted, is_busy, is_queued, lasting, meanwhile, release_of, releases,
+    take, wait_for_the_end_of, waiting,
 };
 
 type Changes<'a> = [(&'a str, &'a str)];
 
 const COMMIT: &str = "IF my_version IS NOT NULL THEN\n      SELECT";
+/// Where a commit has locked the row of the lock.
+const LOCKED: &str = "SET i = JSON_LENGTH(a, '$.leases');\n    IF i > 0 THEN OPEN leases";
 const COMMIT_LATCH: &str = "SELECT version, until, generation INTO l_version, l_until, l_generation";
 
 /// Procedures in which a client can be stopped at this fragment, and what else is changed.
@@ -83,6 +87,23 @@ fn a_commit_that_compares_no_tail_frees_a_lock_that_somebody_waits_for() {
     assert!(arrival_during_a_release(&[(" OR l_tail <> my_tail", "")]));
 }
 
+/// MariaDB runs no handler in a procedure that it ends while it computes. MySQL ends no procedure for its time.
+#[test]
+fn a_request_that_the_server_ends_for_its_time_keeps_no_row() {
+    if Product::tested() == Product::Mysql {
+        return;
+    }
+    let busy = format!(
+        "IF GET_LOCK(CONCAT(DATABASE(), '.first'), 0) THEN SET i = 0; WHILE i < 1000000000 DO SET i = i + 1; END WHILE; END IF; {LOCKED}"
+    );
+    let place = Place::twin(&[(LOCKED, &busy)]);
+    let stalled = place.client();
+    let ended = stalled.acquire(&shared("report"), BRIEF).unwrap_err();
+    assert_eq!(ended.kind(), ErrorKind::Timeout, "{ended}");
+    take(&place.client(), &shared("report"));
+    drop(stalled);
+}
+
 fn arrive(client: &Client, id: &str, ttl: Duration) -> LatchState {
     let act = Act::Arrive { id: id.parse().unwrap(), call: 1, ttl: Ttl::new(ttl).unwrap() };
     client.latch(&Request { name: "start".parse().unwrap(), act }, SOON).unwrap().state.unwrap()
@@ -145,7 +166,7 @@ fn rival_of_a_renewal(changes: &Changes<'_>) -> Result<Answer, BackendError> {
     let gate = format!("{written} {GATE}");
     let place = Place::twin(&[&[(written, gate.as_str())], changes].concat());
     let (client, rival, watcher) = (place.client(), place.client(), place.watcher());
-    let held = take(&client, &crate::support::lasting(BRIEF * 3, claim("report")));
+    let held = take(&client, &lasting(BRIEF * 3, claim("report")));
     let gate = Gate::close(&place);
     let renewed = lock_core::Lease { terms: claim("report").terms, ..held };
     let renewing = meanwhile(move || client.renew(&[renewed], SOON));

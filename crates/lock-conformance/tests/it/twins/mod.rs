@@ -88,7 +88,13 @@ fn a_twin_without_a_fault_passes() {
 fn suits_memory(case: &Case) -> bool {
     match case.need {
         Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing | Need::OwnTtl | Need::Queue | Need::Inspect | Need::Latch | Need::Processes => true,
+        Need::Nothing
+        | Need::OwnTtl
+        | Need::Queue
+        | Need::QueueAndOwnTtl
+        | Need::Inspect
+        | Need::Latch
+        | Need::Processes => true,
         Need::Ability(_) | Need::AbilityAndInspect(_) | Need::Mode(_) => true,
     }
 }
