@@ -235,7 +235,9 @@ impl Reference {
 
     /// Whether both say the same of waiters. An exclusive lease need not say it.
     fn is_same_hint(&self, mode: Mode, said: bool, expected: bool) -> bool {
-        said == expected || mode == Mode::Exclusive || self.timing == Timing::Concurrent
+        // A waiter whose place has expired may still be there.
+        let is_stale = said && self.may_be_stale;
+        said == expected || is_stale || mode == Mode::Exclusive || self.timing == Timing::Concurrent
     }
 
     fn is_about(&self, said: Duration, expected: Duration) -> bool {
