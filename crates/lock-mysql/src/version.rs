@@ -22,7 +22,7 @@ impl<'a> Version<'a> {
         self.0.contains("MariaDB")
     }
 
-    /// Whether it is a version that is tested, or a later one: MariaDB 10.11, or a MySQL 9.
+    /// Whether it is MariaDB from 10.11 on, or a MySQL 9.
     fn is_like_tested(&self) -> bool {
         let mut numbers = self.0.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
         let release = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());

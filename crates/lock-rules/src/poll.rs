@@ -114,7 +114,7 @@ impl Poller {
         Some(pause(tick, foremost, now.since(self.changed)).min(until_due))
     }
 
-    /// How long the last look took. A tick is at least as long, so that few of many waiters look at the same time, also at a busy store.
+    /// How long the last look took. A tick is at least as long, so that waiters rarely look at the same time, even at a busy store.
     pub fn took(&mut self, cost: Duration) {
         self.cost = cost;
     }
