@@ -100,8 +100,9 @@ impl Place {
     pub(crate) async fn find(&mut self, session: &Session) -> Result<(), Error> {
         // Behind an answer of the leader, all is seen that was done before. A creation that is still under way on an earlier connection is
         // refused: its session has moved.
-        session.missing(&[]).await?;
-        let listed = self.directory.listed(session).await?;
+        let (asked, listed) = join(session.missing(&[]), self.directory.listed(session)).await;
+        asked?;
+        let listed = listed?;
         let Some(found) = listed.iter().find(|entry| self.id.is_of(&entry.child)) else {
             self.state = State::None;
             return Ok(());
