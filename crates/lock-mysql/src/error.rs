@@ -39,7 +39,7 @@ pub(crate) fn is_read_only(error: &Error) -> bool {
     code(error).is_some_and(|code| READ_ONLY.contains(&code))
 }
 
-/// Whether the connection can be used again: the server has answered, and waits for the next statement.
+/// Whether the server has answered, so that the connection can run the next statement.
 pub(crate) fn is_answer(error: &Error) -> bool {
     code(error).is_some_and(|code| !matches!(meaning(code).0, ErrorKind::Unreachable | ErrorKind::Protocol))
 }
@@ -133,7 +133,7 @@ fn meaning(code: u16) -> (ErrorKind, Option<&'static str>) {
     }
 }
 
-/// Whether the server asked for a proof that this client cannot give. MySQL also asks users for one that it does not know.
+/// Whether the server asked for an authentication plugin that this client does not have. MySQL also does so if it does not know the user.
 fn is_unprovable(error: &Error) -> bool {
     use DriverError::{CleartextPluginDisabled, MysqlOldPasswordDisabled, UnknownAuthPlugin};
     matches!(error, Error::Driver(UnknownAuthPlugin { .. } | MysqlOldPasswordDisabled | CleartextPluginDisabled))

@@ -90,7 +90,7 @@ fn literal(text: &str) -> String {
 }
 
 impl Origin {
-    /// What ends a statement at the server when nobody waits for it any more. Otherwise it would wait for a row lock, and the next request of
+    /// Ends a statement at the server when nobody waits for it any more. Otherwise it would wait for a row lock, and the next request of
     /// the same client behind it. MySQL knows this for `SELECT` only.
     fn limit(&mut self, within: Duration) -> String {
         let is_mariadb = match self {

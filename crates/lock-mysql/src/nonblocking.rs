@@ -25,7 +25,7 @@ const IDENTITY: &str =
 pub struct Mysql {
     pool: Arc<lock_sql::Pool<Connector>>,
     source: Source,
-    /// What users of the server should know, as it was found on connecting.
+    /// Warnings about the server that it was connected to.
     warnings: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Mysql {
         &self.pool.connector().config
     }
 
-    /// Connects, and makes sure that all connections lead to one database. Returns what users of this server should know.
+    /// Connects, and makes sure that all connections lead to one database. Returns warnings about the server.
     async fn check(&self) -> Result<Vec<String>, BackendError> {
         let mut lent = self.lend().await?;
         let version = lent.ask("SELECT VERSION()").await?.unwrap_or_default();

@@ -6,14 +6,14 @@ use std::fmt;
 pub(crate) struct Version<'a>(&'a str);
 
 impl<'a> Version<'a> {
-    /// What to do about a version that is not tested.
+    /// The remedy for a version that is not tested.
     pub(crate) const REMEDY: &'static str = "try your use of locks on this version before you rely on it";
 
     pub(crate) const fn of(version: &'a str) -> Self {
         Self(version)
     }
 
-    /// What a user of a version that is not tested should know.
+    /// The warning about a version that is not tested.
     pub(crate) fn untested(&self) -> Option<String> {
         (!self.is_like_tested()).then(|| format!("{self}: tested are MariaDB 10.11 and MySQL 9.7"))
     }

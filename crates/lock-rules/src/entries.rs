@@ -20,7 +20,7 @@ use lock_core::Mode;
 /// The capacity of a lock, for one writer or for as many readers.
 pub const WHOLE: u32 = u32::MAX;
 
-/// What a lease of this mode takes of the capacity: a writer all of it, a reader 1, and permits their number.
+/// How much of the capacity a lease of this mode takes: a writer takes all of it, a reader 1, and permits their number.
 pub const fn weight(mode: Mode) -> u32 {
     match mode {
         Mode::Shared => 1,
@@ -32,13 +32,12 @@ pub const fn weight(mode: Mode) -> u32 {
 /// An entry in the store's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<K> {
-    /// What identifies it.
+    /// Identifies it.
     pub key: K,
     /// Its [`weight`].
     pub weight: u32,
-    /// Whether the store says that it holds. For a lock it may be false everywhere if all entries arrive at the end of the order and wait for
-    /// their turn: then the order alone decides, and an entry that fits once fits until its end. A semaphore needs it, so
-    /// that a limit that falls takes permits from nobody.
+    /// Whether the store says that it holds. A lock does not need this if all entries arrive at the end of the order: then the order alone
+    /// decides, and an entry that fits once fits until it ends. A semaphore needs it, so that nobody loses permits when the limit falls.
     pub is_granted: bool,
 }
 

@@ -21,7 +21,7 @@ pub trait Database: Clone + Debug + Send + Sync + 'static {
     /// The server and the database, without user and password, and what else tells stores apart.
     fn place(&self) -> String;
 
-    /// What users of this server should know.
+    /// Warnings about the server.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

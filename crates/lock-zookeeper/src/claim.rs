@@ -5,10 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::select_all;
-use lock_core::{
-    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Lease, Operation, Queueing, Released, Slots,
-    StoreEvent, TokenRange,
-};
+use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Operation, Queueing, Released, Slots, StoreEvent};
 use lock_rules::used_up;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
@@ -17,7 +14,7 @@ use zookeeper_client::{Error, OneshotWatcher};
 use crate::directory::drawn;
 use crate::entry::{self, Listed, Role, Turn};
 use crate::error::{self, BACKEND};
-use crate::place::{Entry, Place, State, Whose};
+use crate::place::{Entry, Place, State};
 use crate::session::Session;
 
 /// How often a claim looks again because the order changed while it looked. Chosen: only a bound.
@@ -163,19 +160,9 @@ impl LockedPlace<'_> {
         Ok(released)
     }
 
-    /// As [`Place::higher`].
-    pub(crate) async fn higher(&self, session: &Session, tokens: TokenRange) -> Result<Option<FencingToken>, Error> {
-        self.own.place.higher(session, tokens).await
-    }
-
-    /// As [`Place::node`].
-    pub(crate) async fn node(
-        &mut self,
-        session: &Session,
-        lease: &Lease,
-        whose: Whose,
-    ) -> Result<Option<String>, Error> {
-        self.own.place.node(session, lease, whose).await
+    /// The place itself.
+    pub(crate) fn place(&mut self) -> &mut Place {
+        &mut self.own.place
     }
 
     async fn busy(&self, session: &Session, listed: &[Listed]) -> Result<Look, Error> {

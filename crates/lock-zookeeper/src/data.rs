@@ -1,4 +1,4 @@
-//! What an entry says about its owner.
+//! The data of an entry.
 
 use lock_core::Claim;
 use serde::{Deserialize, Serialize};

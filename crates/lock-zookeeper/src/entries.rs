@@ -1,4 +1,4 @@
-//! What this client has in the store, by owner, in one session.
+//! The entries of this client in one session, by owner.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -182,7 +182,7 @@ impl Store {
         for lease in leases {
             let place = self.place(entries, &lease.name, lease.owner);
             let mut place = place.lock().await;
-            nodes.push(place.node(session, lease, whose).await.map_err(failed)?);
+            nodes.push(place.place().node(session, lease, whose).await.map_err(failed)?);
         }
         loop {
             let asked: Vec<_> = nodes.iter().flatten().map(String::as_str).collect();
@@ -201,7 +201,7 @@ impl Store {
         }
         let current = self.session().await?;
         let place = self.place(&current.entries, &lease.name, lease.owner);
-        let higher = place.lock().await.higher(&current.session, lease.tokens).await.map_err(failed)?;
+        let higher = place.lock().await.place().higher(&current.session, lease.tokens).await.map_err(failed)?;
         Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher))
     }
 

@@ -1,11 +1,11 @@
-//! How long the session is sure to last, if nothing more is heard of it.
+//! How long the session lasts at least, if the servers hear nothing more from the client.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use lock_core::{Moment, drift};
 
-/// What proves that the leader knows of the session.
+/// The proof that the leader knows the session is alive.
 ///
 /// A session ends a timeout after the leader has last heard of it. A follower answers reads by itself, and forwards writes, which do not
 /// count as signs of life at the leader: it tells the leader of them only when that pings it, at least once a tick. So a request counts from

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use lock_core::{BackendError, Effect, ErrorKind, Listeners, Operation, StoreEvent};
+use lock_core::{BackendError, Effect, ErrorKind, Listeners, Moment, Operation, StoreEvent};
 use lock_host::{Clock, HostClock};
 use tokio::runtime::Handle;
 use zookeeper_client::{Client, Error, MultiWriteError, SessionState, StateWatcher};
@@ -94,12 +94,7 @@ impl Session {
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
     ) -> Result<T, Error> {
-        let sent = HostClock.now();
-        let answer = ask(&self.client).await;
-        if is_answer(answer.as_ref().err()) {
-            lock(&self.proof).answer(sent, HostClock.now());
-        }
-        answer
+        self.ask(ask, Proof::answer).await
     }
 
     /// Sends a request that the leader orders.
@@ -107,10 +102,19 @@ impl Session {
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
     ) -> Result<T, Error> {
+        self.ask(ask, Proof::write).await
+    }
+
+    /// Sends a request. If the server answers, `hear` learns when it was sent and when it was answered.
+    async fn ask<'a, F: Future<Output = Result<T, Error>>, T>(
+        &'a self,
+        ask: impl FnOnce(&'a Client) -> F,
+        hear: fn(&mut Proof, Moment, Moment),
+    ) -> Result<T, Error> {
         let sent = HostClock.now();
         let answer = ask(&self.client).await;
         if is_answer(answer.as_ref().err()) {
-            lock(&self.proof).write(sent, HostClock.now());
+            hear(&mut lock(&self.proof), sent, HostClock.now());
         }
         answer
     }

@@ -26,7 +26,7 @@ const SCHEMA: &str = include_str!("../../src/schema.sql");
 /// The server shows transactions as they were when somebody looked, unless nobody has looked for a tenth of a second.
 const LOOK_EVERY: Duration = Duration::from_millis(120);
 
-/// What the two products name differently, or what is nearest to it in the one that lacks it.
+/// What has different names in the two products. If one of them lacks it, this is what comes nearest.
 pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     pub(crate) odd_sql_mode: &'static str,
@@ -37,7 +37,7 @@ pub(crate) struct Dialect {
     /// Makes locking reads of a session fail if rows have changed since its transaction began.
     pub(crate) strict_snapshots: &'static str,
     pub(crate) switch_semi_sync_on: &'static str,
-    /// What users are told who are not known. MySQL asks some of them for an unusual proof.
+    /// What the server tells unknown users. MySQL asks some of them for an unusual authentication plugin.
     pub(crate) unknown_user: &'static str,
     /// Variables of a server that is one of several primaries, and what clients call it.
     pub(crate) several_primaries: (&'static [&'static str], &'static str),

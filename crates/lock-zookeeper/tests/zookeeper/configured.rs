@@ -7,7 +7,7 @@ use lock_zookeeper::blocking;
 use test_support::bounds::wait_for;
 use test_support::{Fault, Proxy, ZookeeperOptions, ZookeeperServer};
 
-use crate::support::{Client, LONG, SOON, Viewer, at, claim, config, server, url, waiting};
+use crate::support::{Client, LONG, SOON, Viewer, at, claim, config, lasts_while_cut_off, server, url, waiting};
 
 /// How long connecting may take: five seconds, and time for a loaded machine.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(7);
@@ -98,10 +98,5 @@ fn a_session_that_the_server_shortens_or_lengthens_counts_as_it_is() {
     let lease = client.take(&claim("shortened"));
     let next = waiting("shortened");
     other.queue(&next, 1);
-    let asked = Instant::now();
-    let lasts = client.renew(&lease, SOON).unwrap().unwrap();
-    proxy.set(Fault::Refuse);
-    proxy.cut();
-    wait_for("the next one is granted", || other.is_granted(next.owner));
-    assert!(asked.elapsed() >= lasts, "{:?} of {lasts:?}", asked.elapsed());
+    lasts_while_cut_off(&client, &lease, &proxy, || other.is_granted(next.owner));
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::ErrorKind;
+use lock_core::{ErrorKind, OnUnavailable};
 use test_support::bounds::{wait_at_most, wait_for};
 use test_support::{ZookeeperEnsemble, ZookeeperOptions};
 
@@ -20,7 +20,8 @@ fn a_lease_outlasts_the_death_of_the_leader_and_the_waiter_gets_it_on_release() 
     let mut ensemble = ZookeeperEnsemble::start_with(ZookeeperOptions::default().volatile());
     let [ours, others] = [(); 2].map(|()| locks(&url(&ensemble.addresses(), SESSION)));
     let guard = ours.mutex("led").acquire().unwrap();
-    let mutex = others.mutex("led").wait(SESSION * 5);
+    // An election may last longer than a request: only a grant ends this wait.
+    let mutex = others.mutex("led").wait(SESSION * 5).on_unavailable(OnUnavailable::Wait);
     let waiter = meanwhile(move || mutex.acquire().map(|guard| (Instant::now(), guard.fencing_token())));
     let leader = ensemble.leader();
     ensemble.server_mut(leader).kill();

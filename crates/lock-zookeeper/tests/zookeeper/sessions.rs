@@ -1,12 +1,12 @@
 //! The end of a session: asked for, at the server, or with the client.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_core::{Answer, Holder, StoreEvent};
 use test_support::bounds::{wait_at_most, wait_for};
 use test_support::{Fault, Proxy, ZookeeperServer};
 
-use crate::support::{Client, LONG, SHORT, SOON, Viewer, at, claim, server, url, waiting};
+use crate::support::{Client, LONG, SHORT, SOON, Viewer, at, claim, lasts_while_cut_off, server, url, waiting};
 
 /// A session that ends while a test looks on.
 const BRIEF: Duration = Duration::from_secs(1);
@@ -96,12 +96,7 @@ fn a_session_that_ends_while_its_client_is_cut_off_is_told_once() {
     let lease = client.take(&claim("cut off"));
     let next = waiting("cut off");
     other.queue(&next, 1);
-    let asked = Instant::now();
-    let lasts = client.renew(&lease, SOON).unwrap().unwrap();
-    proxy.set(Fault::Refuse);
-    proxy.cut();
-    wait_for("the next one is granted", || other.is_granted(next.owner));
-    assert!(asked.elapsed() >= lasts, "{:?} of {lasts:?}", asked.elapsed());
+    lasts_while_cut_off(&client, &lease, &proxy, || other.is_granted(next.owner));
     wait_for("the client knows that its session has ended", || client.sessions_ended() > 0);
     proxy.heal();
     assert_eq!(wait_for("a renewal", || client.renew(&lease, SHORT)), None);

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Holder, Lease, Note, Owner,
@@ -13,7 +13,7 @@ use lock_host::{Bridge, Bridged};
 use lock_zookeeper::nonblocking::Store;
 use lock_zookeeper::{ZookeeperConfig, blocking};
 use test_support::bounds::wait_for;
-use test_support::{Shared, ZookeeperOptions, ZookeeperServer};
+use test_support::{Fault, Proxy, Shared, ZookeeperOptions, ZookeeperServer};
 use zookeeper_client::Error;
 
 /// How long a request may take that is expected to be answered.
@@ -203,4 +203,20 @@ impl Viewer {
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.bridge.block_on(self.client.check_stat(path)).unwrap().is_some()
     }
+}
+
+/// Renews a lease and cuts its client off. Nobody else is granted the lock before the client has stopped relying on it.
+#[track_caller]
+pub(crate) fn lasts_while_cut_off(
+    client: &Client,
+    lease: &Lease,
+    proxy: &Proxy,
+    mut next_is_granted: impl FnMut() -> bool,
+) {
+    let asked = Instant::now();
+    let lasts = client.renew(lease, SOON).unwrap().unwrap();
+    proxy.set(Fault::Refuse);
+    proxy.cut();
+    wait_for("the next one is granted", &mut next_is_granted);
+    assert!(asked.elapsed() >= lasts, "{:?} of {lasts:?}", asked.elapsed());
 }
