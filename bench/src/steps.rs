@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use lock_core::{
-    Certainty, Claim, Evidence, Fairness, Lease, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Slots, Terms,
-    TokenRange, Ttl, Width,
+    Certainty, Claim, Evidence, Fairness, Lease, LockKind, LockName, Mode, Note, Owner, Queueing, ReleaseRequest,
+    Slots, Terms, TokenRange, Ttl, Width,
 };
 use lock_redis::by_hand::ByHand;
 use redis::{Cmd, Connection, Pipeline, Value};
@@ -59,6 +59,7 @@ impl Steps {
             queueing: Queueing::Wanted,
             replaces: None,
             fairness: Fairness::Fair,
+            kind: LockKind::Mutex,
         })
     }
 

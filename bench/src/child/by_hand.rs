@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan};
 use lock_core::{
-    Certainty, Claim, Evidence, Fairness, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width,
+    Certainty, Claim, Evidence, Fairness, LockKind, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl,
+    Width,
 };
 use lock_redis::by_hand::ByHand as Scripts;
 use redis::aio::MultiplexedConnection;
@@ -40,6 +41,7 @@ impl Commands {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
+            kind: LockKind::Mutex,
         };
         self.scripts.acquire(&claim).context("the claim cannot be sent")
     }

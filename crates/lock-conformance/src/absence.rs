@@ -1,7 +1,9 @@
 //! Whether a store has what a case needs, and what is checked if it has not.
 
 use lock_core::latch::LatchError;
-use lock_core::{Ability, AcquireError, Capabilities, Durability, Effect, EntriesEnd, ErrorKind, Released, Waiting};
+use lock_core::{
+    Ability, AcquireError, Capabilities, Durability, Effect, EntriesEnd, ErrorKind, Released, Waiting, WriteSide,
+};
 use lock_host::Unchanged;
 
 use crate::bench::Bench;
@@ -17,12 +19,11 @@ impl Need {
             Self::Fault(fault) => bench.faults().offers().contains(&fault),
             Self::Queue => keeps_a_queue(bench.capabilities()),
             Self::OwnTtl => bench.capabilities().entries_end == EntriesEnd::WithTtl,
-            Self::QueueAndOwnTtl => Self::Queue.is_met(bench) && Self::OwnTtl.is_met(bench),
             Self::Inspect => has(bench, Ability::Inspect),
             Self::Latch => has(bench, Ability::Latch),
             Self::Processes => bench.has_address(),
             Self::Ability(ability) => has(bench, ability),
-            Self::AbilityAndInspect(ability) => has(bench, ability) && has(bench, Ability::Inspect),
+            Self::WriteSide => bench.capabilities().write_side == WriteSide::Mutex,
             Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
         }
     }
@@ -37,10 +38,9 @@ impl Need {
             // Its absence was observed, or the harness cannot do it, as its list says.
             Self::Nothing
             | Self::OwnTtl
-            | Self::QueueAndOwnTtl
             | Self::Inspect
             | Self::Ability(_)
-            | Self::AbilityAndInspect(_)
+            | Self::WriteSide
             | Self::Mode(_)
             | Self::Fault(_) => {}
         }

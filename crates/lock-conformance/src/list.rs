@@ -9,8 +9,8 @@ use crate::{Bench, Fault, Need, cases};
 pub struct Case {
     /// `group::name`.
     pub path: &'static str,
-    /// What the store or its harness must have.
-    pub need: Need,
+    /// What the store or its harness must have, all of it.
+    pub needs: &'static [Need],
     /// Panics if it is not true.
     pub check: fn(&Bench),
 }
@@ -33,7 +33,7 @@ macro_rules! __cases {
             }
             store rules {
                 requests_are_answered_as_the_rules_say: Mode(Permits);
-                overlapping_requests_are_answered_as_a_sequence_of_them: Mode(Permits);
+                overlapping_requests_are_answered_as_a_sequence_of_them: Mode(Permits), OwnTtl;
                 pairs_are_answered_as_one_after_the_other: Queue;
             }
             store ownership {
@@ -86,8 +86,8 @@ macro_rules! __cases {
                 waiters_are_served_in_their_order: Queue;
                 nobody_overtakes_the_queue: Queue;
                 asking_again_keeps_the_place: Queue;
-                a_place_that_is_not_refreshed_is_skipped: QueueAndOwnTtl;
-                a_hand_over_that_nobody_takes_goes_on: QueueAndOwnTtl;
+                a_place_that_is_not_refreshed_is_skipped: Queue, OwnTtl;
+                a_hand_over_that_nobody_takes_goes_on: Queue, OwnTtl;
             }
             store keeping {
                 a_kept_lock_is_free_when_its_time_is_over_and_not_before: Ability(Keep);
@@ -124,33 +124,33 @@ macro_rules! __cases {
             store sharing {
                 readers_hold_together_and_never_beside_a_writer: Mode(Shared);
                 tokens_rise_over_readers_and_writers: Mode(Shared);
-                a_reader_that_asks_again_is_the_same: Mode(Shared);
+                a_reader_that_asks_again_is_the_same: Mode(Shared), OwnTtl;
                 a_reader_acts_for_itself_alone: Mode(Shared);
-                a_dead_reader_ends_alone: Mode(Shared);
-                a_dead_reader_ends_at_its_own_end: Mode(Shared);
+                a_dead_reader_ends_alone: Mode(Shared), OwnTtl;
+                a_dead_reader_ends_at_its_own_end: Mode(Shared), OwnTtl;
                 a_waiting_writer_is_not_overtaken: Mode(Shared);
                 one_release_serves_all_the_readers_at_the_head: Mode(Shared);
                 readers_go_on_when_the_writer_before_them_leaves: Mode(Shared);
                 a_late_claim_to_read_leaves_nothing: Mode(Shared);
-                a_downgrade_lets_waiting_readers_in_and_no_writer: Mode(Shared);
-                an_upgrade_is_granted_to_the_only_reader: Mode(Shared);
-                an_upgrade_beside_another_reader_changes_nothing: Mode(Shared);
-                a_reader_is_replaced_by_another_owner: Mode(Shared);
+                a_downgrade_lets_waiting_readers_in_and_no_writer: Mode(Shared), Ability(Replace);
+                an_upgrade_is_granted_to_the_only_reader: Mode(Shared), Ability(Replace);
+                an_upgrade_beside_another_reader_changes_nothing: Mode(Shared), Ability(Replace);
+                a_reader_is_replaced_by_another_owner: Mode(Shared), Ability(Replace);
                 each_reader_is_shown_and_revoked_alone: Mode(Shared);
             }
             store permits {
                 no_more_than_the_limit_are_held: Mode(Permits);
                 slots_are_unique_while_they_are_held: Mode(Permits);
                 the_tokens_of_a_slot_rise: Mode(Permits);
-                permits_that_are_asked_for_again_are_the_same: Mode(Permits);
-                the_permits_of_a_dead_holder_come_back_at_its_end: Mode(Permits);
+                permits_that_are_asked_for_again_are_the_same: Mode(Permits), OwnTtl;
+                the_permits_of_a_dead_holder_come_back_at_its_end: Mode(Permits), OwnTtl;
                 a_large_request_at_the_head_is_not_overtaken: Mode(Permits);
                 one_release_serves_all_that_fit: Mode(Permits);
                 another_limit_is_refused_and_changes_nothing: Mode(Permits);
                 another_kind_is_refused_and_changes_nothing: Mode(Permits);
                 a_late_claim_for_permits_leaves_nothing: Mode(Permits);
-                permits_are_given_back_in_part: Mode(Permits);
-                permits_are_replaced_by_as_many_and_not_by_more: Mode(Permits);
+                permits_are_given_back_in_part: Mode(Permits), Ability(Replace);
+                permits_are_replaced_by_as_many_and_not_by_more: Mode(Permits), Ability(Replace);
                 each_holder_is_shown_with_its_slots: Mode(Permits);
             }
             store limits {
@@ -170,23 +170,23 @@ macro_rules! __cases {
                 wrong_limits_are_invalid: Ability(SetLimit);
             }
             store barging {
-                a_reader_passes_a_writer_that_waits: Mode(Shared);
-                a_small_request_passes_a_large_one: Mode(Permits);
-                a_claim_that_does_not_fit_takes_its_place: Mode(Permits);
-                those_who_fit_are_served_first: Mode(Shared);
-                the_option_lets_readers_pass: Mode(Shared);
-                the_option_lets_small_requests_pass: Mode(Permits);
+                a_reader_passes_a_writer_that_waits: Mode(Shared), Ability(Barge);
+                a_small_request_passes_a_large_one: Mode(Permits), Ability(Barge);
+                a_claim_that_does_not_fit_takes_its_place: Mode(Permits), Ability(Barge);
+                those_who_fit_are_served_first: Mode(Shared), Ability(Barge);
+                the_option_lets_readers_pass: Mode(Shared), Ability(Barge);
+                the_option_lets_small_requests_pass: Mode(Permits), Ability(Barge);
             }
             facade reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
-                a_mutex_is_the_write_side: Mode(Shared);
+                a_mutex_is_the_write_side: Mode(Shared), WriteSide;
                 racing_readers_and_writers_never_hold_together: Mode(Shared);
                 a_writer_that_waits_is_before_later_readers: Mode(Shared);
-                the_only_reader_becomes_the_writer: Mode(Shared);
-                a_reader_beside_others_stays_one: Mode(Shared);
-                a_downgrade_lets_readers_in_and_no_writer: Mode(Shared);
-                a_hold_is_changed_again_and_again: Mode(Shared);
-                a_changed_hold_is_renewed: Mode(Shared);
+                the_only_reader_becomes_the_writer: Mode(Shared), Ability(Replace);
+                a_reader_beside_others_stays_one: Mode(Shared), Ability(Replace);
+                a_downgrade_lets_readers_in_and_no_writer: Mode(Shared), Ability(Replace);
+                a_hold_is_changed_again_and_again: Mode(Shared), Ability(Replace);
+                a_changed_hold_is_renewed: Mode(Shared), Ability(Replace);
                 a_reader_learns_of_its_loss: Mode(Shared);
                 closing_ends_readers: Mode(Shared);
             }
@@ -195,13 +195,13 @@ macro_rules! __cases {
                 tokens_of_each_slot_rise: Mode(Permits);
                 several_are_granted_together: Mode(Permits);
                 a_large_request_is_not_overtaken: Mode(Permits);
-                some_are_given_back: Mode(Permits);
+                some_are_given_back: Mode(Permits), Ability(Replace);
                 wrong_numbers_are_invalid: Mode(Permits);
-                another_limit_is_an_error: Mode(Permits);
+                another_limit_is_an_error: Mode(Permits), Ability(SetLimit);
                 another_kind_is_an_error: Mode(Permits);
                 a_name_is_used_otherwise_right_after_a_drop: Mode(Permits);
                 a_holder_learns_of_its_loss: Mode(Permits);
-                permits_are_renewed: Mode(Permits);
+                permits_are_renewed: Mode(Permits), Ability(Replace);
                 closing_ends_permits: Mode(Permits);
             }
             facade tickets {
@@ -213,8 +213,8 @@ macro_rules! __cases {
                 an_adopted_lease_is_renewed: Ability(Replace);
                 a_lost_lock_is_not_detached: Ability(Replace);
                 an_adoption_survives_lost_answers: Need::Fault(Fault::LoseReplies);
-                a_reader_goes_on_beside_others: Mode(Shared);
-                permits_go_on_with_their_slots: Mode(Permits);
+                a_reader_goes_on_beside_others: Mode(Shared), Ability(Replace);
+                permits_go_on_with_their_slots: Mode(Permits), Ability(Replace);
                 permits_are_not_adopted_under_another_limit: Ability(SetLimit);
             }
             store failure {
@@ -242,7 +242,7 @@ macro_rules! __cases {
             }
             store ages {
                 a_lease_is_as_old_as_its_grant: Inspect;
-                a_replacement_is_as_old_as_the_lease_before_it: AbilityAndInspect(Replace);
+                a_replacement_is_as_old_as_the_lease_before_it: Ability(Replace), Inspect;
             }
             store truth {
                 capabilities_do_not_change: Nothing;
@@ -261,15 +261,15 @@ macro_rules! __cases {
 }
 
 macro_rules! table {
-    ([] $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*) => {
+    ([] $($layer:ident $group:ident { $($name:ident: $($need:expr),+;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
-            use Need::{Ability, AbilityAndInspect, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue, QueueAndOwnTtl};
-            use lock_core::Ability::{Keep, Replace, SetLimit};
+            use Need::{Ability, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue, WriteSide};
+            use lock_core::Ability::{Barge, Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {
                 path: concat!(stringify!($group), "::", stringify!($name)),
-                need: $need,
+                needs: &[$($need),+],
                 check: cases::$group::$name,
             },)*)*]
         };
@@ -288,6 +288,6 @@ pub fn case(path: &str) -> &'static Case {
 
 impl fmt::Debug for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Case").field("path", &self.path).field("need", &self.need).finish_non_exhaustive()
+        f.debug_struct("Case").field("path", &self.path).field("needs", &self.needs).finish_non_exhaustive()
     }
 }

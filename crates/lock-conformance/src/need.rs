@@ -18,8 +18,6 @@ pub enum Need {
     /// That entries end with their ttl, as the store's capabilities say, and not with the session of their client. A harness need not list
     /// that.
     OwnTtl,
-    /// The same, and a queue.
-    QueueAndOwnTtl,
     /// The view for operators.
     Inspect,
     /// Latches.
@@ -28,11 +26,11 @@ pub enum Need {
     Processes,
     /// That the store's capabilities include this. A harness need not list what they do not include.
     Ability(Ability),
-    /// That the store's capabilities include this, and the view for operators. A harness need not list what they do not include.
-    AbilityAndInspect(Ability),
     /// That the store's capabilities include this mode. A harness need not list those that they do not include. A store that
     /// grants anything but exclusive leases keeps a queue.
     Mode(ModeKind),
+    /// That the mutex of a name is the write side of its read-write lock, as the store's capabilities say. A harness need not list that.
+    WriteSide,
 }
 
 impl Need {
@@ -73,12 +71,11 @@ impl fmt::Display for Need {
             Self::Fault(fault) => write!(f, "{fault}"),
             Self::Queue => f.write_str("a queue"),
             Self::OwnTtl => f.write_str("entries that end with their ttl"),
-            Self::QueueAndOwnTtl => f.write_str("a queue whose places end with their ttl"),
             Self::Inspect => f.write_str("a view for operators"),
             Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),
             Self::Ability(ability) => write!(f, "the ability {ability:?}"),
-            Self::AbilityAndInspect(ability) => write!(f, "the ability {ability:?} and a view for operators"),
+            Self::WriteSide => f.write_str("mutexes that are the write side of the read-write lock"),
             Self::Mode(mode) => write!(f, "the mode {mode}"),
         }
     }

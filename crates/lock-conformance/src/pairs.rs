@@ -118,6 +118,7 @@ fn asks(can: &Capabilities, name: &str, claims: &[Claim], leases: &[Lease]) -> V
 fn is_possible(can: &Capabilities, ask: &Ask) -> bool {
     let ability = match ask {
         Ask::Acquire(claim) if can.check_mode(claim.terms.mode).is_err() => return false,
+        Ask::Acquire(claim) if claim.fairness == Fairness::Barging => Some(Ability::Barge),
         Ask::Acquire(claim) => claim.replaces.map(|_| Ability::Replace),
         Ask::Release(request) => request.keep.map(|_| Ability::Keep),
         Ask::Renew(_) | Ask::Fence(_) => None,

@@ -146,7 +146,8 @@ impl Player {
     fn fresh(&mut self, ttl: Duration) -> Claim {
         let mode = self.mode();
         let queueing = if self.dice.bool() { Queueing::Wanted } else { Queueing::Unwanted };
-        let fairness = if self.dice.u8(..4) == 0 { Fairness::Barging } else { Fairness::Fair };
+        let fairness =
+            if self.can(Ability::Barge) && self.dice.u8(..4) == 0 { Fairness::Barging } else { Fairness::Fair };
         Claim { queueing, fairness, ..in_mode(mode, lasting(ttl, claim(&self.name))) }
     }
 

@@ -182,7 +182,8 @@ impl Reference {
                 let is_near = (*place..=place + GIVEN_UP).contains(position) && (*position == 1) == (*place == 1);
                 // A waiter that cannot be notified yet is told of a shorter time, so that it asks again sooner.
                 let is_sooner = self.timing == Timing::Concurrent && valid_for < place_for;
-                let same_place = is_near && (valid_for == place_for || is_sooner);
+                let lasts = valid_for == place_for || is_sooner || self.is_less(*valid_for, *place_for);
+                let same_place = is_near && lasts;
                 same_place && self.is_about_remaining(*remaining, *left) && self.is_holder(now, name, holder)
             }
             (Answer::Busy { remaining, holder, .. }, Answer::Busy { remaining: left, .. }) => {
@@ -199,10 +200,8 @@ impl Reference {
                 Renewed::Renewed { valid_for, wanted },
                 Renewed::Renewed { valid_for: for_them, wanted: wanted_there },
             ) => {
-                // A session may be sure to last for less than that.
-                let is_less =
-                    self.entries_end == EntriesEnd::WithSession && valid_for < for_them && !valid_for.is_zero();
-                (valid_for == for_them || is_less) && self.is_same_hint(lease.terms.mode, *wanted, *wanted_there)
+                (valid_for == for_them || self.is_less(*valid_for, *for_them))
+                    && self.is_same_hint(lease.terms.mode, *wanted, *wanted_there)
             }
             (said, expected) => said == expected,
         }
@@ -241,7 +240,12 @@ impl Reference {
     }
 
     fn is_about(&self, said: Duration, expected: Duration) -> bool {
-        self.timing == Timing::Concurrent || said.abs_diff(expected) < ABOUT
+        self.timing == Timing::Concurrent || said.abs_diff(expected) < ABOUT || self.is_less(said, expected)
+    }
+
+    /// Whether it is less because a session is not sure to last for longer.
+    fn is_less(&self, said: Duration, expected: Duration) -> bool {
+        self.entries_end == EntriesEnd::WithSession && said < expected && !said.is_zero()
     }
 
     fn is_about_remaining(&self, said: Option<Duration>, expected: Option<Duration>) -> bool {
@@ -249,7 +253,9 @@ impl Reference {
             (Some(said), Some(expected)) => self.is_about(said, expected),
             (None, None) => true,
             // A store whose first place has expired may be unable to tell.
-            (None, Some(_)) => self.may_be_stale || self.timing == Timing::Concurrent,
+            (None, Some(_)) => {
+                self.may_be_stale || self.timing == Timing::Concurrent || self.entries_end == EntriesEnd::WithSession
+            }
             (Some(_), None) => self.timing == Timing::Concurrent,
         }
     }

@@ -49,7 +49,7 @@ macro_rules! child_process {
 macro_rules! __tests {
     (
         [$harness:ty, $module:ident, $facade:expr, $extent:ident]
-        $($layer:ident $group:ident { $($name:ident: $need:expr;)* })*
+        $($layer:ident $group:ident { $($name:ident: $($need:expr),+;)* })*
     ) => {
         mod $module {
             use super::*;
@@ -100,10 +100,12 @@ macro_rules! __test {
 /// # Panics
 /// If the case is not true.
 pub fn run<H: Harness>(facade: Facade, case: &Case, module: &'static str, absent: &Absent) {
-    if absent.of::<H>(facade).contains(&case.need) {
+    let absent = absent.of::<H>(facade);
+    if case.needs.iter().any(|need| absent.contains(need)) {
         return;
     }
-    let restarts = matches!(case.need, Need::Fault(Fault::RestartWithData | Fault::RestartEmpty));
+    let is_restart = |need: &Need| matches!(need, Need::Fault(Fault::RestartWithData | Fault::RestartEmpty));
+    let restarts = case.needs.iter().any(is_restart);
     let bench = if restarts { Bench::alone::<H>(facade, module) } else { Bench::new::<H>(facade, module) };
     bounded(case, || (case.check)(&bench));
 }
@@ -145,7 +147,7 @@ pub fn account<H: Harness>(facade: Facade, absent: &Absent) {
     let mut out = io::stderr().lock();
     writeln!(out, "{}", bench.capabilities()).ok();
     for need in absent {
-        let cases: Vec<_> = CASES.iter().filter(|case| case.need == *need).map(|case| case.path).collect();
+        let cases: Vec<_> = CASES.iter().filter(|case| case.needs.contains(need)).map(|case| case.path).collect();
         // What is not listed is what its capabilities do not include.
         let reason =
             exempt.iter().find(|exemption| exemption.need == *need).map_or("by its capabilities", |it| it.reason);
@@ -168,9 +170,9 @@ impl Absent {
         self.0.get_or_init(|| {
             let bench = Bench::new::<H>(facade, "");
             let mut needs = Vec::new();
-            for case in CASES {
-                if !needs.contains(&case.need) {
-                    needs.push(case.need);
+            for need in CASES.iter().flat_map(|case| case.needs) {
+                if !needs.contains(need) {
+                    needs.push(*need);
                 }
             }
             needs.retain(|need| !need.is_met(&bench));

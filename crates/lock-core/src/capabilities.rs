@@ -97,6 +97,8 @@ pub enum Ability {
     Replace,
     /// The limit of a semaphore can be changed while permits are held: see [`limit`](crate::limit).
     SetLimit,
+    /// A claim can be granted past those who wait: see [`Fairness::Barging`](crate::Fairness::Barging).
+    Barge,
     /// Arrivals can be counted: see [`latch`](crate::latch).
     Latch,
     /// Locks can be listed, and leases revoked: see [`inspect`](crate::inspect).
@@ -110,10 +112,22 @@ impl Ability {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
             Self::Replace => (Operation::Acquire, "replace a lease in one step"),
             Self::SetLimit => (Operation::Limit, "change the limit of a semaphore, or count its free permits"),
+            Self::Barge => (Operation::Acquire, "grant a lock past those who wait for it"),
             Self::Latch => (Operation::Latch, "count the arrivals of a latch"),
             Self::Inspect => (Operation::Inspect, "list its locks"),
         }
     }
+}
+
+/// What the write side of a read-write lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteSide {
+    /// The mutex of the same name.
+    Mutex,
+    /// Something else: while a name is used as a mutex, a claim for the read-write lock of that name fails with
+    /// [`OtherKind`](crate::ErrorKind::OtherKind), and the other way round.
+    Apart,
 }
 
 /// How long a store should keep a lock after its last turn: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).
@@ -148,6 +162,8 @@ pub struct Capabilities {
     pub copies: Copies,
     /// When the store removes what nobody releases.
     pub entries_end: EntriesEnd,
+    /// What writers hold.
+    pub write_side: WriteSide,
     /// The modes that it can grant. A station refuses any other mode without sending a request.
     pub modes: &'static [ModeKind],
     /// What else it can do. A station refuses anything else without sending a request.
@@ -171,8 +187,20 @@ impl Capabilities {
     pub const fn new(backend: &'static str, waiting: Waiting, durability: Durability) -> Self {
         let (ordering, isolation, counter) = (RequestOrder::Unordered, Isolation::Shared, Counter::PerName);
         let (modes, abilities): (&[ModeKind], &[Ability]) = (&[ModeKind::Exclusive], &[]);
-        let (copies, entries_end) = (Copies::One, EntriesEnd::WithTtl);
-        Self { backend, waiting, ordering, isolation, durability, counter, copies, entries_end, modes, abilities }
+        let (copies, entries_end, write_side) = (Copies::One, EntriesEnd::WithTtl, WriteSide::Mutex);
+        Self {
+            backend,
+            waiting,
+            ordering,
+            isolation,
+            durability,
+            counter,
+            copies,
+            entries_end,
+            write_side,
+            modes,
+            abilities,
+        }
     }
 
     setters! {
@@ -186,6 +214,8 @@ impl Capabilities {
         with_isolation(isolation: Isolation);
         /// With entries that end like this.
         with_entries_end(entries_end: EntriesEnd);
+        /// With this write side of read-write locks.
+        with_write_side(write_side: WriteSide);
     }
 
     /// With one counter for all locks.

@@ -204,6 +204,16 @@ impl fmt::Display for ModeKind {
     }
 }
 
+/// What an exclusive lease is taken for. A store with the layout of another library may keep these apart; to all others they are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// A mutex.
+    #[default]
+    Mutex,
+    /// The write side of a read-write lock.
+    ReadWrite,
+}
+
 /// What a name is used as, while anybody holds it or waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BackendError, FencingToken, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
+use crate::{BackendError, FencingToken, LockKind, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -26,8 +26,7 @@ pub enum Fairness {
     /// It is granted after all who wait before it.
     #[default]
     Fair,
-    /// It is granted whenever it fits beside the present holders, although others wait that do not. If it does not fit, it
-    /// takes its place in the queue like any other.
+    /// It is granted whenever it fits beside the present holders, although others wait that do not. Otherwise it waits like any other.
     Barging,
 }
 
@@ -66,6 +65,8 @@ pub struct Claim {
     pub replaces: Option<Owner>,
     /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
     pub fairness: Fairness,
+    /// What an exclusive lease is for.
+    pub kind: LockKind,
 }
 
 impl Claim {
@@ -270,8 +271,8 @@ pub struct ReleaseRequest {
 /// The answer to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as requested. Also the
-    /// answer if the backend had to ask twice, because the first answer was lost, and the second request found nothing.
+    /// The lock was held by the owner and is free, was handed to the next in line, or is kept as requested. Also the answer if the backend
+    /// had to ask twice, because the first answer was lost, and the second request found nothing.
     Released,
     /// The owner left the queue.
     Left,
@@ -280,8 +281,7 @@ pub enum Released {
 }
 
 impl Released {
-    /// The meaning of this answer to a request that was sent before: if the repetition finds nothing, the first one has ended
-    /// the hold.
+    /// The meaning of this answer to a request that was sent before: if the repetition finds nothing, the first one has ended the hold.
     #[must_use]
     pub fn repeated(self) -> Self {
         if self == Self::Left { Self::Left } else { Self::Released }

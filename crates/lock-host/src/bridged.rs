@@ -141,8 +141,8 @@ mod tests {
 
     use async_trait::async_trait;
     use lock_core::{
-        Certainty, Durability, Effect, ErrorKind, Fairness, Listeners, Operation, Queueing, StoreEvent, Terms,
-        TokenRange, Ttl, Waiting, Width,
+        Certainty, Durability, Effect, ErrorKind, Fairness, Listeners, LockKind, Operation, Queueing, StoreEvent,
+        Terms, TokenRange, Ttl, Waiting, Width,
     };
     use tokio::time::{sleep, timeout};
 
@@ -226,6 +226,7 @@ mod tests {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
+            kind: LockKind::Mutex,
         }
     }
 

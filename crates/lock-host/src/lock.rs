@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
-use lock_core::{Ability, AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, Note, Ticket};
+use lock_core::{
+    Ability, AcquireError, BackendError, Invalid, Limit, Location, LockKind, LockName, Mode, Note, Ticket,
+};
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
@@ -29,6 +31,7 @@ pub struct Lock<D: Driver, M = Exclusive> {
     stations: Arc<Stations<D>>,
     /// Its name, and what it is wanted for.
     wanted: Result<(LockName, Mode), Invalid>,
+    kind: LockKind,
     options: LockOptions,
     ready: OnceLock<Ready<D>>,
     marker: PhantomData<fn() -> M>,
@@ -44,6 +47,11 @@ impl<D: Driver> Lock<D, Exclusive> {
     /// A lock to hold alone, with the default options.
     pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
         Self::in_mode(stations, name, Ok(Mode::Exclusive))
+    }
+
+    /// A lock to write under, with the default options.
+    pub fn writing(stations: &Arc<Stations<D>>, name: &str) -> Self {
+        Self { kind: LockKind::ReadWrite, ..Self::new(stations, name) }
     }
 }
 
@@ -98,7 +106,8 @@ impl<D: Driver, M> Lock<D, M> {
     fn in_mode(stations: &Arc<Stations<D>>, name: &str, mode: Result<Mode, Invalid>) -> Self {
         let wanted = name.parse().and_then(|name| Ok((name, mode?)));
         let (options, ready) = (LockOptions::default(), OnceLock::new());
-        Self { stations: Arc::clone(stations), wanted, options, ready, marker: PhantomData }
+        let kind = LockKind::default();
+        Self { stations: Arc::clone(stations), wanted, kind, options, ready, marker: PhantomData }
     }
 
     /// Changes the options. The first change that fails is the error that the user gets.
@@ -131,7 +140,8 @@ impl<D: Driver, M> Lock<D, M> {
     pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
         let ready = self.ready.get().map_or_else(|| self.get_ready(), Ok)?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
-        Asking::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note).unless_cancelled()
+        let wanted = (*mode, self.kind);
+        Asking::new(&self.stations, &ready.site, name, wanted, &self.options, &ready.note).unless_cancelled()
     }
 
     fn get_ready(&self) -> Result<&Ready<D>, AcquireError> {
@@ -230,8 +240,9 @@ impl<D: Driver, M> Lock<D, M> {
 
 impl<D: Driver, M> Clone for Lock<D, M> {
     fn clone(&self) -> Self {
-        let (wanted, options, ready) = (self.wanted.clone(), self.options.clone(), self.ready.clone());
-        Self { stations: Arc::clone(&self.stations), wanted, options, ready, marker: PhantomData }
+        let (wanted, kind) = (self.wanted.clone(), self.kind);
+        let (options, ready) = (self.options.clone(), self.ready.clone());
+        Self { stations: Arc::clone(&self.stations), wanted, kind, options, ready, marker: PhantomData }
     }
 }
 

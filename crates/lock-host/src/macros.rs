@@ -16,11 +16,15 @@ macro_rules! client_methods {
             NamedLock($crate::Lock::new(&self.0, name.as_ref()))
         }
 
-        /// A read-write lock by its name. The [`mutex`](Self::mutex) of the same name is its write side.
+        /// A read-write lock by its name. The [`mutex`](Self::mutex) of the same name is its write side, except in ZooKeeper, where a name is
+        /// used as one or the other.
         /// [`ReadLock`](crate::ReadLock) has an example.
         pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
             let name = name.as_ref();
-            RwLock { read: NamedLock($crate::Lock::shared(&self.0, name)), write: self.mutex(name) }
+            RwLock {
+                read: NamedLock($crate::Lock::shared(&self.0, name)),
+                write: NamedLock($crate::Lock::writing(&self.0, name)),
+            }
         }
 
         /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
@@ -205,7 +209,7 @@ macro_rules! kinds {
                 self.read.clone()
             }
 
-            /// The side of the writers: the mutex of the same name.
+            /// The side of the writers: the mutex of the same name, except in ZooKeeper.
             pub fn write(&self) -> Mutex {
                 self.write.clone()
             }

@@ -1,6 +1,8 @@
 //! A request costs the same among ten leases or waiters and among ten thousand. What is counted are the rows that it looks at.
 
-use lock_core::{Answer, Certainty, Claim, Fairness, Mode, Moment, Note, Owner, Queueing, Renewed, Terms, Ttl, Width};
+use lock_core::{
+    Answer, Certainty, Claim, Fairness, LockKind, Mode, Moment, Note, Owner, Queueing, Renewed, Terms, Ttl, Width,
+};
 
 use crate::store::{ClientId, Store};
 use crate::visits::visited;
@@ -30,6 +32,7 @@ fn claim(owner: u32, mode: Mode) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lock_core::{BlockingBackend, Answer, Claim, Fairness, Note, Owner, Queueing, Terms, Ttl, Width};
+//! use lock_core::{BlockingBackend, Answer, Claim, Fairness, LockKind, Note, Owner, Queueing, Terms, Ttl, Width};
 //! use lock_host::ManualClock;
 //! use lock_memory::MemoryStore;
 //!
@@ -23,6 +23,7 @@
 //!     queueing: Queueing::Unwanted,
 //!     replaces: None,
 //!     fairness: Fairness::Fair,
+//!     kind: LockKind::Mutex,
 //! };
 //! assert!(matches!(one.acquire(&claim(1), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
 //! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Busy { .. }));

@@ -69,8 +69,11 @@ CREATE TABLE IF NOT EXISTS leasehold_arrival (
 CREATE PROCEDURE leasehold_check() READS SQL DATA SQL SECURITY DEFINER
 BEGIN
   IF @@GLOBAL.read_only THEN SIGNAL SQLSTATE '25006' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'the server is a replica, or read-only'; END IF;
+  -- Twice, because on a busy machine the two clocks of one statement may be read with a pause between them.
   IF ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) > 1 THEN
-    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the session has a clock of its own: do not set timestamp';
+    IF ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) > 1 THEN
+      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the session has a clock of its own: do not set timestamp';
+    END IF;
   END IF;
 END //
 
@@ -172,15 +175,15 @@ CREATE PROCEDURE leasehold_load(IN a LONGTEXT CHARACTER SET utf8mb4, OUT answer 
 BEGIN
   DECLARE n VARBINARY(700);
   DECLARE t, my_token, l_version, l_tail, l_token, l_until BIGINT;
-  DECLARE l_permits, l_slots, most_slots, most_ends, most_places, most_expired, my_above INT;
+  DECLARE l_permits, l_slots, most_slots, most_ends, most_places, most_numbers, most_expired, my_above INT;
   DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE owners LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE by_note VARCHAR(600) CHARACTER SET utf8mb4;
-  DECLARE expired, behind, holds, queued, given_up, places, ends, free_slots, with_token, above LONGTEXT CHARACTER SET utf8mb4;
-  SELECT j.name, j.token, j.slots, j.ends, j.places, j.above, j.expired
-    INTO n, my_token, most_slots, most_ends, most_places, my_above, most_expired
+  DECLARE expired, behind, holds, queued, given_up, places, numbers, ends, free_slots, with_token, above LONGTEXT CHARACTER SET utf8mb4;
+  SELECT j.name, j.token, j.slots, j.ends, j.places, j.numbers, j.above, j.expired
+    INTO n, my_token, most_slots, most_ends, most_places, most_numbers, my_above, most_expired
     FROM JSON_TABLE(a, '$' COLUMNS (name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', token BIGINT PATH '$.token', slots INT PATH '$.slots',
-      ends INT PATH '$.ends', places INT PATH '$.places', above INT PATH '$.above', expired INT PATH '$.expired')) j;
+      ends INT PATH '$.ends', places INT PATH '$.places', numbers INT PATH '$.numbers', above INT PATH '$.above', expired INT PATH '$.expired')) j;
   SELECT version, tail, last_token, permits, slots, record, record_until
     INTO l_version, l_tail, l_token, l_permits, l_slots, l_record, l_until FROM leasehold_lock WHERE name = n;
   IF l_version IS NOT NULL THEN
@@ -201,6 +204,8 @@ BEGIN
     SELECT GROUP_CONCAT(owner ORDER BY number SEPARATOR '') INTO owners FROM
       (SELECT owner, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT most_places) p;
     CALL leasehold_places(n, owners, places);
+    SELECT GROUP_CONCAT(number ORDER BY number SEPARATOR ',') INTO numbers FROM
+      (SELECT number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT most_numbers) p;
     IF most_ends > 0 THEN
       SELECT GROUP_CONCAT('[', until, ',', count, ']' ORDER BY until SEPARATOR ',') INTO ends FROM
         (SELECT until, count FROM leasehold_hold WHERE name = n AND until > t ORDER BY until LIMIT most_ends) h;
@@ -223,8 +228,8 @@ BEGIN
     END IF;
     SET answer = CONCAT('{"now":', t, ',"version":', l_version, ',"tail":', l_tail, ',"last_token":', GREATEST(l_token, t),
       ',"permits":', l_permits, ',"record":', COALESCE(JSON_QUOTE(IF(l_until > t, l_record, NULL)), 'null'), ',"expired":', expired,
-      ',"last":', behind, ',"holds":', holds, ',"queued":', queued, ',"given_up":[', COALESCE(given_up, ''), '],"places":', places,
-      ',"ends":[', COALESCE(ends, ''), '],"free_slots":[', COALESCE(free_slots, ''),
+      ',"last":', behind, ',"holds":', holds, ',"queued":', queued, ',"given_up":[', COALESCE(given_up, ''), '],"places":', places, ',"numbers":[', COALESCE(numbers, ''),
+      '],"ends":[', COALESCE(ends, ''), '],"free_slots":[', COALESCE(free_slots, ''),
       '],"with_token":', COALESCE(JSON_EXTRACT(with_token, '$[0]'), 'null'), ',"revoked_by":', COALESCE(JSON_QUOTE(by_note), 'null'),
       ',"above":', COALESCE(above, '[]'), '}');
   END IF;
@@ -486,13 +491,13 @@ BEGIN
   SELECT answer;
 END //
 
--- The release of an exclusive lease, which hands the lock to the first waiter; NULL if the rules have to look.
+-- The release of an exclusive lease, which hands the lock to the first waiter, or of a place behind such a lease; NULL if the rules have to look.
 CREATE PROCEDURE leasehold_release_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE n VARBINARY(700);
-  DECLARE t, my_place_max, l_token, h_low, h_until, p_number, p_ttl, p_until BIGINT;
+  DECLARE t, my_place_max, l_token, h_low, h_until, m_number, p_number, p_ttl BIGINT;
   DECLARE p_width INT;
-  DECLARE has_place BOOLEAN;
+  DECLARE is_behind BOOLEAN;
   DECLARE h_kind, p_kind VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE me, p_owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE p_note VARCHAR(600) CHARACTER SET utf8mb4;
@@ -505,30 +510,41 @@ BEGIN
       name VARCHAR(700) CHARACTER SET utf8mb4 PATH '$.name', owner CHAR(32) CHARACTER SET ascii PATH '$.owner',
       place_max BIGINT PATH '$.place_max')) j;
     SELECT last_token INTO l_token FROM leasehold_lock WHERE name = n FOR UPDATE;
+    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
+    SELECT MIN(number) INTO m_number FROM leasehold_place WHERE name = n AND owner = me AND until > t;
+    IF m_number IS NOT NULL THEN
+      -- A kept hold may be the same owner's.
+      SELECT COUNT(*) INTO is_behind FROM leasehold_hold WHERE name = n AND owner <> me AND kind = 'exclusive' AND until > t AND NOT kept;
+      IF NOT is_behind THEN LEAVE body; END IF;
+      DELETE FROM leasehold_place WHERE name = n AND number = m_number;
+      UPDATE leasehold_lock SET version = GREATEST(version + 1, t) WHERE name = n;
+      SET answer = '"left"';
+      LEAVE body;
+    END IF;
     -- A kept hold has no identity.
     SELECT h.kind, h.low, h.until INTO h_kind, h_low, h_until FROM leasehold_hold h JOIN leasehold_identity i ON i.name = h.name AND i.low = h.low
       WHERE h.name = n AND h.owner = me FOR UPDATE SKIP LOCKED;
-    IF h_kind IS NULL THEN LEAVE body; END IF;
     SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
-    SELECT number, owner, kind, width, ttl, until, note, EXISTS (SELECT 1 FROM leasehold_place WHERE name = n AND owner = me)
-      INTO p_number, p_owner, p_kind, p_width, p_ttl, p_until, p_note, has_place FROM leasehold_place WHERE name = n ORDER BY number LIMIT 1;
-    IF h_kind <> 'exclusive' OR h_until <= t THEN LEAVE body; END IF;
+    IF h_kind IS NULL OR h_kind <> 'exclusive' OR h_until <= t THEN LEAVE body; END IF;
+    SELECT number, owner, kind, width, ttl, note INTO p_number, p_owner, p_kind, p_width, p_ttl, p_note
+      FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 1;
     IF p_number IS NULL THEN
       DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
       DELETE FROM leasehold_hold WHERE name = n AND owner = me;
       UPDATE leasehold_lock SET version = GREATEST(version + 1, t) WHERE name = n;
-      SET answer = 'true';
+      SET answer = '"released"';
       LEAVE body;
     END IF;
     SET l_token = GREATEST(l_token, t);
-    IF p_until <= t OR p_kind <> 'exclusive' OR has_place OR l_token + p_width > 9007199254740991 THEN LEAVE body; END IF;
-    DELETE FROM leasehold_place WHERE name = n AND number = p_number;
+    IF p_kind <> 'exclusive' OR l_token + p_width > 9007199254740991 THEN LEAVE body; END IF;
+    -- And the places before it, whose waiters are gone.
+    DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.number <= p_number;
     DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
     INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, l_token + 1, l_token + p_width, p_owner);
     UPDATE leasehold_hold SET owner = p_owner, low = l_token + 1, high = l_token + p_width, granted = t,
       until = t + LEAST(p_ttl, my_place_max), note = p_note WHERE name = n AND owner = me;
     UPDATE leasehold_lock SET version = GREATEST(version + 1, t), last_token = l_token + p_width WHERE name = n;
-    SET answer = 'true';
+    SET answer = '"released"';
   END body;
   CALL leasehold_check();
   COMMIT AND NO CHAIN NO RELEASE;

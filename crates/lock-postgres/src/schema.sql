@@ -140,7 +140,9 @@ BEGIN
     'queued', (SELECT coalesce(jsonb_agg(p), '[]') FROM leasehold.place p WHERE p.name = l.name AND p.owner = ANY(owners)),
     'given_up', (SELECT coalesce(jsonb_agg(owner), '[]') FROM leasehold.tombstone WHERE name = l.name AND owner = ANY(owners) AND until > t),
     'places', (SELECT coalesce(jsonb_agg(p), '[]') FROM
-      (SELECT * FROM leasehold.place WHERE name = l.name AND until > t ORDER BY number LIMIT (a->>'places')::int) p)
+      (SELECT * FROM leasehold.place WHERE name = l.name AND until > t ORDER BY number LIMIT (a->>'places')::int) p),
+    'numbers', (SELECT coalesce(jsonb_agg(number), '[]') FROM
+      (SELECT number FROM leasehold.place WHERE name = l.name AND until > t ORDER BY number LIMIT (a->>'numbers')::int) p)
   ) || CASE WHEN (a->>'ends')::int = 0 THEN '{}' ELSE jsonb_build_object(
     'ends', (SELECT coalesce(jsonb_agg(jsonb_build_array(until, count)), '[]') FROM
       (SELECT until, count FROM leasehold.hold WHERE name = l.name AND until > t ORDER BY until LIMIT (a->>'ends')::int) h))
@@ -310,7 +312,7 @@ BEGIN
     'position', ahead + 1);
 END $$;
 
--- The release of an exclusive lease, which hands the lock to the first waiter; NULL if the rules have to look.
+-- The release of an exclusive lease, which hands the lock to the first waiter, or of a place behind such a lease; NULL if the rules have to look.
 CREATE FUNCTION leasehold.release_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before text := leasehold.begin(a->>'within'); l leasehold.lock; h leasehold.hold; p leasehold.place; t bigint; wanted boolean;
@@ -318,17 +320,26 @@ BEGIN
   SELECT * INTO l FROM leasehold.lock WHERE name = a->>'name' FOR NO KEY UPDATE;
   SELECT * INTO h FROM leasehold.hold o WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid FOR UPDATE SKIP LOCKED;
   t := leasehold.clock();
-  IF h.kind IS DISTINCT FROM 'exclusive' OR h.until <= t OR EXISTS
-    (SELECT FROM leasehold.place o WHERE o.name = l.name AND o.owner = h.owner) THEN RETURN NULL; END IF;
-  SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name ORDER BY o.number LIMIT 1;
-  IF p.until <= t OR p.kind <> 'exclusive' OR greatest(l.last_token, t) + p.width > leasehold.last_token() THEN RETURN NULL; END IF;
+  SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid AND o.until > t;
+  IF p.owner IS NOT NULL THEN
+    -- A kept hold may be the same owner's.
+    IF NOT EXISTS (SELECT FROM leasehold.hold o
+      WHERE o.name = l.name AND o.owner <> p.owner AND o.kind = 'exclusive' AND o.until > t AND NOT o.kept) THEN RETURN NULL; END IF;
+    DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number = p.number;
+    UPDATE leasehold.lock o SET version = greatest(o.version + 1, t) WHERE o.name = l.name;
+    RETURN '"left"';
+  END IF;
+  IF h.kind IS DISTINCT FROM 'exclusive' OR h.until <= t THEN RETURN NULL; END IF;
+  SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name AND o.until > t ORDER BY o.number LIMIT 1;
+  IF p.kind <> 'exclusive' OR greatest(l.last_token, t) + p.width > leasehold.last_token() THEN RETURN NULL; END IF;
   DELETE FROM leasehold.turn o WHERE o.name = l.name AND o.low = h.low;
   IF p.owner IS NULL THEN
     DELETE FROM leasehold.hold o WHERE o.name = l.name AND o.owner = h.owner;
     UPDATE leasehold.lock o SET version = greatest(o.version + 1, t) WHERE o.name = l.name;
-    RETURN 'true';
+    RETURN '"released"';
   END IF;
-  DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number = p.number;
+  -- And the places before it, whose waiters are gone.
+  DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number <= p.number;
   h := ROW(l.name, p.owner, 'exclusive', 0, 0, greatest(l.last_token, t) + 1, greatest(l.last_token, t) + p.width, '{}'::int[], t,
     t + least(p.ttl, (a->>'place_max')::bigint), p.note, false);
   UPDATE leasehold.hold o SET (owner, low, high, granted, until, note, kept) = (h.owner, h.low, h.high, h.granted, h.until, h.note, false)
@@ -336,7 +347,7 @@ BEGIN
   UPDATE leasehold.lock o SET version = greatest(o.version + 1, t), last_token = h.high WHERE o.name = l.name;
   wanted := EXISTS (SELECT FROM leasehold.place o WHERE o.name = l.name AND o.until > t);
   PERFORM leasehold.notify(p.channel, p.tag, h, wanted, t), leasehold.durably(before);
-  RETURN 'true';
+  RETURN '"released"';
 END $$;
 
 -- Renews leases, in the order of their names so that two clients never wait for each other. Each answer: how long the lease lasts, and

@@ -77,7 +77,8 @@ use lock_core::{Ability, ModeKind};
 /// What one Redis can grant.
 const MODES: &[ModeKind] = &[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits];
 /// What it can do besides.
-const ABILITIES: &[Ability] = &[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch, Ability::Inspect];
+const ABILITIES: &[Ability] =
+    &[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Barge, Ability::Latch, Ability::Inspect];
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redis";

@@ -130,7 +130,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use lock_core::{
-        Certainty, Claim, Evidence, Fairness, FencingToken, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl, Width,
+        Certainty, Claim, Evidence, Fairness, FencingToken, LockKind, Note, Owner, Queueing, ReleaseRequest, Terms,
+        Ttl, Width,
     };
 
     use super::*;
@@ -161,6 +162,7 @@ mod tests {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
+            kind: LockKind::Mutex,
         }
     }
 

@@ -94,8 +94,10 @@ pub struct Needs {
     pub slots: u32,
     /// It reads the leases that end first, as many as free this many permits.
     pub ends: u32,
-    /// How many of the first places it reads.
+    /// How many of the first places it reads ...
     pub places: u32,
+    /// ... and of how many it reads the numbers, to count them.
+    pub numbers: u32,
     /// It reads the places that ask for more permits than this.
     pub above: Option<u32>,
 }
@@ -103,12 +105,12 @@ pub struct Needs {
 impl Needs {
     pub(crate) fn of_claim(claim: &Claim) -> Self {
         let owners = [claim.owner].into_iter().chain(claim.replaces).collect();
-        let places = match claim.queueing {
-            Queueing::Wanted => COUNTED_MAX + 1,
-            Queueing::Unwanted => 2,
+        let numbers = match claim.queueing {
+            Queueing::Wanted => COUNTED_MAX,
+            Queueing::Unwanted => 0,
         };
         let permits = claim.terms.mode.count();
-        Self { owners, slots: permits, ends: permits, places, ..Self::default() }
+        Self { owners, slots: permits, ends: permits, places: 2, numbers, ..Self::default() }
     }
 
     pub(crate) fn of_release(request: &ReleaseRequest) -> Self {
@@ -160,6 +162,8 @@ pub struct Window<C> {
     pub revoked_by: Option<Note>,
     /// The first `needs.places` places, in their order.
     pub places: Vec<Place<C>>,
+    /// The numbers of the first `needs.numbers` places, in their order.
+    pub numbers: Vec<u64>,
     /// The places that ask for more permits than `needs.above`.
     pub above: Vec<Place<C>>,
 }

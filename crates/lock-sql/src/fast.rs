@@ -1,4 +1,4 @@
-//! What one function of the server answers alone: claims for exclusive locks, their releases, and renewals.
+//! What one function of the server answers alone: claims for exclusive locks, releases of these and of places behind them, and renewals.
 
 use std::time::Duration;
 
@@ -48,6 +48,14 @@ struct ReleaseArguments<'a> {
     owner: String,
     place_max: u64,
     within: u128,
+}
+
+/// The answer of `release`.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ReleasedRow {
+    Released,
+    Left,
 }
 
 #[derive(Serialize)]
@@ -120,8 +128,10 @@ impl<D: Database> Session<D> {
         if is_common {
             let (owner, within) = (request.owner.to_wire(), self.within().as_millis());
             let arguments = ReleaseArguments { name: key, owner, place_max: micros(PLACE_MAX), within };
-            if self.call("release_1", &arguments).await? == Some(true) {
-                return Ok(Released::Released);
+            match self.call("release_1", &arguments).await? {
+                Some(ReleasedRow::Released) => return Ok(Released::Released),
+                Some(ReleasedRow::Left) => return Ok(Released::Left),
+                None => {}
             }
         }
         self.run(key, None, window::release(request)).await

@@ -70,6 +70,7 @@ pub(crate) struct Load<'a> {
     slots: u32,
     ends: u32,
     places: u32,
+    numbers: u32,
     above: Option<u32>,
     expired: usize,
 }
@@ -89,6 +90,7 @@ pub(crate) struct Loaded {
     queued: Vec<PlaceRow>,
     given_up: Vec<String>,
     places: Vec<PlaceRow>,
+    numbers: Vec<u64>,
     #[serde(default)]
     ends: Vec<(u64, u32)>,
     #[serde(default)]
@@ -196,11 +198,11 @@ impl TryFrom<PlaceRow> for Place<Bell> {
 
 impl<'a> Load<'a> {
     pub(crate) fn new(name: &'a str, needs: &Needs) -> Self {
-        let Needs { owners, token, slots, ends, places, above } = needs;
+        let Needs { owners, token, slots, ends, places, numbers, above } = needs;
         let owners = owners.iter().map(|owner| owner.to_wire()).collect();
-        let (slots, ends, places, above) = (*slots, *ends, *places, *above);
+        let (slots, ends, places, numbers, above) = (*slots, *ends, *places, *numbers, *above);
         let (token, expired) = (token.map(FencingToken::get), lock_rules::window::EXPIRED_MAX);
-        Self { name, owners, token, slots, ends, places, above, expired }
+        Self { name, owners, token, slots, ends, places, numbers, above, expired }
     }
 }
 
@@ -232,6 +234,7 @@ impl Loaded {
             with_token: self.with_token.map(Hold::try_from).transpose()?,
             revoked_by: self.revoked_by.map(|by| Note::from_wire(&by)),
             places: all(self.places)?,
+            numbers: self.numbers,
             above: all(self.above)?,
             needs,
         })

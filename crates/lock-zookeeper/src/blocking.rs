@@ -16,7 +16,7 @@ use crate::nonblocking::{self, Store};
 /// # Blocking
 /// For five seconds at most.
 pub fn connect(config: &ZookeeperConfig) -> Result<Bridged<Store>, BackendError> {
-    let bridge = nonblocking::bridge()?;
+    let bridge = crate::sessions::bridge()?;
     let store = bridge.block_on(nonblocking::over(config, bridge.clone()))?;
     Ok(Bridged::new(Arc::new(store), bridge))
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::select_all;
-use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Operation, Queueing, Released, Slots, StoreEvent};
+use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Operation, Queueing, Released, StoreEvent};
 use lock_rules::used_up;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
@@ -91,13 +91,13 @@ impl LockedPlace<'_> {
 
     async fn look(&mut self, session: &Arc<Session>, claim: &Claim) -> Result<Look, BackendError> {
         let failed = |failure| error::of(Operation::Acquire, failure);
-        let role = Role::of(claim.terms.mode);
+        let role = Role::of(claim);
         let listed = match &self.own.place.state {
             State::Unknown => return self.own.place.find(session).await.map(|_| Look::Again).map_err(failed),
             State::None if claim.queueing == Queueing::Unwanted => {
                 let listed = self.own.place.directory.listed(session).await.map_err(failed)?;
                 if !role.is_free_in(&listed) {
-                    check_use(claim, role, &listed)?;
+                    role.check_use(&claim.name, &listed)?;
                     return self.busy(session, &listed).await.map_err(failed);
                 }
                 self.own.place.create(session, claim, role).await.map_err(failed)?
@@ -106,7 +106,7 @@ impl LockedPlace<'_> {
             State::There(_) => Some(self.own.place.directory.listed(session).await.map_err(failed)?),
         };
         let (Some(listed), Some(entry)) = (listed, self.own.place.entry()) else { return Ok(Look::Again) };
-        if let Err(refusal) = check_use(claim, role, &listed) {
+        if let Err(refusal) = role.check_use(&claim.name, &listed) {
             self.leave(session).await.map_err(failed)?;
             return Err(refusal);
         }
@@ -178,18 +178,17 @@ impl LockedPlace<'_> {
         entry: &Entry,
         listed: &[Listed],
     ) -> Result<Look, BackendError> {
-        let tokens = session.base().tokens(entry.created, claim.width).map_err(|invalid| used_up(BACKEND, invalid))?;
-        let lasts = session.lasts().await.map_err(|failure| error::of(Operation::Acquire, failure))?;
+        let failed = |failure| error::of(Operation::Acquire, failure);
+        if let Some(count) = Role::of(claim).permits().filter(|_| entry.slots.get().is_empty()) {
+            self.own.place.take_slots(session, claim, (entry.clone(), count)).await.map_err(failed)?;
+            return Ok(Look::Again);
+        }
+        let tokens = session.base().tokens(entry.drawn_by, claim.width).map_err(|invalid| used_up(BACKEND, invalid))?;
+        let lasts = session.lasts().await.map_err(failed)?;
         (self.own.watched, self.own.place.is_granted) = (None, true);
-        let (lease, valid_for) = (claim.lease_of(tokens, Slots::NONE), lasts.min(claim.terms.ttl.get()));
+        let (lease, valid_for) = (claim.lease_of(tokens, entry.slots.clone()), lasts.min(claim.terms.ttl.get()));
         Ok(Look::Told(Answer::Granted { lease, valid_for, wanted: entry::is_wanted(listed) }))
     }
-}
-
-/// Refuses a claim for a directory that has entries of the other layout.
-fn check_use(claim: &Claim, role: Role, listed: &[Listed]) -> Result<(), BackendError> {
-    let other = listed.iter().map(|entry| entry.role).find(|other| !other.suits(role));
-    other.map_or(Ok(()), |used| Err(error::in_other_use(&claim.name, used, role)))
 }
 
 /// A task that waits until one of these entries ends, and then claims again: a grant is told, and otherwise other entries are watched.

@@ -10,12 +10,15 @@ pub(crate) struct Data {
     pub(crate) note: String,
     /// How many tokens it has if it is granted.
     pub(crate) width: u8,
+    /// The slots of its permits, once it holds them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) slots: Vec<u32>,
 }
 
 impl Data {
     pub(crate) fn of(claim: &Claim) -> Self {
         let width = u8::try_from(claim.width.get()).unwrap_or(u8::MAX);
-        Self { note: claim.note.to_wire().to_owned(), width }
+        Self { note: claim.note.to_wire().to_owned(), width, slots: Vec::new() }
     }
 
     pub(crate) fn to_wire(&self) -> Vec<u8> {

@@ -1,11 +1,16 @@
 //! The directory of a lock: its entries, and who holds it.
 
+use std::collections::HashSet;
+
 use lock_core::{FencingToken, Holder, Note, Width};
-use zookeeper_client::{Acls, CreateMode, Error};
+use zookeeper_client::{Acls, CreateMode, Error, Stat};
 
 use crate::data::Data;
-use crate::entry::{self, Listed};
+use crate::entry::{self, Listed, Role};
 use crate::session::Session;
+
+/// What the nodes of slots are called.
+const SLOT: &str = "slot-";
 
 /// A directory, by its path.
 pub(crate) struct Directory(String);
@@ -18,6 +23,11 @@ impl Directory {
     /// The path of a child.
     pub(crate) fn path(&self, child: &str) -> String {
         format!("{}/{child}", self.0)
+    }
+
+    /// The path of a slot, which is there while a holder of permits has it.
+    pub(crate) fn slot(&self, slot: u32) -> String {
+        self.path(&format!("{SLOT}{slot}"))
     }
 
     /// Makes it, and those above it. ZooKeeper removes them once they have been empty for a while.
@@ -35,6 +45,12 @@ impl Directory {
         }
     }
 
+    /// The slots that holders of permits have.
+    pub(crate) async fn taken_slots(&self, session: &Session) -> Result<HashSet<u32>, Error> {
+        let children = session.read(|client| client.list_children(&self.0)).await?;
+        Ok(children.iter().filter_map(|child| child.strip_prefix(SLOT)?.parse().ok()).collect())
+    }
+
     /// Who has the first of these entries. `None` if it has ended.
     pub(crate) async fn holder(&self, session: &Session, listed: &[Listed]) -> Result<Option<Holder>, Error> {
         let Some(first) = listed.first() else { return Ok(None) };
@@ -46,11 +62,17 @@ impl Directory {
             Err(failure) => return Err(failure),
         };
         let of_ours = Data::read(&data).and_then(|data| {
-            let tokens = session.base().tokens(stat.czxid, Width::for_waiters(data.width.into())).ok()?;
+            let tokens =
+                session.base().tokens(drawn_by(first.role, &stat), Width::for_waiters(data.width.into())).ok()?;
             Some(Holder::Leasehold { tokens, note: Note::from_wire(&data.note) })
         });
         Ok(Some(of_ours.unwrap_or(Holder::Foreign)))
     }
+}
+
+/// The transaction that the tokens of an entry are of: the one that created it, and of permits the one that took their slots, and so changed it.
+pub(crate) const fn drawn_by(role: Role, stat: &Stat) -> i64 {
+    if role.permits().is_some() { stat.mzxid } else { stat.czxid }
 }
 
 /// The highest token that was drawn while this is the holder.

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use lock_core::{Mode, Owner};
+use lock_core::{BackendError, Claim, LockKind, LockName, Mode, Owner};
 use lock_rules::entries;
 use sha2::{Digest, Sha256};
 
+use crate::error::{self, BACKEND};
 use crate::path::OF_ENTRIES;
 
 /// What an entry asks for, as its name says.
@@ -17,55 +18,114 @@ pub(crate) enum Role {
     Read,
     /// Its write side: `__WRIT__`.
     Write,
+    /// Some permits of a semaphore: `permits-2-of-8-`. This is our own layout.
+    Permits { count: u32, limit: u32 },
 }
 
 impl Role {
-    const ALL: [Self; 3] = [Self::Lock, Self::Read, Self::Write];
+    /// What a claim asks for. Here a mutex is not the write side of a read-write lock.
+    pub(crate) const fn of(claim: &Claim) -> Self {
+        match (claim.terms.mode, claim.kind) {
+            (Mode::Shared, _) => Self::Read,
+            (Mode::Permits { count, limit, .. }, _) => Self::Permits { count: count.get(), limit: limit.get() },
+            (_, LockKind::ReadWrite) => Self::Write,
+            (_, LockKind::Mutex) => Self::Lock,
+        }
+    }
 
     /// What precedes the number in a name.
     ///
     /// # Source
     /// Curator: `LockInternals` and `InterProcessReadWriteLock`.
-    pub(crate) const fn marker(self) -> &'static str {
+    fn marker(self) -> String {
         match self {
-            Self::Lock => "lock-",
-            Self::Read => "__READ__",
-            Self::Write => "__WRIT__",
+            Self::Lock => "lock-".to_owned(),
+            Self::Read => "__READ__".to_owned(),
+            Self::Write => "__WRIT__".to_owned(),
+            Self::Permits { count, limit } => format!("permits-{count}-of-{limit}-"),
         }
     }
 
-    /// What a claim in this mode asks for. Here a mutex is not the write side of a read-write lock.
-    pub(crate) const fn of(mode: Mode) -> Self {
-        match mode {
-            Mode::Shared => Self::Read,
-            Mode::Exclusive | Mode::Permits { .. } | _ => Self::Lock,
+    /// Reads what precedes the number in a name.
+    fn read(beginning: &str) -> Option<Self> {
+        if let Some(found) =
+            [Self::Lock, Self::Read, Self::Write].into_iter().find(|role| beginning.ends_with(&role.marker()))
+        {
+            return Some(found);
         }
+        let (_, numbers) = beginning.strip_suffix('-')?.rsplit_once("-permits-")?;
+        let (count, limit) = numbers.split_once("-of-")?;
+        Some(Self::Permits { count: count.parse().ok()?, limit: limit.parse().ok()? })
     }
 
     /// Whether an entry with this role that came now would hold.
     pub(crate) fn is_free_in(self, listed: &[Listed]) -> bool {
-        let reads = |entry: &Listed| entry.role == Self::Read;
-        listed.is_empty() || (self == Self::Read && listed.iter().all(reads))
+        let taken: u64 = listed.iter().map(|entry| u64::from(entry.role.weight())).sum();
+        taken.saturating_add(self.weight().into()) <= self.capacity().into()
     }
 
     /// What it takes of the lock.
     const fn weight(self) -> u32 {
         match self {
             Self::Read => entries::weight(Mode::Shared),
+            Self::Permits { count, .. } => count,
             Self::Lock | Self::Write => entries::WHOLE,
         }
     }
 
+    /// How much of the lock there is.
+    const fn capacity(self) -> u32 {
+        match self {
+            Self::Permits { limit, .. } => limit,
+            Self::Lock | Self::Read | Self::Write => entries::WHOLE,
+        }
+    }
+
+    /// How many permits it takes; `None` of a lock.
+    pub(crate) const fn permits(self) -> Option<u32> {
+        match self {
+            Self::Permits { count, .. } => Some(count),
+            Self::Lock | Self::Read | Self::Write => None,
+        }
+    }
+
+    /// Whether its holder is alone.
+    pub(crate) const fn is_exclusive(self) -> bool {
+        matches!(self, Self::Lock | Self::Write)
+    }
+
     /// Whether both can be in one directory.
-    pub(crate) fn suits(self, other: Self) -> bool {
-        (self == Self::Lock) == (other == Self::Lock)
+    fn suits(self, other: Self) -> bool {
+        self.capacity() == other.capacity() && (self == Self::Lock) == (other == Self::Lock)
+    }
+
+    /// The mode of its leases.
+    fn mode(self) -> Mode {
+        match self {
+            Self::Lock | Self::Write => Mode::Exclusive,
+            Self::Read => Mode::Shared,
+            Self::Permits { count, limit } => Mode::permits(count, limit).unwrap_or(Mode::Exclusive),
+        }
+    }
+
+    /// Refuses a claim for a directory whose first entry makes it another kind of lock.
+    pub(crate) fn check_use(self, name: &LockName, listed: &[Listed]) -> Result<(), BackendError> {
+        let Some(used) = listed.first().map(|first| first.role).filter(|first| !first.suits(self)) else {
+            return Ok(());
+        };
+        let (used_as, asked) = (used.mode(), self.mode());
+        if used_as.limit() != asked.limit() {
+            return Err(BackendError::in_other_use(BACKEND, used_as, asked).with_name(name));
+        }
+        Err(error::of_other_layout(name, used.usage(), self.usage()))
     }
 
     /// The kind of lock that the directory is used as.
-    pub(crate) const fn usage(self) -> &'static str {
+    const fn usage(self) -> &'static str {
         match self {
             Self::Lock => "a mutex",
             Self::Read | Self::Write => "a read-write lock",
+            Self::Permits { .. } => "a semaphore",
         }
     }
 }
@@ -126,7 +186,7 @@ impl Listed {
             return None;
         }
         let (beginning, digits) = child.split_at_checked(child.len().checked_sub(10)?)?;
-        let role = Role::ALL.into_iter().find(|role| beginning.ends_with(role.marker()))?;
+        let role = Role::read(beginning)?;
         let number = digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())??;
         Some(Self { number, role, child: child.to_owned() })
     }
@@ -148,7 +208,8 @@ pub(crate) fn is_wanted(listed: &[Listed]) -> bool {
 pub(crate) fn decide(listed: &[Listed], child: &str) -> Option<Turn> {
     let entry = |of: &Listed| entries::Entry { key: of.child.clone(), weight: of.role.weight(), is_granted: false };
     let all: Vec<_> = listed.iter().map(entry).collect();
-    Some(match entries::decide(&all, &child.to_owned(), entries::WHOLE)? {
+    let capacity = listed.iter().find(|entry| entry.child == child)?.role.capacity();
+    Some(match entries::decide(&all, &child.to_owned(), capacity)? {
         entries::Decision::Granted => Turn::Granted,
         entries::Decision::Waits { position, watched } => {
             Turn::Waits { position, watched: watched.into_iter().cloned().collect() }

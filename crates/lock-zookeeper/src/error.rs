@@ -5,8 +5,6 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, LockName, Operation};
 use zookeeper_client::Error;
 
-use crate::entry::Role;
-
 /// The store's name in errors.
 pub(crate) const BACKEND: &str = "zookeeper";
 
@@ -67,8 +65,8 @@ pub(crate) fn timeout(operation: Operation, within: Duration) -> BackendError {
 }
 
 /// The directory of a lock has entries of the other layout.
-pub(crate) fn in_other_use(name: &LockName, used: Role, asked: Role) -> BackendError {
-    let message = format!("the name is in use as {}, not as {}", used.usage(), asked.usage());
+pub(crate) fn of_other_layout(name: &LockName, used: &str, asked: &str) -> BackendError {
+    let message = format!("the name is in use as {used}, not as {asked}");
     let refused = new(Operation::Acquire, ErrorKind::OtherKind, Effect::None, message).with_name(name);
     refused.with_remedy("choose another name for one of them")
 }

@@ -15,6 +15,7 @@ mod path;
 mod place;
 mod proof;
 mod session;
+mod sessions;
 mod tokens;
 
 pub mod blocking;

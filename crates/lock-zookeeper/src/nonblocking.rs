@@ -1,54 +1,31 @@
 //! The store for tokio.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, iter};
 
 use async_trait::async_trait;
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Certainty, Claim, Durability, Effect, EntriesEnd,
-    ErrorKind, EventSink, Fenced, Isolation, Lease, Listeners, Location, LockName, ModeKind, Operation, Owner,
-    ReleaseRequest, Released, Renewed, RequestOrder, Waiting,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Certainty, Claim, Durability, EntriesEnd, EventSink,
+    Fenced, Isolation, Lease, Location, LockName, Mode, ModeKind, Operation, Owner, ReleaseRequest, Released, Renewed,
+    RequestOrder, Waiting, WriteSide,
 };
 use lock_host::Bridge;
 
 use crate::ZookeeperConfig;
 use crate::claim::SharedPlace;
+use crate::directory::Directory;
 use crate::entries::Entries;
+use crate::entry;
 use crate::error::{self, BACKEND};
 use crate::path;
 use crate::place::{Place, Whose};
-use crate::session::Session;
-
-/// How long a session may take to open. Chosen: several servers can be tried.
-const OPEN_WITHIN: Duration = Duration::from_secs(5);
-/// How long closing a session may take.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+use crate::sessions::{Current, Sessions, bridge};
 
 /// One client: one session, whose connection has a thread of its own, so that nothing that users do delays a renewal.
 pub struct Store {
     config: ZookeeperConfig,
-    bridge: Bridge,
-    listeners: Arc<Listeners>,
-    sessions: Arc<Mutex<Sessions>>,
-}
-
-/// The current session, and the one that is being opened.
-#[derive(Default)]
-struct Sessions {
-    current: Option<Arc<Current>>,
-    /// All requests that need a session wait for the same one. It is opened even if none of them has the time to wait for it.
-    opening: Option<Opening>,
-}
-
-type Opening = Shared<BoxFuture<'static, Result<Arc<Current>, BackendError>>>;
-
-/// The session, and what this client has in it.
-struct Current {
-    session: Arc<Session>,
-    entries: Entries,
+    sessions: Sessions,
 }
 
 /// Opens a session.
@@ -68,64 +45,13 @@ pub(crate) async fn over(config: &ZookeeperConfig, bridge: Bridge) -> Result<Sto
     Ok(store)
 }
 
-/// The thread that connections belong to.
-pub(crate) fn bridge() -> Result<Bridge, BackendError> {
-    let failed = |failure| {
-        let message = "a thread for connections cannot be started";
-        error::new(Operation::Connect, ErrorKind::Unavailable, Effect::None, message).with_source(failure)
-    };
-    Bridge::start().map_err(failed)
-}
-
-async fn opened(config: &ZookeeperConfig, listeners: Arc<Listeners>) -> Result<Arc<Current>, BackendError> {
-    let opened = tokio::time::timeout(OPEN_WITHIN, Session::open(config, listeners)).await;
-    let late = |_| Err(unreachable(format!("none of {} answered within {OPEN_WITHIN:?}", config.servers())));
-    let session = opened.unwrap_or_else(late)?;
-    Ok(Arc::new(Current { session, entries: Entries::default() }))
-}
-
-fn unreachable(message: impl Into<String>) -> BackendError {
-    let told = error::new(Operation::Connect, ErrorKind::Unreachable, Effect::None, message);
-    told.with_remedy("check that the servers are running and reachable")
-}
-
-fn lock(sessions: &Mutex<Sessions>) -> MutexGuard<'_, Sessions> {
-    sessions.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Store {
     fn new(config: &ZookeeperConfig, bridge: Bridge) -> Self {
-        let (config, listeners) = (config.clone(), Arc::default());
-        Self { config, bridge, listeners, sessions: Arc::default() }
+        Self { config: config.clone(), sessions: Sessions::new(config, bridge) }
     }
 
-    /// The session, which is opened if there is none, or it has ended.
     async fn session(&self) -> Result<Arc<Current>, BackendError> {
-        let opening = {
-            let mut sessions = lock(&self.sessions);
-            if let Some(current) = sessions.current.as_ref().filter(|current| !current.session.is_over()) {
-                return Ok(Arc::clone(current));
-            }
-            let under_way = sessions.opening.take().filter(|opening| opening.peek().is_none());
-            sessions.opening.insert(under_way.unwrap_or_else(|| self.open())).clone()
-        };
-        opening.await
-    }
-
-    fn open(&self) -> Opening {
-        let (config, listeners, sessions) =
-            (self.config.clone(), Arc::clone(&self.listeners), Arc::clone(&self.sessions));
-        let opened = self.bridge.handle().spawn(async move {
-            let opened = opened(&config, listeners).await;
-            let mut sessions = lock(&sessions);
-            sessions.opening = None;
-            if let Ok(current) = &opened {
-                sessions.current = Some(Arc::clone(current));
-            }
-            opened
-        });
-        let ended = |failure| Err(unreachable("the task that connects has ended").with_source(failure));
-        opened.map(move |opened| opened.unwrap_or_else(ended)).boxed().shared()
+        self.sessions.current().await
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Answer, BackendError> {
@@ -194,6 +120,31 @@ impl Store {
         Ok((nodes.iter().map(Option::is_some).collect(), lasts))
     }
 
+    async fn renewed(&self, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
+        let (known, lasts) = self.known(leases, Whose::Session, Operation::Renew).await?;
+        let mut answers = Vec::new();
+        for (lease, known) in iter::zip(leases, known) {
+            answers.push(if known {
+                Renewed::Renewed { valid_for: lasts.min(lease.terms.ttl.get()), wanted: self.is_wanted(lease).await? }
+            } else {
+                Renewed::NotHeld
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Whether somebody waits for a lock that is not held alone.
+    async fn is_wanted(&self, lease: &Lease) -> Result<bool, BackendError> {
+        if lease.terms.mode == Mode::Exclusive {
+            return Ok(false);
+        }
+        let current = self.session().await?;
+        let directory = Directory::at(self.directory(&lease.name));
+        let listed =
+            directory.listed(&current.session).await.map_err(|failure| error::of(Operation::Renew, failure))?;
+        Ok(entry::is_wanted(&listed))
+    }
+
     async fn check(&self, lease: &Lease) -> Result<Fenced, BackendError> {
         let failed = |failure| error::of(Operation::Fence, failure);
         if self.known(std::slice::from_ref(lease), Whose::Anybody, Operation::Fence).await?.0 == [true] {
@@ -219,12 +170,13 @@ impl Backend for Store {
         Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
             .with_ordering(RequestOrder::Unordered)
             .with_isolation(Isolation::Isolated)
-            .with_modes(&[ModeKind::Exclusive])
+            .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
+            .with_write_side(WriteSide::Apart)
             .with_entries_end(EntriesEnd::WithSession)
     }
 
     fn listen(&self, sink: EventSink) {
-        self.listeners.add(sink);
+        self.sessions.listen(sink);
     }
 
     fn locate(&self, name: &LockName) -> Option<Location> {
@@ -232,10 +184,7 @@ impl Backend for Store {
     }
 
     fn end_session(&self) {
-        let ended = lock(&self.sessions).current.take();
-        if let Some(current) = ended {
-            current.session.end();
-        }
+        self.sessions.end();
     }
 }
 
@@ -251,12 +200,7 @@ impl AsyncBackend for Store {
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        let (known, lasts) =
-            Self::within(Operation::Renew, within, self.known(leases, Whose::Session, Operation::Renew)).await?;
-        let renewed = |lease: &Lease| Renewed::Renewed { valid_for: lasts.min(lease.terms.ttl.get()), wanted: false };
-        let answers =
-            leases.iter().zip(known).map(|(lease, known)| if known { renewed(lease) } else { Renewed::NotHeld });
-        Ok(answers.collect())
+        Self::within(Operation::Renew, within, self.renewed(leases)).await
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
@@ -265,21 +209,6 @@ impl AsyncBackend for Store {
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         Self::within(Operation::Fence, within, self.check(lease)).await
-    }
-}
-
-impl Drop for Store {
-    /// Has the session closed, so that its entries end now and not with its timeout.
-    fn drop(&mut self) {
-        let (Some(current), bridge) = (lock(&self.sessions).current.take(), self.bridge.clone()) else { return };
-        current.session.abandon();
-        let mut states = current.session.client().state_watcher();
-        drop(current);
-        self.bridge.handle().spawn(async move {
-            let closed = async { while !states.changed().await.is_terminated() {} };
-            _ = tokio::time::timeout(CLOSE_WITHIN, closed).await;
-            drop(bridge);
-        });
     }
 }
 

@@ -1,11 +1,11 @@
 //! The entry of one owner: how it is created, found again and deleted.
 
 use futures_util::future::join;
-use lock_core::{Claim, FencingToken, Lease, Owner, Released, TokenRange};
+use lock_core::{Claim, FencingToken, Holder, Lease, Owner, Released, Slots, TokenRange};
 use zookeeper_client::{Acls, CreateMode, Error};
 
 use crate::data::Data;
-use crate::directory::{Directory, drawn};
+use crate::directory::{Directory, drawn_by};
 use crate::entry::{self, EntryId, Listed, Role, Turn};
 use crate::session::Session;
 
@@ -35,8 +35,10 @@ pub(crate) enum State {
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) child: String,
-    /// The transaction that created it.
-    pub(crate) created: i64,
+    /// The transaction that its tokens are of. Permits that have no slots yet have no tokens.
+    pub(crate) drawn_by: i64,
+    /// The slots of its permits.
+    pub(crate) slots: Slots,
     /// Whether it ends with this session.
     is_ours: bool,
 }
@@ -78,7 +80,7 @@ impl Place {
         match created {
             Ok((stat, number)) => {
                 let child = format!("{beginning}{number}");
-                self.state = State::There(Entry { child, created: stat.czxid, is_ours: true });
+                self.state = State::There(Entry { child, drawn_by: stat.czxid, slots: Slots::NONE, is_ours: true });
                 if number.into_i64() >= NUMBER_END {
                     self.leave(session).await?;
                     let message =
@@ -108,13 +110,47 @@ impl Place {
             return Ok(());
         };
         let path = self.directory.path(&found.child);
-        let Some(stat) = session.read(|client| client.check_stat(&path)).await? else {
-            self.state = State::None;
-            return Ok(());
+        let (data, stat) = match session.read(|client| client.get_data(&path)).await {
+            Ok(told) => told,
+            Err(Error::NoNode) => {
+                self.state = State::None;
+                return Ok(());
+            }
+            Err(failure) => return Err(failure),
         };
-        let is_ours = stat.ephemeral_owner == session.id();
-        self.state = State::There(Entry { child: found.child.clone(), created: stat.czxid, is_ours });
-        self.is_granted = entry::decide(&listed, &found.child) == Some(Turn::Granted);
+        let slots = Slots::new(Data::read(&data).map(|data| data.slots).unwrap_or_default());
+        self.is_granted = match found.role.permits() {
+            Some(_) => !slots.get().is_empty(),
+            None => entry::decide(&listed, &found.child) == Some(Turn::Granted),
+        };
+        let (drawn_by, is_ours) = (drawn_by(found.role, &stat), stat.ephemeral_owner == session.id());
+        self.state = State::There(Entry { child: found.child.clone(), drawn_by, slots, is_ours });
+        Ok(())
+    }
+
+    /// Takes the lowest free slots for the permits of an entry whose turn has come, and so draws its tokens. It has to be looked at again: another
+    /// one may have taken them.
+    pub(crate) async fn take_slots(
+        &mut self,
+        session: &Session,
+        claim: &Claim,
+        (entry, count): (Entry, u32),
+    ) -> Result<(), Error> {
+        // Behind an answer of the leader, no slot is seen whose holder had gone before.
+        let (asked, taken) = join(session.missing(&[]), self.directory.taken_slots(session)).await;
+        asked?;
+        let taken = taken?;
+        let free = (0..).filter(|slot| !taken.contains(slot));
+        let slots: Vec<u32> = free.zip(0..count).map(|(slot, _)| slot).collect();
+        let paths: Vec<_> = slots.iter().map(|slot| self.directory.slot(*slot)).collect();
+        let data = Data { slots: slots.clone(), ..Data::of(claim) }.to_wire();
+        self.state = State::Unknown;
+        self.state = match session.take(&paths, &self.directory.path(&entry.child), &data).await {
+            Ok(drawn_by) => State::There(Entry { drawn_by, slots: Slots::new(slots), ..entry }),
+            Err(Error::NodeExists) => State::There(entry),
+            Err(Error::NoNode) => State::None,
+            Err(failure) => return Err(failure),
+        };
         Ok(())
     }
 
@@ -123,12 +159,13 @@ impl Place {
         if matches!(self.state, State::Unknown) {
             self.find(session).await?;
         }
-        let State::There(Entry { child, .. }) = &self.state else {
+        let State::There(Entry { child, slots, .. }) = &self.state else {
             // Asked all the same: a client that is cut off knows nothing.
             return session.missing(&[]).await.map(|_| Released::NotHeld);
         };
-        let path = self.directory.path(child);
-        let released = match session.write(|client| client.delete(&path, None)).await {
+        let mut paths: Vec<_> = slots.get().iter().map(|slot| self.directory.slot(*slot)).collect();
+        paths.push(self.directory.path(child));
+        let released = match session.delete(&paths).await {
             Ok(()) if self.is_granted => Released::Released,
             Ok(()) => Released::Left,
             Err(Error::NoNode) => Released::NotHeld,
@@ -149,16 +186,21 @@ impl Place {
             self.find(session).await?;
         }
         let State::There(entry) = &self.state else { return Ok(None) };
-        let is_it = session.base().tokens(entry.created, lease.tokens.width()) == Ok(lease.tokens);
+        let is_it = session.base().tokens(entry.drawn_by, lease.tokens.width()) == Ok(lease.tokens);
         let counts = is_it && (entry.is_ours || whose == Whose::Anybody);
         Ok(counts.then(|| self.directory.path(&entry.child)))
     }
 
-    /// The tokens of the present holder, if they are above these.
+    /// The first token of a present holder who holds alone, if it is above these.
     pub(crate) async fn higher(&self, session: &Session, tokens: TokenRange) -> Result<Option<FencingToken>, Error> {
         let listed = self.directory.listed(session).await?;
-        let holder = self.directory.holder(session, &listed).await?;
-        Ok(holder.as_ref().and_then(drawn).filter(|drawn| *drawn > tokens.high()))
+        if !listed.first().is_some_and(|first| first.role.is_exclusive()) {
+            return Ok(None);
+        }
+        let Some(Holder::Leasehold { tokens: later, .. }) = self.directory.holder(session, &listed).await? else {
+            return Ok(None);
+        };
+        Ok(Some(later.low()).filter(|low| *low > tokens.high()))
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Listeners, Moment, Operation, StoreEvent};
 use lock_host::{Clock, HostClock};
 use tokio::runtime::Handle;
-use zookeeper_client::{Client, Error, MultiWriteError, SessionState, StateWatcher};
+use zookeeper_client::{
+    Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, SessionState, StateWatcher,
+};
 
 use crate::ZookeeperConfig;
 use crate::error;
@@ -131,6 +133,32 @@ impl Session {
                 Err(MultiWriteError::OperationFailed { index, source: Error::NoNode }) => Ok(Some(index)),
                 Err(failure) => Err(failure.into()),
             }
+        })
+        .await
+    }
+
+    /// Creates these nodes and changes that one, all or nothing. Returns the transaction.
+    pub(crate) async fn take(&self, nodes: &[String], changed: &str, data: &[u8]) -> Result<i64, Error> {
+        let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+        self.write(async |client| {
+            let mut changes = client.new_multi_writer();
+            nodes.iter().try_for_each(|node| changes.add_create(node, b"", &options))?;
+            changes.add_set_data(changed, data, None)?;
+            match changes.commit().await?.pop() {
+                Some(MultiWriteResult::SetData { stat }) => Ok(stat.mzxid),
+                _ => Err(Error::UnexpectedError("the answer of a transaction is not complete".to_owned())),
+            }
+        })
+        .await
+    }
+
+    /// Deletes these nodes, all or none.
+    pub(crate) async fn delete(&self, nodes: &[String]) -> Result<(), Error> {
+        self.write(async |client| {
+            let mut changes = client.new_multi_writer();
+            nodes.iter().try_for_each(|node| changes.add_delete(node, None))?;
+            changes.commit().await?;
+            Ok(())
         })
         .await
     }

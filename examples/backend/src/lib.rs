@@ -65,7 +65,7 @@ impl Backend for Vectors {
             .with_shared_counter()
             .with_ordering(RequestOrder::InOrder)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch])
+            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Barge, Ability::Latch])
     }
 
     fn listen(&self, _sink: EventSink) {}

@@ -55,7 +55,7 @@ impl Backend for Windows {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Process)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch])
+            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Barge, Ability::Latch])
     }
 
     fn listen(&self, sink: EventSink) {

@@ -143,6 +143,7 @@ impl Lock {
             revoked_by: needs.token.and_then(|token| self.revoked_by(now, token)),
             above: above.into_iter().flatten().cloned().collect(),
             places: places().zip(0..needs.places).map(|(place, _)| place.clone()).collect(),
+            numbers: places().zip(0..needs.numbers).map(|(place, _)| place.number).collect(),
             needs,
         }
     }

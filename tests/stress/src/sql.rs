@@ -115,8 +115,8 @@ impl SqlServer for MysqlServer {
     /// Chosen: a dozen on two cores that others use too wait for longer than the checks allow.
     const WORKERS: usize = 6;
     /// Chosen: looks of the waiters keep two cores busy. With these there are some forty turns a second.
-    const GUESTS: usize = 24;
-    const PASSERSBY: usize = 8;
+    const GUESTS: usize = 48;
+    const PASSERSBY: usize = 16;
 
     fn start() -> Self {
         Self::start()

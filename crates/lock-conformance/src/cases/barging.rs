@@ -16,6 +16,10 @@ fn reader(claim: Claim) -> Claim {
     in_mode(Mode::Shared, claim)
 }
 
+fn writer(claim: Claim) -> Claim {
+    in_mode(Mode::Exclusive, claim)
+}
+
 fn permits(count: u32, claim: Claim) -> Claim {
     in_mode(Mode::permits(count, LIMIT).unwrap(), claim)
 }
@@ -30,19 +34,19 @@ fn passes(verbs: &Verbs, claim: &Claim) {
 /// Readers hold and a writer waits: a barging reader joins the others, a fair one waits, and the writer is next.
 pub fn a_reader_passes_a_writer_that_waits(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
-    let (first, writer, fair) = (reader(claim("a")), waiting_claim("a"), reader(waiting_claim("a")));
+    let (first, waits, fair) = (reader(claim("a")), writer(waiting_claim("a")), reader(waiting_claim("a")));
     one.take(&first);
-    assert_eq!((two.queued(&writer), three.queued(&fair)), (1, 2));
+    assert_eq!((two.queued(&waits), three.queued(&fair)), (1, 2));
     let later = [reader(claim("a")), reader(waiting_claim("a"))].map(barging);
     later.iter().for_each(|later| passes(&three, later));
     three.queued(&fair);
     for claim in later.iter().chain([&first]) {
-        two.denied(&writer);
+        two.denied(&waits);
         assert_eq!(one.release(claim), Released::Released);
     }
-    two.take(&writer);
+    two.take(&waits);
     three.queued(&fair);
-    assert_eq!(two.release(&writer), Released::Released);
+    assert_eq!(two.release(&waits), Released::Released);
     three.take(&fair);
 }
 
@@ -83,13 +87,13 @@ pub fn a_claim_that_does_not_fit_takes_its_place(bench: &Bench) {
 /// The holder has died, and a waiter would fit now: it is next, and not the barging claim that finds this out.
 pub fn those_who_fit_are_served_first(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
-    let writer = waiting_claim("a");
-    one.take(&lasting(BRIEF, claim("a")));
-    assert_eq!(two.queued(&writer), 1);
+    let waits = writer(waiting_claim("a"));
+    one.take(&lasting(BRIEF, writer(claim("a"))));
+    assert_eq!(two.queued(&waits), 1);
     bench.elapse(BRIEF + BRIEF / 5);
     three.denied(&barging(reader(claim("a"))));
-    two.take(&writer);
-    assert_eq!(two.release(&writer), Released::Released);
+    two.take(&waits);
+    assert_eq!(two.release(&waits), Released::Released);
     three.take(&barging(reader(claim("a"))));
 }
 

@@ -16,7 +16,11 @@ fn waiting_reader() -> Claim {
 }
 
 fn writer() -> Claim {
-    claim("a")
+    in_mode(Mode::Exclusive, claim("a"))
+}
+
+fn waiting_writer() -> Claim {
+    in_mode(Mode::Exclusive, waiting_claim("a"))
 }
 
 fn in_place_of(old: &Claim, claim: Claim) -> Claim {
@@ -115,7 +119,7 @@ pub fn a_dead_reader_ends_at_its_own_end(bench: &Bench) {
 /// A reader that comes after a waiting writer waits behind it.
 pub fn a_waiting_writer_is_not_overtaken(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
-    let (first, second, third) = (reader(), waiting_claim("a"), waiting_reader());
+    let (first, second, third) = (reader(), waiting_writer(), waiting_reader());
     one.take(&first);
     assert_eq!(two.queued(&second), 1);
     assert_eq!(three.queued(&third), 2);
@@ -131,7 +135,7 @@ pub fn a_waiting_writer_is_not_overtaken(bench: &Bench) {
 pub fn one_release_serves_all_the_readers_at_the_head(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let first = writer();
-    let (second, third, fourth, fifth) = (waiting_reader(), waiting_reader(), waiting_claim("a"), waiting_reader());
+    let (second, third, fourth, fifth) = (waiting_reader(), waiting_reader(), waiting_writer(), waiting_reader());
     one.take(&first);
     let told = grants_told(&two);
     for (place, waiter) in (1..).zip([&second, &third, &fourth, &fifth]) {
@@ -150,7 +154,7 @@ pub fn one_release_serves_all_the_readers_at_the_head(bench: &Bench) {
 /// A writer that leaves the queue does not hold up the readers that waited behind it.
 pub fn readers_go_on_when_the_writer_before_them_leaves(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
-    let (second, third) = (waiting_claim("a"), waiting_reader());
+    let (second, third) = (waiting_writer(), waiting_reader());
     let told = grants_told(&three);
     let lease = one.take(&reader());
     two.queued(&second);
@@ -175,7 +179,7 @@ pub fn a_late_claim_to_read_leaves_nothing(bench: &Bench) {
 /// A writer becomes a reader in one step: no other writer gets in between, and the readers at the head read as well.
 pub fn a_downgrade_lets_waiting_readers_in_and_no_writer(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let (old, second, third, fourth) = (writer(), waiting_reader(), waiting_claim("a"), waiting_reader());
+    let (old, second, third, fourth) = (writer(), waiting_reader(), waiting_writer(), waiting_reader());
     let told = grants_told(&two);
     let before = one.take(&old);
     [&second, &third, &fourth].into_iter().for_each(|claim| _ = two.queued(claim));
@@ -196,7 +200,7 @@ pub fn a_downgrade_lets_waiting_readers_in_and_no_writer(bench: &Bench) {
 /// The only reader becomes a writer in one step, past the queue.
 pub fn an_upgrade_is_granted_to_the_only_reader(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let (old, second) = (reader(), waiting_claim("a"));
+    let (old, second) = (reader(), waiting_writer());
     let before = one.take(&old);
     two.queued(&second);
     let new = in_place_of(&old, writer());
@@ -228,7 +232,7 @@ pub fn an_upgrade_beside_another_reader_changes_nothing(bench: &Bench) {
 /// A lease to read is replaced by one of another owner, beside other readers and past a writer that waits.
 pub fn a_reader_is_replaced_by_another_owner(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let (old, second, next) = (reader(), reader(), waiting_claim("a"));
+    let (old, second, next) = (reader(), reader(), waiting_writer());
     let (before, other) = (one.take(&old), two.take(&second));
     two.queued(&next);
     let new = in_place_of(&old, reader());
@@ -252,7 +256,7 @@ pub fn each_reader_is_shown_and_revoked_alone(bench: &Bench) {
         return;
     }
     let leases = [one.take(&lasting(LONG * 2, reader())), two.take(&reader())];
-    two.queued(&waiting_claim("a"));
+    two.queued(&waiting_writer());
     let entry = two.holder("a").unwrap();
     let tokens = entry.holders.iter().map(|held| match held.holder {
         Holder::Leasehold { tokens, .. } => (tokens, held.mode),

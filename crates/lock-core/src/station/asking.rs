@@ -20,8 +20,7 @@ impl Station {
             return;
         }
         if let Some(terms) = self.waiters.terms() {
-            let attempt = Attempt::new(self.owners.draw(), terms, Purpose::Front, now);
-            self.ask(now, Box::new(attempt));
+            self.ask(now, Box::new(Attempt::new(self.owners.draw(), terms, Purpose::Front, now)));
         }
     }
 
@@ -66,6 +65,7 @@ impl Station {
     /// Sends the next claim of an attempt.
     pub(super) fn ask(&mut self, now: Moment, mut attempt: Box<Attempt>) {
         let Some((note, fairness, for_whom)) = self.asks_for(&attempt) else { return self.leave_queue(now, &attempt) };
+        let kind = self.waiter_of(&attempt).map(|waiter| waiter.join.kind).unwrap_or_default();
         if attempt.is_unknown_to_store() {
             (attempt.basis, attempt.floor) = (now, attempt.floor.max(self.floor.get()));
         }
@@ -80,12 +80,12 @@ impl Station {
             queueing: if may_queue { Queueing::Wanted } else { Queueing::Unwanted },
             replaces: attempt.replaces(),
             fairness,
+            kind,
         };
         if attempt.may_queue() {
             self.last_asked = Some(attempt.owner);
         }
-        attempt.fairness = fairness;
-        attempt.hint = Hint::Nothing;
+        (attempt.fairness, attempt.hint) = (fairness, Hint::Nothing);
         attempt.progress = self.run(now, Request::Acquire(claim), attempt.terms, for_whom);
         self.attempts.push(attempt);
     }

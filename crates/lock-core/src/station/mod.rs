@@ -82,7 +82,7 @@ use releases::PendingReleases;
 use wait_queue::{Need, WaitQueue};
 
 use crate::policy::Dice;
-use crate::{AcquireError, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
+use crate::{Ability, AcquireError, Fairness, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
@@ -222,6 +222,9 @@ impl Station {
         debug_assert_eq!(mode.name_kind(), self.kind, "another kind has another station");
         if self.closed {
             return Err(AcquireError::Closed);
+        }
+        if join.fairness == Fairness::Barging {
+            self.policy.store.check_ability(Ability::Barge)?;
         }
         Ok(self.policy.store.check_mode(mode)?)
     }

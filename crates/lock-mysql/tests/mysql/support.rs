@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fairness, Lease, Mode, Note, Queueing,
-    ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fairness, Lease, LockKind, Mode, Note,
+    Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_mysql::{MysqlConfig, blocking};
 use mysql::prelude::{FromValue, Queryable};
@@ -287,6 +287,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Lease, Mode, Note, Owner,
-    Queueing, ReleaseRequest, Released, StoreEvent, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Lease, LockKind, Mode, Note,
+    Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::Bridge;
 use lock_postgres::{PostgresConfig, blocking};
@@ -217,6 +217,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

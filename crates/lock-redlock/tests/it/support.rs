@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::node::Membership;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fairness, Lease, Note,
-    Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fairness, Lease, LockKind,
+    Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::ManualClock;
 use lock_memory::faults::{Asked, Fault, Faults, Faulty};
@@ -138,6 +138,7 @@ pub(crate) fn claim(owner: u8) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

@@ -146,11 +146,9 @@ impl<S: WindowStore> Rows for Decision<S> {
     }
 
     fn places_before(&mut self, number: u64, most: u32) -> Result<u32, Missing> {
-        let before = self.window.places.iter().zip(0..most).take_while(|(place, _)| place.number < number).count();
-        let before = u32::try_from(before).unwrap_or(u32::MAX);
-        let is_known =
-            before == most || self.has_all_places() || self.window.places.iter().any(|place| place.number >= number);
-        if is_known { Ok(before) } else { Err(self.more_places()) }
+        self.needs(most, |needs| &mut needs.numbers)?;
+        let before = self.window.numbers.iter().zip(0..most).take_while(|(counted, _)| **counted < number).count();
+        Ok(u32::try_from(before).unwrap_or(most))
     }
 
     fn last_number(&mut self) -> Result<u64, Missing> {

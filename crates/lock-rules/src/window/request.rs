@@ -130,7 +130,7 @@ pub fn revoke<'a, S: WindowStore>(name: &'a LockName, token: FencingToken, by: &
 /// As [`survey`](crate::poll::survey) has it, for waiters of this lock.
 pub fn survey<'a, S: WindowStore>(name: &'a LockName, waiters: &'a [Waiter]) -> Request<'a, S, Sight> {
     let owners = waiters.iter().map(|waiter| waiter.owner).collect();
-    let needs = Needs { owners, places: COUNTED_MAX + 1, ..Needs::default() };
+    let needs = Needs { owners, places: 1, numbers: COUNTED_MAX, ..Needs::default() };
     Request::new(needs, Presence::Known, move |rows| {
         let mut sight = Sight::default();
         poll::survey(rows, name, &waiters.iter().collect::<Vec<_>>(), &mut sight)?;

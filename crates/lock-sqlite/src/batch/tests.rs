@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockName, Moment, Note, Operation, Owner,
-    Queueing, Released, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockKind, LockName, Moment, Note, Operation,
+    Owner, Queueing, Released, Terms, Ttl, Width,
 };
 
 use lock_host::{Clock, HostClock, ManualClock};
@@ -130,6 +130,7 @@ fn claim(name: &str, owner: u8) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

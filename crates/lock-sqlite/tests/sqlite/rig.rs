@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Moment, Note, Queueing, Released,
-    Renewed, Terms, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, LockKind, Mode, Moment, Note, Queueing,
+    Released, Renewed, Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
 use lock_sqlite::{SqliteConfig, Timing, blocking, nonblocking};
@@ -83,6 +83,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

@@ -10,6 +10,8 @@ mod followers;
 mod leaving;
 mod names;
 mod outages;
+mod permits;
+mod readers;
 mod replies;
 mod sessions;
 mod support;

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Holder, Lease, Note, Owner,
-    Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Holder, Lease, LockKind,
+    Mode, Note, Owner, Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::{Bridge, Bridged};
 use lock_zookeeper::nonblocking::Store;
@@ -154,11 +154,22 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 
 pub(crate) fn waiting(name: &str) -> Claim {
     Claim { queueing: Queueing::Wanted, ..claim(name) }
+}
+
+/// The same claim to read ...
+pub(crate) fn reading(claim: Claim) -> Claim {
+    claim.in_mode(Mode::Shared)
+}
+
+/// ... or to write.
+pub(crate) fn writing(claim: Claim) -> Claim {
+    Claim { kind: LockKind::ReadWrite, ..claim }
 }
 
 /// Runs work in another thread.

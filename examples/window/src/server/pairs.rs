@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use lock_core::limit::{self, Act};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, EventSink, Fairness, Lease, Limit, LockName, Mode, Moment, Note, Owner,
-    Queueing, ReleaseRequest, Renewed, StoreEvent, Terms, Ttl, Width,
+    Answer, BackendError, Certainty, Claim, EventSink, Fairness, Lease, Limit, LockKind, LockName, Mode, Moment, Note,
+    Owner, Queueing, ReleaseRequest, Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::{Clock, SharedClock};
 use lock_rules::window::{self, Commit, Request, Step};
@@ -164,6 +164,7 @@ fn claim(byte: u8, mode: Mode, seconds: u64) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

@@ -6,8 +6,8 @@ use fuzz::inputs::{like, number, text};
 use fuzz::{fuzz, is_presentable};
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, Fairness, Lease, Mode, Note, Owner, Queueing, Terms, Ttl, Width,
-    latch, limit,
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Lease, LockKind, Mode, Note, Owner, Queueing, Terms, Ttl,
+    Width, latch, limit,
 };
 use lock_sqlite::SqliteConfig;
 use lock_sqlite::blocking::Sqlite;
@@ -73,6 +73,7 @@ fn claim(name: &str, byte: u8, mode: Mode) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
     }
 }
 

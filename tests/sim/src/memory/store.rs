@@ -7,8 +7,8 @@ use std::time::Duration;
 use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
     Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Evidence, Fairness, FencingToken, Holder,
-    Lease, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms, TokenRange,
-    Ttl, Width,
+    Lease, LockKind, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms,
+    TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Hold, Notice, Store};
 
@@ -98,8 +98,8 @@ impl Server {
     fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> Option<TokenRange> {
         let (name, owner, terms) = (name.clone(), outsider(value), Terms::exclusive(Ttl::new(life).ok()?));
         let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
-        let (queueing, fairness, replaces) = (Queueing::Unwanted, Fairness::Fair, None);
-        let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, replaces };
+        let (queueing, fairness, kind, replaces) = (Queueing::Unwanted, Fairness::Fair, LockKind::Mutex, None);
+        let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, kind, replaces };
         match self.store.acquire(now, SILENT, &claim) {
             Ok(Answer::Granted { lease, .. }) => Some(lease.tokens),
             Ok(_) | Err(_) => None,
@@ -144,9 +144,11 @@ impl Model for Server {
     }
 
     fn can(capabilities: Capabilities) -> Capabilities {
-        capabilities
-            .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[Ability::Keep, Ability::Replace])
+        capabilities.with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits]).with_abilities(&[
+            Ability::Keep,
+            Ability::Replace,
+            Ability::Barge,
+        ])
     }
 
     fn usage(dice: &mut Dice) -> Usage {

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Fenced, Holder, Lease, Queueing, ReleaseRequest,
-    Released, Renewed, Terms, TokenRange, Ttl, Width,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Fenced, Holder, Lease, LockKind, Queueing,
+    ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 
 use super::cover::{Breakage, WITHIN, regrant};
@@ -224,7 +224,18 @@ fn claim_of(lease: &Lease) -> Claim {
     let Lease { name, owner, terms, .. } = lease.clone();
     let note = lock_host::note("").unwrap();
     let (width, queueing) = (Width::ONE, Queueing::Unwanted);
-    Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None, fairness: Fairness::Fair }
+    Claim {
+        name,
+        owner,
+        terms,
+        width,
+        floor: None,
+        note,
+        queueing,
+        replaces: None,
+        fairness: Fairness::Fair,
+        kind: LockKind::Mutex,
+    }
 }
 
 /// Answers many renewals from the last to the first.

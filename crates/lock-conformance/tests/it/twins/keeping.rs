@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use lock_core::{
-    BackendError, BlockingBackend, Claim, Fairness, Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    BackendError, BlockingBackend, Claim, Fairness, LockKind, Note, Owner, Queueing, ReleaseRequest, Released, Terms,
+    Ttl, Width,
 };
 
 use super::cover::{Breakage, WITHIN};
@@ -78,6 +79,7 @@ fn take_for_keeping(store: &dyn BlockingBackend, request: &ReleaseRequest, owner
             queueing,
             replaces: None,
             fairness: Fairness::Fair,
+            kind: LockKind::Mutex,
         },
         WITHIN,
     )?;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lock_conformance::Harness;
 use lock_core::latch::{Act, Generation, LatchState, Request, Seen, Watching};
-use lock_core::{BackendError, BlockingBackend, EventSink, Fairness, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{
+    BackendError, BlockingBackend, EventSink, Fairness, LockKind, Moment, Note, Owner, Queueing, Terms, Ttl, Width,
+};
 use lock_host::SharedClock;
 
 use super::cover::{Breakage, Stores, WITHIN};
@@ -221,6 +223,7 @@ impl Breakage for LatchesAreLocks {
                 queueing,
                 replaces: None,
                 fairness: Fairness::Fair,
+                kind: LockKind::Mutex,
             },
             WITHIN,
         )?;

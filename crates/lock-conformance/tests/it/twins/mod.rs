@@ -86,17 +86,9 @@ fn a_twin_without_a_fault_passes() {
 
 /// A store in memory is covered against these faults only: what it does about the others is the twin's fault.
 fn suits_memory(case: &Case) -> bool {
-    match case.need {
-        Need::Fault(fault) => matches!(fault, Fault::Cut | Fault::LoseReplies),
-        Need::Nothing
-        | Need::OwnTtl
-        | Need::Queue
-        | Need::QueueAndOwnTtl
-        | Need::Inspect
-        | Need::Latch
-        | Need::Processes => true,
-        Need::Ability(_) | Need::AbilityAndInspect(_) | Need::Mode(_) => true,
-    }
+    case.needs
+        .iter()
+        .all(|need| !matches!(need, Need::Fault(fault) if !matches!(fault, Fault::Cut | Fault::LoseReplies)))
 }
 
 /// Cases that no twin of a backend fails, and why.

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, Note, Queueing, ReleaseRequest,
-    Released, Renewed,
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, LockKind, Note, Queueing,
+    ReleaseRequest, Released, Renewed,
 };
 
 use super::cover::{Breakage, WITHIN};
@@ -60,7 +60,18 @@ impl Breakage for RenewsWhatItSaw {
                 let Lease { name, owner, terms, tokens, .. } = lease.clone();
                 let (note, width) = (Note::from_wire("1@twin"), tokens.width());
                 let (queueing, fairness) = (Queueing::Unwanted, Fairness::Barging);
-                let claim = Claim { name, owner, terms, width, floor: None, note, queueing, replaces: None, fairness };
+                let claim = Claim {
+                    name,
+                    owner,
+                    terms,
+                    width,
+                    floor: None,
+                    note,
+                    queueing,
+                    replaces: None,
+                    fairness,
+                    kind: LockKind::Mutex,
+                };
                 store.acquire(&claim, WITHIN)?;
                 *answer = Renewed::Renewed { valid_for: terms.ttl.get(), wanted: false };
             }

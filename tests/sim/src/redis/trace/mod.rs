@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, Moment, Note, Owner, Queueing,
-    ReleaseRequest, StoreEvent, Terms, Ttl, Width,
+    Answer, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockKind, LockName, Moment, Note, Owner,
+    Queueing, ReleaseRequest, StoreEvent, Terms, Ttl, Width,
 };
 
 pub use met::Met;
@@ -176,6 +176,7 @@ impl Author {
             queueing,
             replaces: None,
             fairness: Fairness::Fair,
+            kind: LockKind::Mutex,
         };
         Some((claim, seat))
     }

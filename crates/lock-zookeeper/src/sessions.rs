@@ -1,0 +1,128 @@
+//! The sessions of one client: one at a time, which is opened when a request needs it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use lock_core::{BackendError, Effect, ErrorKind, EventSink, Listeners, Operation};
+use lock_host::Bridge;
+
+use crate::ZookeeperConfig;
+use crate::entries::Entries;
+use crate::error;
+use crate::session::Session;
+
+/// How long a session may take to open. Chosen: several servers can be tried.
+const OPEN_WITHIN: Duration = Duration::from_secs(5);
+/// How long closing a session may take.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// The current session, and what is needed to open the next one. Dropping this has the session closed.
+pub(crate) struct Sessions {
+    config: ZookeeperConfig,
+    bridge: Bridge,
+    listeners: Arc<Listeners>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    current: Option<Arc<Current>>,
+    /// All requests that need a session wait for the same one. It is opened even if none of them has the time to wait for it.
+    opening: Option<Opening>,
+}
+
+type Opening = Shared<BoxFuture<'static, Result<Arc<Current>, BackendError>>>;
+
+/// A session, and what this client has in it.
+pub(crate) struct Current {
+    pub(crate) session: Arc<Session>,
+    pub(crate) entries: Entries,
+}
+
+impl Sessions {
+    pub(crate) fn new(config: &ZookeeperConfig, bridge: Bridge) -> Self {
+        Self { config: config.clone(), bridge, listeners: Arc::default(), state: Arc::default() }
+    }
+
+    pub(crate) fn listen(&self, sink: EventSink) {
+        self.listeners.add(sink);
+    }
+
+    /// The session, which is opened if there is none, or it has ended.
+    pub(crate) async fn current(&self) -> Result<Arc<Current>, BackendError> {
+        let opening = {
+            let mut state = lock(&self.state);
+            if let Some(current) = state.current.as_ref().filter(|current| !current.session.is_over()) {
+                return Ok(Arc::clone(current));
+            }
+            let under_way = state.opening.take().filter(|opening| opening.peek().is_none());
+            state.opening.insert(under_way.unwrap_or_else(|| self.open())).clone()
+        };
+        opening.await
+    }
+
+    fn open(&self) -> Opening {
+        let (config, listeners, state) = (self.config.clone(), Arc::clone(&self.listeners), Arc::clone(&self.state));
+        let opened = self.bridge.handle().spawn(async move {
+            let opened = opened(&config, listeners).await;
+            let mut state = lock(&state);
+            state.opening = None;
+            if let Ok(current) = &opened {
+                state.current = Some(Arc::clone(current));
+            }
+            opened
+        });
+        let ended = |failure| Err(unreachable("the task that connects has ended").with_source(failure));
+        opened.map(move |opened| opened.unwrap_or_else(ended)).boxed().shared()
+    }
+
+    /// Ends the session, and tells the listeners.
+    pub(crate) fn end(&self) {
+        let ended = lock(&self.state).current.take();
+        if let Some(current) = ended {
+            current.session.end();
+        }
+    }
+}
+
+impl Drop for Sessions {
+    /// Has the session closed, so that its entries end now and not with its timeout.
+    fn drop(&mut self) {
+        let (Some(current), bridge) = (lock(&self.state).current.take(), self.bridge.clone()) else { return };
+        current.session.abandon();
+        let mut states = current.session.client().state_watcher();
+        drop(current);
+        self.bridge.handle().spawn(async move {
+            let closed = async { while !states.changed().await.is_terminated() {} };
+            _ = tokio::time::timeout(CLOSE_WITHIN, closed).await;
+            drop(bridge);
+        });
+    }
+}
+
+/// The thread that connections belong to.
+pub(crate) fn bridge() -> Result<Bridge, BackendError> {
+    let failed = |failure| {
+        let message = "a thread for connections cannot be started";
+        error::new(Operation::Connect, ErrorKind::Unavailable, Effect::None, message).with_source(failure)
+    };
+    Bridge::start().map_err(failed)
+}
+
+async fn opened(config: &ZookeeperConfig, listeners: Arc<Listeners>) -> Result<Arc<Current>, BackendError> {
+    let opened = tokio::time::timeout(OPEN_WITHIN, Session::open(config, listeners)).await;
+    let late = |_| Err(unreachable(format!("none of {} answered within {OPEN_WITHIN:?}", config.servers())));
+    let session = opened.unwrap_or_else(late)?;
+    Ok(Arc::new(Current { session, entries: Entries::default() }))
+}
+
+fn unreachable(message: impl Into<String>) -> BackendError {
+    let told = error::new(Operation::Connect, ErrorKind::Unreachable, Effect::None, message);
+    told.with_remedy("check that the servers are running and reachable")
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
