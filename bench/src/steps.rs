@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use lock_core::{
-    Certainty, Claim, Evidence, Fairness, Lease, LockKind, LockName, Mode, Note, Owner, Queueing, ReleaseRequest,
+    Certainty, Claim, Evidence, Fairness, Lease, LockName, Mode, NameKind, Note, Owner, Queueing, ReleaseRequest,
     Slots, Terms, TokenRange, Ttl, Width,
 };
 use lock_redis::by_hand::ByHand;
@@ -59,7 +59,7 @@ impl Steps {
             queueing: Queueing::Wanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use bench_measure::{Client, Lock, Plan};
 use lock_core::{
-    Certainty, Claim, Evidence, Fairness, LockKind, LockName, Mode, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl,
+    Certainty, Claim, Evidence, Fairness, LockName, Mode, NameKind, Note, Owner, Queueing, ReleaseRequest, Terms, Ttl,
     Width,
 };
 use lock_redis::by_hand::ByHand as Scripts;
@@ -41,7 +41,7 @@ impl Commands {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         };
         self.scripts.acquire(&claim).context("the claim cannot be sent")
     }

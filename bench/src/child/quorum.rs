@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::node::{Ask, Epoch};
 use lock_core::{
-    Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockKind, LockName, Note, Owner, Queueing,
+    Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, NameKind, Note, Owner, Queueing,
     ReleaseRequest, Terms, TokenRange, Ttl, Width,
 };
 use lock_redis::by_hand::NodeByHand;
@@ -188,7 +188,7 @@ impl Lock for HandLock {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         };
         let token = self.nodes.token(&Arc::new(claim)).await?;
         Ok((owner, token))

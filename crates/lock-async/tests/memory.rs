@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_async::{Client, Guard, Mutex};
-use lock_core::{AsyncBackend, Claim, Fairness, LockKind, Note, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{AsyncBackend, Claim, Fairness, NameKind, Note, Owner, Queueing, Terms, Ttl, Width};
 use lock_host::{Build, Builder, ManualClock, Settings};
 use lock_memory::MemoryStore;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -147,7 +147,7 @@ async fn at_the_store() -> [Memory; 2] {
                 queueing: Queueing::Wanted,
                 replaces: None,
                 fairness: Fairness::Fair,
-                kind: LockKind::Mutex,
+                kind: NameKind::Lock,
             };
             backend.acquire(&claim, TTL).await.unwrap();
         }

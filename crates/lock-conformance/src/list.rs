@@ -241,7 +241,7 @@ macro_rules! __cases {
                 a_process_goes_on_with_the_lock_of_another: Processes;
             }
             store ages {
-                a_lease_is_as_old_as_its_grant: Inspect;
+                a_lease_is_as_old_as_its_grant: Inspect, OwnTtl;
                 a_replacement_is_as_old_as_the_lease_before_it: Ability(Replace), Inspect;
             }
             store truth {
@@ -254,7 +254,7 @@ macro_rules! __cases {
                 a_revocation_by_another_token_changes_nothing: Inspect;
                 a_holder_learns_who_revoked_its_lease: Inspect;
                 listings_are_complete: Inspect;
-                what_is_over_is_not_shown: Inspect;
+                what_is_over_is_not_shown: Inspect, OwnTtl;
             }
         }
     };

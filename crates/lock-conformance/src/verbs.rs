@@ -8,7 +8,7 @@ use lock_core::latch::{Act, LatchState, Request, Watching};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Ability, Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, Effect, EventSink,
-    Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockKind, LockName, Mode, Note, Queueing, ReleaseRequest,
+    Fairness, Fenced, FencingToken, Holder, Lease, Limit, LockName, Mode, NameKind, Note, Queueing, ReleaseRequest,
     Released, Renewed, Terms, Ttl, Width,
 };
 use lock_host::Bridged;
@@ -43,7 +43,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 
@@ -60,7 +60,11 @@ pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
 /// The same claim in another mode, for a read-write lock or a semaphore.
 pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
     let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
-    Claim { terms: Terms { mode, ..claim.terms }, width, kind: LockKind::ReadWrite, ..claim }
+    let kind = match mode.name_kind() {
+        NameKind::Semaphore => NameKind::Semaphore,
+        NameKind::Lock | NameKind::ReadWriteLock => NameKind::ReadWriteLock,
+    };
+    Claim { terms: Terms { mode, ..claim.terms }, width, kind, ..claim }
 }
 
 /// A claim of another owner to replace what this one was granted, for a longer ttl.

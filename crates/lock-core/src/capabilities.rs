@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation};
+use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation, WriteSide};
 
 /// How a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -117,17 +117,6 @@ impl Ability {
             Self::Inspect => (Operation::Inspect, "list its locks"),
         }
     }
-}
-
-/// What the write side of a read-write lock is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WriteSide {
-    /// The mutex of the same name.
-    Mutex,
-    /// Something else: while a name is used as a mutex, a claim for the read-write lock of that name fails with
-    /// [`OtherKind`](crate::ErrorKind::OtherKind), and the other way round.
-    Apart,
 }
 
 /// How long a store should keep a lock after its last turn: see [`ReleaseRequest::keep`](crate::ReleaseRequest::keep).

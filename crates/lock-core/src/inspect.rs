@@ -14,7 +14,7 @@ pub struct Entry {
     pub name: LockName,
     /// Who holds it; of several, the one whose lease ends last.
     pub holder: Holder,
-    /// How long until that lease ends if nobody renews it; `None` if it never expires.
+    /// How long until that lease ends if nobody renews it; `None` if it never expires, or ends with the session of its holder.
     pub remaining: Option<Duration>,
     /// How many leases hold it.
     pub leases: u32,
@@ -53,7 +53,7 @@ pub struct Held {
     /// Renewals do not count, nor does a ticket that is adopted; a change of the mode is a new grant. For display only: it is
     /// the difference of two clocks, and never negative.
     pub age: Option<Duration>,
-    /// How long until the lease ends if nobody renews it; `None` if it never expires.
+    /// How long until the lease ends if nobody renews it; `None` if it never expires, or ends with the session of its holder.
     pub remaining: Option<Duration>,
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use self::admission::Admission;
 use crate::policy::Dice;
-use crate::{BackendError, Lease, LockName, Moment, NameKind, Owner, Policy, Renewed};
+use crate::{BackendError, Lease, LockName, Moment, Owner, Policy, Renewed};
 
 /// The most leases in one renewal. Chosen: a script for this many keeps a Redis busy for well under a millisecond.
 pub const BATCH_MAX: usize = 100;
@@ -92,8 +92,6 @@ pub struct Batch {
 pub struct Renewal {
     /// The lock.
     pub name: LockName,
-    /// The kind of lock, which has a station of its own.
-    pub kind: NameKind,
     /// Whose lease.
     pub owner: Owner,
     /// When it was asked.
@@ -212,8 +210,8 @@ impl Keeper {
         let mut renewals = Vec::with_capacity(batch.leases.len());
         for (lease, answer) in batch.leases.into_iter().zip(answers) {
             self.reschedule(now, lease.owner, batch.asked_at, answer.as_ref());
-            let (name, kind, owner) = (lease.name, lease.terms.mode.name_kind(), lease.owner);
-            renewals.extend(answer.map(|answer| Renewal { name, kind, owner, asked_at: batch.asked_at, answer }));
+            let (name, owner) = (lease.name, lease.owner);
+            renewals.extend(answer.map(|answer| Renewal { name, owner, asked_at: batch.asked_at, answer }));
         }
         renewals
     }

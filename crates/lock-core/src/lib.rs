@@ -54,7 +54,7 @@ mod write_token;
 pub use backend::{AsyncBackend, Backend, BlockingBackend};
 pub use budget::Budget;
 pub use capabilities::{
-    Ability, Capabilities, Copies, Counter, Durability, EntriesEnd, Isolation, Keep, RequestOrder, Waiting, WriteSide,
+    Ability, Capabilities, Copies, Counter, Durability, EntriesEnd, Isolation, Keep, RequestOrder, Waiting,
 };
 pub use error::{BackendError, Effect, ErrorKind, Operation};
 pub use event::{EventSink, Heard, Listener, Listeners, StoreEvent};
@@ -76,7 +76,7 @@ pub use stamped::Stamped;
 pub use station::{OnUnavailable, Patience};
 pub use store_config::{Reach, StoreConfig};
 pub use store_url::{StoreUrl, UrlForm, UrlHost};
-pub use terms::{Limit, LockKind, Mode, ModeKind, NameKind, Terms};
+pub use terms::{Limit, Mode, ModeKind, NameKind, Terms, WriteSide};
 pub use ticket::Ticket;
 pub use time::{Moment, Ttl, human_duration, parse_duration, to_the_millisecond};
 pub use token::{FencingToken, TokenRange, Width};

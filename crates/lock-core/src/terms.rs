@@ -204,30 +204,46 @@ impl fmt::Display for ModeKind {
     }
 }
 
-/// What an exclusive lease is taken for. A store with the layout of another library may keep these apart; to all others they are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LockKind {
-    /// A mutex.
-    #[default]
+/// What the write side of a read-write lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteSide {
+    /// The mutex of the same name.
     Mutex,
-    /// The write side of a read-write lock.
-    ReadWrite,
+    /// Something else: while a name is used as a mutex, a claim for the read-write lock of that name fails with
+    /// [`OtherKind`](crate::ErrorKind::OtherKind), and the other way round.
+    Apart,
 }
 
 /// What a name is used as, while anybody holds it or waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameKind {
-    /// As a lock, by exclusive and shared leases: a mutex is the write side of the read-write lock of its name.
+    /// As a lock, by exclusive and shared leases: a mutex is the write side of the read-write lock of its name. Where it is
+    /// [not](crate::WriteSide::Apart), as a mutex.
     Lock,
+    /// As a read-write lock, where that is another use.
+    ReadWriteLock,
     /// As a semaphore, by permits.
     Semaphore,
+}
+
+impl NameKind {
+    /// The same use in a store whose read-write locks have this write side.
+    #[must_use]
+    pub const fn where_write_side_is(self, write_side: WriteSide) -> Self {
+        match (self, write_side) {
+            (Self::ReadWriteLock, WriteSide::Mutex) => Self::Lock,
+            (kind, _) => kind,
+        }
+    }
 }
 
 impl fmt::Display for NameKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Lock => "lock",
+            Self::ReadWriteLock => "read-write lock",
             Self::Semaphore => "semaphore",
         })
     }

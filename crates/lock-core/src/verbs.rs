@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BackendError, FencingToken, LockKind, LockName, Mode, Note, Owner, Slots, Terms, TokenRange, Width};
+use crate::{BackendError, FencingToken, LockName, Mode, NameKind, Note, Owner, Slots, Terms, TokenRange, Width};
 
 /// Whether a claim would like a place in the store's queue if the lock is held.
 ///
@@ -65,8 +65,8 @@ pub struct Claim {
     pub replaces: Option<Owner>,
     /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
     pub fairness: Fairness,
-    /// What an exclusive lease is for.
-    pub kind: LockKind,
+    /// What the name is used as, for a store that keeps mutexes and read-write locks [apart](crate::WriteSide::Apart).
+    pub kind: NameKind,
 }
 
 impl Claim {

@@ -3,9 +3,7 @@
 use std::marker::PhantomData;
 
 use lock_core::station::{Input, Join, TurnId};
-use lock_core::{
-    AcquireError, Busy, LockKind, LockName, Mode, Note, Patience, Refusal, Terms, Ticket, TryAcquireError,
-};
+use lock_core::{AcquireError, Busy, LockName, Mode, Note, Patience, Refusal, Terms, Ticket, TryAcquireError};
 
 use crate::cancel::{CancelToken, Watch};
 use crate::kinds::Exclusive;
@@ -24,7 +22,6 @@ pub struct Asking<'a, D: Driver, M = Exclusive> {
     site: &'a Arc<Site<D>>,
     name: &'a LockName,
     terms: Terms,
-    kind: LockKind,
     options: &'a LockOptions,
     note: &'a Note,
     patience: Patience,
@@ -40,14 +37,14 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         stations: &'a Arc<Stations<D>>,
         site: &'a Arc<Site<D>>,
         name: &'a LockName,
-        (mode, kind): (Mode, LockKind),
+        mode: Mode,
         options: &'a LockOptions,
         note: &'a Note,
     ) -> Self {
         let patience = options.patience(|| stations.ports().clock.now());
         let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
         let (terms, marker) = (Terms { mode, ttl: options.ttl }, PhantomData);
-        Self { stations, site, name, terms, kind, options, note, patience, marker, acquisition, ticket: None }
+        Self { stations, site, name, terms, options, note, patience, marker, acquisition, ticket: None }
     }
 
     /// Asks for the lease of a ticket that suits the lock, instead of a new one.
@@ -76,8 +73,8 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
     /// What a turn wants.
     fn wish(&self, turn: TurnId) -> Join {
         let LockOptions { on_unavailable, max_requests, fairness, max_hold, .. } = *self.options;
-        let (terms, kind, patience, note) = (self.terms, self.kind, self.patience, self.note.clone());
-        Join { turn, terms, patience, on_unavailable, max_requests, fairness, kind, max_hold, note }
+        let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
+        Join { turn, terms, patience, on_unavailable, max_requests, fairness, max_hold, note }
     }
 
     /// Joins the wait queue with a new turn. The token among the options cancels it until the watch is dropped. The site stays

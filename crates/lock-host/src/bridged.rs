@@ -141,7 +141,7 @@ mod tests {
 
     use async_trait::async_trait;
     use lock_core::{
-        Certainty, Durability, Effect, ErrorKind, Fairness, Listeners, LockKind, Operation, Queueing, StoreEvent,
+        Certainty, Durability, Effect, ErrorKind, Fairness, Listeners, NameKind, Operation, Queueing, StoreEvent,
         Terms, TokenRange, Ttl, Waiting, Width,
     };
     use tokio::time::{sleep, timeout};
@@ -226,7 +226,7 @@ mod tests {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         }
     }
 

@@ -29,8 +29,8 @@ impl<D: Driver> KeeperView<D> {
     pub fn answered(&self, batch: Batch, result: Result<Vec<Renewed>, BackendError>) {
         let renewals = self.queue.answered(batch, result);
         let Some(stations) = self.stations.upgrade() else { return };
-        for Renewal { name, kind, owner, asked_at, answer } in renewals {
-            if let Some(site) = stations.find(&name, kind) {
+        for Renewal { name, owner, asked_at, answer } in renewals {
+            if let Some(site) = stations.of_owner(&name, owner) {
                 site.handle(Input::Renewal { owner, asked_at, answer });
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
 use lock_core::{
-    Ability, AcquireError, BackendError, Invalid, Limit, Location, LockKind, LockName, Mode, Note, Ticket,
+    Ability, AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, NameKind, Note, Ticket,
 };
 
 use crate::asking::Asking;
@@ -31,7 +31,8 @@ pub struct Lock<D: Driver, M = Exclusive> {
     stations: Arc<Stations<D>>,
     /// Its name, and what it is wanted for.
     wanted: Result<(LockName, Mode), Invalid>,
-    kind: LockKind,
+    /// What the name is used as, if the store tells mutexes and read-write locks apart.
+    kind: NameKind,
     options: LockOptions,
     ready: OnceLock<Ready<D>>,
     marker: PhantomData<fn() -> M>,
@@ -46,26 +47,26 @@ struct Ready<D: Driver> {
 impl<D: Driver> Lock<D, Exclusive> {
     /// A lock to hold alone, with the default options.
     pub fn new(stations: &Arc<Stations<D>>, name: &str) -> Self {
-        Self::in_mode(stations, name, Ok(Mode::Exclusive))
+        Self::in_mode(stations, name, (Ok(Mode::Exclusive), NameKind::Lock))
     }
 
-    /// A lock to write under, with the default options.
+    /// The write side of a read-write lock, with the default options.
     pub fn writing(stations: &Arc<Stations<D>>, name: &str) -> Self {
-        Self { kind: LockKind::ReadWrite, ..Self::new(stations, name) }
+        Self::in_mode(stations, name, (Ok(Mode::Exclusive), NameKind::ReadWriteLock))
     }
 }
 
 impl<D: Driver> Lock<D, Shared> {
     /// A lock to read under, with the default options.
     pub fn shared(stations: &Arc<Stations<D>>, name: &str) -> Self {
-        Self::in_mode(stations, name, Ok(Mode::Shared))
+        Self::in_mode(stations, name, (Ok(Mode::Shared), NameKind::ReadWriteLock))
     }
 }
 
 impl<D: Driver> Lock<D, Permits> {
     /// One permit of a semaphore with so many, with the default options.
     pub fn permits(stations: &Arc<Stations<D>>, name: &str, limit: u32) -> Self {
-        Self::in_mode(stations, name, Mode::permits(1, limit))
+        Self::in_mode(stations, name, (Mode::permits(1, limit), NameKind::Semaphore))
     }
 
     /// The same semaphore, for this many permits.
@@ -103,10 +104,10 @@ pub struct LimitCall<'a, D> {
 }
 
 impl<D: Driver, M> Lock<D, M> {
-    fn in_mode(stations: &Arc<Stations<D>>, name: &str, mode: Result<Mode, Invalid>) -> Self {
+    fn in_mode(stations: &Arc<Stations<D>>, name: &str, (mode, kind): (Result<Mode, Invalid>, NameKind)) -> Self {
         let wanted = name.parse().and_then(|name| Ok((name, mode?)));
         let (options, ready) = (LockOptions::default(), OnceLock::new());
-        let kind = LockKind::default();
+        let kind = kind.where_write_side_is(stations.ports().policy.store.write_side);
         Self { stations: Arc::clone(stations), wanted, kind, options, ready, marker: PhantomData }
     }
 
@@ -140,15 +141,14 @@ impl<D: Driver, M> Lock<D, M> {
     pub fn ask(&self) -> Result<Asking<'_, D, M>, AcquireError> {
         let ready = self.ready.get().map_or_else(|| self.get_ready(), Ok)?;
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
-        let wanted = (*mode, self.kind);
-        Asking::new(&self.stations, &ready.site, name, wanted, &self.options, &ready.note).unless_cancelled()
+        Asking::new(&self.stations, &ready.site, name, *mode, &self.options, &ready.note).unless_cancelled()
     }
 
     fn get_ready(&self) -> Result<&Ready<D>, AcquireError> {
         let (name, mode) = self.wanted.as_ref().map_err(Clone::clone)?;
         self.options.validate_for(*mode)?;
         let note = note(&self.options.why)?;
-        let site = self.stations.site(name, mode.name_kind());
+        let site = self.stations.site(name, self.kind);
         Ok(self.ready.get_or_init(|| Ready { site, note }))
     }
 
@@ -233,16 +233,15 @@ impl<D: Driver, M> Lock<D, M> {
     }
 
     fn site(&self) -> Option<Arc<Site<D>>> {
-        let (name, mode) = self.wanted.as_ref().ok()?;
-        self.stations.find(name, mode.name_kind())
+        let (name, _) = self.wanted.as_ref().ok()?;
+        self.stations.find(name, self.kind)
     }
 }
 
 impl<D: Driver, M> Clone for Lock<D, M> {
     fn clone(&self) -> Self {
-        let (wanted, kind) = (self.wanted.clone(), self.kind);
-        let (options, ready) = (self.options.clone(), self.ready.clone());
-        Self { stations: Arc::clone(&self.stations), wanted, kind, options, ready, marker: PhantomData }
+        let (wanted, options, ready) = (self.wanted.clone(), self.options.clone(), self.ready.clone());
+        Self { stations: Arc::clone(&self.stations), wanted, kind: self.kind, options, ready, marker: PhantomData }
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
 use lock_core::{
-    Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, LockKind, Note, OnUnavailable, Owner, Patience,
-    Policy, Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
+    Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, Note, OnUnavailable, Owner, Patience, Policy,
+    Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
 };
 
 use crate::clock::SharedClock;
@@ -117,7 +117,6 @@ pub(crate) fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patienc
         on_unavailable: OnUnavailable::Wait,
         max_requests: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
         max_hold: None,
         note,
     };

@@ -5,7 +5,7 @@ use std::fmt;
 
 use lock_core::station::{Floor, Input, Station};
 use lock_core::{
-    Certainty, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, ReleaseRequest, StoreEvent,
+    Certainty, EventSink, Evidence, Heard, Lease, Listener, LockName, NameKind, Owner, ReleaseRequest, StoreEvent,
 };
 
 use crate::outage::Outage;
@@ -83,9 +83,17 @@ impl<D: Driver> Stations<D> {
         self.sites.of(name).by_name.get(&(name.clone(), kind)).cloned()
     }
 
+    /// The station that knows this owner.
+    pub(crate) fn of_owner(&self, name: &LockName, owner: Owner) -> Option<Arc<Site<D>>> {
+        self.find_all(name).into_iter().find(|site| site.knows(owner))
+    }
+
     /// All stations of a name.
     pub(crate) fn find_all(&self, name: &LockName) -> Vec<Arc<Site<D>>> {
-        [NameKind::Lock, NameKind::Semaphore].into_iter().filter_map(|kind| self.find(name, kind)).collect()
+        [NameKind::Lock, NameKind::ReadWriteLock, NameKind::Semaphore]
+            .into_iter()
+            .filter_map(|kind| self.find(name, kind))
+            .collect()
     }
 
     /// Closes all stations, including later ones, and returns them.
@@ -106,13 +114,10 @@ impl<D: Driver> Listener for Stations<D> {
     /// Passes an event on. A grant is for the station that knows its owner, if there is one.
     fn hear(&self, event: StoreEvent) -> Heard {
         let sites = match &event {
-            StoreEvent::Granted { lease, .. } => {
-                let site = self.find(&lease.name, lease.terms.mode.name_kind());
-                match site.filter(|site| site.knows(lease.owner)) {
-                    Some(site) => vec![site],
-                    None => return Heard::Unknown,
-                }
-            }
+            StoreEvent::Granted { lease, .. } => match self.of_owner(&lease.name, lease.owner) {
+                Some(site) => vec![site],
+                None => return Heard::Unknown,
+            },
             StoreEvent::Freed { name } | StoreEvent::Wanted { name } | StoreEvent::Revoked { name } => {
                 self.find_all(name)
             }

@@ -1,7 +1,7 @@
 //! A request costs the same among ten leases or waiters and among ten thousand. What is counted are the rows that it looks at.
 
 use lock_core::{
-    Answer, Certainty, Claim, Fairness, LockKind, Mode, Moment, Note, Owner, Queueing, Renewed, Terms, Ttl, Width,
+    Answer, Certainty, Claim, Fairness, Mode, Moment, NameKind, Note, Owner, Queueing, Renewed, Terms, Ttl, Width,
 };
 
 use crate::store::{ClientId, Store};
@@ -32,7 +32,7 @@ fn claim(owner: u32, mode: Mode) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lock_core::limit::{Act, Record, Request};
 use lock_core::{
-    Certainty, Claim, Fairness, FencingToken, Lease, Limit, LockKind, LockName, Mode, Moment, Note, Owner, Queueing,
+    Certainty, Claim, Fairness, FencingToken, Lease, Limit, LockName, Mode, Moment, NameKind, Note, Owner, Queueing,
     ReleaseRequest, Terms, Ttl, Width,
 };
 use lock_rules::{Changes, Hold, Rows, Standing, Undone};
@@ -93,7 +93,7 @@ fn claim(byte: u8, mode: Mode) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lock_core::{BlockingBackend, Answer, Claim, Fairness, LockKind, Note, Owner, Queueing, Terms, Ttl, Width};
+//! use lock_core::{BlockingBackend, Answer, Claim, Fairness, NameKind, Note, Owner, Queueing, Terms, Ttl, Width};
 //! use lock_host::ManualClock;
 //! use lock_memory::MemoryStore;
 //!
@@ -23,7 +23,7 @@
 //!     queueing: Queueing::Unwanted,
 //!     replaces: None,
 //!     fairness: Fairness::Fair,
-//!     kind: LockKind::Mutex,
+//!     kind: NameKind::Lock,
 //! };
 //! assert!(matches!(one.acquire(&claim(1), Ttl::DEFAULT.get())?, Answer::Granted { .. }));
 //! assert!(matches!(other.acquire(&claim(2), Ttl::DEFAULT.get())?, Answer::Busy { .. }));

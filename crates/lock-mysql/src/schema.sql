@@ -524,7 +524,6 @@ BEGIN
     -- A kept hold has no identity.
     SELECT h.kind, h.low, h.until INTO h_kind, h_low, h_until FROM leasehold_hold h JOIN leasehold_identity i ON i.name = h.name AND i.low = h.low
       WHERE h.name = n AND h.owner = me FOR UPDATE SKIP LOCKED;
-    SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     IF h_kind IS NULL OR h_kind <> 'exclusive' OR h_until <= t THEN LEAVE body; END IF;
     SELECT number, owner, kind, width, ttl, note INTO p_number, p_owner, p_kind, p_width, p_ttl, p_note
       FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 1;
@@ -537,8 +536,9 @@ BEGIN
     END IF;
     SET l_token = GREATEST(l_token, t);
     IF p_kind <> 'exclusive' OR l_token + p_width > 9007199254740991 THEN LEAVE body; END IF;
-    -- And the places before it, whose waiters are gone.
-    DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.number <= p_number;
+    -- First the places before it, whose waiters are gone: a range that ends with this one locks no row of another lock.
+    DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.number < p_number;
+    DELETE FROM leasehold_place WHERE name = n AND number = p_number;
     DELETE FROM leasehold_identity WHERE name = n AND low = h_low;
     INSERT INTO leasehold_identity (name, low, high, owner) VALUES (n, l_token + 1, l_token + p_width, p_owner);
     UPDATE leasehold_hold SET owner = p_owner, low = l_token + 1, high = l_token + p_width, granted = t,

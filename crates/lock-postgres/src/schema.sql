@@ -315,17 +315,18 @@ END $$;
 -- The release of an exclusive lease, which hands the lock to the first waiter, or of a place behind such a lease; NULL if the rules have to look.
 CREATE FUNCTION leasehold.release_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  before text := leasehold.begin(a->>'within'); l leasehold.lock; h leasehold.hold; p leasehold.place; t bigint; wanted boolean;
+  before text := leasehold.begin(a->>'within'); l leasehold.lock; h leasehold.hold; mine leasehold.place; p leasehold.place; t bigint;
+  wanted boolean;
 BEGIN
   SELECT * INTO l FROM leasehold.lock WHERE name = a->>'name' FOR NO KEY UPDATE;
   SELECT * INTO h FROM leasehold.hold o WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid FOR UPDATE SKIP LOCKED;
   t := leasehold.clock();
-  SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid AND o.until > t;
-  IF p.owner IS NOT NULL THEN
+  SELECT * INTO mine FROM leasehold.place o WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid AND o.until > t;
+  IF mine.owner IS NOT NULL THEN
     -- A kept hold may be the same owner's.
     IF NOT EXISTS (SELECT FROM leasehold.hold o
-      WHERE o.name = l.name AND o.owner <> p.owner AND o.kind = 'exclusive' AND o.until > t AND NOT o.kept) THEN RETURN NULL; END IF;
-    DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number = p.number;
+      WHERE o.name = l.name AND o.owner <> mine.owner AND o.kind = 'exclusive' AND o.until > t AND NOT o.kept) THEN RETURN NULL; END IF;
+    DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number = mine.number;
     UPDATE leasehold.lock o SET version = greatest(o.version + 1, t) WHERE o.name = l.name;
     RETURN '"left"';
   END IF;

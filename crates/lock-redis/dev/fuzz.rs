@@ -8,7 +8,7 @@ use std::time::Duration;
 use lock_core::inspect::Query;
 use lock_core::node::{Ask, Epoch, Recording, Sighting};
 use lock_core::{
-    Certainty, Claim, EventSink, Fairness, FencingToken, Holder, Invalid, LeaseId, Limit, LockKind, LockName, Mode,
+    Certainty, Claim, EventSink, Fairness, FencingToken, Holder, Invalid, LeaseId, Limit, LockName, Mode, NameKind,
     Note, Operation, Owner, Prefix, Queueing, Slots, Terms, TokenRange, Ttl, Width, latch, limit,
 };
 use redis::{Client, Value};
@@ -91,7 +91,7 @@ fn of_mode(said: &mut Said, name: &LockName, mode: Mode, reply: &Value) -> Resul
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     };
     let (lease, request) =
         (claim.lease_of(TokenRange::new(token, token)?, Slots::NONE), claim.release(Certainty::Unknown));

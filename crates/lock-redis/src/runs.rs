@@ -130,7 +130,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use lock_core::{
-        Certainty, Claim, Evidence, Fairness, FencingToken, LockKind, Note, Owner, Queueing, ReleaseRequest, Terms,
+        Certainty, Claim, Evidence, Fairness, FencingToken, NameKind, Note, Owner, Queueing, ReleaseRequest, Terms,
         Ttl, Width,
     };
 
@@ -162,7 +162,7 @@ mod tests {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         }
     }
 

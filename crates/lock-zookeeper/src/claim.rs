@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use futures_util::future::select_all;
+use futures_util::future::{select_all, try_join_all};
 use lock_core::{Answer, BackendError, Claim, Effect, ErrorKind, Operation, Queueing, Released, StoreEvent};
 use lock_rules::used_up;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -96,8 +96,8 @@ impl LockedPlace<'_> {
             State::Unknown => return self.own.place.find(session).await.map(|_| Look::Again).map_err(failed),
             State::None if claim.queueing == Queueing::Unwanted => {
                 let listed = self.own.place.directory.listed(session).await.map_err(failed)?;
+                role.check_use(&claim.name, &listed)?;
                 if !role.is_free_in(&listed) {
-                    role.check_use(&claim.name, &listed)?;
                     return self.busy(session, &listed).await.map_err(failed);
                 }
                 self.own.place.create(session, claim, role).await.map_err(failed)?
@@ -106,7 +106,9 @@ impl LockedPlace<'_> {
             State::There(_) => Some(self.own.place.directory.listed(session).await.map_err(failed)?),
         };
         let (Some(listed), Some(entry)) = (listed, self.own.place.entry()) else { return Ok(Look::Again) };
-        if let Err(refusal) = role.check_use(&claim.name, &listed) {
+        if !entry.is_granted
+            && let Err(refusal) = role.check_use(&claim.name, &listed)
+        {
             self.leave(session).await.map_err(failed)?;
             return Err(refusal);
         }
@@ -138,14 +140,11 @@ impl LockedPlace<'_> {
         if self.own.watched.as_ref().is_some_and(|watched| watched.children == children) {
             return Ok(true);
         }
-        let mut watchers = Vec::new();
-        for child in &children {
-            let path = self.own.place.directory.path(child);
-            let (stat, watcher) = session.read(|client| client.check_and_watch_stat(&path)).await?;
-            if stat.is_none() {
-                return Ok(false);
-            }
-            watchers.push(watcher);
+        let paths: Vec<_> = children.iter().map(|child| self.own.place.directory.path(child)).collect();
+        let watched = paths.iter().map(|path| session.read(move |client| client.check_and_watch_stat(path)));
+        let (stats, watchers): (Vec<_>, Vec<_>) = try_join_all(watched).await?.into_iter().unzip();
+        if stats.iter().any(Option::is_none) {
+            return Ok(false);
         }
         let (wanted, ended) = oneshot::channel();
         session.spawn(waking(watchers, ended, (Arc::downgrade(session), Weak::clone(&self.shared)), claim.clone()));
@@ -179,13 +178,16 @@ impl LockedPlace<'_> {
         listed: &[Listed],
     ) -> Result<Look, BackendError> {
         let failed = |failure| error::of(Operation::Acquire, failure);
-        if let Some(count) = Role::of(claim).permits().filter(|_| entry.slots.get().is_empty()) {
-            self.own.place.take_slots(session, claim, (entry.clone(), count)).await.map_err(failed)?;
+        if let Role::Permits { count, limit } = Role::of(claim)
+            && entry.slots.get().is_empty()
+        {
+            self.own.place.take_slots(session, claim, (entry.clone(), (count, limit))).await.map_err(failed)?;
             return Ok(Look::Again);
         }
         let tokens = session.base().tokens(entry.drawn_by, claim.width).map_err(|invalid| used_up(BACKEND, invalid))?;
         let lasts = session.lasts().await.map_err(failed)?;
-        (self.own.watched, self.own.place.is_granted) = (None, true);
+        self.own.watched = None;
+        self.own.place.grant();
         let (lease, valid_for) = (claim.lease_of(tokens, entry.slots.clone()), lasts.min(claim.terms.ttl.get()));
         Ok(Look::Told(Answer::Granted { lease, valid_for, wanted: entry::is_wanted(listed) }))
     }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl, UrlForm, UrlHost, parse_duration};
+use zookeeper_client::{Acl, Acls, Permission};
 
 const FORM: UrlForm = UrlForm {
     what: "zookeeper URL",
     host: "a server",
     remedy: "write zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT",
 };
-const OPTIONS: &[&str] = &["prefix", "op_timeout", "session", "tick"];
+const OPTIONS: &[&str] = &["prefix", "op_timeout", "session", "tick", "acl"];
 
 /// The port of clients.
 const PORT: u16 = 2181;
@@ -30,13 +31,24 @@ pub struct ZookeeperConfig {
     pub(crate) op_timeout: Option<Duration>,
     session: Ttl,
     tick: Duration,
+    access: Access,
+}
+
+/// Who may do what with the nodes that a client creates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// Only clients with the same login.
+    Creator,
+    /// Anybody who can connect.
+    Open,
 }
 
 impl ZookeeperConfig {
     /// Reads `zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT`. User and password are those of the digest scheme.
     ///
-    /// Options behind the question mark: `prefix`, `op_timeout`, `session` (how long leases last, 30 s by default) and `tick` (the servers'
-    /// `tickTime`, 3 s by default).
+    /// Options behind the question mark: `prefix`, `op_timeout`, `session` (how long leases last, 30 s by default), `tick` (the servers'
+    /// `tickTime`, 3 s by default) and `acl`: with `acl=creator` only clients with the same login may use the nodes that this one creates, which is
+    /// the default if the URL has a login; with `acl=open` anybody may, for instance Java services with another login.
     ///
     /// No server may have a `maxSessionTimeout` below the session that another one has agreed to: a client that moves to such a server is not
     /// told that its session is shorter there, and relies on its leases for too long.
@@ -64,6 +76,7 @@ impl ZookeeperConfig {
             op_timeout: Policy::check_op_timeout(op_timeout)?,
             session: session.map_or(Ok(Ttl::DEFAULT), Ttl::new)?,
             tick: tick.unwrap_or(TICK_DEFAULT),
+            access: access(&url)?,
             url,
         })
     }
@@ -100,6 +113,22 @@ impl ZookeeperConfig {
         self.tick
     }
 
+    /// The ACLs of the nodes that a client creates.
+    pub(crate) const fn acls(&self) -> Acls<'static> {
+        match self.access {
+            Access::Creator => Acls::creator_all(),
+            Access::Open => Acls::anyone_all(),
+        }
+    }
+
+    /// Those of the node that the tokens begin at, which every client has to read.
+    pub(crate) fn base_acls(&self) -> Acls<'static> {
+        match self.access {
+            Access::Creator => Acls::new(&READ_BY_ALL),
+            Access::Open => Acls::anyone_all(),
+        }
+    }
+
     /// The servers and the chroot, without secrets.
     pub(crate) fn place(&self) -> String {
         let hosts: Vec<_> = self.url.hosts().iter().map(ToString::to_string).collect();
@@ -107,9 +136,23 @@ impl ZookeeperConfig {
     }
 }
 
+static READ_BY_ALL: [Acl; 2] =
+    [Acl::new_const(Permission::ALL, "auth", ""), Acl::new_const(Permission::READ, "world", "anyone")];
+
 /// # Source
 /// ZooKeeper: what servers take that are told nothing. Its example configuration says 2 s.
 const TICK_DEFAULT: Duration = Duration::from_secs(3);
+
+fn access(url: &StoreUrl) -> Result<Access, Invalid> {
+    match (url.option("acl"), url.user()) {
+        (Some("creator") | None, Some(_)) => Ok(Access::Creator),
+        (Some("open"), _) | (None, None) => Ok(Access::Open),
+        (Some("creator"), None) => {
+            Err(url.refuse("acl=creator needs a login", "write zookeeper://USER:PASSWORD@HOST, or acl=open"))
+        }
+        (Some(_), _) => Err(url.refuse("its acl is neither creator nor open", "write acl=creator or acl=open")),
+    }
+}
 
 fn check_chroot(url: &StoreUrl) -> Result<(), Invalid> {
     let chroot = url.path().trim_end_matches('/');
@@ -149,7 +192,9 @@ mod tests {
             ("zookeeper://zk/a/../b", "its chroot is no path"),
             ("zookeeper://:secret@zk", "a password and no user"),
             ("zookeeper://zk?session=0s", "ttl \"0s\" is not valid"),
-            ("zookeeper://zk?timeout=1s", "allowed: prefix, op_timeout, session, tick"),
+            ("zookeeper://zk?timeout=1s", "allowed: prefix, op_timeout, session, tick, acl"),
+            ("zookeeper://zk?acl=creator", "acl=creator needs a login"),
+            ("zookeeper://zk?acl=all", "neither creator nor open"),
         ] {
             let error = ZookeeperConfig::from_url(url).unwrap_err().to_string();
             assert!(error.contains(expected), "{url}: {error}");

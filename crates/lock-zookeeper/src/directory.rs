@@ -1,16 +1,18 @@
 //! The directory of a lock: its entries, and who holds it.
 
 use std::collections::HashSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lock_core::{FencingToken, Holder, Note, Width};
-use zookeeper_client::{Acls, CreateMode, Error, Stat};
+use lock_core::inspect::Held;
+use lock_core::{FencingToken, Holder, Note, Slots, Width};
+use zookeeper_client::{CreateMode, Error, Stat};
 
 use crate::data::Data;
 use crate::entry::{self, Listed, Role};
 use crate::session::Session;
 
-/// What the nodes of slots are called.
-const SLOT: &str = "slot-";
+/// What the nodes of slots are called. Directories of locks are not called so.
+const SLOT: &str = "_c_slot-";
 
 /// A directory, by its path.
 pub(crate) struct Directory(String);
@@ -32,7 +34,7 @@ impl Directory {
 
     /// Makes it, and those above it. ZooKeeper removes them once they have been empty for a while.
     pub(crate) async fn make(&self, session: &Session) -> Result<(), Error> {
-        let options = CreateMode::Container.with_acls(Acls::anyone_all());
+        let options = session.creates(CreateMode::Container);
         session.write(|client| client.mkdir(&self.0, &options)).await
     }
 
@@ -54,20 +56,38 @@ impl Directory {
     /// Who has the first of these entries. `None` if it has ended.
     pub(crate) async fn holder(&self, session: &Session, listed: &[Listed]) -> Result<Option<Holder>, Error> {
         let Some(first) = listed.first() else { return Ok(None) };
-        let path = self.path(&first.child);
+        Ok(self.held(session, first).await?.map(|held| held.holder))
+    }
+
+    /// The lease of an entry. `None` if the entry has ended.
+    pub(crate) async fn held(&self, session: &Session, entry: &Listed) -> Result<Option<Held>, Error> {
+        let path = self.path(&entry.child);
+        let (mode, remaining) = (entry.role.mode(), None);
         let (data, stat) = match session.read(|client| client.get_data(&path)).await {
             Ok(told) => told,
             Err(Error::NoNode) => return Ok(None),
-            Err(Error::NoAuth) => return Ok(Some(Holder::Foreign)),
+            Err(Error::NoAuth) => {
+                return Ok(Some(Held { holder: Holder::Foreign, mode, slots: Slots::NONE, age: None, remaining }));
+            }
             Err(failure) => return Err(failure),
         };
-        let of_ours = Data::read(&data).and_then(|data| {
-            let tokens =
-                session.base().tokens(drawn_by(first.role, &stat), Width::for_waiters(data.width.into())).ok()?;
-            Some(Holder::Leasehold { tokens, note: Note::from_wire(&data.note) })
-        });
-        Ok(Some(of_ours.unwrap_or(Holder::Foreign)))
+        let (mut holder, mut slots) = (Holder::Foreign, Slots::NONE);
+        if let Some(data) = Data::read(&data) {
+            let tokens = session.base().tokens(drawn_by(entry.role, &stat), Width::for_waiters(data.width.into()));
+            holder = tokens.map_or(holder, |tokens| Holder::Leasehold { tokens, note: Note::from_wire(&data.note) });
+            slots = Slots::new(data.slots);
+        }
+        // Only the grant of permits is written.
+        let age = entry.role.permits().map(|_| age(&stat));
+        Ok(Some(Held { holder, mode, slots, age, remaining }))
     }
+}
+
+/// How long ago a node was changed.
+fn age(stat: &Stat) -> Duration {
+    let changed = Duration::from_millis(u64::try_from(stat.mtime).unwrap_or_default());
+    let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(changed);
+    Duration::from_secs(age.as_secs())
 }
 
 /// The transaction that the tokens of an entry are of: the one that created it, and of permits the one that took their slots, and so changed it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::{BackendError, Claim, LockKind, LockName, Mode, Owner};
+use lock_core::{BackendError, Claim, LockName, Mode, NameKind, Owner};
 use lock_rules::entries;
 use sha2::{Digest, Sha256};
 
@@ -28,8 +28,8 @@ impl Role {
         match (claim.terms.mode, claim.kind) {
             (Mode::Shared, _) => Self::Read,
             (Mode::Permits { count, limit, .. }, _) => Self::Permits { count: count.get(), limit: limit.get() },
-            (_, LockKind::ReadWrite) => Self::Write,
-            (_, LockKind::Mutex) => Self::Lock,
+            (_, NameKind::ReadWriteLock) => Self::Write,
+            (_, NameKind::Lock | NameKind::Semaphore) => Self::Lock,
         }
     }
 
@@ -60,7 +60,7 @@ impl Role {
 
     /// Whether an entry with this role that came now would hold.
     pub(crate) fn is_free_in(self, listed: &[Listed]) -> bool {
-        let taken: u64 = listed.iter().map(|entry| u64::from(entry.role.weight())).sum();
+        let taken: u64 = listed.iter().map(|entry| u64::from(entry.role.weight_for(self))).sum();
         taken.saturating_add(self.weight().into()) <= self.capacity().into()
     }
 
@@ -71,6 +71,11 @@ impl Role {
             Self::Permits { count, .. } => count,
             Self::Lock | Self::Write => entries::WHOLE,
         }
+    }
+
+    /// What it takes in the eyes of this role. An entry of another kind is in the way, whatever it wants.
+    fn weight_for(self, role: Self) -> u32 {
+        if self.suits(role) { self.weight() } else { entries::WHOLE }
     }
 
     /// How much of the lock there is.
@@ -100,7 +105,7 @@ impl Role {
     }
 
     /// The mode of its leases.
-    fn mode(self) -> Mode {
+    pub(crate) fn mode(self) -> Mode {
         match self {
             Self::Lock | Self::Write => Mode::Exclusive,
             Self::Read => Mode::Shared,
@@ -204,12 +209,19 @@ pub(crate) fn is_wanted(listed: &[Listed]) -> bool {
     listed.last().is_some_and(|last| !matches!(decide(listed, &last.child), Some(Turn::Granted)))
 }
 
+/// The first of these entries, which hold, and the others, which wait.
+pub(crate) fn holders_and_waiters(listed: &[Listed]) -> (&[Listed], &[Listed]) {
+    let holds = |entry: &&Listed| matches!(decide(listed, &entry.child), Some(Turn::Granted));
+    listed.split_at(listed.iter().take_while(holds).count())
+}
+
 /// What the order means for one of these entries. `None` if it is not there.
 pub(crate) fn decide(listed: &[Listed], child: &str) -> Option<Turn> {
-    let entry = |of: &Listed| entries::Entry { key: of.child.clone(), weight: of.role.weight(), is_granted: false };
+    let role = listed.iter().find(|entry| entry.child == child)?.role;
+    let entry =
+        |of: &Listed| entries::Entry { key: of.child.clone(), weight: of.role.weight_for(role), is_granted: false };
     let all: Vec<_> = listed.iter().map(entry).collect();
-    let capacity = listed.iter().find(|entry| entry.child == child)?.role.capacity();
-    Some(match entries::decide(&all, &child.to_owned(), capacity)? {
+    Some(match entries::decide(&all, &child.to_owned(), role.capacity())? {
         entries::Decision::Granted => Turn::Granted,
         entries::Decision::Waits { position, watched } => {
             Turn::Waits { position, watched: watched.into_iter().cloned().collect() }

@@ -1,7 +1,7 @@
 //! The backend for ZooKeeper: locks in the layout of Curator's recipes, so that Java services and this library exclude each other and wait in
 //! one queue.
 //!
-//! Not part of `leasehold` yet: locks of one mode, without a view for operators.
+//! Not part of `leasehold` yet: it has no latches, TLS and ACLs.
 
 mod claim;
 mod config;
@@ -11,6 +11,8 @@ mod directory;
 mod entries;
 mod entry;
 mod error;
+mod inspect;
+mod latches;
 mod path;
 mod place;
 mod proof;

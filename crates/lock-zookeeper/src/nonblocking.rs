@@ -1,16 +1,21 @@
 //! The store for tokio.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, iter};
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{self, Seen};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Certainty, Claim, Durability, EntriesEnd, EventSink,
-    Fenced, Isolation, Lease, Location, LockName, Mode, ModeKind, Operation, Owner, ReleaseRequest, Released, Renewed,
-    RequestOrder, Waiting, WriteSide,
+    Ability, Answer, AsyncBackend, Backend, BackendError, Capabilities, Certainty, Claim, Durability, EntriesEnd,
+    EventSink, Fenced, FencingToken, Isolation, Lease, Location, LockName, Mode, ModeKind, Note, Operation, Owner,
+    ReleaseRequest, Released, Renewed, RequestOrder, Waiting, WriteSide,
 };
 use lock_host::Bridge;
+use zookeeper_client::Error;
 
 use crate::ZookeeperConfig;
 use crate::claim::SharedPlace;
@@ -21,6 +26,10 @@ use crate::error::{self, BACKEND};
 use crate::path;
 use crate::place::{Place, Whose};
 use crate::sessions::{Current, Sessions, bridge};
+use crate::{inspect, latches};
+
+/// How long a look for waiters may take. Chosen: little of the time that a renewal has.
+const HINT_WITHIN: Duration = Duration::from_millis(100);
 
 /// One client: one session, whose connection has a thread of its own, so that nothing that users do delays a renewal.
 pub struct Store {
@@ -41,7 +50,7 @@ pub async fn connect(config: &ZookeeperConfig) -> Result<Store, BackendError> {
 
 pub(crate) async fn over(config: &ZookeeperConfig, bridge: Bridge) -> Result<Store, BackendError> {
     let store = Store::new(config, bridge);
-    store.session().await.map_err(|failure| failure.of_operation(Operation::Connect))?;
+    store.at(Operation::Connect).await?;
     Ok(store)
 }
 
@@ -50,12 +59,13 @@ impl Store {
         Self { config: config.clone(), sessions: Sessions::new(config, bridge) }
     }
 
-    async fn session(&self) -> Result<Arc<Current>, BackendError> {
-        self.sessions.current().await
+    /// The session, for a request.
+    async fn at(&self, operation: Operation) -> Result<Arc<Current>, BackendError> {
+        self.sessions.current().await.map_err(|failure| failure.of_operation(operation))
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Answer, BackendError> {
-        let current = self.session().await.map_err(|failure| failure.of_operation(Operation::Acquire))?;
+        let current = self.at(Operation::Acquire).await?;
         let Current { session, entries } = &*current;
         loop {
             let shared = entries.place(claim, || Place::new(claim.owner, self.directory(&claim.name)))?;
@@ -73,7 +83,7 @@ impl Store {
     }
 
     async fn give_up(&self, request: &ReleaseRequest) -> Result<Released, BackendError> {
-        let current = self.session().await.map_err(|failure| failure.of_operation(Operation::Release))?;
+        let current = self.at(Operation::Release).await?;
         let Current { session, entries } = &*current;
         if request.certainty == Certainty::Unknown {
             entries.refuse(request.owner);
@@ -90,8 +100,8 @@ impl Store {
         entries.of(name, owner).unwrap_or_else(|| SharedPlace::new(Place::unknown(owner, self.directory(name))))
     }
 
-    fn directory(&self, name: &LockName) -> String {
-        path::of(self.config.prefix(), name)
+    fn directory(&self, name: &LockName) -> Directory {
+        Directory::at(path::of(self.config.prefix(), name))
     }
 
     /// Which of these leases the leader knows, in their order, and how long the session is sure to last.
@@ -102,47 +112,49 @@ impl Store {
         operation: Operation,
     ) -> Result<(Vec<bool>, Duration), BackendError> {
         let failed = |failure| error::of(operation, failure);
-        let current = self.session().await.map_err(|failure| failure.of_operation(operation))?;
+        let current = self.at(operation).await?;
         let Current { session, entries } = &*current;
-        let mut nodes = Vec::new();
+        let mut known = Vec::new();
         for lease in leases {
             let place = self.place(entries, &lease.name, lease.owner);
             let mut place = place.lock().await;
-            nodes.push(place.place().node(session, lease, whose).await.map_err(failed)?);
+            known.push(place.place().nodes(session, lease, whose).await.map_err(failed)?);
         }
         loop {
-            let asked: Vec<_> = nodes.iter().flatten().map(String::as_str).collect();
+            let (asked, of): (Vec<&str>, Vec<usize>) = nodes_of(&known).unzip();
             let Some(missing) = session.missing(&asked).await.map_err(failed)? else { break };
-            let Some(node) = nodes.iter_mut().filter(|node| node.is_some()).nth(missing) else { break };
-            *node = None;
+            let Some(lease) = of.get(missing).copied() else { break };
+            known[lease] = None;
         }
         let lasts = session.lasts().await.map_err(failed)?;
-        Ok((nodes.iter().map(Option::is_some).collect(), lasts))
+        Ok((known.iter().map(Option::is_some).collect(), lasts))
     }
 
     async fn renewed(&self, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {
         let (known, lasts) = self.known(leases, Whose::Session, Operation::Renew).await?;
+        let wanted = self.wanted(leases).await;
         let mut answers = Vec::new();
         for (lease, known) in iter::zip(leases, known) {
             answers.push(if known {
-                Renewed::Renewed { valid_for: lasts.min(lease.terms.ttl.get()), wanted: self.is_wanted(lease).await? }
+                Renewed::Renewed { valid_for: lasts.min(lease.terms.ttl.get()), wanted: wanted.contains(&lease.name) }
             } else {
-                Renewed::NotHeld
+                let revoked_by = self.revoker(Operation::Renew, lease.tokens.high()).await?;
+                revoked_by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by })
             });
         }
         Ok(answers)
     }
 
-    /// Whether somebody waits for a lock that is not held alone.
-    async fn is_wanted(&self, lease: &Lease) -> Result<bool, BackendError> {
-        if lease.terms.mode == Mode::Exclusive {
-            return Ok(false);
-        }
-        let current = self.session().await?;
-        let directory = Directory::at(self.directory(&lease.name));
-        let listed =
-            directory.listed(&current.session).await.map_err(|failure| error::of(Operation::Renew, failure))?;
-        Ok(entry::is_wanted(&listed))
+    /// Which of these locks others wait for, of those that are not held alone. It is a hint, and no renewal fails for want of it.
+    async fn wanted(&self, leases: &[Lease]) -> HashSet<LockName> {
+        let names = leases.iter().filter(|lease| lease.terms.mode != Mode::Exclusive).map(|lease| lease.name.clone());
+        let names: HashSet<LockName> = names.collect();
+        let looks = names.iter().map(async |name| {
+            let current = self.at(Operation::Renew).await.ok()?;
+            let listed = self.directory(name).listed(&current.session).await.ok()?;
+            entry::is_wanted(&listed).then(|| name.clone())
+        });
+        tokio::time::timeout(HINT_WITHIN, join_all(looks)).await.into_iter().flatten().flatten().collect()
     }
 
     async fn check(&self, lease: &Lease) -> Result<Fenced, BackendError> {
@@ -150,10 +162,16 @@ impl Store {
         if self.known(std::slice::from_ref(lease), Whose::Anybody, Operation::Fence).await?.0 == [true] {
             return Ok(Fenced::Acknowledged);
         }
-        let current = self.session().await?;
+        let current = self.at(Operation::Fence).await?;
         let place = self.place(&current.entries, &lease.name, lease.owner);
         let higher = place.lock().await.place().higher(&current.session, lease.tokens).await.map_err(failed)?;
         Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher))
+    }
+
+    /// Who ended the lease whose highest token this is.
+    async fn revoker(&self, operation: Operation, highest: FencingToken) -> Result<Option<Note>, BackendError> {
+        let current = self.at(operation).await?;
+        inspect::revoked_by(&current.session, highest).await.map_err(|failure| error::of(operation, failure))
     }
 
     async fn within<T>(
@@ -165,6 +183,15 @@ impl Store {
     }
 }
 
+/// All nodes of these leases, each with the index of its lease.
+fn nodes_of(known: &[Option<Vec<String>>]) -> impl Iterator<Item = (&str, usize)> {
+    known.iter().enumerate().flat_map(|(lease, nodes)| nodes.iter().flatten().map(move |node| (node.as_str(), lease)))
+}
+
+fn of_inspection(failure: Error) -> BackendError {
+    error::of(Operation::Inspect, failure)
+}
+
 impl Backend for Store {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
@@ -172,6 +199,7 @@ impl Backend for Store {
             .with_isolation(Isolation::Isolated)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
             .with_write_side(WriteSide::Apart)
+            .with_abilities(&[Ability::Latch, Ability::Inspect])
             .with_entries_end(EntriesEnd::WithSession)
     }
 
@@ -209,6 +237,52 @@ impl AsyncBackend for Store {
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         Self::within(Operation::Fence, within, self.check(lease)).await
+    }
+
+    async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
+        let node = format!("/{}{}", path::LATCHES, path::of(self.config.prefix(), &request.name));
+        let asked = async { latches::ask(&self.at(Operation::Latch).await?.session, &node, request).await };
+        let state = Self::within(Operation::Latch, within, asked).await?;
+        Ok(Seen { state, told: false })
+    }
+
+    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let shown = async {
+            let current = self.at(Operation::Inspect).await?;
+            inspect::shown(&current.session, &self.directory(name), name.clone()).await.map_err(of_inspection)
+        };
+        Self::within(Operation::Inspect, within, shown).await
+    }
+
+    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let listed = async {
+            let current = self.at(Operation::Inspect).await?;
+            inspect::list(&current.session, self.config.prefix(), query).await.map_err(of_inspection)
+        };
+        Self::within(Operation::Inspect, within, listed).await
+    }
+
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        let revoked = async {
+            let current = self.at(Operation::Inspect).await?;
+            inspect::revoke(&current.session, &self.directory(name), token, by).await.map_err(of_inspection)
+        };
+        Self::within(Operation::Inspect, within, revoked).await
+    }
+
+    async fn revoked_by(
+        &self,
+        _: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        Self::within(Operation::Inspect, within, self.revoker(Operation::Inspect, highest)).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use futures_util::future::join;
 use lock_core::{Claim, FencingToken, Holder, Lease, Owner, Released, Slots, TokenRange};
-use zookeeper_client::{Acls, CreateMode, Error};
+use zookeeper_client::{CreateMode, Error};
 
 use crate::data::Data;
 use crate::directory::{Directory, drawn_by};
@@ -12,12 +12,13 @@ use crate::session::Session;
 /// From this number on, a directory takes no more entries: Curator's order and ours would part at 2^31.
 const NUMBER_END: i64 = i32::MAX as i64 - 1_000_000;
 
+/// Among how many more slots than it needs a claim chooses after others were faster. Chosen: that many claims hardly meet again.
+const CHOICE: usize = 64;
+
 /// What one owner has in the directory of a lock.
 pub(crate) struct Place {
     pub(crate) directory: Directory,
     pub(crate) state: State,
-    /// Whether its entry was found to hold.
-    pub(crate) is_granted: bool,
     id: EntryId,
 }
 
@@ -41,17 +42,18 @@ pub(crate) struct Entry {
     pub(crate) slots: Slots,
     /// Whether it ends with this session.
     is_ours: bool,
+    /// Whether it was found to hold.
+    pub(crate) is_granted: bool,
 }
 
 impl Place {
     /// The place of an owner that has no entry yet.
-    pub(crate) fn new(owner: Owner, directory: String) -> Self {
-        let directory = Directory::at(directory);
-        Self { directory, state: State::None, is_granted: false, id: EntryId::of(owner) }
+    pub(crate) fn new(owner: Owner, directory: Directory) -> Self {
+        Self { directory, state: State::None, id: EntryId::of(owner) }
     }
 
     /// The place of an owner that may have an entry.
-    pub(crate) fn unknown(owner: Owner, directory: String) -> Self {
+    pub(crate) fn unknown(owner: Owner, directory: Directory) -> Self {
         Self { state: State::Unknown, ..Self::new(owner, directory) }
     }
 
@@ -60,6 +62,13 @@ impl Place {
         match &self.state {
             State::There(entry) => Some(entry.clone()),
             State::None | State::Unknown => None,
+        }
+    }
+
+    /// Remembers that the entry holds.
+    pub(crate) fn grant(&mut self) {
+        if let State::There(entry) = &mut self.state {
+            entry.is_granted = true;
         }
     }
 
@@ -72,7 +81,7 @@ impl Place {
     ) -> Result<Option<Vec<Listed>>, Error> {
         let beginning = self.id.beginning(role);
         let (path, data) = (self.directory.path(&beginning), Data::of(claim).to_wire());
-        let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        let options = session.creates(CreateMode::EphemeralSequential);
         self.state = State::Unknown;
         let created = session.write(|client| client.create(&path, &data, &options));
         // Sent together, and answered in this order.
@@ -80,7 +89,13 @@ impl Place {
         match created {
             Ok((stat, number)) => {
                 let child = format!("{beginning}{number}");
-                self.state = State::There(Entry { child, drawn_by: stat.czxid, slots: Slots::NONE, is_ours: true });
+                self.state = State::There(Entry {
+                    child,
+                    drawn_by: stat.czxid,
+                    slots: Slots::NONE,
+                    is_ours: true,
+                    is_granted: false,
+                });
                 if number.into_i64() >= NUMBER_END {
                     self.leave(session).await?;
                     let message =
@@ -119,39 +134,50 @@ impl Place {
             Err(failure) => return Err(failure),
         };
         let slots = Slots::new(Data::read(&data).map(|data| data.slots).unwrap_or_default());
-        self.is_granted = match found.role.permits() {
+        let is_granted = match found.role.permits() {
             Some(_) => !slots.get().is_empty(),
             None => entry::decide(&listed, &found.child) == Some(Turn::Granted),
         };
         let (drawn_by, is_ours) = (drawn_by(found.role, &stat), stat.ephemeral_owner == session.id());
-        self.state = State::There(Entry { child: found.child.clone(), drawn_by, slots, is_ours });
+        self.state = State::There(Entry { child: found.child.clone(), drawn_by, slots, is_ours, is_granted });
         Ok(())
     }
 
-    /// Takes the lowest free slots for the permits of an entry whose turn has come, and so draws its tokens. It has to be looked at again: another
-    /// one may have taken them.
+    /// Takes free slots for the permits of an entry whose turn has come, and so draws its tokens: the lowest ones or, if others were faster, some
+    /// of the lowest. The entry has to be looked at again.
     pub(crate) async fn take_slots(
         &mut self,
         session: &Session,
         claim: &Claim,
-        (entry, count): (Entry, u32),
+        (entry, (count, limit)): (Entry, (u32, u32)),
     ) -> Result<(), Error> {
-        // Behind an answer of the leader, no slot is seen whose holder had gone before.
-        let (asked, taken) = join(session.missing(&[]), self.directory.taken_slots(session)).await;
-        asked?;
-        let taken = taken?;
-        let free = (0..).filter(|slot| !taken.contains(slot));
-        let slots: Vec<u32> = free.zip(0..count).map(|(slot, _)| slot).collect();
-        let paths: Vec<_> = slots.iter().map(|slot| self.directory.slot(*slot)).collect();
-        let data = Data { slots: slots.clone(), ..Data::of(claim) }.to_wire();
-        self.state = State::Unknown;
-        self.state = match session.take(&paths, &self.directory.path(&entry.child), &data).await {
-            Ok(drawn_by) => State::There(Entry { drawn_by, slots: Slots::new(slots), ..entry }),
-            Err(Error::NodeExists) => State::There(entry),
-            Err(Error::NoNode) => State::None,
-            Err(failure) => return Err(failure),
-        };
-        Ok(())
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut choice = 0;
+        loop {
+            // Behind an answer of the leader, no slot is seen whose holder had gone before.
+            let (asked, taken) = join(session.missing(&[]), self.directory.taken_slots(session)).await;
+            asked?;
+            let taken = taken?;
+            let mut slots: Vec<u32> =
+                (0..limit).filter(|slot| !taken.contains(slot)).take(count.saturating_add(choice)).collect();
+            if choice > 0 {
+                fastrand::shuffle(&mut slots);
+            }
+            slots.truncate(count);
+            let data = Data { slots: slots.clone(), ..Data::of(claim) }.to_wire();
+            self.state = State::Unknown;
+            let paths: Vec<_> = slots.iter().map(|slot| self.directory.slot(*slot)).collect();
+            self.state = match session.take(&paths, &self.directory.path(&entry.child), &data).await {
+                Ok(drawn_by) => State::There(Entry { drawn_by, slots: Slots::new(slots), ..entry }),
+                Err(Error::NodeExists) => {
+                    choice = CHOICE;
+                    continue;
+                }
+                Err(Error::NoNode) => State::None,
+                Err(failure) => return Err(failure),
+            };
+            return Ok(());
+        }
     }
 
     /// Deletes the entry, whatever is known of it.
@@ -159,36 +185,59 @@ impl Place {
         if matches!(self.state, State::Unknown) {
             self.find(session).await?;
         }
-        let State::There(Entry { child, slots, .. }) = &self.state else {
+        let Some(entry) = self.entry() else {
             // Asked all the same: a client that is cut off knows nothing.
             return session.missing(&[]).await.map(|_| Released::NotHeld);
         };
-        let mut paths: Vec<_> = slots.get().iter().map(|slot| self.directory.slot(*slot)).collect();
-        paths.push(self.directory.path(child));
-        let released = match session.delete(&paths).await {
-            Ok(()) if self.is_granted => Released::Released,
+        let released = match session.delete(&self.nodes_of(&entry)).await {
+            Ok(()) if entry.is_granted => Released::Released,
             Ok(()) => Released::Left,
-            Err(Error::NoNode) => Released::NotHeld,
+            Err(Error::NoNode) => {
+                self.delete_rest(session, &entry).await?;
+                Released::NotHeld
+            }
             Err(failure) => return Err(failure),
         };
-        (self.state, self.is_granted) = (State::None, false);
+        self.state = State::None;
         Ok(released)
     }
 
-    /// The node of a lease, if it is the grant of this place. With [`Whose::Session`] only if it ends with this session.
-    pub(crate) async fn node(
+    /// Deletes what is left of an entry whose nodes are not all there: somebody has deleted some by hand.
+    async fn delete_rest(&self, session: &Session, entry: &Entry) -> Result<(), Error> {
+        let mut rest = vec![self.directory.path(&entry.child)];
+        for slot in entry.slots.get() {
+            let path = self.directory.slot(*slot);
+            let stat = session.read(|client| client.check_stat(&path)).await?;
+            rest.extend(stat.filter(|stat| stat.czxid == entry.drawn_by).map(|_| path));
+        }
+        for path in rest {
+            match session.delete(&[path]).await {
+                Ok(()) | Err(Error::NoNode) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    fn nodes_of(&self, entry: &Entry) -> Vec<String> {
+        let slots = entry.slots.get().iter().map(|slot| self.directory.slot(*slot));
+        slots.chain([self.directory.path(&entry.child)]).collect()
+    }
+
+    /// The nodes of a lease, if it is the grant of this place. With [`Whose::Session`] only if it ends with this session.
+    pub(crate) async fn nodes(
         &mut self,
         session: &Session,
         lease: &Lease,
         whose: Whose,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<Vec<String>>, Error> {
         if matches!(self.state, State::Unknown) {
             self.find(session).await?;
         }
         let State::There(entry) = &self.state else { return Ok(None) };
         let is_it = session.base().tokens(entry.drawn_by, lease.tokens.width()) == Ok(lease.tokens);
         let counts = is_it && (entry.is_ours || whose == Whose::Anybody);
-        Ok(counts.then(|| self.directory.path(&entry.child)))
+        Ok(counts.then(|| self.nodes_of(entry)))
     }
 
     /// The first token of a present holder who holds alone, if it is above these.

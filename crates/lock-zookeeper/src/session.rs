@@ -9,7 +9,7 @@ use lock_core::{BackendError, Effect, ErrorKind, Listeners, Moment, Operation, S
 use lock_host::{Clock, HostClock};
 use tokio::runtime::Handle;
 use zookeeper_client::{
-    Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, SessionState, StateWatcher,
+    Acls, Client, CreateMode, CreateOptions, Error, MultiWriteError, MultiWriteResult, SessionState, StateWatcher,
 };
 
 use crate::ZookeeperConfig;
@@ -21,6 +21,7 @@ use crate::tokens::Base;
 pub(crate) struct Session {
     client: Client,
     base: Base,
+    acls: Acls<'static>,
     proof: Mutex<Proof>,
     is_over: AtomicBool,
     /// Read-locked while an event is told, so that the end is told after all others.
@@ -37,10 +38,13 @@ impl Session {
         let tick = config.tick();
         check_tick(client.session_timeout(), tick)?;
         let proof = Proof::new(asked, client.session_timeout(), tick);
-        let base = Base::read(&client).await.map_err(|failure| error::of_opening(&config.servers(), failure))?;
+        let acls = config.acls();
+        let base = Base::read(&client, config.base_acls())
+            .await
+            .map_err(|failure| error::of_opening(&config.servers(), failure))?;
         let (proof, runtime) = (Mutex::new(proof), Handle::current());
         let (states, is_over, telling) = (client.state_watcher(), AtomicBool::new(false), RwLock::default());
-        let session = Arc::new(Self { client, base, proof, is_over, telling, listeners, runtime });
+        let session = Arc::new(Self { client, base, acls, proof, is_over, telling, listeners, runtime });
         tokio::spawn(follow(states, Arc::downgrade(&session)));
         tokio::spawn(touch(tick / TOUCHES_PER_TICK, Arc::downgrade(&session)));
         Ok(session)
@@ -79,6 +83,11 @@ impl Session {
         if !self.is_over() {
             self.listeners.deliver(event);
         }
+    }
+
+    /// How nodes of this kind are created.
+    pub(crate) fn creates(&self, mode: CreateMode) -> CreateOptions<'static> {
+        mode.with_acls(self.acls)
     }
 
     /// Runs a task beside the connection.
@@ -139,7 +148,7 @@ impl Session {
 
     /// Creates these nodes and changes that one, all or nothing. Returns the transaction.
     pub(crate) async fn take(&self, nodes: &[String], changed: &str, data: &[u8]) -> Result<i64, Error> {
-        let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+        let options = self.creates(CreateMode::Ephemeral);
         self.write(async |client| {
             let mut changes = client.new_multi_writer();
             nodes.iter().try_for_each(|node| changes.add_create(node, b"", &options))?;
@@ -148,6 +157,21 @@ impl Session {
                 Some(MultiWriteResult::SetData { stat }) => Ok(stat.mzxid),
                 _ => Err(Error::UnexpectedError("the answer of a transaction is not complete".to_owned())),
             }
+        })
+        .await
+    }
+
+    /// Deletes these nodes and leaves a note, all or nothing. The directory of the note is made if it is not there.
+    pub(crate) async fn end_and_note(&self, nodes: &[String], note: &str, text: &[u8]) -> Result<(), Error> {
+        let options = self.creates(CreateMode::Persistent);
+        let directory = note.rsplit_once('/').map_or(note, |(directory, _)| directory);
+        self.write(|client| client.mkdir(directory, &options)).await?;
+        self.write(async |client| {
+            let mut changes = client.new_multi_writer();
+            changes.add_create(note, text, &options)?;
+            nodes.iter().try_for_each(|node| changes.add_delete(node, None))?;
+            changes.commit().await?;
+            Ok(())
         })
         .await
     }

@@ -16,7 +16,7 @@ pub(crate) struct Base(u64);
 
 impl Base {
     /// Reads it, and writes it if nobody has yet.
-    pub(crate) async fn read(client: &Client) -> Result<Self, Error> {
+    pub(crate) async fn read(client: &Client, acls: Acls<'static>) -> Result<Self, Error> {
         let path = format!("/{BASE}");
         loop {
             match client.get_data(&path).await {
@@ -25,7 +25,7 @@ impl Base {
                 Err(failure) => return Err(failure),
             }
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros());
-            let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+            let options = CreateMode::Persistent.with_acls(acls);
             match client.create(&path, now.to_string().as_bytes(), &options).await {
                 Ok(_) | Err(Error::NodeExists) => {}
                 Err(failure) => return Err(failure),

@@ -34,9 +34,6 @@ pub trait Way: Send + Sync + 'static {
     /// Why the others cannot hit them.
     const WHY_NOT_ALL: &'static str = "";
 
-    /// What the store lacks, beyond what its capabilities say, and why.
-    const LACKS: &'static [Exemption] = &[];
-
     /// The server that most cases share, each under a prefix of its own and over a proxy of its own.
     fn shared() -> Arc<Self::Server>;
 
@@ -137,10 +134,7 @@ impl<W: Way> Harness for OverProxy<W> {
 
     fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
         let missing = Fault::ALL.into_iter().filter(|fault| !W::FAULTS.contains(fault));
-        missing
-            .map(|fault| Exemption::new(Need::Fault(fault), W::WHY_NOT_ALL))
-            .chain(W::LACKS.iter().copied())
-            .collect()
+        missing.map(|fault| Exemption::new(Need::Fault(fault), W::WHY_NOT_ALL)).collect()
     }
 
     fn address(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_async::Client;
 use lock_core::{
-    Answer, AsyncBackend, Claim, ErrorKind, Fairness, LockKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width,
+    Answer, AsyncBackend, Claim, ErrorKind, Fairness, NameKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width,
 };
 use lock_memory::faults::{Fault, Faulty};
 
@@ -49,7 +49,7 @@ fn waiting_claim(owner: u8) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_blocking::Client;
 use lock_core::{
-    Answer, BlockingBackend, Claim, ErrorKind, Fairness, LockKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width,
+    Answer, BlockingBackend, Claim, ErrorKind, Fairness, NameKind, Note, Operation, Owner, Queueing, Terms, Ttl, Width,
 };
 use lock_memory::faults::{Fault, Faulty};
 
@@ -50,7 +50,7 @@ fn waiting_claim(owner: u8) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

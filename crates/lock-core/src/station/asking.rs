@@ -20,7 +20,8 @@ impl Station {
             return;
         }
         if let Some(terms) = self.waiters.terms() {
-            self.ask(now, Box::new(Attempt::new(self.owners.draw(), terms, Purpose::Front, now)));
+            let attempt = Attempt::new(self.owners.draw(), terms, Purpose::Front, now);
+            self.ask(now, Box::new(attempt));
         }
     }
 
@@ -65,7 +66,6 @@ impl Station {
     /// Sends the next claim of an attempt.
     pub(super) fn ask(&mut self, now: Moment, mut attempt: Box<Attempt>) {
         let Some((note, fairness, for_whom)) = self.asks_for(&attempt) else { return self.leave_queue(now, &attempt) };
-        let kind = self.waiter_of(&attempt).map(|waiter| waiter.join.kind).unwrap_or_default();
         if attempt.is_unknown_to_store() {
             (attempt.basis, attempt.floor) = (now, attempt.floor.max(self.floor.get()));
         }
@@ -80,7 +80,7 @@ impl Station {
             queueing: if may_queue { Queueing::Wanted } else { Queueing::Unwanted },
             replaces: attempt.replaces(),
             fairness,
-            kind,
+            kind: self.kind,
         };
         if attempt.may_queue() {
             self.last_asked = Some(attempt.owner);

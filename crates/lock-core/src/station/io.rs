@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Admission, Answer, BackendError, Claim, Fairness, Hold, Keep, Lease, LockKind, LossReason, Moment, Note, Owner,
-    Policy, Refusal, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket,
+    Admission, Answer, BackendError, Claim, Fairness, Hold, Keep, Lease, LossReason, Moment, Note, Owner, Policy,
+    Refusal, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ticket,
 };
 
 /// Names one turn at a station, from joining the wait queue to the end of the hold. Made by the facade: unique per station, and rising,
@@ -35,8 +35,6 @@ pub struct Join {
     pub max_requests: Option<NonZeroU32>,
     /// Whether it may be served before those who came first, if it fits.
     pub fairness: Fairness,
-    /// What an exclusive lease is for.
-    pub kind: LockKind,
     /// How long it holds at most.
     pub max_hold: Option<Duration>,
     /// What it says of itself.

@@ -219,14 +219,16 @@ impl Station {
     /// Whether a waiter can be served at all.
     fn check(&self, join: &Join) -> Result<(), AcquireError> {
         let mode = join.terms.mode;
-        debug_assert_eq!(mode.name_kind(), self.kind, "another kind has another station");
+        let is_semaphore = |kind| kind == NameKind::Semaphore;
+        debug_assert_eq!(is_semaphore(mode.name_kind()), is_semaphore(self.kind), "another kind has another station");
         if self.closed {
             return Err(AcquireError::Closed);
         }
-        if join.fairness == Fairness::Barging {
-            self.policy.store.check_ability(Ability::Barge)?;
+        self.policy.store.check_mode(mode)?;
+        match join.fairness {
+            Fairness::Fair => Ok(()),
+            Fairness::Barging => Ok(self.policy.store.check_ability(Ability::Barge)?),
         }
-        Ok(self.policy.store.check_mode(mode)?)
     }
 
     fn on_cancel(&mut self, turn: TurnId) {
@@ -275,7 +277,7 @@ impl Station {
         self.ask_due(now);
         match (need, self.kind) {
             (Need::Word, _) => self.ask_for_word(now),
-            (Need::Lease, NameKind::Lock) => self.ask_first(now),
+            (Need::Lease, NameKind::Lock | NameKind::ReadWriteLock) => self.ask_first(now),
             (Need::Lease, NameKind::Semaphore) => self.ask_each(now),
             (Need::Nothing | Need::Turn, _) => {}
         }

@@ -38,7 +38,7 @@ impl Station {
     /// The claim of the next waiter.
     pub(super) fn next(&self) -> Next {
         let usage = match self.kind {
-            NameKind::Lock => LeaseUse::PassedOn,
+            NameKind::Lock | NameKind::ReadWriteLock => LeaseUse::PassedOn,
             NameKind::Semaphore => LeaseUse::Private,
         };
         let mode = self.waiters.terms().map(|terms| terms.mode);

@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use lock_core::NameKind;
 use lock_core::station::Join;
 use lock_core::{
-    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, LockKind, Note, OnUnavailable,
-    Operation, Patience, Released, Terms, TokenRange, Ttl, Waiting, Width,
+    Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, Holder, Lease, Note, OnUnavailable, Operation,
+    Patience, Released, Terms, TokenRange, Ttl, Waiting, Width,
 };
 
 use super::waits::LONG;
@@ -56,7 +56,6 @@ impl Rig {
             on_unavailable: OnUnavailable::Wait,
             max_requests: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
             max_hold: None,
             note,
         };

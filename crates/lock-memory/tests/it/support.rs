@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Evidence, Fairness, Lease, LockKind, LockName, Moment, Note, Owner, Queueing,
+    Answer, Certainty, Claim, Evidence, Fairness, Lease, LockName, Moment, NameKind, Note, Owner, Queueing,
     ReleaseRequest, StoreEvent, Terms, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Notice, Store};
@@ -43,7 +43,7 @@ pub(crate) fn claim(byte: u8) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -111,11 +111,12 @@ fn a_client_that_waits_has_two_connections_at_most() {
 #[test]
 fn a_client_whose_locks_are_renewed_has_two_connections_and_none_once_it_is_dropped() {
     let counted = Counted::new();
-    let (locks, brief) = (counted.place.locks(), Duration::from_secs(1));
+    let (locks, brief) = (counted.place.locks(), Duration::from_secs(3));
     let guards: Vec<_> = (0..3).map(|i| locks.mutex(format!("job {i}")).ttl(brief).acquire().unwrap()).collect();
-    thread::sleep(brief * 2);
+    thread::sleep(brief + brief / 3);
     assert!(guards.iter().all(|guard| guard.check().is_ok()), "they were renewed");
-    assert!((1..=2).contains(&counted.connections()), "{}", counted.connections());
+    // One whose answer was late is closed.
+    wait_for("two connections at most", || (1..=2).contains(&counted.connections()));
     drop((guards, locks));
     counted.has("a client that is gone", 0);
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fairness, Lease, LockKind, Mode, Note,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Effect, ErrorKind, Fairness, Lease, Mode, NameKind, Note,
     Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_mysql::{MysqlConfig, blocking};
@@ -287,7 +287,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

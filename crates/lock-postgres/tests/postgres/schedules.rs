@@ -165,10 +165,11 @@ fn a_lone_release_during_which_somebody_queues_hands_over() {
 
 #[test]
 fn a_lone_release_that_reads_the_queue_before_it_has_the_lock_loses_a_wake_up() {
-    let first = "SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name ORDER BY o.number LIMIT 1;";
+    let first =
+        "SELECT * INTO p FROM leasehold.place o WHERE o.name = l.name AND o.until > t ORDER BY o.number LIMIT 1;";
     let row = "SELECT * INTO l FROM leasehold.lock WHERE name = a->>'name' FOR NO KEY UPDATE;\n  SELECT * INTO h FROM leasehold.hold o \
                WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid FOR UPDATE";
-    let early = format!("{}\n  {row}", first.replace("l.name", "a->>'name'"));
+    let early = format!("{}\n  {row}", first.replace("l.name", "a->>'name'").replace("> t", "> leasehold.clock()"));
     assert!(arrival_during_a_lone_release(&Place::twin(&[(first, ""), (row, &early)])));
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Lease, LockKind, Mode, Note,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Lease, Mode, NameKind, Note,
     Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::Bridge;
@@ -217,7 +217,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

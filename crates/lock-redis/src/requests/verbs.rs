@@ -342,7 +342,7 @@ mod tests {
             queueing,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: lock_core::LockKind::Mutex,
+            kind: lock_core::NameKind::Lock,
         };
         let value = text(&format!("{}7:9:1@h", of_owner(owner(2))));
         let numbers = |count: usize| vec![Value::Int(7); count];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::{
     Answer, AsyncBackend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Fairness, FencingToken, Lease,
-    LockKind, Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
+    NameKind, Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::{Bridge, Bridged};
 use lock_redis::{RedisConfig, blocking, nonblocking};
@@ -97,7 +97,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

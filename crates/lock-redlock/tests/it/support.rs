@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::node::Membership;
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fairness, Lease, LockKind,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, ErrorKind, Evidence, Fairness, Lease, NameKind,
     Note, Owner, Queueing, ReleaseRequest, Released, Terms, Ttl, Width,
 };
 use lock_host::ManualClock;
@@ -138,7 +138,7 @@ pub(crate) fn claim(owner: u8) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockKind, LockName, Moment, Note, Operation,
+    Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, LockName, Moment, NameKind, Note, Operation,
     Owner, Queueing, Released, Terms, Ttl, Width,
 };
 
@@ -130,7 +130,7 @@ fn claim(name: &str, owner: u8) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

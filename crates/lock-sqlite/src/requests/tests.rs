@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lock_core::{Fairness, LockKind, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{Fairness, NameKind, Owner, Queueing, Terms, Ttl, Width};
 use lock_host::ManualClock;
 use lock_rules::position;
 
@@ -63,7 +63,7 @@ impl Rig {
             queueing: Queueing::Wanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         }
     }
 

@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 use std::time::Instant;
 
-use lock_core::{Certainty, Fairness, LockKind, Note, Queueing, Terms, Ttl, Width};
+use lock_core::{Certainty, Fairness, NameKind, Note, Queueing, Terms, Ttl, Width};
 use lock_host::{Clock, HostClock, ManualClock, new_owner};
 
 use super::*;
@@ -72,7 +72,7 @@ fn claim() -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

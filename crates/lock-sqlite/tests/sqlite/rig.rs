@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, LockKind, Mode, Moment, Note, Queueing,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Lease, Mode, Moment, NameKind, Note, Queueing,
     Released, Renewed, Terms, Ttl, Width,
 };
 use lock_host::{ManualClock, new_owner, note};
@@ -83,7 +83,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

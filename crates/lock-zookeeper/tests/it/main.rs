@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use lock_conformance::{Exemption, Need};
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_zookeeper::ZookeeperConfig;
 use test_support::bounds::wait_for;
@@ -26,11 +25,6 @@ fn config(url: &str) -> ZookeeperConfig {
 
 impl Way for Alone {
     type Server = ZookeeperServer;
-    const LACKS: &'static [Exemption] = &[
-        Exemption::new(Need::Inspect, "it has no view for operators yet"),
-        Exemption::new(Need::Latch, "it has no latches yet"),
-    ];
-
     fn shared() -> Arc<ZookeeperServer> {
         SERVER.get(|| ZookeeperServer::start_with(ZookeeperOptions::default().volatile()))
     }

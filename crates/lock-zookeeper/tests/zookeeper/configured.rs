@@ -100,3 +100,22 @@ fn a_session_that_the_server_shortens_or_lengthens_counts_as_it_is() {
     other.queue(&next, 1);
     lasts_while_cut_off(&client, &lease, &proxy, || other.is_granted(next.owner));
 }
+
+/// With a login, nobody else may use what a client has made, unless the URL says that everybody may.
+#[test]
+fn nodes_belong_to_the_login_that_has_made_them() {
+    let server = server();
+    let at = |login: &str, options: &str| {
+        Client::new(&format!("zookeeper://{login}{}/?session=10s&tick=500ms{options}", server.address()))
+    };
+    let (own, same, stranger) = (at("app:sesame@", ""), at("app:sesame@", ""), at("", ""));
+    own.take(&claim("acl/closed"));
+    same.is_busy(&claim("acl/closed"));
+    let error = stranger.acquire(&claim("acl/closed"), SOON).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert_eq!(error.remedy(), Some("check the login of the URL, and the ACLs of the nodes"));
+    assert!(!error.to_string().contains("sesame"), "{error}");
+    let open = at("app:sesame@", "&acl=open");
+    open.take(&claim("acl open/shared"));
+    stranger.is_busy(&claim("acl open/shared"));
+}

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use lock_core::{Answer, Claim, Lease, Mode, Width};
+use lock_core::{Answer, Claim, ErrorKind, Lease, Limit, Mode, Width};
 use test_support::bounds::wait_for;
 use test_support::{AfterDrop, Fault, Proxy};
 
@@ -22,16 +22,16 @@ fn slots_are_nodes_that_end_with_the_lease() {
     let (client, viewer) = (Client::new(&url(&server.address(), LONG)), Viewer::at(&server.address()));
     let slots = || {
         let mut children = viewer.children("/permits/nodes");
-        children.retain(|child| child.starts_with("slot-"));
+        children.retain(|child| child.starts_with("_c_slot-"));
         children.sort();
         children
     };
     let (two, one) = (permits(2, claim("permits/nodes")), permits(1, claim("permits/nodes")));
     assert_eq!(client.take(&two).slots.get(), [0, 1]);
     assert_eq!(client.take(&one).slots.get(), [2]);
-    assert_eq!(slots(), ["slot-0", "slot-1", "slot-2"]);
+    assert_eq!(slots(), ["_c_slot-0", "_c_slot-1", "_c_slot-2"]);
     client.releases(&two);
-    assert_eq!(slots(), ["slot-2"]);
+    assert_eq!(slots(), ["_c_slot-2"]);
     assert_eq!(client.take(&permits(3, claim("permits/nodes"))).slots.get(), [0, 1, 3]);
     client.is_busy(&permits(1, claim("permits/nodes")));
     assert_eq!(viewer.children("/permits/nodes").len(), 4 + 2, "a claim without a place leaves none");
@@ -98,4 +98,42 @@ fn the_slots_of_a_dead_holder_go_to_the_next_one() {
     let lease = next.wait_for_grant(&waits);
     assert_eq!(lease.slots.get(), [0, 1]);
     assert!(lease.tokens.low() > before.tokens.high());
+}
+
+/// A slot, or the entry, is deleted by hand: the holder learns of it, and its release leaves nothing behind.
+#[test]
+fn nodes_that_are_deleted_by_hand_end_the_lease_and_nothing_of_it_stays() {
+    let server = server();
+    let (client, viewer) = (Client::new(&url(&server.address(), LONG)), Viewer::at(&server.address()));
+    let path = "/permits/by hand";
+    let is_entry = |child: &String| child.contains("-permits-");
+    for is_deleted in [is_entry as fn(&String) -> bool, |child| child == "_c_slot-1"] {
+        let held = permits(2, claim("permits/by hand"));
+        let lease = client.take(&held);
+        let child = viewer.children(path).into_iter().find(is_deleted).unwrap();
+        viewer.delete(&format!("{path}/{child}"));
+        assert_eq!(client.renew(&lease, SOON).unwrap(), None);
+        client.gives_up(&held);
+        assert_eq!(viewer.children(path), [""; 0]);
+        let whole = permits(LIMIT, claim("permits/by hand"));
+        assert_eq!(client.take(&whole).slots.get(), [0, 1, 2, 3]);
+        client.releases(&whole);
+    }
+}
+
+/// Of two that come at once with different limits, the first one decides, and the other one gets no permit beside it.
+#[test]
+fn another_limit_is_refused_and_takes_nothing() {
+    let server = server();
+    let client = Client::new(&url(&server.address(), LONG));
+    let held = permits(1, claim("permits/limit"));
+    client.take(&held);
+    let other = claim("permits/limit").in_mode(Mode::permits(1, LIMIT * 2).unwrap());
+    let error = client.acquire(&other, SOON).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.used_as().and_then(Mode::limit).map(Limit::get)),
+        (ErrorKind::OtherKind, Some(LIMIT))
+    );
+    client.releases(&held);
+    client.take(&other);
 }

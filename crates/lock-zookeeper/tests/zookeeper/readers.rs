@@ -6,7 +6,9 @@ use lock_core::{ErrorKind, Holder};
 use test_support::bounds::wait_for;
 use test_support::{CuratorAnswer, CuratorClaim, CuratorLock, CuratorPeer, ZookeeperServer};
 
-use crate::support::{Client, LONG, SOON, Viewer, claim, reading, server, url, waiting, writing};
+use crate::support::{
+    Client, LONG, SOON, Viewer, claim, end, locks, meanwhile, reading, server, url, waiting, writing,
+};
 
 /// One of each.
 struct Scene {
@@ -126,4 +128,22 @@ fn a_name_is_a_mutex_or_a_read_write_lock() {
     }
     client.releases(&mutex);
     client.take(&writing(claim("readers/mutex")));
+}
+
+/// In one client, too: a lease of the mutex is not handed to a writer.
+#[test]
+fn a_client_does_not_use_a_name_as_both() {
+    let server = server();
+    let locks = locks(&url(&server.address(), LONG));
+    let held = locks.mutex("readers/both").acquire().unwrap();
+    let other = locks.rw_lock("readers/both");
+    let waits = meanwhile({
+        let write = other.write();
+        move || write.acquire().map(drop)
+    });
+    let error = end(waits).unwrap_err().to_string();
+    assert!(error.contains("in use as a mutex, not as a read-write lock"), "{error}");
+    held.release().unwrap();
+    other.read().acquire().unwrap().release().unwrap();
+    other.write().acquire().unwrap().release().unwrap();
 }

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Holder, Lease, LockKind,
-    Mode, Note, Owner, Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Width,
+    Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Holder, Lease, Mode,
+    NameKind, Note, Owner, Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::{Bridge, Bridged};
 use lock_zookeeper::nonblocking::Store;
@@ -154,7 +154,7 @@ pub(crate) fn claim(name: &str) -> Claim {
         queueing: Queueing::Unwanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn reading(claim: Claim) -> Claim {
 
 /// ... or to write.
 pub(crate) fn writing(claim: Claim) -> Claim {
-    Claim { kind: LockKind::ReadWrite, ..claim }
+    Claim { kind: NameKind::ReadWriteLock, ..claim }
 }
 
 /// Runs work in another thread.
@@ -208,6 +208,12 @@ impl Viewer {
             Err(Error::NoNode) => Vec::new(),
             Err(error) => panic!("{error}"),
         }
+    }
+
+    /// Deletes a node, as somebody does by hand.
+    #[track_caller]
+    pub(crate) fn delete(&self, path: &str) {
+        self.bridge.block_on(self.client.delete(path, None)).unwrap();
     }
 
     #[track_caller]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::{
-    Certainty, Claim, Fairness, LockKind, LockName, Mode, Note, Owner, Queueing, Slots, Terms, TokenRange, Ttl, Width,
+    Certainty, Claim, Fairness, LockName, Mode, NameKind, Note, Owner, Queueing, Slots, Terms, TokenRange, Ttl, Width,
 };
 use lock_host::{Clock, ManualClock};
 use lock_rules::window::{self, Request, Step, Window};
@@ -41,7 +41,7 @@ fn claim(number: u32, mode: Mode) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lock_core::limit::{self, Act};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, EventSink, Fairness, Lease, Limit, LockKind, LockName, Mode, Moment, Note,
+    Answer, BackendError, Certainty, Claim, EventSink, Fairness, Lease, Limit, LockName, Mode, Moment, NameKind, Note,
     Owner, Queueing, ReleaseRequest, Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_host::{Clock, SharedClock};
@@ -164,7 +164,7 @@ fn claim(byte: u8, mode: Mode, seconds: u64) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

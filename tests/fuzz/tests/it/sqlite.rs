@@ -6,7 +6,7 @@ use fuzz::inputs::{like, number, text};
 use fuzz::{fuzz, is_presentable};
 use lock_core::inspect::Query;
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, Fairness, Lease, LockKind, Mode, Note, Owner, Queueing, Terms, Ttl,
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Lease, Mode, NameKind, Note, Owner, Queueing, Terms, Ttl,
     Width, latch, limit,
 };
 use lock_sqlite::SqliteConfig;
@@ -73,7 +73,7 @@ fn claim(name: &str, byte: u8, mode: Mode) -> Claim {
         queueing: Queueing::Wanted,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use lock_core::station::{Input, Join, Leaving, TurnId};
 use lock_core::{
-    Ability, Fairness, Hold, Keep, LockKind, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Patience, Terms,
-    Ticket, Ttl, drift,
+    Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Patience, Terms, Ticket, Ttl,
+    drift,
 };
 
 use super::latching::Call;
@@ -195,9 +195,8 @@ impl<B: Backend> Process<B> {
         }
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
-        let (terms, kind, on_unavailable, max_requests) =
-            (Terms { mode, ttl }, LockKind::Mutex, OnUnavailable::Wait, None);
-        Join { turn, terms, patience, on_unavailable, max_requests, fairness, kind, max_hold, note }
+        let (terms, on_unavailable) = (Terms { mode, ttl }, OnUnavailable::Wait);
+        Join { turn, terms, patience, on_unavailable, max_requests: None, fairness, max_hold, note }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.

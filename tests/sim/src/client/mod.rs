@@ -189,7 +189,7 @@ impl<B: Backend> Process<B> {
             }
             Heard::Renewal(batch, result) => {
                 for renewal in self.keeper.answered(now, batch, result) {
-                    let is_it = |site: &Site| site.name == renewal.name && site.kind == renewal.kind;
+                    let is_it = |site: &Site| site.name == renewal.name && site.station.knows(renewal.owner);
                     let site = self.sites.iter().position(is_it);
                     let (owner, asked_at, answer) = (renewal.owner, renewal.asked_at, renewal.answer);
                     let input = Input::Renewal { owner, asked_at, answer };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock_core::latch::{Act, LatchState, Request, Seen, Watching};
 use lock_core::{
     Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Evidence, Fairness, FencingToken, Holder,
-    Lease, LockKind, LockName, ModeKind, Moment, Note, Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms,
+    Lease, LockName, ModeKind, Moment, NameKind, Note, Owner, Queueing, ReleaseRequest, Released, StoreEvent, Terms,
     TokenRange, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Hold, Notice, Store};
@@ -98,7 +98,7 @@ impl Server {
     fn foreign_set(&mut self, now: Moment, name: &LockName, value: u64, life: Duration) -> Option<TokenRange> {
         let (name, owner, terms) = (name.clone(), outsider(value), Terms::exclusive(Ttl::new(life).ok()?));
         let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
-        let (queueing, fairness, kind, replaces) = (Queueing::Unwanted, Fairness::Fair, LockKind::Mutex, None);
+        let (queueing, fairness, kind, replaces) = (Queueing::Unwanted, Fairness::Fair, NameKind::Lock, None);
         let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, kind, replaces };
         match self.store.acquire(now, SILENT, &claim) {
             Ok(Answer::Granted { lease, .. }) => Some(lease.tokens),

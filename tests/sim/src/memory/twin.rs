@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Evidence, Fairness, Lease, LockKind, Mode, Moment, Note, Owner, Queueing,
+    Answer, BackendError, Certainty, Claim, Evidence, Fairness, Lease, Mode, Moment, NameKind, Note, Owner, Queueing,
     ReleaseRequest, Released, Slots, Terms, Ttl, Width,
 };
 use lock_memory::store::{ClientId, Store};
@@ -103,7 +103,7 @@ impl Twin {
             (Some(keep), Some(Mistake::KeptForItsOwner)) if holds => {
                 let terms = Terms { ttl: Ttl::new(keep).unwrap_or(Ttl::MIN), ..request.terms };
                 let (width, floor, note) = (Width::ONE, None, Note::from_wire(""));
-                let (queueing, fairness, kind, replaces) = (Queueing::Unwanted, Fairness::Fair, LockKind::Mutex, None);
+                let (queueing, fairness, kind, replaces) = (Queueing::Unwanted, Fairness::Fair, NameKind::Lock, None);
                 let (name, owner) = (request.name.clone(), request.owner);
                 let claim = Claim { name, owner, terms, width, floor, note, queueing, fairness, kind, replaces };
                 store.acquire(now, ClientId::new(0), &claim).map(|_| Released::Released)

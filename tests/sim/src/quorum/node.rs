@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lock_core::node::{Ask, Epoch, Membership, NodeState, RunId, Told, View};
-use lock_core::{Claim, Fairness, Fenced, Lease, LockKind, LockName, Moment, Note, Owner, Queueing, Width};
+use lock_core::{Claim, Fairness, Fenced, Lease, LockName, Moment, NameKind, Note, Owner, Queueing, Width};
 use lock_memory::node::NodeStore;
 use lock_redlock::quorum::Outcome;
 
@@ -103,7 +103,7 @@ impl Node {
             queueing,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         });
         _ = self.store.ask(self.clock.read(at), None, &self.run, &Ask::Acquire { claim, wish: tokens.high(), epoch });
         Fenced::Acknowledged

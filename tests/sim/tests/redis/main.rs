@@ -9,7 +9,7 @@ mod real;
 use std::env;
 use std::time::Duration;
 
-use lock_core::{Claim, Fairness, LockKind, LockName, Moment, Note, Owner, Queueing, Terms, Ttl, Width};
+use lock_core::{Claim, Fairness, LockName, Moment, NameKind, Note, Owner, Queueing, Terms, Ttl, Width};
 use lock_sim::redis::trace::{Ask, Author, Inbox, Met, Model, Said, Seat, Step, token_of};
 use real::Real;
 use test_support::RedisServer;
@@ -119,7 +119,7 @@ fn a_counter_that_was_lost_is_raised_to_the_clock() {
             queueing: Queueing::Wanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         };
         let before = real.now();
         server.command::<()>(&["DEL", "leasehold:counter"]);

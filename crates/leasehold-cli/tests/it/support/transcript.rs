@@ -9,7 +9,7 @@ use leasehold::sqlite::SqliteConfig;
 use leasehold::sqlite::blocking::Sqlite;
 use lock_core::inspect::Revoked;
 use lock_core::{
-    Answer, BlockingBackend, Certainty, Claim, Fairness, FencingToken, Holder, LockKind, LockName, Note, Owner,
+    Answer, BlockingBackend, Certainty, Claim, Fairness, FencingToken, Holder, LockName, NameKind, Note, Owner,
     Queueing, Terms, Ttl, Width,
 };
 use regex::Regex;
@@ -199,7 +199,7 @@ impl Elsewhere {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         };
         match store.acquire(&claim, WITHIN).unwrap() {
             Answer::Granted { lease, .. } => Self { store, claim, token: lease.tokens.high() },

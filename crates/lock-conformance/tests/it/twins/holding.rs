@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Fenced, Holder, Lease, LockKind, Queueing,
+    Answer, BackendError, BlockingBackend, Certainty, Claim, Fairness, Fenced, Holder, Lease, NameKind, Queueing,
     ReleaseRequest, Released, Renewed, Terms, TokenRange, Ttl, Width,
 };
 
@@ -234,7 +234,7 @@ fn claim_of(lease: &Lease) -> Claim {
         queueing,
         replaces: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
+        kind: NameKind::Lock,
     }
 }
 

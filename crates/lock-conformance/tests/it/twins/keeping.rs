@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use lock_core::{
-    BackendError, BlockingBackend, Claim, Fairness, LockKind, Note, Owner, Queueing, ReleaseRequest, Released, Terms,
+    BackendError, BlockingBackend, Claim, Fairness, NameKind, Note, Owner, Queueing, ReleaseRequest, Released, Terms,
     Ttl, Width,
 };
 
@@ -79,7 +79,7 @@ fn take_for_keeping(store: &dyn BlockingBackend, request: &ReleaseRequest, owner
             queueing,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         },
         WITHIN,
     )?;

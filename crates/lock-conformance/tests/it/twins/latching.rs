@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lock_conformance::Harness;
 use lock_core::latch::{Act, Generation, LatchState, Request, Seen, Watching};
 use lock_core::{
-    BackendError, BlockingBackend, EventSink, Fairness, LockKind, Moment, Note, Owner, Queueing, Terms, Ttl, Width,
+    BackendError, BlockingBackend, EventSink, Fairness, Moment, NameKind, Note, Owner, Queueing, Terms, Ttl, Width,
 };
 use lock_host::SharedClock;
 
@@ -223,7 +223,7 @@ impl Breakage for LatchesAreLocks {
                 queueing,
                 replaces: None,
                 fairness: Fairness::Fair,
-                kind: LockKind::Mutex,
+                kind: NameKind::Lock,
             },
             WITHIN,
         )?;

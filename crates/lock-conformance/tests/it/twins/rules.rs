@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, LockKind, Note, Queueing,
+    Answer, BackendError, BlockingBackend, Claim, Fairness, Fenced, Holder, Lease, NameKind, Note, Queueing,
     ReleaseRequest, Released, Renewed,
 };
 
@@ -70,7 +70,7 @@ impl Breakage for RenewsWhatItSaw {
                     queueing,
                     replaces: None,
                     fairness,
-                    kind: LockKind::Mutex,
+                    kind: NameKind::Lock,
                 };
                 store.acquire(&claim, WITHIN)?;
                 *answer = Renewed::Renewed { valid_for: terms.ttl.get(), wanted: false };

@@ -13,8 +13,8 @@ use super::super::{Input, Join, Leaving, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
-    Ability, Capabilities, Durability, Fairness, LockKind, Mode, ModeKind, Note, OnUnavailable, Patience, Policy,
-    RequestOrder, StoreEvent, Terms, Waiting,
+    Ability, Capabilities, Durability, Fairness, Mode, ModeKind, Note, OnUnavailable, Patience, Policy, RequestOrder,
+    StoreEvent, Terms, Waiting,
 };
 
 /// Every way in which a store wakes waiters.
@@ -203,17 +203,7 @@ impl World {
         let (turn, patience, note) = (self.next_turn(), self.patience(wait), Note::from_wire("1@test"));
         let terms = Terms { mode: ticket.mode(), ttl: ttl("3s") };
         let (on_unavailable, fairness) = (on_unavailable(turn), Fairness::Fair);
-        let join = Join {
-            turn,
-            terms,
-            patience,
-            on_unavailable,
-            max_requests: None,
-            fairness,
-            kind: LockKind::Mutex,
-            max_hold,
-            note,
-        };
+        let join = Join { turn, terms, patience, on_unavailable, max_requests: None, fairness, max_hold, note };
         self.adopt(client, join, ticket);
     }
 
@@ -238,20 +228,7 @@ impl World {
         let patience = self.patience(wait);
         let note = Note::from_wire("1@test");
         let on_unavailable = on_unavailable(turn);
-        self.join(
-            client,
-            Join {
-                turn,
-                terms,
-                patience,
-                on_unavailable,
-                max_requests,
-                fairness,
-                kind: LockKind::Mutex,
-                max_hold,
-                note,
-            },
-        );
+        self.join(client, Join { turn, terms, patience, on_unavailable, max_requests, fairness, max_hold, note });
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.

@@ -8,8 +8,8 @@ use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Reques
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, FencingToken, Hold,
-    Holder, Keep, Lease, LockKind, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Operation, Owner, Patience,
-    Policy, Released, Renewed, RequestOrder, Slots, StoreEvent, Terms, Ticket, TokenRange, Ttl, Waiting,
+    Holder, Keep, Lease, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Operation, Owner, Patience, Policy,
+    Released, Renewed, RequestOrder, Slots, StoreEvent, Terms, Ticket, TokenRange, Ttl, Waiting,
 };
 
 /// A store with a queue that notifies waiters, and keeps the order of requests. Readers can share its locks.
@@ -63,7 +63,6 @@ pub(super) fn join(turn: u8) -> Join {
         on_unavailable: OnUnavailable::Wait,
         max_requests: None,
         fairness: Fairness::Fair,
-        kind: LockKind::Mutex,
         max_hold: None,
         note: Note::from_wire("1@test"),
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{
-    Answer, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockKind, LockName, Moment, Note, Owner,
+    Answer, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, Moment, NameKind, Note, Owner,
     Queueing, ReleaseRequest, StoreEvent, Terms, Ttl, Width,
 };
 
@@ -176,7 +176,7 @@ impl Author {
             queueing,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         };
         Some((claim, seat))
     }

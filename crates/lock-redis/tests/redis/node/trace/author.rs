@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use lock_core::node::{Ask, Epoch, Membership, NodeState, Recording, Sighting, Told, View};
 use lock_core::{
-    BackendError, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockKind, LockName, Note, Owner, Queueing,
+    BackendError, Certainty, Claim, Evidence, Fairness, FencingToken, Lease, LockName, NameKind, Note, Owner, Queueing,
     ReleaseRequest, Terms, TokenRange, Ttl, Width,
 };
 
@@ -123,7 +123,7 @@ impl Author {
             queueing: Queueing::Unwanted,
             replaces: None,
             fairness: Fairness::Fair,
-            kind: LockKind::Mutex,
+            kind: NameKind::Lock,
         }
     }
 

@@ -1,0 +1,148 @@
+//! Locks as operators see them, and the leases that they end.
+
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches};
+use lock_core::{FencingToken, Holder, LockName, Note, Prefix};
+use zookeeper_client::Error;
+
+use crate::directory::Directory;
+use crate::entry::{self, Listed};
+use crate::path::{BASE, LATCHES, OF_ENTRIES, REVOKED, name_at};
+use crate::session::Session;
+
+/// How long it is remembered who ended a lease. Chosen: far longer than servers let sessions last, whose leases end with them.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+/// How many directories one page of a listing reads for each lock that it may have. Chosen: a page is read in well under a second.
+const READ_MAX: u32 = 4;
+
+/// A lock; `None` if nobody holds it.
+pub(crate) async fn shown(session: &Session, directory: &Directory, name: LockName) -> Result<Option<Entry>, Error> {
+    let listed = directory.listed(session).await?;
+    entry_of(session, directory, name, &listed).await
+}
+
+async fn entry_of(
+    session: &Session,
+    directory: &Directory,
+    name: LockName,
+    listed: &[Listed],
+) -> Result<Option<Entry>, Error> {
+    let (holders, waiters) = entry::holders_and_waiters(listed);
+    let shown = holders.iter().take(Entry::SHOWN_MAX);
+    let held: Vec<Held> =
+        try_join_all(shown.map(|entry| directory.held(session, entry))).await?.into_iter().flatten().collect();
+    let Some(holder) = held.first().map(|held| held.holder.clone()) else { return Ok(None) };
+    let queue = waiters.iter().take(Entry::SHOWN_MAX).map(|entry| entry.role.mode()).collect();
+    let count = |entries: &[Listed]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
+    let (leases, waiters) = (count(holders), count(waiters));
+    Ok(Some(Entry { name, holder, remaining: None, leases, holders: held, waiters, queue }))
+}
+
+/// The held locks behind the cursor that match. Directories are read in the order of their paths, and those within a directory behind it.
+pub(crate) async fn list(session: &Session, prefix: &Prefix, query: &Query) -> Result<Page, Error> {
+    let after = query.cursor.as_ref().map(|cursor| segments(&cursor.0));
+    let (mut entries, mut paths, mut reads) = (Vec::new(), vec![String::new()], 0);
+    let most = query.limit.max(1);
+    while let Some(path) = paths.pop() {
+        let here = segments(&path);
+        if after.as_ref().is_some_and(|after| here < *after && !after.starts_with(&here)) {
+            continue;
+        }
+        let Some(children) = children(session, &path).await? else { continue };
+        let mut below: Vec<_> = children.iter().filter(|child| is_directory(&path, child)).collect();
+        below.sort_unstable_by(|one, other| other.cmp(one));
+        paths.extend(below.into_iter().map(|child| format!("{path}/{child}")));
+        if after.as_ref().is_some_and(|after| here <= *after) {
+            continue;
+        }
+        let name = name_at(prefix, &path).filter(|name| glob_matches(&query.pattern, name.as_str()));
+        if let Some(name) = name {
+            let directory = Directory::at(path.clone());
+            entries.extend(entry_of(session, &directory, name, &entry::in_order(&children)).await?);
+        }
+        reads += 1;
+        if !paths.is_empty()
+            && (u32::try_from(entries.len()).is_ok_and(|found| found >= most) || reads >= most.saturating_mul(READ_MAX))
+        {
+            return Ok(Page { entries, next: Some(Cursor(path)) });
+        }
+    }
+    Ok(Page { entries, next: None })
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// The children of a directory; `None` if it is gone, or closed to this client.
+async fn children(session: &Session, path: &str) -> Result<Option<Vec<String>>, Error> {
+    let path = if path.is_empty() { "/" } else { path };
+    match session.read(|client| client.list_children(path)).await {
+        Ok(children) => Ok(Some(children)),
+        Err(Error::NoNode | Error::NoAuth) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Whether a child may be the directory of a lock, or have some in it.
+fn is_directory(path: &str, child: &str) -> bool {
+    let is_ours = path.is_empty() && ["zookeeper", BASE, REVOKED, LATCHES].contains(&child);
+    !is_ours && !child.starts_with(OF_ENTRIES)
+}
+
+/// Ends the lease with this token, and remembers who did.
+pub(crate) async fn revoke(
+    session: &Session,
+    directory: &Directory,
+    token: FencingToken,
+    by: &Note,
+) -> Result<Revoked, Error> {
+    let listed = directory.listed(session).await?;
+    let (holders, _) = entry::holders_and_waiters(&listed);
+    for entry in holders {
+        let Some(Held { holder: Holder::Leasehold { tokens, .. }, slots, .. }) = directory.held(session, entry).await?
+        else {
+            continue;
+        };
+        if !tokens.contains(token) {
+            continue;
+        }
+        let mut ended: Vec<_> = slots.get().iter().map(|slot| directory.slot(*slot)).collect();
+        ended.push(directory.path(&entry.child));
+        return match session.end_and_note(&ended, &note_of(tokens.high()), by.to_wire().as_bytes()).await {
+            Ok(()) => forget_old(session, tokens.high()).await.map(|()| Revoked::Revoked),
+            Err(Error::NoNode | Error::NodeExists) => Ok(Revoked::NotHeld),
+            Err(failure) => Err(failure),
+        };
+    }
+    Ok(Revoked::NotHeld)
+}
+
+/// Who ended the lease whose highest token this is.
+pub(crate) async fn revoked_by(session: &Session, highest: FencingToken) -> Result<Option<Note>, Error> {
+    match session.read(|client| client.get_data(&note_of(highest))).await {
+        Ok((by, _)) => Ok(Some(Note::from_wire(&String::from_utf8_lossy(&by)))),
+        Err(Error::NoNode) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn note_of(highest: FencingToken) -> String {
+    format!("/{REVOKED}/{highest}")
+}
+
+/// Forgets who ended leases long before this one, by the servers' clock.
+async fn forget_old(session: &Session, highest: FencingToken) -> Result<(), Error> {
+    let Some(latest) = session.read(|client| client.check_stat(&note_of(highest))).await? else { return Ok(()) };
+    let long = i64::try_from(REMEMBERED.as_millis()).unwrap_or(i64::MAX);
+    for child in children(session, &format!("/{REVOKED}")).await?.unwrap_or_default() {
+        let path = format!("/{REVOKED}/{child}");
+        let stat = session.read(|client| client.check_stat(&path)).await?;
+        if stat.is_some_and(|stat| stat.ctime.saturating_add(long) < latest.ctime) {
+            session.delete(&[path]).await?;
+        }
+    }
+    Ok(())
+}
