@@ -15,6 +15,12 @@ use crate::run::{await_that, await_workers, calm_down, judge, storm};
 use crate::sql::{SqlServer, crew, machine};
 use crate::turn::{Turn, seat_name};
 
+/// How many of a crowd wait until they get their turn, and are never killed ...
+const GUESTS: usize = 48;
+/// ... and how many give up most of their waits. One of them is killed now and then, and another comes in its place.
+///
+/// Chosen: so many processes that a store which wakes or is polled by all of them for each turn has little time for anything else on two cores.
+const PASSERSBY: usize = 16;
 /// How long the crowd is there, unless the environment says otherwise.
 const USUAL: Duration = Duration::from_secs(15);
 /// How many milliseconds pass until the next one is killed. Its turn ends with its lease, even if it begins afterwards.
@@ -29,10 +35,10 @@ const TURNS: usize = 20;
 pub fn play_crowd<S: SqlServer>(program: &'static str) {
     let _machine = machine();
     let server = S::start();
-    let casts = [vec![(Cast::Guest, Mistake::None); S::GUESTS], vec![(Cast::Passerby, Mistake::None); S::PASSERSBY]];
+    let casts = [vec![(Cast::Guest, Mistake::None); GUESTS], vec![(Cast::Passerby, Mistake::None); PASSERSBY]];
     let mut crew = crew(program, &server, casts.concat(), false);
     await_workers(&crew);
-    let guests: Vec<_> = crew.workers[..S::GUESTS].iter().map(|worker| seat_name(worker.name(), 0)).collect();
+    let guests: Vec<_> = crew.workers[..GUESTS].iter().map(|worker| seat_name(worker.name(), 0)).collect();
 
     let from = now();
     let (fewest, most) = gather(&mut crew, &guests, from);

@@ -29,10 +29,6 @@ pub trait SqlServer: Sized {
     const CLOCK: &'static str;
     /// How many workers a storm has, at most a dozen.
     const WORKERS: usize = CREW.len();
-    /// How many of a crowd wait until they get their turn, and are never killed ...
-    const GUESTS: usize;
-    /// ... and how many give up most of their waits. One of them is killed now and then, and another comes in its place.
-    const PASSERSBY: usize;
 
     /// Starts one.
     fn start() -> Self;
@@ -67,10 +63,6 @@ pub trait SqlServer: Sized {
 impl SqlServer for PostgresServer {
     const TABLES: &'static str = "leasehold.";
     const CLOCK: &'static str = "leasehold.clock()";
-    /// Chosen: the server wakes every client for each notification, so with sixteen others these have some thirty turns each in fifteen seconds
-    /// on two cores.
-    const GUESTS: usize = 48;
-    const PASSERSBY: usize = 16;
 
     fn start() -> Self {
         Self::start()
@@ -114,9 +106,6 @@ impl SqlServer for MysqlServer {
     const CLOCK: &'static str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
     /// Chosen: a dozen on two cores that others use too wait for longer than the checks allow.
     const WORKERS: usize = 6;
-    /// Chosen: looks of the waiters keep two cores busy. With these there are some forty turns a second.
-    const GUESTS: usize = 48;
-    const PASSERSBY: usize = 16;
 
     fn start() -> Self {
         Self::start()
