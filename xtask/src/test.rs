@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::{services, step};
 
 /// How many tests run at once for each core. Most of them wait: for a lease to end, or for a server.
-const TESTS_PER_CORE: usize = 6;
+const TESTS_PER_CORE: usize = 5;
 
 /// How long each test with random input reads, in seconds: for each change, and each night.
 const FUZZ_SECONDS: [&str; 2] = ["1", "20"];

@@ -196,7 +196,8 @@ pub fn a_changed_hold_is_renewed(bench: &Bench) {
     let written = read.try_upgrade().unwrap();
     bench.keep(&written, ttl, 2 * ttl);
     assert!(reader(&two).try_acquire().unwrap().is_none(), "taken from its holder");
-    written.release().unwrap();
+    // A release says whether it was answered within a part of the short ttl.
+    drop(written);
 }
 
 /// Readers learn of the loss of their lease, and those of other clients read on.
