@@ -23,7 +23,7 @@ impl Need {
             Self::Latch => has(bench, Ability::Latch),
             Self::Processes => bench.has_address(),
             Self::Ability(ability) => has(bench, ability),
-            Self::WriteSide => bench.capabilities().write_side == WriteSide::Mutex,
+            Self::MutexIsWriteSide => bench.capabilities().write_side == WriteSide::Mutex,
             Self::Mode(mode) => bench.capabilities().modes.contains(&mode),
         }
     }
@@ -40,7 +40,7 @@ impl Need {
             | Self::OwnTtl
             | Self::Inspect
             | Self::Ability(_)
-            | Self::WriteSide
+            | Self::MutexIsWriteSide
             | Self::Mode(_)
             | Self::Fault(_) => {}
         }

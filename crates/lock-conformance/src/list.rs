@@ -179,7 +179,7 @@ macro_rules! __cases {
             }
             facade reading {
                 readers_exclude_writers_and_not_each_other: Mode(Shared);
-                a_mutex_is_the_write_side: Mode(Shared), WriteSide;
+                a_mutex_is_the_write_side: Mode(Shared), MutexIsWriteSide;
                 racing_readers_and_writers_never_hold_together: Mode(Shared);
                 a_writer_that_waits_is_before_later_readers: Mode(Shared);
                 the_only_reader_becomes_the_writer: Mode(Shared), Ability(Replace);
@@ -264,7 +264,7 @@ macro_rules! table {
     ([] $($layer:ident $group:ident { $($name:ident: $($need:expr),+;)* })*) => {
         /// All cases, group by group.
         pub const CASES: &[Case] = {
-            use Need::{Ability, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue, WriteSide};
+            use Need::{Ability, Inspect, Latch, Mode, Nothing, OwnTtl, Processes, Queue, MutexIsWriteSide};
             use lock_core::Ability::{Barge, Keep, Replace, SetLimit};
             use lock_core::ModeKind::{Permits, Shared};
             &[$($(Case {

@@ -30,7 +30,7 @@ pub enum Need {
     /// grants anything but exclusive leases keeps a queue.
     Mode(ModeKind),
     /// That the mutex of a name is the write side of its read-write lock, as the store's capabilities say. A harness need not list that.
-    WriteSide,
+    MutexIsWriteSide,
 }
 
 impl Need {
@@ -75,7 +75,7 @@ impl fmt::Display for Need {
             Self::Latch => f.write_str("latches"),
             Self::Processes => f.write_str("a store shared between processes"),
             Self::Ability(ability) => write!(f, "the ability {ability:?}"),
-            Self::WriteSide => f.write_str("mutexes that are the write side of the read-write lock"),
+            Self::MutexIsWriteSide => f.write_str("a mutex that is the write side of its read-write lock"),
             Self::Mode(mode) => write!(f, "the mode {mode}"),
         }
     }

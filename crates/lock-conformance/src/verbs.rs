@@ -60,10 +60,7 @@ pub(crate) fn lasting(ttl: Duration, claim: Claim) -> Claim {
 /// The same claim in another mode, for a read-write lock or a semaphore.
 pub(crate) fn in_mode(mode: Mode, claim: Claim) -> Claim {
     let width = Width::for_waiters(usize::try_from(mode.count()).unwrap());
-    let kind = match mode.name_kind() {
-        NameKind::Semaphore => NameKind::Semaphore,
-        NameKind::Lock | NameKind::ReadWriteLock => NameKind::ReadWriteLock,
-    };
+    let kind = if mode.limit().is_some() { NameKind::Semaphore } else { NameKind::ReadWriteLock };
     Claim { terms: Terms { mode, ..claim.terms }, width, kind, ..claim }
 }
 

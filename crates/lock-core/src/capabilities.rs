@@ -97,7 +97,7 @@ pub enum Ability {
     Replace,
     /// The limit of a semaphore can be changed while permits are held: see [`limit`](crate::limit).
     SetLimit,
-    /// A claim can be granted past those who wait: see [`Fairness::Barging`](crate::Fairness::Barging).
+    /// A claim can be granted ahead of waiters: see [`Fairness::Barging`](crate::Fairness::Barging).
     Barge,
     /// Arrivals can be counted: see [`latch`](crate::latch).
     Latch,
@@ -112,7 +112,7 @@ impl Ability {
             Self::Keep => (Operation::Release, "keep a released lock for a while"),
             Self::Replace => (Operation::Acquire, "replace a lease in one step"),
             Self::SetLimit => (Operation::Limit, "change the limit of a semaphore, or count its free permits"),
-            Self::Barge => (Operation::Acquire, "grant a lock past those who wait for it"),
+            Self::Barge => (Operation::Acquire, "grant a lock ahead of its waiters"),
             Self::Latch => (Operation::Latch, "count the arrivals of a latch"),
             Self::Inspect => (Operation::Inspect, "list its locks"),
         }
@@ -151,7 +151,7 @@ pub struct Capabilities {
     pub copies: Copies,
     /// When the store removes what nobody releases.
     pub entries_end: EntriesEnd,
-    /// What writers hold.
+    /// Whether the write side of a read-write lock is the mutex of the same name.
     pub write_side: WriteSide,
     /// The modes that it can grant. A station refuses any other mode without sending a request.
     pub modes: &'static [ModeKind],
@@ -203,7 +203,7 @@ impl Capabilities {
         with_isolation(isolation: Isolation);
         /// With entries that end like this.
         with_entries_end(entries_end: EntriesEnd);
-        /// With this write side of read-write locks.
+        /// Says whether the write side of a read-write lock is the mutex of the same name.
         with_write_side(write_side: WriteSide);
     }
 

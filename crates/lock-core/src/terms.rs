@@ -107,7 +107,7 @@ impl Mode {
         }
     }
 
-    /// What a name is used as by leases of this mode.
+    /// Whether leases of this mode use a name as a lock or as a semaphore. It does not tell a mutex from a read-write lock.
     pub const fn name_kind(self) -> NameKind {
         match self {
             Self::Exclusive | Self::Shared => NameKind::Lock,
@@ -115,8 +115,8 @@ impl Mode {
         }
     }
 
-    /// Whether leases of both modes can be held or waited for under one name: both use it as a lock, or both as a
-    /// semaphore of one limit.
+    /// Whether leases of both modes can be held or waited for under one name, where a mutex is the [write side](WriteSide::Mutex) of its
+    /// read-write lock: both use it as a lock, or both as a semaphore of one limit.
     pub fn suits(self, other: Self) -> bool {
         match (self, other) {
             (Self::Permits { limit, .. }, Self::Permits { limit: others, .. }) => limit == others,
@@ -219,10 +219,9 @@ pub enum WriteSide {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameKind {
-    /// As a lock, by exclusive and shared leases: a mutex is the write side of the read-write lock of its name. Where it is
-    /// [not](crate::WriteSide::Apart), as a mutex.
+    /// As a lock, by exclusive and shared leases. With [`WriteSide::Apart`], as a mutex, by exclusive leases only.
     Lock,
-    /// As a read-write lock, where that is another use.
+    /// As a read-write lock. Only with [`WriteSide::Apart`]; elsewhere this use is [`Lock`](Self::Lock).
     ReadWriteLock,
     /// As a semaphore, by permits.
     Semaphore,

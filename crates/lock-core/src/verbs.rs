@@ -63,9 +63,9 @@ pub struct Claim {
     /// hold the lock, the error is [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld), unless this claim was granted before. So
     /// of several claims that replace one lease, only one is granted: a [`Ticket`](crate::Ticket) is adopted at most once.
     pub replaces: Option<Owner>,
-    /// Whether it may be granted past those who wait. With [`Claim::replaces`] it changes nothing.
+    /// Whether it may be granted ahead of waiters. It has no effect with [`Claim::replaces`].
     pub fairness: Fairness,
-    /// What the name is used as, for a store that keeps mutexes and read-write locks [apart](crate::WriteSide::Apart).
+    /// What the name is used as. Only stores with [`WriteSide::Apart`](crate::WriteSide::Apart) need it: for the others, the mode says enough.
     pub kind: NameKind,
 }
 

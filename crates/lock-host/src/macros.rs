@@ -16,8 +16,8 @@ macro_rules! client_methods {
             NamedLock($crate::Lock::new(&self.0, name.as_ref()))
         }
 
-        /// A read-write lock by its name. The [`mutex`](Self::mutex) of the same name is its write side, except in ZooKeeper, where a name is
-        /// used as one or the other.
+        /// A read-write lock by its name. Its write side is the [`mutex`](Self::mutex) of the same name, unless the store keeps the two
+        /// [apart](lock_core::WriteSide): then a name is used as one or the other.
         /// [`ReadLock`](crate::ReadLock) has an example.
         pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
             let name = name.as_ref();
@@ -209,7 +209,7 @@ macro_rules! kinds {
                 self.read.clone()
             }
 
-            /// The side of the writers: the mutex of the same name, except in ZooKeeper.
+            /// The side of the writers. It excludes the mutex of the same name, unless the store keeps the two apart.
             pub fn write(&self) -> Mutex {
                 self.write.clone()
             }

@@ -65,15 +65,13 @@ CREATE TABLE IF NOT EXISTS leasehold_arrival (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC //
 
 -- Whether a request may commit. The rights of these procedures may be those of an account that `read_only` does not stop, on a server that was
--- the primary until now. And who sets `timestamp` in a session has a clock of its own.
+-- the primary until now. And who sets `timestamp` in a session has a clock of its own, which stands still.
 CREATE PROCEDURE leasehold_check() READS SQL DATA SQL SECURITY DEFINER
 BEGIN
+  DECLARE began DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
   IF @@GLOBAL.read_only THEN SIGNAL SQLSTATE '25006' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'the server is a replica, or read-only'; END IF;
-  -- Twice, because on a busy machine the two clocks of one statement may be read with a pause between them.
-  IF ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) > 1 THEN
-    IF ABS(TIMESTAMPDIFF(SECOND, NOW(), SYSDATE())) > 1 THEN
-      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the session has a clock of its own: do not set timestamp';
-    END IF;
+  IF UTC_TIMESTAMP(6) = began THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the session has a clock of its own: do not set timestamp';
   END IF;
 END //
 
@@ -491,7 +489,7 @@ BEGIN
   SELECT answer;
 END //
 
--- The release of an exclusive lease, which hands the lock to the first waiter, or of a place behind such a lease; NULL if the rules have to look.
+-- Releases an exclusive lease and hands the lock to the first waiter, or removes a waiter behind such a lease. NULL if the rules have to decide.
 CREATE PROCEDURE leasehold_release_1(IN a LONGTEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE n VARBINARY(700);
@@ -513,7 +511,7 @@ BEGIN
     SET t = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     SELECT MIN(number) INTO m_number FROM leasehold_place WHERE name = n AND owner = me AND until > t;
     IF m_number IS NOT NULL THEN
-      -- A kept hold may be the same owner's.
+      -- A kept hold has another owner's number, and may be this one's: the rules decide.
       SELECT COUNT(*) INTO is_behind FROM leasehold_hold WHERE name = n AND owner <> me AND kind = 'exclusive' AND until > t AND NOT kept;
       IF NOT is_behind THEN LEAVE body; END IF;
       DELETE FROM leasehold_place WHERE name = n AND number = m_number;
@@ -536,7 +534,7 @@ BEGIN
     END IF;
     SET l_token = GREATEST(l_token, t);
     IF p_kind <> 'exclusive' OR l_token + p_width > 9007199254740991 THEN LEAVE body; END IF;
-    -- First the places before it, whose waiters are gone: a range that ends with this one locks no row of another lock.
+    -- Expired places before it. The range ends at its number, so InnoDB locks no row of another lock.
     DELETE o FROM leasehold_place o FORCE INDEX (PRIMARY) WHERE o.name = n AND o.number < p_number;
     DELETE FROM leasehold_place WHERE name = n AND number = p_number;
     DELETE FROM leasehold_identity WHERE name = n AND low = h_low;

@@ -312,7 +312,7 @@ BEGIN
     'position', ahead + 1);
 END $$;
 
--- The release of an exclusive lease, which hands the lock to the first waiter, or of a place behind such a lease; NULL if the rules have to look.
+-- Releases an exclusive lease and hands the lock to the first waiter, or removes a waiter behind such a lease. NULL if the rules have to decide.
 CREATE FUNCTION leasehold.release_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before text := leasehold.begin(a->>'within'); l leasehold.lock; h leasehold.hold; mine leasehold.place; p leasehold.place; t bigint;
@@ -323,7 +323,7 @@ BEGIN
   t := leasehold.clock();
   SELECT * INTO mine FROM leasehold.place o WHERE o.name = l.name AND o.owner = (a->>'owner')::uuid AND o.until > t;
   IF mine.owner IS NOT NULL THEN
-    -- A kept hold may be the same owner's.
+    -- A kept hold has another owner's number, and may be this one's: the rules decide.
     IF NOT EXISTS (SELECT FROM leasehold.hold o
       WHERE o.name = l.name AND o.owner <> mine.owner AND o.kind = 'exclusive' AND o.until > t AND NOT o.kept) THEN RETURN NULL; END IF;
     DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number = mine.number;
@@ -339,7 +339,7 @@ BEGIN
     UPDATE leasehold.lock o SET version = greatest(o.version + 1, t) WHERE o.name = l.name;
     RETURN '"released"';
   END IF;
-  -- And the places before it, whose waiters are gone.
+  -- Expired places before it are deleted as well.
   DELETE FROM leasehold.place o WHERE o.name = l.name AND o.number <= p.number;
   h := ROW(l.name, p.owner, 'exclusive', 0, 0, greatest(l.last_token, t) + 1, greatest(l.last_token, t) + p.width, '{}'::int[], t,
     t + least(p.ttl, (a->>'place_max')::bigint), p.note, false);

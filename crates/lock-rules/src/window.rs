@@ -94,9 +94,9 @@ pub struct Needs {
     pub slots: u32,
     /// It reads the leases that end first, as many as free this many permits.
     pub ends: u32,
-    /// How many of the first places it reads ...
+    /// How many of the first places it reads in full.
     pub places: u32,
-    /// ... and of how many it reads the numbers, to count them.
+    /// How many of the first places it reads only the numbers of, to count the waiters before one.
     pub numbers: u32,
     /// It reads the places that ask for more permits than this.
     pub above: Option<u32>,

@@ -1,4 +1,4 @@
-//! What one function of the server answers alone: claims for exclusive locks, releases of these and of places behind them, and renewals.
+//! Requests that one function of the server answers alone: claims for exclusive locks, their releases, waiters that leave, and renewals.
 
 use std::time::Duration;
 

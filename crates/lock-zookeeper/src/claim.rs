@@ -187,7 +187,7 @@ impl LockedPlace<'_> {
         let tokens = session.base().tokens(entry.drawn_by, claim.width).map_err(|invalid| used_up(BACKEND, invalid))?;
         let lasts = session.lasts().await.map_err(failed)?;
         self.own.watched = None;
-        self.own.place.grant();
+        self.own.place.mark_granted();
         let (lease, valid_for) = (claim.lease_of(tokens, entry.slots.clone()), lasts.min(claim.terms.ttl.get()));
         Ok(Look::Told(Answer::Granted { lease, valid_for, wanted: entry::is_wanted(listed) }))
     }

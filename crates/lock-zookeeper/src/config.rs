@@ -46,9 +46,12 @@ enum Access {
 impl ZookeeperConfig {
     /// Reads `zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT`. User and password are those of the digest scheme.
     ///
-    /// Options behind the question mark: `prefix`, `op_timeout`, `session` (how long leases last, 30 s by default), `tick` (the servers'
-    /// `tickTime`, 3 s by default) and `acl`: with `acl=creator` only clients with the same login may use the nodes that this one creates, which is
-    /// the default if the URL has a login; with `acl=open` anybody may, for instance Java services with another login.
+    /// Options behind the question mark:
+    /// - `prefix`, `op_timeout`
+    /// - `session`: how long leases last, 30 s by default
+    /// - `tick`: the `tickTime` of the servers, 3 s by default
+    /// - `acl`: who may use the nodes that this client creates. `creator` means clients with the same login, and is the default if the URL has a
+    ///   login. `open` means everybody, for instance Java services with another login. Clients with different logins need a chroot each, or `open`.
     ///
     /// No server may have a `maxSessionTimeout` below the session that another one has agreed to: a client that moves to such a server is not
     /// told that its session is shorter there, and relies on its leases for too long.
@@ -121,8 +124,8 @@ impl ZookeeperConfig {
         }
     }
 
-    /// Those of the node that the tokens begin at, which every client has to read.
-    pub(crate) fn base_acls(&self) -> Acls<'static> {
+    /// Those of nodes that every client has to read: where the tokens begin, and who ended a lease.
+    pub(crate) fn readable(&self) -> Acls<'static> {
         match self.access {
             Access::Creator => Acls::new(&READ_BY_ALL),
             Access::Open => Acls::anyone_all(),

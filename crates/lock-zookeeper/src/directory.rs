@@ -11,7 +11,7 @@ use crate::data::Data;
 use crate::entry::{self, Listed, Role};
 use crate::session::Session;
 
-/// What the nodes of slots are called. Directories of locks are not called so.
+/// How the names of slots begin. No directory of a lock begins so.
 const SLOT: &str = "_c_slot-";
 
 /// A directory, by its path.
@@ -34,7 +34,7 @@ impl Directory {
 
     /// Makes it, and those above it. ZooKeeper removes them once they have been empty for a while.
     pub(crate) async fn make(&self, session: &Session) -> Result<(), Error> {
-        let options = session.creates(CreateMode::Container);
+        let options = session.create_options(CreateMode::Container);
         session.write(|client| client.mkdir(&self.0, &options)).await
     }
 
@@ -77,7 +77,7 @@ impl Directory {
             holder = tokens.map_or(holder, |tokens| Holder::Leasehold { tokens, note: Note::from_wire(&data.note) });
             slots = Slots::new(data.slots);
         }
-        // Only the grant of permits is written.
+        // The servers record only grants of permits, as a change of the entry.
         let age = entry.role.permits().map(|_| age(&stat));
         Ok(Some(Held { holder, mode, slots, age, remaining }))
     }
@@ -90,7 +90,7 @@ fn age(stat: &Stat) -> Duration {
     Duration::from_secs(age.as_secs())
 }
 
-/// The transaction that the tokens of an entry are of: the one that created it, and of permits the one that took their slots, and so changed it.
+/// The transaction that the tokens of an entry come from: its creation or, for permits, the change that took the slots.
 pub(crate) const fn drawn_by(role: Role, stat: &Stat) -> i64 {
     if role.permits().is_some() { stat.mzxid } else { stat.czxid }
 }

@@ -47,7 +47,7 @@ impl Role {
     }
 
     /// Reads what precedes the number in a name.
-    fn read(beginning: &str) -> Option<Self> {
+    fn parse(beginning: &str) -> Option<Self> {
         if let Some(found) =
             [Self::Lock, Self::Read, Self::Write].into_iter().find(|role| beginning.ends_with(&role.marker()))
         {
@@ -55,7 +55,8 @@ impl Role {
         }
         let (_, numbers) = beginning.strip_suffix('-')?.rsplit_once("-permits-")?;
         let (count, limit) = numbers.split_once("-of-")?;
-        Some(Self::Permits { count: count.parse().ok()?, limit: limit.parse().ok()? })
+        let (count, limit) = (count.parse().ok()?, limit.parse().ok()?);
+        Mode::permits(count, limit).ok().map(|_| Self::Permits { count, limit })
     }
 
     /// Whether an entry with this role that came now would hold.
@@ -73,7 +74,7 @@ impl Role {
         }
     }
 
-    /// What it takes in the eyes of this role. An entry of another kind is in the way, whatever it wants.
+    /// How much of the lock it takes from a claim with this role. An entry of another use takes all of it.
     fn weight_for(self, role: Self) -> u32 {
         if self.suits(role) { self.weight() } else { entries::WHOLE }
     }
@@ -191,7 +192,7 @@ impl Listed {
             return None;
         }
         let (beginning, digits) = child.split_at_checked(child.len().checked_sub(10)?)?;
-        let role = Role::read(beginning)?;
+        let role = Role::parse(beginning)?;
         let number = digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok())??;
         Some(Self { number, role, child: child.to_owned() })
     }

@@ -1,6 +1,6 @@
 //! Locks as operators see them, and the leases that they end.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches};
@@ -12,10 +12,11 @@ use crate::entry::{self, Listed};
 use crate::path::{BASE, LATCHES, OF_ENTRIES, REVOKED, name_at};
 use crate::session::Session;
 
-/// How long it is remembered who ended a lease. Chosen: far longer than servers let sessions last, whose leases end with them.
+/// How long a note of a revocation is kept at least. Chosen: far above the longest session of most servers, so a holder reads the note before it
+/// could be deleted.
 const REMEMBERED: Duration = Duration::from_secs(3600);
-/// How many directories one page of a listing reads for each lock that it may have. Chosen: a page is read in well under a second.
-const READ_MAX: u32 = 4;
+/// How many notes one revocation looks at. Chosen: more than are written for each that is deleted.
+const FORGOTTEN_MAX: usize = 16;
 
 /// A lock; `None` if nobody holds it.
 pub(crate) async fn shown(session: &Session, directory: &Directory, name: LockName) -> Result<Option<Entry>, Error> {
@@ -40,10 +41,11 @@ async fn entry_of(
     Ok(Some(Entry { name, holder, remaining: None, leases, holders: held, waiters, queue }))
 }
 
-/// The held locks behind the cursor that match. Directories are read in the order of their paths, and those within a directory behind it.
-pub(crate) async fn list(session: &Session, prefix: &Prefix, query: &Query) -> Result<Page, Error> {
+/// The held locks behind the cursor that match, as far as they were read until then. Directories are read in the order of their paths, and those
+/// within a directory behind it.
+pub(crate) async fn list(session: &Session, prefix: &Prefix, query: &Query, until: Instant) -> Result<Page, Error> {
     let after = query.cursor.as_ref().map(|cursor| segments(&cursor.0));
-    let (mut entries, mut paths, mut reads) = (Vec::new(), vec![String::new()], 0);
+    let (mut entries, mut paths) = (Vec::new(), vec![String::new()]);
     let most = query.limit.max(1);
     while let Some(path) = paths.pop() {
         let here = segments(&path);
@@ -62,9 +64,8 @@ pub(crate) async fn list(session: &Session, prefix: &Prefix, query: &Query) -> R
             let directory = Directory::at(path.clone());
             entries.extend(entry_of(session, &directory, name, &entry::in_order(&children)).await?);
         }
-        reads += 1;
         if !paths.is_empty()
-            && (u32::try_from(entries.len()).is_ok_and(|found| found >= most) || reads >= most.saturating_mul(READ_MAX))
+            && (u32::try_from(entries.len()).is_ok_and(|found| found >= most) || Instant::now() >= until)
         {
             return Ok(Page { entries, next: Some(Cursor(path)) });
         }
@@ -106,13 +107,19 @@ pub(crate) async fn revoke(
         else {
             continue;
         };
-        if !tokens.contains(token) {
+        // Permits without slots are not held yet.
+        let is_held = entry.role.permits().is_none() || !slots.get().is_empty();
+        if !is_held || !tokens.contains(token) {
             continue;
         }
         let mut ended: Vec<_> = slots.get().iter().map(|slot| directory.slot(*slot)).collect();
         ended.push(directory.path(&entry.child));
         return match session.end_and_note(&ended, &note_of(tokens.high()), by.to_wire().as_bytes()).await {
-            Ok(()) => forget_old(session, tokens.high()).await.map(|()| Revoked::Revoked),
+            Ok(()) => {
+                // The lease has ended, whatever becomes of this.
+                _ = forget_old(session, tokens.high()).await;
+                Ok(Revoked::Revoked)
+            }
             Err(Error::NoNode | Error::NodeExists) => Ok(Revoked::NotHeld),
             Err(failure) => Err(failure),
         };
@@ -137,7 +144,7 @@ fn note_of(highest: FencingToken) -> String {
 async fn forget_old(session: &Session, highest: FencingToken) -> Result<(), Error> {
     let Some(latest) = session.read(|client| client.check_stat(&note_of(highest))).await? else { return Ok(()) };
     let long = i64::try_from(REMEMBERED.as_millis()).unwrap_or(i64::MAX);
-    for child in children(session, &format!("/{REVOKED}")).await?.unwrap_or_default() {
+    for child in children(session, &format!("/{REVOKED}")).await?.unwrap_or_default().iter().take(FORGOTTEN_MAX) {
         let path = format!("/{REVOKED}/{child}");
         let stat = session.read(|client| client.check_stat(&path)).await?;
         if stat.is_some_and(|stat| stat.ctime.saturating_add(long) < latest.ctime) {

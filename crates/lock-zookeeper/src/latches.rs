@@ -1,7 +1,8 @@
 //! Latches: a node with the state, and below it a directory for the arrivals of each generation.
 //!
-//! They last as long as their ttl says by the clocks of their clients. What is left of one that was over for long is deleted.
+//! A latch expires by the clocks of its clients. Its nodes are deleted a day later, when another latch is created.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lock_core::latch::{Act, ArrivalId, Count, Generation, LatchState, Request};
@@ -15,15 +16,17 @@ use crate::error;
 use crate::path::{LATCHES, OF_ENTRIES};
 use crate::session::Session;
 
-/// How long a latch has to be over until its nodes are deleted.
-const OVER_FOR: Duration = Duration::from_secs(24 * 3600);
-/// How many nodes one transaction deletes. Chosen: it stays far below the megabyte that servers accept.
-const DELETED_MAX: usize = 500;
+/// How long after its end the nodes of a latch are deleted.
+const KEPT_AFTER_END: Duration = Duration::from_secs(24 * 3600);
+/// How many nodes one transaction deletes. Chosen: it stays well below the megabyte that servers accept, however long their names are.
+const DELETED_MAX: usize = 250;
+/// How long a request waits at most before it asks again. Chosen: others that ask at the same time get through.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The data of a latch's node.
 #[derive(Clone, Deserialize, Serialize)]
 struct Stored {
-    /// When it is over, in microseconds since 1970.
+    /// When it expires, in microseconds since 1970.
     until: u64,
     generation: u64,
     expected: Option<u32>,
@@ -44,7 +47,11 @@ struct Loaded {
 }
 
 /// Carries out a request about the latch that has this node.
-pub(crate) async fn ask(session: &Session, node: &str, request: &Request) -> Result<Option<LatchState>, BackendError> {
+pub(crate) async fn ask(
+    session: &Arc<Session>,
+    node: &str,
+    request: &Request,
+) -> Result<Option<LatchState>, BackendError> {
     let failed = |failure| error::of(Operation::Latch, failure);
     let id = match &request.act {
         Act::Arrive { id, .. } => Some(id),
@@ -55,14 +62,18 @@ pub(crate) async fn ask(session: &Session, node: &str, request: &Request) -> Res
         let window = loaded.window().map_err(|invalid| failed(Error::UnexpectedError(invalid.to_string())))?;
         let ((state, _), commit) = window::ask_latch(window, request);
         let Some(commit) = commit else { return Ok(state) };
-        if write(session, node, &loaded, commit).await.map_err(failed)? {
+        let latch = loaded.changed(&commit);
+        if write(session, node, &loaded, (&latch, commit)).await.map_err(failed)? {
+            // The request is done, whatever becomes of this.
+            session.spawn(tidy(Arc::clone(session), node.to_owned(), (loaded, latch)));
             return Ok(state);
         }
+        tokio::time::sleep(PAUSE.mul_f32(fastrand::f32())).await;
     }
 }
 
 async fn load(session: &Session, node: &str, id: Option<&ArrivalId>) -> Result<Loaded, Error> {
-    // Behind an answer of the leader, what this client knows of is seen.
+    // So that the latch is at least as new as anything that this client has heard of.
     session.missing(&[]).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
@@ -118,7 +129,7 @@ impl Stored {
 }
 
 impl Loaded {
-    /// The latch, unless it is over.
+    /// The latch, unless it has expired.
     fn living(&self) -> Option<&Stored> {
         self.stored.as_ref().filter(|stored| self.now < stored.until)
     }
@@ -154,10 +165,14 @@ impl Loaded {
 }
 
 /// Writes what was decided. Returns false if the latch has changed since it was read.
-async fn write(session: &Session, node: &str, loaded: &Loaded, commit: LatchCommit) -> Result<bool, Error> {
-    let latch = loaded.changed(&commit);
-    let data = serde_json::to_vec(&latch).unwrap_or_default();
-    let options = session.creates(CreateMode::Persistent);
+async fn write(
+    session: &Session,
+    node: &str,
+    loaded: &Loaded,
+    (latch, commit): (&Stored, LatchCommit),
+) -> Result<bool, Error> {
+    let data = serde_json::to_vec(latch).unwrap_or_default();
+    let options = session.create_options(CreateMode::Persistent);
     if loaded.version.is_none() {
         make_parents(session, node).await?;
     }
@@ -184,23 +199,27 @@ async fn write(session: &Session, node: &str, loaded: &Loaded, commit: LatchComm
         })
         .await;
     match written {
-        Ok(()) => {}
-        Err(Error::BadVersion | Error::NodeExists | Error::NoNode) => return Ok(false),
-        Err(failure) => return Err(failure),
+        Ok(()) => Ok(true),
+        Err(Error::BadVersion | Error::NodeExists | Error::NoNode) => Ok(false),
+        Err(failure) => Err(failure),
     }
+}
+
+/// Deletes the arrivals that the latch does not need any more and, if it is new, other latches that expired long ago.
+async fn tidy(session: Arc<Session>, node: String, (loaded, latch): (Loaded, Stored)) {
     let kept = |generation: &u64| latch.generations().any(|kept| kept == *generation);
     for generation in loaded.stored.iter().flat_map(Stored::generations).filter(|generation| !kept(generation)) {
-        delete_arrivals(session, node, generation).await?;
+        _ = delete_arrivals(&session, &node, generation).await;
     }
     if loaded.version.is_none() {
-        clean_up(session, loaded.now).await?;
+        _ = clean_up(&session, loaded.now).await;
     }
-    Ok(true)
 }
 
 /// ZooKeeper removes them when they have been empty for a while.
 async fn make_parents(session: &Session, node: &str) -> Result<(), Error> {
-    let options = session.creates(CreateMode::Container);
+    session.make_shared(&format!("/{LATCHES}")).await?;
+    let options = session.create_options(CreateMode::Container);
     let above = node.rsplit_once('/').map_or("", |(above, _)| above);
     session.write(|client| client.mkdir(above, &options)).await
 }
@@ -228,7 +247,7 @@ async fn children(session: &Session, node: &str) -> Result<Option<Vec<String>>, 
     }
 }
 
-/// Looks at some latches, on a random way down from the root, and deletes those that were over for long.
+/// Walks down from the root on a random path, and deletes each latch on it that expired long ago.
 async fn clean_up(session: &Session, now: u64) -> Result<(), Error> {
     let mut node = format!("/{LATCHES}");
     while let Some(mut below) = children(session, &node).await? {
@@ -236,7 +255,7 @@ async fn clean_up(session: &Session, now: u64) -> Result<(), Error> {
         let Some(child) = fastrand::choice(&below) else { return Ok(()) };
         node = format!("{node}/{child}");
         let Ok((data, stat)) = session.read(|client| client.get_data(&node)).await else { return Ok(()) };
-        let long = u64::try_from(OVER_FOR.as_micros()).unwrap_or(u64::MAX);
+        let long = u64::try_from(KEPT_AFTER_END.as_micros()).unwrap_or(u64::MAX);
         let over =
             serde_json::from_slice::<Stored>(&data).ok().filter(|stored| stored.until.saturating_add(long) < now);
         if let Some(over) = over {
@@ -246,10 +265,18 @@ async fn clean_up(session: &Session, now: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes a latch, unless it has changed: from the first step on it is none.
+/// Deletes a latch, unless it has changed. Its data is emptied first: from then on, clients take it for absent.
 async fn delete(session: &Session, node: &str, (over, version): (&Stored, i32)) -> Result<(), Error> {
-    match session.write(|client| client.set_data(node, b"", Some(version))).await {
-        Ok(_) => {}
+    let emptied = session.write(async |client| {
+        let mut changes = client.new_multi_writer();
+        // A node of the same version may be a new one.
+        changes.add_check_version(&directory(node, over.generation), -1)?;
+        changes.add_set_data(node, b"", Some(version))?;
+        changes.commit().await?;
+        Ok(())
+    });
+    match emptied.await {
+        Ok(()) => {}
         Err(Error::BadVersion | Error::NoNode) => return Ok(()),
         Err(failure) => return Err(failure),
     }

@@ -1,7 +1,7 @@
 //! The backend for ZooKeeper: locks in the layout of Curator's recipes, so that Java services and this library exclude each other and wait in
 //! one queue.
 //!
-//! Not part of `leasehold` yet: it has no latches, TLS and ACLs.
+//! Not part of `leasehold` yet: TLS, SASL and the command that raises the base of the tokens are missing.
 
 mod claim;
 mod config;

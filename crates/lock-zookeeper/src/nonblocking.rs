@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fmt, iter};
 
 use async_trait::async_trait;
@@ -28,7 +28,7 @@ use crate::place::{Place, Whose};
 use crate::sessions::{Current, Sessions, bridge};
 use crate::{inspect, latches};
 
-/// How long a look for waiters may take. Chosen: little of the time that a renewal has.
+/// How long the check for waiters may take. Chosen: a small part of the time for a renewal.
 const HINT_WITHIN: Duration = Duration::from_millis(100);
 
 /// One client: one session, whose connection has a thread of its own, so that nothing that users do delays a renewal.
@@ -50,7 +50,7 @@ pub async fn connect(config: &ZookeeperConfig) -> Result<Store, BackendError> {
 
 pub(crate) async fn over(config: &ZookeeperConfig, bridge: Bridge) -> Result<Store, BackendError> {
     let store = Store::new(config, bridge);
-    store.at(Operation::Connect).await?;
+    store.session_for(Operation::Connect).await?;
     Ok(store)
 }
 
@@ -60,12 +60,12 @@ impl Store {
     }
 
     /// The session, for a request.
-    async fn at(&self, operation: Operation) -> Result<Arc<Current>, BackendError> {
+    async fn session_for(&self, operation: Operation) -> Result<Arc<Current>, BackendError> {
         self.sessions.current().await.map_err(|failure| failure.of_operation(operation))
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Answer, BackendError> {
-        let current = self.at(Operation::Acquire).await?;
+        let current = self.session_for(Operation::Acquire).await?;
         let Current { session, entries } = &*current;
         loop {
             let shared = entries.place(claim, || Place::new(claim.owner, self.directory(&claim.name)))?;
@@ -83,7 +83,7 @@ impl Store {
     }
 
     async fn give_up(&self, request: &ReleaseRequest) -> Result<Released, BackendError> {
-        let current = self.at(Operation::Release).await?;
+        let current = self.session_for(Operation::Release).await?;
         let Current { session, entries } = &*current;
         if request.certainty == Certainty::Unknown {
             entries.refuse(request.owner);
@@ -112,7 +112,7 @@ impl Store {
         operation: Operation,
     ) -> Result<(Vec<bool>, Duration), BackendError> {
         let failed = |failure| error::of(operation, failure);
-        let current = self.at(operation).await?;
+        let current = self.session_for(operation).await?;
         let Current { session, entries } = &*current;
         let mut known = Vec::new();
         for lease in leases {
@@ -138,19 +138,20 @@ impl Store {
             answers.push(if known {
                 Renewed::Renewed { valid_for: lasts.min(lease.terms.ttl.get()), wanted: wanted.contains(&lease.name) }
             } else {
-                let revoked_by = self.revoker(Operation::Renew, lease.tokens.high()).await?;
-                revoked_by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by })
+                // Who did it is good to know, and no reason to fail the others.
+                let revoked_by = self.revoker(Operation::Renew, lease.tokens.high()).await;
+                revoked_by.ok().flatten().map_or(Renewed::NotHeld, |by| Renewed::Revoked { by })
             });
         }
         Ok(answers)
     }
 
-    /// Which of these locks others wait for, of those that are not held alone. It is a hint, and no renewal fails for want of it.
+    /// The names among these that have waiters, except those held exclusively. A hint: it never makes a renewal fail.
     async fn wanted(&self, leases: &[Lease]) -> HashSet<LockName> {
         let names = leases.iter().filter(|lease| lease.terms.mode != Mode::Exclusive).map(|lease| lease.name.clone());
         let names: HashSet<LockName> = names.collect();
         let looks = names.iter().map(async |name| {
-            let current = self.at(Operation::Renew).await.ok()?;
+            let current = self.session_for(Operation::Renew).await.ok()?;
             let listed = self.directory(name).listed(&current.session).await.ok()?;
             entry::is_wanted(&listed).then(|| name.clone())
         });
@@ -162,7 +163,7 @@ impl Store {
         if self.known(std::slice::from_ref(lease), Whose::Anybody, Operation::Fence).await?.0 == [true] {
             return Ok(Fenced::Acknowledged);
         }
-        let current = self.at(Operation::Fence).await?;
+        let current = self.session_for(Operation::Fence).await?;
         let place = self.place(&current.entries, &lease.name, lease.owner);
         let higher = place.lock().await.place().higher(&current.session, lease.tokens).await.map_err(failed)?;
         Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher))
@@ -170,7 +171,7 @@ impl Store {
 
     /// Who ended the lease whose highest token this is.
     async fn revoker(&self, operation: Operation, highest: FencingToken) -> Result<Option<Note>, BackendError> {
-        let current = self.at(operation).await?;
+        let current = self.session_for(operation).await?;
         inspect::revoked_by(&current.session, highest).await.map_err(|failure| error::of(operation, failure))
     }
 
@@ -241,14 +242,14 @@ impl AsyncBackend for Store {
 
     async fn latch(&self, request: &latch::Request, within: Duration) -> Result<Seen, BackendError> {
         let node = format!("/{}{}", path::LATCHES, path::of(self.config.prefix(), &request.name));
-        let asked = async { latches::ask(&self.at(Operation::Latch).await?.session, &node, request).await };
+        let asked = async { latches::ask(&self.session_for(Operation::Latch).await?.session, &node, request).await };
         let state = Self::within(Operation::Latch, within, asked).await?;
         Ok(Seen { state, told: false })
     }
 
     async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
         let shown = async {
-            let current = self.at(Operation::Inspect).await?;
+            let current = self.session_for(Operation::Inspect).await?;
             inspect::shown(&current.session, &self.directory(name), name.clone()).await.map_err(of_inspection)
         };
         Self::within(Operation::Inspect, within, shown).await
@@ -256,8 +257,10 @@ impl AsyncBackend for Store {
 
     async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
         let listed = async {
-            let current = self.at(Operation::Inspect).await?;
-            inspect::list(&current.session, self.config.prefix(), query).await.map_err(of_inspection)
+            let current = self.session_for(Operation::Inspect).await?;
+            // A page is better than no answer in time.
+            let until = Instant::now() + within / 2;
+            inspect::list(&current.session, self.config.prefix(), query, until).await.map_err(of_inspection)
         };
         Self::within(Operation::Inspect, within, listed).await
     }
@@ -270,7 +273,7 @@ impl AsyncBackend for Store {
         within: Duration,
     ) -> Result<Revoked, BackendError> {
         let revoked = async {
-            let current = self.at(Operation::Inspect).await?;
+            let current = self.session_for(Operation::Inspect).await?;
             inspect::revoke(&current.session, &self.directory(name), token, by).await.map_err(of_inspection)
         };
         Self::within(Operation::Inspect, within, revoked).await

@@ -12,7 +12,7 @@ use crate::session::Session;
 /// From this number on, a directory takes no more entries: Curator's order and ours would part at 2^31.
 const NUMBER_END: i64 = i32::MAX as i64 - 1_000_000;
 
-/// Among how many more slots than it needs a claim chooses after others were faster. Chosen: that many claims hardly meet again.
+/// How many spare slots a claim chooses among after another claim was faster. Chosen: as many claims seldom collide again.
 const CHOICE: usize = 64;
 
 /// What one owner has in the directory of a lock.
@@ -66,7 +66,7 @@ impl Place {
     }
 
     /// Remembers that the entry holds.
-    pub(crate) fn grant(&mut self) {
+    pub(crate) fn mark_granted(&mut self) {
         if let State::There(entry) = &mut self.state {
             entry.is_granted = true;
         }
@@ -81,7 +81,7 @@ impl Place {
     ) -> Result<Option<Vec<Listed>>, Error> {
         let beginning = self.id.beginning(role);
         let (path, data) = (self.directory.path(&beginning), Data::of(claim).to_wire());
-        let options = session.creates(CreateMode::EphemeralSequential);
+        let options = session.create_options(CreateMode::EphemeralSequential);
         self.state = State::Unknown;
         let created = session.write(|client| client.create(&path, &data, &options));
         // Sent together, and answered in this order.
@@ -143,8 +143,8 @@ impl Place {
         Ok(())
     }
 
-    /// Takes free slots for the permits of an entry whose turn has come, and so draws its tokens: the lowest ones or, if others were faster, some
-    /// of the lowest. The entry has to be looked at again.
+    /// Takes free slots for an entry whose turn has come, which draws its tokens: the lowest ones or, after a collision, some of the lowest. The
+    /// entry has to be looked at again afterwards.
     pub(crate) async fn take_slots(
         &mut self,
         session: &Session,
@@ -154,7 +154,7 @@ impl Place {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut choice = 0;
         loop {
-            // Behind an answer of the leader, no slot is seen whose holder had gone before.
+            // So that no slot is taken for occupied whose holder had left before.
             let (asked, taken) = join(session.missing(&[]), self.directory.taken_slots(session)).await;
             asked?;
             let taken = taken?;
@@ -164,10 +164,17 @@ impl Place {
                 fastrand::shuffle(&mut slots);
             }
             slots.truncate(count);
+            if slots.len() < count {
+                let slot = self.directory.slot(0);
+                let message = format!(
+                    "no {count} slots are free although so many permits are: delete the nodes like {slot} that nobody has"
+                );
+                return Err(Error::UnexpectedError(message));
+            }
             let data = Data { slots: slots.clone(), ..Data::of(claim) }.to_wire();
             self.state = State::Unknown;
             let paths: Vec<_> = slots.iter().map(|slot| self.directory.slot(*slot)).collect();
-            self.state = match session.take(&paths, &self.directory.path(&entry.child), &data).await {
+            self.state = match session.create_and_set(&paths, &self.directory.path(&entry.child), &data).await {
                 Ok(drawn_by) => State::There(Entry { drawn_by, slots: Slots::new(slots), ..entry }),
                 Err(Error::NodeExists) => {
                     choice = CHOICE;
@@ -240,7 +247,7 @@ impl Place {
         Ok(counts.then(|| self.nodes_of(entry)))
     }
 
-    /// The first token of a present holder who holds alone, if it is above these.
+    /// The lowest token of the present exclusive holder, if it is above these.
     pub(crate) async fn higher(&self, session: &Session, tokens: TokenRange) -> Result<Option<FencingToken>, Error> {
         let listed = self.directory.listed(session).await?;
         if !listed.first().is_some_and(|first| first.role.is_exclusive()) {

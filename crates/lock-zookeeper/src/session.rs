@@ -22,6 +22,8 @@ pub(crate) struct Session {
     client: Client,
     base: Base,
     acls: Acls<'static>,
+    /// Those of nodes that every client reads.
+    readable: Acls<'static>,
     proof: Mutex<Proof>,
     is_over: AtomicBool,
     /// Read-locked while an event is told, so that the end is told after all others.
@@ -38,13 +40,12 @@ impl Session {
         let tick = config.tick();
         check_tick(client.session_timeout(), tick)?;
         let proof = Proof::new(asked, client.session_timeout(), tick);
-        let acls = config.acls();
-        let base = Base::read(&client, config.base_acls())
-            .await
-            .map_err(|failure| error::of_opening(&config.servers(), failure))?;
+        let (acls, readable) = (config.acls(), config.readable());
+        let base =
+            Base::read(&client, readable).await.map_err(|failure| error::of_opening(&config.servers(), failure))?;
         let (proof, runtime) = (Mutex::new(proof), Handle::current());
         let (states, is_over, telling) = (client.state_watcher(), AtomicBool::new(false), RwLock::default());
-        let session = Arc::new(Self { client, base, acls, proof, is_over, telling, listeners, runtime });
+        let session = Arc::new(Self { client, base, acls, readable, proof, is_over, telling, listeners, runtime });
         tokio::spawn(follow(states, Arc::downgrade(&session)));
         tokio::spawn(touch(tick / TOUCHES_PER_TICK, Arc::downgrade(&session)));
         Ok(session)
@@ -86,7 +87,7 @@ impl Session {
     }
 
     /// How nodes of this kind are created.
-    pub(crate) fn creates(&self, mode: CreateMode) -> CreateOptions<'static> {
+    pub(crate) fn create_options(&self, mode: CreateMode) -> CreateOptions<'static> {
         mode.with_acls(self.acls)
     }
 
@@ -147,8 +148,8 @@ impl Session {
     }
 
     /// Creates these nodes and changes that one, all or nothing. Returns the transaction.
-    pub(crate) async fn take(&self, nodes: &[String], changed: &str, data: &[u8]) -> Result<i64, Error> {
-        let options = self.creates(CreateMode::Ephemeral);
+    pub(crate) async fn create_and_set(&self, nodes: &[String], changed: &str, data: &[u8]) -> Result<i64, Error> {
+        let options = self.create_options(CreateMode::Ephemeral);
         self.write(async |client| {
             let mut changes = client.new_multi_writer();
             nodes.iter().try_for_each(|node| changes.add_create(node, b"", &options))?;
@@ -161,11 +162,16 @@ impl Session {
         .await
     }
 
+    /// Makes a directory that clients with any login use.
+    pub(crate) async fn make_shared(&self, directory: &str) -> Result<(), Error> {
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        self.write(|client| client.mkdir(directory, &options)).await
+    }
+
     /// Deletes these nodes and leaves a note, all or nothing. The directory of the note is made if it is not there.
     pub(crate) async fn end_and_note(&self, nodes: &[String], note: &str, text: &[u8]) -> Result<(), Error> {
-        let options = self.creates(CreateMode::Persistent);
-        let directory = note.rsplit_once('/').map_or(note, |(directory, _)| directory);
-        self.write(|client| client.mkdir(directory, &options)).await?;
+        let options = CreateMode::Persistent.with_acls(self.readable);
+        self.make_shared(note.rsplit_once('/').map_or(note, |(directory, _)| directory)).await?;
         self.write(async |client| {
             let mut changes = client.new_multi_writer();
             changes.add_create(note, text, &options)?;

@@ -15,11 +15,11 @@ use crate::run::{await_that, await_workers, calm_down, judge, storm};
 use crate::sql::{SqlServer, crew, machine};
 use crate::turn::{Turn, seat_name};
 
-/// How many of a crowd wait until they get their turn, and are never killed ...
+/// Processes of a crowd that wait until they get their turn. They are never killed.
 const GUESTS: usize = 48;
-/// ... and how many give up most of their waits. One of them is killed now and then, and another comes in its place.
+/// Processes of a crowd that give up most of their waits. Now and then one is killed, and another replaces it.
 ///
-/// Chosen: so many processes that a store which wakes or is polled by all of them for each turn has little time for anything else on two cores.
+/// Chosen: with 64 processes, two cores have little time left in a store that wakes all waiters for each turn, or is polled by all of them.
 const PASSERSBY: usize = 16;
 /// How long the crowd is there, unless the environment says otherwise.
 const USUAL: Duration = Duration::from_secs(15);

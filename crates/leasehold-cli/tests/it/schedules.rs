@@ -174,7 +174,14 @@ fn a_machine_that_lost_its_slot_while_it_waited_does_not_run_it() {
         let line = format!("{url} --json --ttl 2s --slot 2099-11-21T03:00 --retry-after-crash nightly");
         let first = Running::spawn(leasehold.script(&line, "echo >> runs"));
         wait_for("the first to mark the slot", || is_marked().then_some(()));
-        first.signal(Signal::STOP);
+        wait_for("the first to be stopped between two requests, so that it blocks nobody", || {
+            first.signal(Signal::STOP);
+            let is_between = leasehold.run(&format!("-n {url} probe"), "true").status.success();
+            if !is_between {
+                first.signal(Signal::CONT);
+            }
+            is_between.then_some(())
+        });
         wait_for("the mark to expire", || (!is_marked()).then_some(()));
         let second = Running::spawn(leasehold.script(&line, "echo >> runs"));
         wait_for("the second to mark the slot", || is_marked().then_some(()));

@@ -65,8 +65,8 @@ pub fn requests_are_answered_as_the_rules_say(bench: &Bench) {
     );
 }
 
-/// Random requests of eight clients at the same time. (Where entries end with a session, a client reads the order of the entries and the holder one
-/// after the other, so an answer is of several moments.)
+/// Random requests of eight clients at the same time. Not for stores whose entries end with a session: there, a client reads the order and the
+/// holder in two requests, so one answer can mix two moments.
 ///
 /// # Source
 /// Herlihy and Wing, "Linearizability: a correctness condition for concurrent objects".
@@ -88,7 +88,8 @@ pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
     assert!(checked > HISTORIES / 2, "only {checked} of {HISTORIES} histories took less than {LONGEST:?}");
 }
 
-/// What the locks are used as, in turn. Where entries end with a session, waiters take their slots themselves, in any order.
+/// What the locks are used as, in turn. Semaphores are left out where entries end with a session: waiters take their slots themselves, in any
+/// order, so the rules cannot foretell them.
 fn uses(bench: &Bench) -> impl Iterator<Item = Use> {
     let uses: &[Use] = match bench.capabilities().entries_end {
         EntriesEnd::WithTtl => &[Use::Lock, Use::Semaphore],

@@ -219,8 +219,8 @@ impl Station {
     /// Whether a waiter can be served at all.
     fn check(&self, join: &Join) -> Result<(), AcquireError> {
         let mode = join.terms.mode;
-        let is_semaphore = |kind| kind == NameKind::Semaphore;
-        debug_assert_eq!(is_semaphore(mode.name_kind()), is_semaphore(self.kind), "another kind has another station");
+        let is_semaphore = self.kind == NameKind::Semaphore;
+        debug_assert_eq!(mode.limit().is_some(), is_semaphore, "another kind has another station");
         if self.closed {
             return Err(AcquireError::Closed);
         }

@@ -162,12 +162,12 @@ pub(crate) fn waiting(name: &str) -> Claim {
     Claim { queueing: Queueing::Wanted, ..claim(name) }
 }
 
-/// The same claim to read ...
+/// The same claim, for reading.
 pub(crate) fn reading(claim: Claim) -> Claim {
     claim.in_mode(Mode::Shared)
 }
 
-/// ... or to write.
+/// The same claim, for the write side.
 pub(crate) fn writing(claim: Claim) -> Claim {
     Claim { kind: NameKind::ReadWriteLock, ..claim }
 }
