@@ -182,8 +182,9 @@ impl Reference {
                 let is_near = (*place..=place + GIVEN_UP).contains(position) && (*position == 1) == (*place == 1);
                 // A waiter that cannot be notified yet is told of a shorter time, so that it asks again sooner.
                 let is_sooner = self.timing == Timing::Concurrent && valid_for < place_for;
-                let lasts = valid_for == place_for || is_sooner || self.is_less(*valid_for, *place_for);
-                let same_place = is_near && lasts;
+                let same_validity =
+                    valid_for == place_for || is_sooner || self.is_cut_by_session(*valid_for, *place_for);
+                let same_place = is_near && same_validity;
                 same_place && self.is_about_remaining(*remaining, *left) && self.is_holder(now, name, holder)
             }
             (Answer::Busy { remaining, holder, .. }, Answer::Busy { remaining: left, .. }) => {
@@ -200,7 +201,7 @@ impl Reference {
                 Renewed::Renewed { valid_for, wanted },
                 Renewed::Renewed { valid_for: for_them, wanted: wanted_there },
             ) => {
-                (valid_for == for_them || self.is_less(*valid_for, *for_them))
+                (valid_for == for_them || self.is_cut_by_session(*valid_for, *for_them))
                     && self.is_same_hint(lease.terms.mode, *wanted, *wanted_there)
             }
             (said, expected) => said == expected,
@@ -240,11 +241,11 @@ impl Reference {
     }
 
     fn is_about(&self, said: Duration, expected: Duration) -> bool {
-        self.timing == Timing::Concurrent || said.abs_diff(expected) < ABOUT || self.is_less(said, expected)
+        self.timing == Timing::Concurrent || said.abs_diff(expected) < ABOUT || self.is_cut_by_session(said, expected)
     }
 
-    /// Whether it is less because a session is not sure to last for longer.
-    fn is_less(&self, said: Duration, expected: Duration) -> bool {
+    /// Whether the time is shorter because the session is not sure to last longer.
+    fn is_cut_by_session(&self, said: Duration, expected: Duration) -> bool {
         self.entries_end == EntriesEnd::WithSession && said < expected && !said.is_zero()
     }
 

@@ -106,6 +106,9 @@ pub enum Ability {
 }
 
 impl Ability {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Keep, Self::Replace, Self::SetLimit, Self::Barge, Self::Latch, Self::Inspect];
+
     /// Which verb it affects, and what a store without it cannot do.
     const fn described(self) -> (Operation, &'static str) {
         match self {

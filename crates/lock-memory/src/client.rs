@@ -19,14 +19,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting
     .with_ordering(RequestOrder::InOrder)
     .with_isolation(Isolation::Isolated)
     .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-    .with_abilities(&[
-        Ability::Keep,
-        Ability::Replace,
-        Ability::SetLimit,
-        Ability::Barge,
-        Ability::Latch,
-        Ability::Inspect,
-    ]);
+    .with_abilities(Ability::ALL);
 
 /// A store for any number of async and blocking clients. Cloning returns another handle to the same store.
 #[derive(Clone, Debug)]

@@ -104,14 +104,7 @@ impl Database for Mysql {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::ClockFloor)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[
-                Ability::Keep,
-                Ability::Replace,
-                Ability::SetLimit,
-                Ability::Barge,
-                Ability::Latch,
-                Ability::Inspect,
-            ])
+            .with_abilities(Ability::ALL)
     }
 
     fn place(&self) -> String {

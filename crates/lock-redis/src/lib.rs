@@ -72,13 +72,10 @@ pub use config::RedisConfig;
 pub use failover::OnFailover;
 pub use init::{Declared, declare_new};
 
-use lock_core::{Ability, ModeKind};
+use lock_core::ModeKind;
 
 /// What one Redis can grant.
 const MODES: &[ModeKind] = &[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits];
-/// What it can do besides.
-const ABILITIES: &[Ability] =
-    &[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Barge, Ability::Latch, Ability::Inspect];
 
 /// The name under which errors and capabilities speak of this backend.
 const BACKEND: &str = "redis";

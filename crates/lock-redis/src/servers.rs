@@ -7,7 +7,9 @@ mod server;
 use std::fmt;
 use std::sync::Arc;
 
-use lock_core::{BackendError, Capabilities, Durability, EventSink, Isolation, Operation, Prefix, Renewed, Waiting};
+use lock_core::{
+    Ability, BackendError, Capabilities, Durability, EventSink, Isolation, Operation, Prefix, Renewed, Waiting,
+};
 
 use crate::cluster::Topology;
 use crate::deployment::Deployment;
@@ -16,7 +18,7 @@ use crate::failure::Failure;
 use crate::sentinels::Primary;
 use crate::target::Target;
 use crate::wire::Wire;
-use crate::{ABILITIES, BACKEND, MODES, RedisConfig};
+use crate::{BACKEND, MODES, RedisConfig};
 
 pub(crate) use many::Many;
 pub(crate) use server::{Server, Serving, Source};
@@ -93,7 +95,7 @@ impl<S: Source> Servers<S> {
     /// counter.
     pub(crate) fn capabilities(&self) -> Capabilities {
         let redis = |waiting| {
-            Capabilities::new(BACKEND, waiting, Durability::ClockFloor).with_modes(MODES).with_abilities(ABILITIES)
+            Capabilities::new(BACKEND, waiting, Durability::ClockFloor).with_modes(MODES).with_abilities(Ability::ALL)
         };
         match self {
             Self::One(server) => S::promise(Some(&server.source), redis(server.wire.waiting()).with_shared_counter()),

@@ -22,14 +22,7 @@ pub(crate) const SWEEP_ROWS: u32 = 4 * SWEEP_EVERY;
 pub(crate) const CAPABILITIES: Capabilities = Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
     .with_isolation(Isolation::Isolated)
     .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-    .with_abilities(&[
-        Ability::Keep,
-        Ability::Replace,
-        Ability::SetLimit,
-        Ability::Barge,
-        Ability::Latch,
-        Ability::Inspect,
-    ])
+    .with_abilities(Ability::ALL)
     .with_shared_counter();
 
 /// Where the store is, and by which clock its leases are timed.

@@ -40,16 +40,12 @@ impl Directory {
 
     /// Its entries in order; none if it is not there.
     pub(crate) async fn listed(&self, session: &Session) -> Result<Vec<Listed>, Error> {
-        match session.read(|client| client.list_children(&self.0)).await {
-            Ok(children) => Ok(entry::in_order(&children)),
-            Err(Error::NoNode) => Ok(Vec::new()),
-            Err(failure) => Err(failure),
-        }
+        Ok(entry::in_order(&session.children(&self.0).await?.unwrap_or_default()))
     }
 
     /// The slots that holders of permits have.
     pub(crate) async fn taken_slots(&self, session: &Session) -> Result<HashSet<u32>, Error> {
-        let children = session.read(|client| client.list_children(&self.0)).await?;
+        let children = session.children(&self.0).await?.unwrap_or_default();
         Ok(children.iter().filter_map(|child| child.strip_prefix(SLOT)?.parse().ok()).collect())
     }
 
@@ -63,9 +59,9 @@ impl Directory {
     pub(crate) async fn held(&self, session: &Session, entry: &Listed) -> Result<Option<Held>, Error> {
         let path = self.path(&entry.child);
         let (mode, remaining) = (entry.role.mode(), None);
-        let (data, stat) = match session.read(|client| client.get_data(&path)).await {
-            Ok(told) => told,
-            Err(Error::NoNode) => return Ok(None),
+        let (data, stat) = match session.data(&path).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
             Err(Error::NoAuth) => {
                 return Ok(Some(Held { holder: Holder::Foreign, mode, slots: Slots::NONE, age: None, remaining }));
             }

@@ -80,10 +80,9 @@ fn segments(path: &str) -> Vec<String> {
 /// The children of a directory; `None` if it is gone, or closed to this client.
 async fn children(session: &Session, path: &str) -> Result<Option<Vec<String>>, Error> {
     let path = if path.is_empty() { "/" } else { path };
-    match session.read(|client| client.list_children(path)).await {
-        Ok(children) => Ok(Some(children)),
-        Err(Error::NoNode | Error::NoAuth) => Ok(None),
-        Err(failure) => Err(failure),
+    match session.children(path).await {
+        Err(Error::NoAuth) => Ok(None),
+        answer => answer,
     }
 }
 
@@ -129,11 +128,8 @@ pub(crate) async fn revoke(
 
 /// Who ended the lease whose highest token this is.
 pub(crate) async fn revoked_by(session: &Session, highest: FencingToken) -> Result<Option<Note>, Error> {
-    match session.read(|client| client.get_data(&note_of(highest))).await {
-        Ok((by, _)) => Ok(Some(Note::from_wire(&String::from_utf8_lossy(&by)))),
-        Err(Error::NoNode) => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    let found = session.data(&note_of(highest)).await?;
+    Ok(found.map(|(by, _)| Note::from_wire(&String::from_utf8_lossy(&by))))
 }
 
 fn note_of(highest: FencingToken) -> String {

@@ -77,12 +77,8 @@ async fn load(session: &Session, node: &str, id: Option<&ArrivalId>) -> Result<L
     session.missing(&[]).await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
-    let (data, stat) = match session.read(|client| client.get_data(node)).await {
-        Ok(told) => told,
-        Err(Error::NoNode) => {
-            return Ok(Loaded { now, version: None, stored: None, has_arrived: false, arrived_before: None });
-        }
-        Err(failure) => return Err(failure),
+    let Some((data, stat)) = session.data(node).await? else {
+        return Ok(Loaded { now, version: None, stored: None, has_arrived: false, arrived_before: None });
     };
     let stored = serde_json::from_slice::<Stored>(&data).ok();
     let (mut has_arrived, mut arrived_before) = (false, None);
@@ -97,11 +93,8 @@ async fn load(session: &Session, node: &str, id: Option<&ArrivalId>) -> Result<L
 
 /// The call that has counted an arrival.
 async fn call_of(session: &Session, arrival: &str) -> Result<Option<u64>, Error> {
-    match session.read(|client| client.get_data(arrival)).await {
-        Ok((data, _)) => Ok(String::from_utf8_lossy(&data).parse().ok()),
-        Err(Error::NoNode) => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    let found = session.data(arrival).await?;
+    Ok(found.and_then(|(data, _)| String::from_utf8_lossy(&data).parse().ok()))
 }
 
 fn directory(node: &str, generation: u64) -> String {
@@ -226,7 +219,7 @@ async fn make_parents(session: &Session, node: &str) -> Result<(), Error> {
 
 async fn delete_arrivals(session: &Session, node: &str, generation: u64) -> Result<(), Error> {
     let directory = directory(node, generation);
-    let Some(children) = children(session, &directory).await? else { return Ok(()) };
+    let Some(children) = session.children(&directory).await? else { return Ok(()) };
     let mut nodes: Vec<_> = children.iter().map(|child| format!("{directory}/{child}")).collect();
     nodes.push(directory);
     for some in nodes.chunks(DELETED_MAX) {
@@ -239,22 +232,14 @@ async fn delete_arrivals(session: &Session, node: &str, generation: u64) -> Resu
     Ok(())
 }
 
-async fn children(session: &Session, node: &str) -> Result<Option<Vec<String>>, Error> {
-    match session.read(|client| client.list_children(node)).await {
-        Ok(children) => Ok(Some(children)),
-        Err(Error::NoNode) => Ok(None),
-        Err(failure) => Err(failure),
-    }
-}
-
 /// Walks down from the root on a random path, and deletes each latch on it that expired long ago.
 async fn clean_up(session: &Session, now: u64) -> Result<(), Error> {
     let mut node = format!("/{LATCHES}");
-    while let Some(mut below) = children(session, &node).await? {
+    while let Some(mut below) = session.children(&node).await? {
         below.retain(|child| !child.starts_with(OF_ENTRIES));
         let Some(child) = fastrand::choice(&below) else { return Ok(()) };
         node = format!("{node}/{child}");
-        let Ok((data, stat)) = session.read(|client| client.get_data(&node)).await else { return Ok(()) };
+        let Ok(Some((data, stat))) = session.data(&node).await else { return Ok(()) };
         let long = u64::try_from(KEPT_AFTER_END.as_micros()).unwrap_or(u64::MAX);
         let over =
             serde_json::from_slice::<Stored>(&data).ok().filter(|stored| stored.until.saturating_add(long) < now);

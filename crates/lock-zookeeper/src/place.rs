@@ -125,13 +125,9 @@ impl Place {
             return Ok(());
         };
         let path = self.directory.path(&found.child);
-        let (data, stat) = match session.read(|client| client.get_data(&path)).await {
-            Ok(told) => told,
-            Err(Error::NoNode) => {
-                self.state = State::None;
-                return Ok(());
-            }
-            Err(failure) => return Err(failure),
+        let Some((data, stat)) = session.data(&path).await? else {
+            self.state = State::None;
+            return Ok(());
         };
         let slots = Slots::new(Data::read(&data).map(|data| data.slots).unwrap_or_default());
         let is_granted = match found.role.permits() {

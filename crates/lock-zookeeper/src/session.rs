@@ -1,5 +1,7 @@
 //! A session: its connection, and what proves that it lives.
 
+mod nodes;
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -8,9 +10,7 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Listeners, Moment, Operation, StoreEvent};
 use lock_host::{Clock, HostClock};
 use tokio::runtime::Handle;
-use zookeeper_client::{
-    Acls, Client, CreateMode, CreateOptions, Error, MultiWriteError, MultiWriteResult, SessionState, StateWatcher,
-};
+use zookeeper_client::{Acls, Client, Error, SessionState, StateWatcher};
 
 use crate::ZookeeperConfig;
 use crate::error;
@@ -86,11 +86,6 @@ impl Session {
         }
     }
 
-    /// How nodes of this kind are created.
-    pub(crate) fn create_options(&self, mode: CreateMode) -> CreateOptions<'static> {
-        mode.with_acls(self.acls)
-    }
-
     /// Runs a task beside the connection.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.runtime.spawn(task);
@@ -131,68 +126,6 @@ impl Session {
         answer
     }
 
-    /// Has the leader say whether these nodes exist: the first one that does not, by its index. It is asked even if there are none.
-    pub(crate) async fn missing(&self, paths: &[&str]) -> Result<Option<usize>, Error> {
-        self.write(async |client| {
-            let mut checks = client.new_multi_writer();
-            for path in paths.iter().chain([&"/"]) {
-                checks.add_check_version(path, ANY_VERSION)?;
-            }
-            match checks.commit().await {
-                Ok(_) => Ok(None),
-                Err(MultiWriteError::OperationFailed { index, source: Error::NoNode }) => Ok(Some(index)),
-                Err(failure) => Err(failure.into()),
-            }
-        })
-        .await
-    }
-
-    /// Creates these nodes and changes that one, all or nothing. Returns the transaction.
-    pub(crate) async fn create_and_set(&self, nodes: &[String], changed: &str, data: &[u8]) -> Result<i64, Error> {
-        let options = self.create_options(CreateMode::Ephemeral);
-        self.write(async |client| {
-            let mut changes = client.new_multi_writer();
-            nodes.iter().try_for_each(|node| changes.add_create(node, b"", &options))?;
-            changes.add_set_data(changed, data, None)?;
-            match changes.commit().await?.pop() {
-                Some(MultiWriteResult::SetData { stat }) => Ok(stat.mzxid),
-                _ => Err(Error::UnexpectedError("the answer of a transaction is not complete".to_owned())),
-            }
-        })
-        .await
-    }
-
-    /// Makes a directory that clients with any login use.
-    pub(crate) async fn make_shared(&self, directory: &str) -> Result<(), Error> {
-        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
-        self.write(|client| client.mkdir(directory, &options)).await
-    }
-
-    /// Deletes these nodes and leaves a note, all or nothing. The directory of the note is made if it is not there.
-    pub(crate) async fn end_and_note(&self, nodes: &[String], note: &str, text: &[u8]) -> Result<(), Error> {
-        let options = CreateMode::Persistent.with_acls(self.readable);
-        self.make_shared(note.rsplit_once('/').map_or(note, |(directory, _)| directory)).await?;
-        self.write(async |client| {
-            let mut changes = client.new_multi_writer();
-            changes.add_create(note, text, &options)?;
-            nodes.iter().try_for_each(|node| changes.add_delete(node, None))?;
-            changes.commit().await?;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Deletes these nodes, all or none.
-    pub(crate) async fn delete(&self, nodes: &[String]) -> Result<(), Error> {
-        self.write(async |client| {
-            let mut changes = client.new_multi_writer();
-            nodes.iter().try_for_each(|node| changes.add_delete(node, None))?;
-            changes.commit().await?;
-            Ok(())
-        })
-        .await
-    }
-
     /// How long the session is sure to last. Waits for a proof if that is little of its timeout.
     pub(crate) async fn lasts(&self) -> Result<Duration, Error> {
         let little = self.client.session_timeout() / 4;
@@ -219,8 +152,6 @@ impl fmt::Debug for Session {
 
 /// How often the server is shown a sign of life in each tick. Chosen: so a proof is little older than a tick.
 const TOUCHES_PER_TICK: u32 = 4;
-/// Stands for every version of a node.
-const ANY_VERSION: i32 = -1;
 
 /// Refuses a session in which too little would be proved.
 fn check_tick(session: Duration, tick: Duration) -> Result<(), BackendError> {
