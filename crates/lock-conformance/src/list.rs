@@ -9,7 +9,7 @@ use crate::{Bench, Fault, Need, cases};
 pub struct Case {
     /// `group::name`.
     pub path: &'static str,
-    /// What the store or its harness must have, all of it.
+    /// The store or its harness must have all of these.
     pub needs: &'static [Need],
     /// Panics if it is not true.
     pub check: fn(&Bench),

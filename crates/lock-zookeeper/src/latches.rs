@@ -74,7 +74,7 @@ pub(crate) async fn ask(
 
 async fn load(session: &Session, node: &str, id: Option<&ArrivalId>) -> Result<Loaded, Error> {
     // So that the latch is at least as new as anything that this client has heard of.
-    session.missing(&[]).await?;
+    session.catch_up().await?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
     let Some((data, stat)) = session.data(node).await? else {

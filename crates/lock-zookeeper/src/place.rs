@@ -115,9 +115,8 @@ impl Place {
 
     /// Finds out whether there is an entry.
     pub(crate) async fn find(&mut self, session: &Session) -> Result<(), Error> {
-        // Behind an answer of the leader, all is seen that was done before. A creation that is still under way on an earlier connection is
-        // refused: its session has moved.
-        let (asked, listed) = join(session.missing(&[]), self.directory.listed(session)).await;
+        // A creation that is still under way on an earlier connection is refused: its session has moved.
+        let (asked, listed) = join(session.catch_up(), self.directory.listed(session)).await;
         asked?;
         let listed = listed?;
         let Some(found) = listed.iter().find(|entry| self.id.is_of(&entry.child)) else {
@@ -151,7 +150,7 @@ impl Place {
         let mut choice = 0;
         loop {
             // So that no slot is taken for occupied whose holder had left before.
-            let (asked, taken) = join(session.missing(&[]), self.directory.taken_slots(session)).await;
+            let (asked, taken) = join(session.catch_up(), self.directory.taken_slots(session)).await;
             asked?;
             let taken = taken?;
             let mut slots: Vec<u32> =
@@ -190,7 +189,7 @@ impl Place {
         }
         let Some(entry) = self.entry() else {
             // Asked all the same: a client that is cut off knows nothing.
-            return session.missing(&[]).await.map(|_| Released::NotHeld);
+            return session.catch_up().await.map(|()| Released::NotHeld);
         };
         let released = match session.delete(&self.nodes_of(&entry)).await {
             Ok(()) if entry.is_granted => Released::Released,

@@ -130,7 +130,7 @@ impl Session {
     pub(crate) async fn lasts(&self) -> Result<Duration, Error> {
         let little = self.client.session_timeout() / 4;
         while self.lasts_now() < little {
-            self.missing(&[]).await?;
+            self.catch_up().await?;
             if self.lasts_now() < little {
                 tokio::time::sleep(little / 4).await;
             }

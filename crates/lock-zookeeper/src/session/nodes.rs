@@ -23,6 +23,11 @@ impl Session {
         mode.with_acls(self.acls)
     }
 
+    /// Asks the leader, so that later reads of this session see everything that was done before.
+    pub(crate) async fn catch_up(&self) -> Result<(), Error> {
+        self.missing(&[]).await.map(drop)
+    }
+
     /// Has the leader say whether these nodes exist: the first one that does not, by its index. It is asked even if there are none.
     pub(crate) async fn missing(&self, paths: &[&str]) -> Result<Option<usize>, Error> {
         self.write(async |client| {
