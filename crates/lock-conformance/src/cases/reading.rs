@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use lock_core::{AcquireError, LossReason};
+use lock_core::{AcquireError, Answer, Certainty, LossReason, Mode, Waiting};
 use lock_host::{Exclusive, LockOptions, Shared, Unchanged};
 
 use crate::facade::options;
 use crate::locks::{Guard, Lock, Waiter};
-use crate::verbs::{BRIEF, LONG};
+use crate::verbs::{BRIEF, LONG, in_mode, waiting_claim};
 use crate::{Bench, Client};
 
 fn long() -> LockOptions {
@@ -33,6 +33,21 @@ fn two_clients(bench: &Bench) -> [Client; 2] {
 fn all_wait<M: 'static>(bench: &Bench, waiters: &[&Waiter<M>]) {
     (0..20).for_each(|_| bench.pause());
     assert!(!waiters.iter().any(|waiter| waiter.is_finished()), "it does not wait");
+}
+
+/// Waits until so many have places. Another client finds out by taking the place behind them and giving it up.
+#[track_caller]
+fn have_places(bench: &Bench, waiters: u32) {
+    let other = bench.verbs();
+    if other.capabilities().waiting == Waiting::Poll {
+        return;
+    }
+    bench.until("they have places", || {
+        let probe = in_mode(Mode::Shared, waiting_claim("a"));
+        let answer = other.try_acquire(&probe).unwrap();
+        other.try_release(&probe, Certainty::Answered).unwrap();
+        matches!(answer, Answer::Queued { position, .. } if position > waiters)
+    });
 }
 
 #[track_caller]
@@ -112,7 +127,7 @@ pub fn a_writer_that_waits_is_before_later_readers(bench: &Bench) {
     let [one, two] = two_clients(bench);
     let first = reader(&one).acquire().unwrap();
     let waits = writer(&two).wait();
-    all_wait(bench, &[&waits]);
+    have_places(bench, 1);
     let later = reader(&bench.client()).wait();
     all_wait(bench, &[&later]);
     first.release().unwrap();
@@ -158,9 +173,9 @@ pub fn a_downgrade_lets_readers_in_and_no_writer(bench: &Bench) {
     let [one, two] = two_clients(bench);
     let written = writer(&one).acquire().unwrap();
     let (token, waits) = (written.token(), reader(&two).wait());
-    all_wait(bench, &[&waits]);
+    have_places(bench, 1);
     let next = writer(&bench.client()).wait();
-    all_wait(bench, &[&next]);
+    have_places(bench, 2);
     let read = written.downgrade().unwrap();
     assert!(read.token() > token);
     let other = comes(bench, waits);
