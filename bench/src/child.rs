@@ -10,6 +10,7 @@ mod postgres;
 mod quorum;
 mod reads;
 mod sqlite;
+mod zookeeper;
 
 use anyhow::{Result, bail};
 use bench_measure::{Plan, Runtime, Subject, run};
@@ -27,6 +28,7 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::Bare if sqlite::path(&plan).is_some() => run(&plan, sqlite::Bare::connect(&plan)),
         Subject::Bare if postgres::is_wanted_by(&plan) => run(&plan, postgres::Bare::connect(&plan)),
         Subject::Bare if mysql::is_wanted_by(&plan) => run(&plan, mysql::Bare::connect(&plan)),
+        Subject::Bare if zookeeper::is_wanted_by(&plan) => run(&plan, zookeeper::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Exclusive)),

@@ -58,6 +58,8 @@ pub(crate) enum Database {
     Postgres,
     /// A server of MariaDB.
     Mysql,
+    /// A server of ZooKeeper.
+    Zookeeper,
 }
 
 /// How a node breaks.

@@ -53,12 +53,20 @@ const fn wait_in_mysql(waiters: u32) -> Kind {
     Kind::DatabaseContend { database: Database::Mysql, waiters }
 }
 
+const fn in_zookeeper(tasks: u32) -> Kind {
+    Kind::DatabasePairs { database: Database::Zookeeper, tasks, runtime: CurrentThread }
+}
+
+const fn wait_in_zookeeper(waiters: u32) -> Kind {
+    Kind::DatabaseContend { database: Database::Zookeeper, waiters }
+}
+
 const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
     Scenario { name, title, kind }
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 50] = [
+pub(crate) const ALL: [Scenario; 54] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -125,6 +133,10 @@ pub(crate) const ALL: [Scenario; 50] = [
     scenario("mysql-64", "MariaDB: 64 tasks, a free lock each, one client", in_mysql(64, CurrentThread)),
     scenario("mysql-waiters-8", "MariaDB: 8 waiters for one lock, two processes", wait_in_mysql(8)),
     scenario("mysql-waiters-64", "MariaDB: 64 waiters for one lock, two processes", wait_in_mysql(64)),
+    scenario("zookeeper-one", "ZooKeeper: one task, a free lock", in_zookeeper(1)),
+    scenario("zookeeper-64", "ZooKeeper: 64 tasks, a free lock each, one client", in_zookeeper(64)),
+    scenario("zookeeper-waiters-8", "ZooKeeper: 8 waiters for one lock, two processes", wait_in_zookeeper(8)),
+    scenario("zookeeper-waiters-64", "ZooKeeper: 64 waiters for one lock, two processes", wait_in_zookeeper(64)),
     scenario(
         "reads",
         "A thousand reads of a lock that the process reads already; the bare pair is tokio's `RwLock`",

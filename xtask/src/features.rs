@@ -21,6 +21,8 @@ const CHOSEN: [Sets; 11] = [
             "redlock",
             "postgres",
             "mysql",
+            "zookeeper",
+            "zookeeper-tls",
             "tls",
             "connection-manager",
             "deadpool",
@@ -41,7 +43,7 @@ const CHOSEN: [Sets; 11] = [
         ],
     ),
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
-    ("lock-host", &["", "bridge", "tracing", "metrics", "schema"]),
+    ("lock-host", &["", "bridge", "tls", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),
     ("lock-sql", &[""]),
     ("lock-mysql", &["", "blocking", "schema"]),
@@ -49,7 +51,7 @@ const CHOSEN: [Sets; 11] = [
     ("lock-redis", &["", "async", "tls", "r2d2", "dev"]),
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
-    ("lock-zookeeper", &[""]),
+    ("lock-zookeeper", &["", "tls", "schema"]),
 ];
 
 /// The other sets that were ever asked for.
@@ -69,6 +71,8 @@ const OTHERS: [Sets; 3] = [
             "blocking,postgres",
             "async,mysql",
             "blocking,mysql",
+            "async,zookeeper",
+            "blocking,zookeeper",
             "async,tls",
             "blocking,tls",
             "async,macros",

@@ -7,6 +7,7 @@ mod book;
 mod calls;
 mod chaos;
 mod ci;
+mod curator;
 mod deny;
 mod drivers;
 mod features;
@@ -46,6 +47,7 @@ usage: cargo xtask COMMAND
   features check that the crates build with sets of features alone
   drivers  try the fenced statements with sqlx and diesel
   mysql    run the tests of lock-mysql on MySQL; those for a change run on MariaDB
+  curator  run Curator's own tests of its locks on ZooKeeper while clients of lock-zookeeper want the same locks
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules; --full: everything
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("features") => features::run(),
         Some("mysql") => mysql::run(),
+        Some("curator") => curator::run(),
         Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),

@@ -48,6 +48,8 @@ const MARIA_CLIENT: Program = ("mariadb", "mariadb-client-core");
 const ZOOKEEPER: Program = ("zookeeper.jar", "libzookeeper-java");
 const CURATOR: Program = ("curator-recipes.jar", "libcurator-recipes-java");
 const JAVA: Program = ("javac", "default-jdk-headless");
+/// What downloads Curator's own tests.
+const MAVEN: Program = ("mvn", "maven");
 /// What diesel is linked with.
 const LIBPQ: Program = ("pg_config", "libpq-dev");
 
@@ -90,6 +92,11 @@ pub(crate) fn for_chaos() -> Result<()> {
 /// What the programs with other drivers need.
 pub(crate) fn for_drivers() -> Result<()> {
     programs(&[POSTGRES, MARIA, MARIA_CLIENT, LIBPQ])
+}
+
+/// What Curator's own tests need, which bring their own server.
+pub(crate) fn for_curator() -> Result<()> {
+    programs(&[JAVA, MAVEN])
 }
 
 fn programs(needed: &[Program]) -> Result<()> {

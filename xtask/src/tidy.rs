@@ -52,6 +52,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "lock-postgres",
             "lock-redis",
             "lock-redlock",
+            "lock-zookeeper",
         ],
     ),
     ("leasehold-cli", &["leasehold", "lock-core", "lock-host"]),

@@ -24,7 +24,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use lock_core::{Invalid, LockName, parse_duration};
 
-pub(crate) use self::breaking::BreakArgs;
+pub(crate) use self::breaking::{BreakArgs, token};
 pub(crate) use self::dashboard::DashboardArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::every::EveryArgs;
@@ -40,6 +40,7 @@ use crate::mysql::args::MysqlArgs;
 use crate::postgres::args::PostgresArgs;
 use crate::redis::args::RedisArgs;
 use crate::redlock::args::RedlockArgs;
+use crate::zookeeper::args::ZookeeperArgs;
 
 /// Runs commands under distributed locks.
 #[derive(Debug, Parser)]
@@ -151,6 +152,8 @@ pub(crate) enum Command {
     Redis(RedisArgs),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
     Redlock(RedlockArgs),
+    /// Manage the fencing tokens of a ZooKeeper ensemble.
+    Zookeeper(ZookeeperArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
     #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
     Demo(DemoArgs),
@@ -250,6 +253,7 @@ impl Command {
             Self::Limit(args) => args.json,
             Self::Redis(args) => args.json(),
             Self::Redlock(args) => args.json(),
+            Self::Zookeeper(args) => args.json(),
             Self::Mysql(_) | Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
         }
     }

@@ -8,7 +8,7 @@ use leasehold::blocking::{self, Builder, Client, Semaphore};
 use leasehold::kit::{Begun, JobError, SkipReason, Skipped};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
-    Ability, AcquireError, BackendError, BlockingBackend, FencingToken, Holder, Limit, LockName, Mode, Note,
+    Ability, AcquireError, BackendError, BlockingBackend, EntriesEnd, FencingToken, Holder, Limit, LockName, Mode, Note,
 };
 use lock_host::note;
 
@@ -55,6 +55,14 @@ impl Locks {
     /// The library's client.
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What to say of a lease whose end the store does not show.
+    pub(crate) fn endless(&self) -> &'static str {
+        match self.client.capabilities().entries_end {
+            EntriesEnd::WithTtl => NEVER_EXPIRES,
+            EntriesEnd::WithSession => "ends with its session",
+        }
     }
 
     /// Warnings for operators, from when the store was opened.
@@ -200,6 +208,7 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
+            Some(None) if self.client.capabilities().entries_end == EntriesEnd::WithSession => format!("; {WAIT}"),
             Some(None) => " and never expires; if nothing uses it any more, delete its key from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))
@@ -210,6 +219,9 @@ fn build(builder: Builder, log: Option<Arc<Log>>) -> Result<Client, Failure> {
     let builder = log.into_iter().fold(builder, |builder, log| builder.observer(log));
     builder.build().map_err(|error| failure(error.into()))
 }
+
+/// What is said of a lease that has no end.
+pub(crate) const NEVER_EXPIRES: &str = "never expires";
 
 const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";
 

@@ -14,7 +14,7 @@ use self::shown::{shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::looks::Looks;
+use crate::looks::{Look, Looks};
 use crate::report::{json, print};
 use crate::store::Store;
 
@@ -23,11 +23,12 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
     if args.watch {
         return live::watch(args);
     }
-    let entries = sorted(Looks::begin(args.store.url.as_deref(), &args.pattern)?.first()?.entries);
+    let Look { entries, endless, .. } = Looks::begin(args.store.url.as_deref(), &args.pattern)?.first()?;
+    let entries = sorted(entries);
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
         (false, true) => print(&nothing_held(args)),
-        (false, false) => print(&table(&entries)),
+        (false, false) => print(&table(&entries, endless)),
     }
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&json(&row)?);
     }
     match entry {
-        Some(entry) => print(&table(&[entry])),
+        Some(entry) => print(&table(&[entry], locks.endless())),
         None => print(&nothing(&format!("lock {:?} is not held", args.name.as_str()), &args.store)),
     }
 }

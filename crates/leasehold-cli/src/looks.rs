@@ -10,7 +10,7 @@ use lock_host::{Clock, HostClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::{Exit, Failure};
-use crate::locks::Locks;
+use crate::locks::{Locks, NEVER_EXPIRES};
 use crate::nodes::Nodes;
 use crate::report::say_warning;
 use crate::store::Store;
@@ -24,6 +24,8 @@ pub(crate) struct Look {
     pub(crate) at: Moment,
     /// By name; each lock once.
     pub(crate) entries: Vec<Entry>,
+    /// What to say of a lease whose end is not shown.
+    pub(crate) endless: &'static str,
 }
 
 /// What there is to do after a pause.
@@ -90,9 +92,13 @@ impl Looks {
             Shown::Store(locks) => locks.list(&self.pattern)?,
             Shown::Quorum(nodes) => nodes.list(&self.pattern)?,
         };
+        let endless = match &self.shown {
+            Shown::Store(locks) => locks.endless(),
+            Shown::Quorum(_) => NEVER_EXPIRES,
+        };
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
-        Ok(Look { asked, at: HostClock.now(), entries })
+        Ok(Look { asked, at: HostClock.now(), entries, endless })
     }
 
     /// Looks again; `None` while the store is away, of which it warns once.

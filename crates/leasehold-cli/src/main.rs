@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes), `zookeeper` (the tokens of an ensemble) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
@@ -39,6 +39,7 @@ mod table;
 mod visible;
 mod watching;
 mod wish;
+mod zookeeper;
 
 use std::ffi::OsString;
 use std::io::{Write, stderr};
@@ -146,6 +147,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Postgres(args) => postgres::run(args),
         Command::Redis(args) => redis::run(args),
         Command::Redlock(args) => redlock::run(args),
+        Command::Zookeeper(args) => zookeeper::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Man { out } => man::man(out.as_deref()),
         Command::Completions { shell } => {

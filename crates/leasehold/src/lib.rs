@@ -64,6 +64,7 @@
 //! | all processes run on one machine | `sqlite:PATH` | `sqlite` |
 //! | the data is in PostgreSQL, and its transactions should keep the lock until they end | `postgres://HOST/DATABASE` | `postgres` |
 //! | the same in MySQL or MariaDB | `mysql://HOST/DATABASE` | `mysql` |
+//! | you have a ZooKeeper, perhaps with Java services that use Curator | `zookeeper://HOST,HOST,HOST` | `zookeeper` |
 //! | you have a Redis or a Valkey | `redis://HOST` | `redis` |
 //! | locks must be available while a Redis server is unreachable | `redlock://HOST,HOST,HOST` | `redlock` |
 //!
@@ -150,7 +151,7 @@
 //! |---|---|
 //! | [`AcquireError::TimedOut`] | somebody else holds the lock: try again later, or give up |
 //! | [`AcquireError::Backend`] | if [`ErrorKind::is_transient`], try again later; otherwise fix the store or the configuration as the error says |
-//! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair |
+//! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair. On ZooKeeper, run `leasehold zookeeper base` |
 //! | [`AcquireError::TicketOver`], from `adopt` | acquire the lock again, and start from what the resource has stored |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
@@ -184,7 +185,7 @@
 //! ```
 //!
 //! You never have to clean up: whatever a failed call may have left at the store is released in the background, or expires
-//! with the ttl. [`Effect`](error::Effect) says whether a failed request may have taken effect.
+//! with the ttl (on ZooKeeper, with the session of the client). [`Effect`](error::Effect) says whether a failed request may have taken effect.
 //!
 //! # Who holds a lock
 //!
@@ -343,8 +344,8 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `mysql`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `mysql`, `zookeeper`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `rediss://`, and `zookeeper-tls` adds `zookeeper+tls://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
 //! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events, and `metrics` records metrics. `schema` makes JSON schemas of configurations. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
@@ -413,6 +414,8 @@ pub use lock_postgres as postgres;
 pub use lock_redis as redis;
 #[cfg(feature = "sqlite")]
 pub use lock_sqlite as sqlite;
+#[cfg(feature = "zookeeper")]
+pub use lock_zookeeper as zookeeper;
 #[cfg(feature = "async")]
 pub use nonblocking::{builder, connect, connect_to};
 pub use stores::BackendConfig;

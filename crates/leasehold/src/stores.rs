@@ -197,6 +197,13 @@ stores! {
     "mysql" "mysql": "mysql://HOST/DATABASE",
     "mysql" "mariadb": "mariadb://HOST/DATABASE",
 
+    /// A ZooKeeper ensemble.
+    Zookeeper(Box<lock_zookeeper::ZookeeperConfig>) = "zookeeper",
+    async |config| std::sync::Arc::new(lock_zookeeper::nonblocking::connect(config).await?),
+    blocking |config| std::sync::Arc::new(lock_zookeeper::blocking::connect(config)?),
+    "zookeeper" "zookeeper": "zookeeper://HOST,HOST,HOST",
+    "zookeeper-tls" "zookeeper+tls": "zookeeper+tls://HOST,HOST,HOST?sslrootcert=FILE",
+
     /// A quorum of independent Redis servers.
     Redlock(lock_redlock::RedlockConfig) = "redlock",
     async |config| std::sync::Arc::new(crate::redlock::nonblocking::connect(config).await?.0),

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::{Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, EntriesEnd, Moment, drift};
+use lock_core::{
+    Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EntriesEnd, Moment, Waiting,
+    drift,
+};
 use lock_host::{Bridge, Bridged};
 use lock_memory::faults::Faulty;
 use tokio::runtime::Runtime;
@@ -19,6 +22,8 @@ use crate::{Client, Exemption, Facade, Fault, Faults, Guard, Harness, Verbs};
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How much later than its end a lease may be seen to have ended: on a busy machine looks are far apart.
 const LATE: Duration = Duration::from_secs(5);
+/// How long a request of a client may take if its ttl allows it: a busy machine needs more than the default.
+const OP_TIMEOUT: Option<Duration> = Some(Duration::from_secs(3));
 
 /// One case's store, accessed through one facade.
 pub struct Bench {
@@ -113,12 +118,13 @@ impl Bench {
     fn nonblocking(&self, backend: Arc<dyn AsyncBackend>) -> Client {
         let runtime = self.runtime.handle();
         let _on_it = runtime.enter();
-        let client = lock_async::Client::builder(backend).clock(self.harness.clock()).build().unwrap();
-        Client::Nonblocking(client, runtime.clone())
+        let builder = lock_async::Client::builder(backend).clock(self.harness.clock()).op_timeout(OP_TIMEOUT);
+        Client::Nonblocking(builder.build().unwrap(), runtime.clone())
     }
 
     fn blocking(&self, backend: Arc<dyn BlockingBackend>) -> Client {
-        Client::Blocking(lock_blocking::Client::builder(backend).clock(self.harness.clock()).build().unwrap())
+        let builder = lock_blocking::Client::builder(backend).clock(self.harness.clock()).op_timeout(OP_TIMEOUT);
+        Client::Blocking(builder.build().unwrap())
     }
 
     /// The same store as other processes see it, on the host's clock. This bench must outlive it.
@@ -182,6 +188,21 @@ impl Bench {
             assert!(begin.elapsed() < self.harness.patience(), "it never became true: {what}");
             self.pause();
         }
+    }
+
+    /// Waits until so many have places. Another client finds out by taking the place behind them and giving it up.
+    #[track_caller]
+    pub(crate) fn have_places(&self, waiters: u32, probe: impl Fn() -> Claim) {
+        let other = self.verbs();
+        if other.capabilities().waiting == Waiting::Poll {
+            return;
+        }
+        self.until("they have places", || {
+            let probe = probe();
+            let answer = other.try_acquire(&probe).unwrap();
+            other.try_release(&probe, Certainty::Answered).unwrap();
+            matches!(answer, Answer::Queued { position, .. } if position > waiters)
+        });
     }
 
     /// Lets a little time pass, for the clients' threads too.

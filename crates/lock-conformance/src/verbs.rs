@@ -19,6 +19,8 @@ use crate::asks::{Ask, Said, all, said};
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 /// A ttl that cases wait for.
 pub(crate) const BRIEF: Duration = Duration::from_millis(1500);
+/// A ttl that cases wait for, and that other requests must come within.
+pub(crate) const AMPLE: Duration = Duration::from_millis(4500);
 /// How long a request may take if that does not matter.
 const WITHIN: Duration = Duration::from_secs(3);
 

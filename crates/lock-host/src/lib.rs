@@ -72,6 +72,8 @@ mod site;
 mod sleepers;
 mod stations;
 mod sync;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "tracing")]
 mod traced;
 #[cfg(not(feature = "tracing"))]

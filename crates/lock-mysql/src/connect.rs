@@ -90,6 +90,7 @@ impl Connector {
 
     /// TLS with the authorities that the configuration names, or those of the system.
     fn tls(&self) -> Result<SslOpts, BackendError> {
+        lock_host::tls::choose_provider();
         let roots = match self.config.address.authority() {
             Some(file) => vec![fs::read(file).map_err(|failure| unreadable(file, failure))?.into()],
             None => {

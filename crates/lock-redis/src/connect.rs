@@ -73,7 +73,8 @@ pub(crate) fn connecting(server: &str, within: Duration) -> Scene<'_> {
 
 /// The same client with the socket options that locks want: small requests leave at once, dead peers are noticed.
 pub(crate) fn tuned(client: &Client) -> RedisResult<Client> {
-    prepare_tls();
+    #[cfg(feature = "tls")]
+    lock_host::tls::choose_provider();
     let info = client.get_connection_info().clone();
     let keepalive = info.tcp_settings().keepalive().cloned().unwrap_or_else(|| {
         TcpKeepalive::new().with_time(KEEPALIVE.0).with_interval(KEEPALIVE.1).with_retries(KEEPALIVE.2)
@@ -103,15 +104,6 @@ pub(crate) fn speaking(client: &Client, protocol: ProtocolVersion) -> RedisResul
     let info = client.get_connection_info().clone();
     let redis = info.redis_settings().clone().set_protocol(protocol);
     Client::open(info.set_redis_settings(redis))
-}
-
-/// Chooses a cryptography provider if the program has not chosen one: without one, rustls panics.
-fn prepare_tls() {
-    #[cfg(feature = "tls")]
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // If another thread chooses at the same time, its choice is as good.
-        rustls::crypto::ring::default_provider().install_default().ok();
-    }
 }
 
 /// Whether the server has forgotten the script, so that nothing was run.

@@ -17,7 +17,7 @@
 //! Reading order: `rows` (what a store keeps of a lock) · `plan` (one request: what it has read and decided) · `acquire`,
 //! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants) · `window`
 //! (the same requests for stores behind a network) · `poll` (waiters of stores that do not push) · `entries` (stores that keep an order
-//! of their own, without rows).
+//! of their own, without rows) · `session_proof` (how long a session of such a store lasts at least).
 
 mod acquire;
 pub mod entries;
@@ -32,6 +32,7 @@ mod refusal;
 mod release;
 mod renew;
 mod rows;
+mod session_proof;
 pub mod window;
 
 pub use acquire::acquire;
@@ -44,3 +45,4 @@ pub use refusal::{Undone, given_up, used_up};
 pub use release::{release, revoke};
 pub use renew::{fence, renew};
 pub use rows::{Changes, Hold, Notice, Place, Rows, Standing, Write, ends_of};
+pub use session_proof::SessionProof;

@@ -1,8 +1,15 @@
 //! What a `zookeeper:` URL says.
 
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl, UrlForm, UrlHost, parse_duration};
+use serde::Deserialize;
 use zookeeper_client::{Acl, Acls, Permission};
 
 const FORM: UrlForm = UrlForm {
@@ -10,12 +17,18 @@ const FORM: UrlForm = UrlForm {
     host: "a server",
     remedy: "write zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT",
 };
-const OPTIONS: &[&str] = &["prefix", "op_timeout", "session", "tick", "acl"];
+const OPTIONS: &[&str] = &["prefix", "op_timeout", "session", "tick", "acl", "auth"];
+/// Those of URLs with TLS.
+const TLS_OPTIONS: &[&str] = &["sslrootcert", "sslcert", "sslkey"];
 
 /// The port of clients.
 const PORT: u16 = 2181;
+/// The port of clients with TLS. Chosen: servers have no default; this is the one of their documentation.
+const TLS_PORT: u16 = 2281;
 
 /// Which ZooKeeper to use, and how. `Debug` hides user and password.
+///
+/// Read from a URL, or from a table with `url` and any of the URL's options.
 ///
 /// ```
 /// # use lock_zookeeper::ZookeeperConfig;
@@ -23,7 +36,10 @@ const PORT: u16 = 2181;
 /// assert!(!format!("{config:?}").contains("sesame"));
 /// # Ok::<(), lock_core::Invalid>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "table::Table", description = "A ZooKeeper ensemble."))]
+#[serde(try_from = "table::Table")]
 #[non_exhaustive]
 pub struct ZookeeperConfig {
     url: StoreUrl,
@@ -32,6 +48,27 @@ pub struct ZookeeperConfig {
     session: Ttl,
     tick: Duration,
     access: Access,
+    login: Option<Login>,
+    tls: Option<TlsFiles>,
+}
+
+/// How a client says who it is.
+#[derive(Clone)]
+pub(crate) enum Login {
+    /// The digest scheme, with user and password.
+    Digest(Vec<u8>),
+    /// SASL with the mechanism `DIGEST-MD5`, with user and password.
+    Sasl(String, String),
+}
+
+/// The files for TLS.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "nothing makes one in such a build"))]
+pub(crate) struct TlsFiles {
+    /// The certificates of the authorities to trust.
+    pub(crate) authority: PathBuf,
+    /// The client's certificate and its key.
+    pub(crate) identity: Option<[PathBuf; 2]>,
 }
 
 /// Who may do what with the nodes that a client creates.
@@ -44,33 +81,36 @@ enum Access {
 }
 
 impl ZookeeperConfig {
-    /// Reads `zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT`. User and password are those of the digest scheme.
+    /// Reads `zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT`, or `zookeeper+tls:` for the servers' ports for TLS.
     ///
     /// Options behind the question mark:
     /// - `prefix`, `op_timeout`
     /// - `session`: how long leases last, 30 s by default
     /// - `tick`: the `tickTime` of the servers, 3 s by default
+    /// - `auth`: how user and password are used. `digest` means the scheme of that name and is the default, `sasl` means SASL with the mechanism
+    ///   `DIGEST-MD5`.
     /// - `acl`: who may use the nodes that this client creates. `creator` means clients with the same login, and is the default if the URL has a
     ///   login. `open` means everybody, for instance Java services with another login. Clients with different logins need a chroot each, or `open`.
+    /// - `sslrootcert`: a PEM file with the certificates of the authorities to trust. TLS needs it.
+    /// - `sslcert`, `sslkey`: with TLS, PEM files with the client's certificate and its key. Servers ask for a certificate unless they are told not to.
     ///
     /// No server may have a `maxSessionTimeout` below the session that another one has agreed to: a client that moves to such a server is not
-    /// told that its session is shorter there, and relies on its leases for too long.
+    /// told that its session is shorter there, and relies on its leases for too long. `examine` compares them.
     ///
     /// # Errors
     /// `Invalid`, without user and password, for another scheme, a missing host, a chroot that is no path, and options that are unknown,
-    /// given twice or not valid.
+    /// given twice or not valid; for TLS if this build does not include it.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let url = StoreUrl::read(url, FORM)?;
-        if url.scheme() != "zookeeper" {
-            return Err(url.refuse_form("its scheme is not zookeeper"));
-        }
+        Self::of(StoreUrl::read(url, FORM)?)
+    }
+
+    fn of(url: StoreUrl) -> Result<Self, Invalid> {
+        let has_tls = has_tls(&url)?;
         if url.hosts().is_empty() {
             return Err(url.refuse_form("it names no host"));
         }
-        if url.user().is_none() && url.secret().is_some() {
-            return Err(url.refuse("it has a password and no user", "write zookeeper://USER:PASSWORD@HOST"));
-        }
-        url.check_options(&[], OPTIONS)?;
+        let allowed = if has_tls { [OPTIONS, TLS_OPTIONS].concat() } else { OPTIONS.to_vec() };
+        url.check_options(&[], &allowed)?;
         check_chroot(&url)?;
         let duration = |key: &'static str| url.option(key).map(|text| parse_duration(key, text)).transpose();
         let (op_timeout, session, tick) = (duration("op_timeout")?, duration("session")?, duration("tick")?);
@@ -80,15 +120,17 @@ impl ZookeeperConfig {
             session: session.map_or(Ok(Ttl::DEFAULT), Ttl::new)?,
             tick: tick.unwrap_or(TICK_DEFAULT),
             access: access(&url)?,
+            login: login(&url)?,
+            tls: has_tls.then(|| tls_files(&url)).transpose()?,
             url,
         })
     }
 
-    /// The servers as the client reads them.
-    pub(crate) fn servers(&self) -> String {
-        let server = |host: &UrlHost| UrlHost { port: host.port.or(Some(PORT)), ..host.clone() }.to_string();
-        let hosts = self.url.hosts().iter().map(server);
-        hosts.collect::<Vec<_>>().join(",")
+    /// The servers, each with its port.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let port = if self.tls.is_some() { TLS_PORT } else { PORT };
+        let server = |host: &UrlHost| UrlHost { port: host.port.or(Some(port)), ..host.clone() }.to_string();
+        self.url.hosts().iter().map(server).collect()
     }
 
     /// The node below which everything is kept; empty if that is the root.
@@ -96,10 +138,13 @@ impl ZookeeperConfig {
         self.url.path().trim_end_matches('/')
     }
 
-    /// The user and the password, as the digest scheme takes them.
-    pub(crate) fn login(&self) -> Option<Vec<u8>> {
-        let user = self.url.user()?;
-        Some(format!("{user}:{}", self.url.secret().unwrap_or_default()).into_bytes())
+    pub(crate) const fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// The files for TLS; `None` if connections are not encrypted.
+    pub(crate) const fn tls(&self) -> Option<&TlsFiles> {
+        self.tls.as_ref()
     }
 
     pub(crate) const fn prefix(&self) -> &Prefix {
@@ -114,6 +159,11 @@ impl ZookeeperConfig {
     /// How often the leader pings its followers at least.
     pub(crate) const fn tick(&self) -> Duration {
         self.tick
+    }
+
+    /// Whether everybody may use the nodes that a client creates.
+    pub(crate) fn is_open(&self) -> bool {
+        self.access == Access::Open
     }
 
     /// The ACLs of the nodes that a client creates.
@@ -135,7 +185,7 @@ impl ZookeeperConfig {
     /// The servers and the chroot, without secrets.
     pub(crate) fn place(&self) -> String {
         let hosts: Vec<_> = self.url.hosts().iter().map(ToString::to_string).collect();
-        format!("zookeeper://{}{}", hosts.join(","), self.chroot())
+        format!("{}://{}{}", self.url.scheme(), hosts.join(","), self.chroot())
     }
 }
 
@@ -145,6 +195,51 @@ static READ_BY_ALL: [Acl; 2] =
 /// # Source
 /// ZooKeeper: what servers take that are told nothing. Its example configuration says 2 s.
 const TICK_DEFAULT: Duration = Duration::from_secs(3);
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Login")
+    }
+}
+
+/// Whether the URL asks for TLS.
+fn has_tls(url: &StoreUrl) -> Result<bool, Invalid> {
+    match url.scheme() {
+        "zookeeper" => Ok(false),
+        "zookeeper+tls" if cfg!(feature = "tls") => Ok(true),
+        "zookeeper+tls" => Err(url.refuse("this build does not include TLS", "build with the feature tls")),
+        _ => Err(url.refuse_form("its scheme is neither zookeeper nor zookeeper+tls")),
+    }
+}
+
+fn login(url: &StoreUrl) -> Result<Option<Login>, Invalid> {
+    let form = "write zookeeper://USER:PASSWORD@HOST";
+    let Some(user) = url.user() else {
+        return match (url.secret(), url.option("auth")) {
+            (None, None) => Ok(None),
+            (Some(_), _) => Err(url.refuse("it has a password and no user", form)),
+            (None, Some(_)) => Err(url.refuse("auth needs a user and a password", form)),
+        };
+    };
+    let secret = url.secret().unwrap_or_default();
+    match url.option("auth") {
+        None | Some("digest") => Ok(Some(Login::Digest(format!("{user}:{secret}").into_bytes()))),
+        Some("sasl") => Ok(Some(Login::Sasl(user.to_owned(), secret.to_owned()))),
+        Some(_) => Err(url.refuse("its auth is neither digest nor sasl", "write auth=digest or auth=sasl")),
+    }
+}
+
+fn tls_files(url: &StoreUrl) -> Result<TlsFiles, Invalid> {
+    let file = |option| url.option(option).map(PathBuf::from);
+    let identity = match (file("sslcert"), file("sslkey")) {
+        (Some(certificate), Some(key)) => Some([certificate, key]),
+        (None, None) => None,
+        _ => return Err(url.refuse("one of sslcert and sslkey is missing", "write both, or none")),
+    };
+    let remedy = "write sslrootcert=FILE, with the certificates of the authorities to trust";
+    let authority = file("sslrootcert").ok_or_else(|| url.refuse("it does not say whom to trust", remedy))?;
+    Ok(TlsFiles { authority, identity })
+}
 
 fn access(url: &StoreUrl) -> Result<Access, Invalid> {
     match (url.option("acl"), url.user()) {
@@ -166,41 +261,4 @@ fn check_chroot(url: &StoreUrl) -> Result<(), Invalid> {
         );
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_are_read_in_full() {
-        let config = ZookeeperConfig::from_url(
-            "zookeeper://app:s%40@zk1,[::1]:2182/shop/locks/?prefix=a&session=10s&tick=500ms",
-        )
-        .unwrap();
-        assert_eq!((config.servers().as_str(), config.chroot()), ("zk1:2181,[::1]:2182", "/shop/locks"));
-        assert_eq!(config.login().as_deref(), Some(b"app:s@".as_slice()));
-        assert_eq!((config.session().get(), config.tick()), (Duration::from_secs(10), Duration::from_millis(500)));
-        assert_eq!(config.place(), "zookeeper://zk1,[::1]:2182/shop/locks");
-        let shown = format!("{config:?}");
-        assert!(!shown.contains("s@") && !shown.contains("app"), "{shown}");
-    }
-
-    #[test]
-    fn what_is_wrong_is_refused_with_a_remedy() {
-        for (url, expected) in [
-            ("redis://zk", "its scheme is not zookeeper"),
-            ("zookeeper:///shop", "it names no host"),
-            ("zookeeper://zk/a//b", "its chroot is no path"),
-            ("zookeeper://zk/a/../b", "its chroot is no path"),
-            ("zookeeper://:secret@zk", "a password and no user"),
-            ("zookeeper://zk?session=0s", "ttl \"0s\" is not valid"),
-            ("zookeeper://zk?timeout=1s", "allowed: prefix, op_timeout, session, tick, acl"),
-            ("zookeeper://zk?acl=creator", "acl=creator needs a login"),
-            ("zookeeper://zk?acl=all", "neither creator nor open"),
-        ] {
-            let error = ZookeeperConfig::from_url(url).unwrap_err().to_string();
-            assert!(error.contains(expected), "{url}: {error}");
-        }
-    }
 }

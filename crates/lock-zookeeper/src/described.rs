@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Reach, StoreConfig, Ttl};
+use lock_core::examine::Check;
+use lock_core::{BackendError, Invalid, Reach, StoreConfig, Ttl};
 
-use crate::ZookeeperConfig;
+use crate::{ZookeeperConfig, examine};
 
 impl StoreConfig for ZookeeperConfig {
     fn from_url(url: &str) -> Result<Self, Invalid> {
@@ -29,5 +30,9 @@ impl StoreConfig for ZookeeperConfig {
 
     fn longest_ttl(&self) -> Option<Ttl> {
         Some(self.session())
+    }
+
+    fn examine(&self) -> Result<Vec<Check>, BackendError> {
+        examine::examine(self)
     }
 }

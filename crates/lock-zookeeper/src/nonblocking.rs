@@ -195,7 +195,7 @@ fn of_inspection(failure: Error) -> BackendError {
 
 impl Backend for Store {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::Durable)
+        Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::ClockFloor)
             .with_ordering(RequestOrder::Unordered)
             .with_isolation(Isolation::Isolated)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])

@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, Listeners, Moment, Operation, StoreEvent};
 use lock_host::{Clock, HostClock};
+use lock_rules::SessionProof;
 use tokio::runtime::Handle;
-use zookeeper_client::{Acls, Client, Error, SessionState, StateWatcher};
+use zookeeper_client::{Acls, Client, Error, OneshotWatcher, SessionState, StateWatcher};
 
 use crate::ZookeeperConfig;
+use crate::connect::connect;
 use crate::error;
-use crate::proof::Proof;
 use crate::tokens::Base;
+
+pub(crate) use self::nodes::ANY_VERSION;
 
 /// One session of one client.
 pub(crate) struct Session {
@@ -24,7 +27,7 @@ pub(crate) struct Session {
     acls: Acls<'static>,
     /// Those of nodes that every client reads.
     readable: Acls<'static>,
-    proof: Mutex<Proof>,
+    proof: Mutex<SessionProof>,
     is_over: AtomicBool,
     /// Read-locked while an event is told, so that the end is told after all others.
     telling: RwLock<()>,
@@ -33,22 +36,25 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens a session.
-    pub(crate) async fn open(config: &ZookeeperConfig, listeners: Arc<Listeners>) -> Result<Arc<Self>, BackendError> {
+    /// Opens a session. Also returns what learns of another base of the tokens, with which the session has to end.
+    pub(crate) async fn open(
+        config: &ZookeeperConfig,
+        listeners: Arc<Listeners>,
+    ) -> Result<(Arc<Self>, OneshotWatcher), BackendError> {
         let asked = HostClock.now();
-        let client = connect(config).await?;
+        let client = connect(config, &config.servers()).await?;
         let tick = config.tick();
         check_tick(client.session_timeout(), tick)?;
-        let proof = Proof::new(asked, client.session_timeout(), tick);
+        let proof = SessionProof::new(asked, client.session_timeout(), tick);
         let (acls, readable) = (config.acls(), config.readable());
-        let base =
-            Base::read(&client, readable).await.map_err(|failure| error::of_opening(&config.servers(), failure))?;
+        let failed = |failure| error::of_opening(&config.servers().join(","), failure);
+        let (base, _, rebased) = Base::read(&client, readable).await.map_err(failed)?;
         let (proof, runtime) = (Mutex::new(proof), Handle::current());
         let (states, is_over, telling) = (client.state_watcher(), AtomicBool::new(false), RwLock::default());
         let session = Arc::new(Self { client, base, acls, readable, proof, is_over, telling, listeners, runtime });
         tokio::spawn(follow(states, Arc::downgrade(&session)));
         tokio::spawn(touch(tick / TOUCHES_PER_TICK, Arc::downgrade(&session)));
-        Ok(session)
+        Ok((session, rebased))
     }
 
     pub(crate) const fn client(&self) -> &Client {
@@ -101,7 +107,7 @@ impl Session {
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
     ) -> Result<T, Error> {
-        self.ask(ask, Proof::answer).await
+        self.ask(ask, SessionProof::answer).await
     }
 
     /// Sends a request that the leader orders.
@@ -109,14 +115,14 @@ impl Session {
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
     ) -> Result<T, Error> {
-        self.ask(ask, Proof::write).await
+        self.ask(ask, SessionProof::write).await
     }
 
     /// Sends a request. If the server answers, `hear` learns when it was sent and when it was answered.
     async fn ask<'a, F: Future<Output = Result<T, Error>>, T>(
         &'a self,
         ask: impl FnOnce(&'a Client) -> F,
-        hear: fn(&mut Proof, Moment, Moment),
+        hear: fn(&mut SessionProof, Moment, Moment),
     ) -> Result<T, Error> {
         let sent = HostClock.now();
         let answer = ask(&self.client).await;
@@ -163,33 +169,16 @@ fn check_tick(session: Duration, tick: Duration) -> Result<(), BackendError> {
     Err(told.with_remedy("write tick=TIME into the URL, with the tickTime of the servers, or a longer session"))
 }
 
-async fn connect(config: &ZookeeperConfig) -> Result<Client, BackendError> {
-    let failed = |failure| error::of_opening(&config.servers(), failure);
-    let connector = Client::connector().with_session_timeout(config.session().get());
-    let connector = match config.login() {
-        Some(login) => connector.with_auth("digest", &login),
-        None => connector,
-    };
-    let client = connector.connect(&config.servers()).await.map_err(failed)?;
-    if config.chroot().is_empty() {
-        return Ok(client);
-    }
-    if client.check_stat(config.chroot()).await.map_err(failed)?.is_none() {
-        let message = format!("the chroot {} does not exist", config.chroot());
-        let told = error::new(Operation::Connect, ErrorKind::Config, Effect::None, message);
-        return Err(told.with_remedy("create it, or correct the path of the URL"));
-    }
-    client.chroot(config.chroot().to_owned()).map_err(|_| failed(Error::BadArguments(&"the chroot is not valid")))
-}
-
 /// Follows the states of the session until it ends.
 async fn follow(mut states: StateWatcher, session: Weak<Session>) {
     loop {
         let state = states.changed().await;
         let Some(session) = session.upgrade() else { return };
         match state {
-            SessionState::Disconnected => lock(&session.proof).disconnect(),
+            SessionState::Disconnected => lock(&session.proof).disconnect(HostClock.now()),
             SessionState::SyncConnected | SessionState::ConnectedReadOnly => {
+                // Of states that follow each other quickly, only the last one is seen.
+                lock(&session.proof).disconnect(HostClock.now());
                 session.tell(&StoreEvent::RecheckAll);
                 session.tell(&StoreEvent::RecheckHolds);
             }

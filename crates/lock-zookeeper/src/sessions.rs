@@ -1,20 +1,20 @@
 //! The sessions of one client: one at a time, which is opened when a request needs it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use lock_core::{BackendError, Effect, ErrorKind, EventSink, Listeners, Operation};
 use lock_host::Bridge;
+use zookeeper_client::OneshotWatcher;
 
 use crate::ZookeeperConfig;
+use crate::connect::in_time;
 use crate::entries::Entries;
 use crate::error;
 use crate::session::Session;
 
-/// How long a session may take to open. Chosen: several servers can be tried.
-const OPEN_WITHIN: Duration = Duration::from_secs(5);
 /// How long closing a session may take.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -66,15 +66,20 @@ impl Sessions {
     fn open(&self) -> Opening {
         let (config, listeners, state) = (self.config.clone(), Arc::clone(&self.listeners), Arc::clone(&self.state));
         let opened = self.bridge.handle().spawn(async move {
-            let opened = opened(&config, listeners).await;
-            let mut state = lock(&state);
-            state.opening = None;
-            if let Ok(current) = &opened {
-                state.current = Some(Arc::clone(current));
-            }
-            opened
+            let opened = in_time(&config, &config.servers(), Session::open(&config, listeners)).await;
+            let mut locked = lock(&state);
+            locked.opening = None;
+            let (session, rebased) = opened?;
+            let current = Arc::new(Current { session, entries: Entries::default() });
+            locked.current = Some(Arc::clone(&current));
+            tokio::spawn(end_with_base(rebased, Arc::downgrade(&current), Arc::downgrade(&state)));
+            Ok(current)
         });
-        let ended = |failure| Err(unreachable("the task that connects has ended").with_source(failure));
+        let ended = |failure| {
+            let message = "the task that connects has ended";
+            let told = error::new(Operation::Connect, ErrorKind::Unavailable, Effect::None, message);
+            Err(told.with_source(failure))
+        };
         opened.map(move |opened| opened.unwrap_or_else(ended)).boxed().shared()
     }
 
@@ -111,16 +116,12 @@ pub(crate) fn bridge() -> Result<Bridge, BackendError> {
     Bridge::start().map_err(failed)
 }
 
-async fn opened(config: &ZookeeperConfig, listeners: Arc<Listeners>) -> Result<Arc<Current>, BackendError> {
-    let opened = tokio::time::timeout(OPEN_WITHIN, Session::open(config, listeners)).await;
-    let late = |_| Err(unreachable(format!("none of {} answered within {OPEN_WITHIN:?}", config.servers())));
-    let session = opened.unwrap_or_else(late)?;
-    Ok(Arc::new(Current { session, entries: Entries::default() }))
-}
-
-fn unreachable(message: impl Into<String>) -> BackendError {
-    let told = error::new(Operation::Connect, ErrorKind::Unreachable, Effect::None, message);
-    told.with_remedy("check that the servers are running and reachable")
+/// Ends the session when the base of the tokens changes: the next one has tokens above the new base.
+async fn end_with_base(rebased: OneshotWatcher, current: Weak<Current>, state: Weak<Mutex<State>>) {
+    rebased.changed().await;
+    let (Some(current), Some(state)) = (current.upgrade(), state.upgrade()) else { return };
+    lock(&state).current.take_if(|now| Arc::ptr_eq(now, &current));
+    current.session.end();
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {

@@ -2,8 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use lock_core::{Invalid, TokenRange, Width};
-use zookeeper_client::{Acls, Client, CreateMode, Error};
+use lock_core::{FencingToken, Invalid, TokenRange, Width};
+use zookeeper_client::{Acls, Client, CreateMode, Error, OneshotWatcher};
 
 use crate::path::BASE;
 
@@ -15,12 +15,12 @@ const WIDTH: u64 = 64;
 pub(crate) struct Base(u64);
 
 impl Base {
-    /// Reads it, and writes it if nobody has yet.
-    pub(crate) async fn read(client: &Client, acls: Acls<'static>) -> Result<Self, Error> {
+    /// Reads it, and writes it if nobody has yet. Also returns its version, and what learns of a change.
+    pub(crate) async fn read(client: &Client, acls: Acls<'static>) -> Result<(Self, i32, OneshotWatcher), Error> {
         let path = format!("/{BASE}");
         loop {
-            match client.get_data(&path).await {
-                Ok((data, _)) => return Self::of(&data),
+            match client.get_and_watch_data(&path).await {
+                Ok((data, stat, changed)) => return Ok((Self::of(&data)?, stat.version, changed)),
                 Err(Error::NoNode) => {}
                 Err(failure) => return Err(failure),
             }
@@ -28,6 +28,22 @@ impl Base {
             let options = CreateMode::Persistent.with_acls(acls);
             match client.create(&path, now.to_string().as_bytes(), &options).await {
                 Ok(_) | Err(Error::NodeExists) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// Raises it, so that all tokens of later sessions are above this one. Returns false if it is high enough.
+    pub(crate) async fn raise(client: &Client, acls: Acls<'static>, above: FencingToken) -> Result<bool, Error> {
+        let path = format!("/{BASE}");
+        loop {
+            let (base, version, _) = Self::read(client, acls).await?;
+            if base.0 >= above.get() {
+                return Ok(false);
+            }
+            match client.set_data(&path, above.to_string().as_bytes(), Some(version)).await {
+                Ok(_) => return Ok(true),
+                Err(Error::BadVersion) => {}
                 Err(failure) => return Err(failure),
             }
         }

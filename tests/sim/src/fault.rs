@@ -130,7 +130,7 @@ pub enum Fault {
     ReplicaForgot,
     /// A request was served by a primary that had been replaced.
     ServedByOld,
-    /// A replica got nothing from its primary for some time.
+    /// A replica got nothing from its primary, or a follower from its leader, for some time.
     Lagged,
     /// Too few replicas acknowledged a grant or a renewal in time.
     TooFewReplicas,
@@ -144,6 +144,22 @@ pub enum Fault {
     Followed,
     /// The store ended the session of a client.
     SessionLost,
+    /// The store ended a session later than it may.
+    ExpiredLate,
+    /// A client went on with its session on another connection.
+    SessionMoved,
+    /// A waiter was told what was so at some earlier time.
+    StaleRead,
+    /// A waiter was woken later than the others.
+    WatchLate,
+    /// A connection ended over which a waiter was to be woken.
+    WatchLost,
+    /// A follower ended.
+    FollowerLost,
+    /// A follower ended that had not told its leader of a sign of life.
+    TouchLost,
+    /// A follower refused a client that had seen more than it.
+    FollowerBehind,
     /// A client's releases were refused for the rest of its session.
     ReleasesRefused,
     /// A client gave its session up.

@@ -57,7 +57,7 @@ impl Fault {
     ];
 
     /// What can go wrong with a store whose entries end with a session.
-    pub const WITH_SESSIONS: [Self; 26] = [
+    pub const WITH_SESSIONS: [Self; 35] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -78,10 +78,19 @@ impl Fault {
         Self::SetBack,
         Self::Flushed,
         Self::Revoked,
-        Self::Buried,
+        Self::ReadTogether,
         Self::Cancelled,
         Self::Lost,
+        Self::Lagged,
         Self::SessionLost,
+        Self::ExpiredLate,
+        Self::SessionMoved,
+        Self::StaleRead,
+        Self::WatchLate,
+        Self::WatchLost,
+        Self::FollowerLost,
+        Self::TouchLost,
+        Self::FollowerBehind,
         Self::ReleasesRefused,
         Self::SessionGivenUp,
     ];

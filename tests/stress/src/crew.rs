@@ -135,6 +135,11 @@ impl Crew {
         self.workers.iter().position(|worker| worker.process.id() == pid)
     }
 
+    /// The connections from a worker to all servers.
+    pub fn links(&self, worker: usize) -> Vec<Link> {
+        (0..self.workers[worker].post.proxies.len()).map(|server| Link { worker, server }).collect()
+    }
+
     /// Cuts the connections over these links, and returns how many there were.
     pub fn cut(&self, links: &[Link]) -> u64 {
         links.iter().map(|link| self.proxy(*link).cut() as u64).sum()

@@ -1,4 +1,4 @@
-//! Faults of one server and its surroundings.
+//! Faults of one server, or of servers that clients see as one, and of their surroundings.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::cast::{BOOK, COOL, HOT, POOL, TTL};
-use crate::crew::{Crew, Link};
+use crate::crew::Crew;
 use crate::storm::{self, Blow, Lingering, Nemesis as _, Storm, Wire, victim};
 
 /// The pause between two faults.
@@ -25,10 +25,10 @@ pub trait Server {
     fn notes(&self, lock: &str) -> Vec<String>;
 
     /// Suspends it.
-    fn suspend(&self);
+    fn suspend(&mut self);
 
     /// Ends that.
-    fn resume(&self);
+    fn resume(&mut self);
 
     /// Kills it, and starts it with what it has stored.
     fn restart_with_data(&mut self);
@@ -130,10 +130,11 @@ impl<S: Server> storm::Nemesis for Nemesis<'_, S> {
             }
             Trouble::CutConnections => {
                 let worker = self.storm.rng.usize(..self.crew.workers.len());
-                self.storm.count(trouble, self.crew.cut(&[Link { worker, server: 0 }]));
+                self.storm.count(trouble, self.crew.cut(&self.crew.links(worker)));
             }
             Trouble::Network(wire) => {
-                let links = vec![Link { worker: self.victim(), server: 0 }];
+                let worker = self.victim();
+                let links = self.crew.links(worker);
                 self.storm.cross(self.crew, trouble, links, wire.fault(), TTL / 5..TTL);
             }
             Trouble::FreezeServer => {

@@ -4,10 +4,11 @@ use std::process;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use leasehold::backend::{Ability, Capabilities};
 use leasehold::{AcquireError, BackendError, Ticket};
 
 use crate::cast::{Mistake, Role, Wish, limit};
-use crate::dice::Dice;
+use crate::dice::{Dice, Waiting};
 use crate::history::{Ending, Leaving, Log, What, now};
 use crate::hold::Hold;
 use crate::part::{Orders, Part};
@@ -132,6 +133,11 @@ impl Seat {
     fn say_of(&self, at: u64, what: What) {
         self.log.say(at, self.number, self.wish.lock, what);
     }
+}
+
+/// Whether a seat passes waiters that have no use for what is free: if it wants to, and the store can do it.
+pub(crate) fn barges(waiting: Waiting, store: &Capabilities) -> bool {
+    matches!(waiting, Waiting::Barging) && store.check_ability(Ability::Barge).is_ok()
 }
 
 /// What an error while waiting is to the history.

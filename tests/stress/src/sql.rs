@@ -164,11 +164,11 @@ impl<S: SqlServer> Server for S {
         notes.lines().map(str::to_owned).collect()
     }
 
-    fn suspend(&self) {
+    fn suspend(&mut self) {
         SqlServer::suspend(self);
     }
 
-    fn resume(&self) {
+    fn resume(&mut self) {
         SqlServer::resume(self);
     }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 use leasehold::blocking::{Client, Guard, NamedLock, PermitGuard, ReadGuard};
 use leasehold::{AcquireError, ChangeError, OnUnavailable};
 
-use crate::cast::{Role, limit};
+use crate::cast::{BOOK, Role, limit};
 use crate::connect;
 use crate::dice::{Change, Dice, TurnEnd, Waiting, Work};
 use crate::history::{Ending, Leaving, What};
 use crate::hold::Hold;
 use crate::part::Part;
-use crate::seat::{RECONNECT, REST, Seat, TOLD_WITHIN, leaving};
+use crate::seat::{RECONNECT, REST, Seat, TOLD_WITHIN, barges, leaving};
 
 /// Plays the part until the input ends.
 pub fn play(part: &Part) {
@@ -53,7 +53,9 @@ fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leavin
     let ticket = if dice.adopts() { seat.take() } else { None };
     match seat.wish.role {
         Role::Write => {
-            let lock = patient(client.mutex(seat.name()).ttl(seat.ttl), waiting);
+            let name = seat.name();
+            let lock = if seat.wish.lock == BOOK { client.rw_lock(name).write() } else { client.mutex(name) };
+            let lock = patient(lock.ttl(seat.ttl), waiting);
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).map_err(told)?,
                 None => waited(waiting, || lock.acquire(), || lock.try_acquire())?,
@@ -67,7 +69,7 @@ fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leavin
         }
         Role::Read => {
             let lock = patient(client.rw_lock(seat.name()).read().ttl(seat.ttl), waiting);
-            let lock = if let Waiting::Barging = waiting { lock.barging() } else { lock };
+            let lock = if barges(waiting, &client.capabilities()) { lock.barging() } else { lock };
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).map_err(told)?,
                 None => waited(waiting, || lock.acquire(), || lock.try_acquire())?,
@@ -81,7 +83,7 @@ fn take_turn(seat: &Seat, client: &Client, dice: &mut Dice) -> Result<(), Leavin
         }
         Role::Permits(count) => {
             let lock = patient(client.semaphore(seat.name(), limit(seat.wish.lock)).ttl(seat.ttl), waiting);
-            let lock = if let Waiting::Barging = waiting { lock.barging() } else { lock };
+            let lock = if barges(waiting, &client.capabilities()) { lock.barging() } else { lock };
             let guard = match ticket {
                 Some(ticket) => lock.adopt(&ticket).map_err(told)?,
                 None => waited(waiting, || lock.acquire_many(count), || lock.try_acquire_many(count))?,

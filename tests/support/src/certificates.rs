@@ -36,8 +36,8 @@ impl Certificates {
         self.0.path().join("ca.pem")
     }
 
-    /// The certificate of the server, and its key.
-    pub(crate) fn of_server(&self) -> [PathBuf; 2] {
+    /// The certificate of the server, and its key. A client can use them, too.
+    pub fn of_server(&self) -> [PathBuf; 2] {
         ["server.pem", "server.key"].map(|file| self.0.path().join(file))
     }
 

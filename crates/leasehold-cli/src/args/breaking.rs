@@ -30,7 +30,7 @@ pub(crate) struct BreakArgs {
 }
 
 /// A token, or the range of tokens of a lease, which a table shows as `7..9`.
-fn token(text: &str) -> Result<FencingToken, Invalid> {
+pub(crate) fn token(text: &str) -> Result<FencingToken, Invalid> {
     text.rsplit_once("..").map_or(text, |(_, high)| high).parse().map_err(|_| {
         let remedy = "give the token that `leasehold show NAME` prints";
         Invalid::new("fencing token", text, "it is not a number between 1 and 2^53 - 1", remedy)

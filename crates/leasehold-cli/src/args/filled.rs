@@ -34,6 +34,7 @@ impl Command {
             | Self::Postgres(_)
             | Self::Redis(_)
             | Self::Redlock(_)
+            | Self::Zookeeper(_)
             | Self::Demo(_)
             | Self::Man { .. }
             | Self::Completions { .. } => {}
@@ -56,6 +57,7 @@ impl Command {
             | Self::Postgres(_)
             | Self::Redis(_)
             | Self::Redlock(_)
+            | Self::Zookeeper(_)
             | Self::Demo(_)
             | Self::Man { .. }
             | Self::Completions { .. } => None,

@@ -37,7 +37,7 @@ fn calls(blocks: &str) -> Vec<Vec<OsString>> {
 
 /// The commands about servers need a URL, which the pages give them in the environment.
 fn is_accepted(call: &[OsString]) -> bool {
-    let takes_url = call.get(1).is_some_and(|task| task == "redlock" || task == "redis");
+    let takes_url = call.get(1).is_some_and(|task| task == "redlock" || task == "redis" || task == "zookeeper");
     let with_url = [call, &["redis://db1".into()]].concat();
     line::parse(call).is_ok() || takes_url && line::parse(&with_url).is_ok()
 }

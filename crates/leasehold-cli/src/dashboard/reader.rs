@@ -100,6 +100,7 @@ impl Reader {
             time: format_rfc3339_millis(SystemTime::now()).to_string(),
             store: &self.store,
             pattern: &self.pattern,
+            endless: self.following.endless(),
             age_ms: millis(HostClock.now().since(self.following.at())),
             trouble,
             held: locks.len(),

@@ -19,6 +19,8 @@ pub(super) struct Snapshot<'a> {
     /// The store, without user and password.
     pub(super) store: &'a str,
     pub(super) pattern: &'a str,
+    /// What to say of a lease whose end the store does not show.
+    pub(super) endless: &'static str,
     /// How long ago the locks were seen.
     pub(super) age_ms: u64,
     /// Why the store cannot be read now; null if it can.

@@ -1,7 +1,5 @@
 //! Locks as a table.
 
-use std::time::Duration;
-
 use comfy_table::Cell;
 use leasehold::kit::Slot;
 use lock_core::inspect::{Entry, Held};
@@ -47,10 +45,10 @@ const HELD: usize = 5;
 /// How many groups of the queue are shown at most; the JSON has all that the store shows.
 const GROUPS_MAX: usize = 6;
 
-/// All of them, for display.
-pub(super) fn table(entries: &[Entry]) -> String {
+/// All of them, for display. `endless` stands for the rest of a lease whose end is not shown.
+pub(super) fn table(entries: &[Entry], endless: &str) -> String {
     let kinds = entries.iter().any(has_kinds);
-    let rows: Vec<_> = entries.iter().flat_map(rows).collect();
+    let rows: Vec<_> = entries.iter().flat_map(|entry| rows(entry, endless)).collect();
     let since = rows.iter().any(|row| !row[HELD].content().is_empty());
     let shown = |column: &Column| match column.title() {
         "HELD" => since,
@@ -68,8 +66,9 @@ fn has_kinds(entry: &Entry) -> bool {
 }
 
 /// A row for each holder. What concerns the whole lock is in the first.
-fn rows(entry: &Entry) -> Vec<[Cell; 9]> {
-    let cells = if Slot::marked_by(entry).is_some() { mark_cells } else { lease_cells };
+fn rows(entry: &Entry, endless: &str) -> Vec<[Cell; 9]> {
+    let is_mark = Slot::marked_by(entry).is_some();
+    let cells = |held| if is_mark { mark_cells(held) } else { lease_cells(held, endless) };
     let mut rows: Vec<_> = entry.holders.iter().map(cells).collect();
     let shown = u32::try_from(entry.holders.len()).unwrap_or(u32::MAX);
     if entry.leases > shown {
@@ -85,10 +84,11 @@ fn rows(entry: &Entry) -> Vec<[Cell; 9]> {
     rows
 }
 
-fn lease_cells(held: &Held) -> [Cell; 9] {
+fn lease_cells(held: &Held, endless: &str) -> [Cell; 9] {
     let gone = if is_gone(&held.holder) == Some(true) { " (gone)" } else { "" };
+    let remaining = held.remaining.map_or_else(|| endless.to_owned(), |left| whole_seconds_up(left).to_string());
     let time_held = held.age.map_or_else(String::new, |held| age(held).to_string());
-    cells_of(held, gone, time_held, remaining(held.remaining))
+    cells_of(held, gone, time_held, remaining)
 }
 
 /// The cells of a lock that marks a slot. Nobody holds it any more.
@@ -138,15 +138,14 @@ fn group_of(group: &[Mode]) -> Option<String> {
     Some(if group.len() == 1 { wanted } else { format!("{wanted} x{}", group.len()) })
 }
 
-fn remaining(left: Option<Duration>) -> String {
-    left.map_or_else(|| "never expires".to_owned(), |left| whole_seconds_up(left).to_string())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use lock_core::{Note, Slots, TokenRange, Width};
 
     use super::*;
+    use crate::locks::NEVER_EXPIRES;
 
     fn held_by(holder: Holder, remaining: Option<Duration>) -> Entry {
         Entry::exclusive("nightly".parse().unwrap(), holder, remaining, 3)
@@ -158,7 +157,7 @@ mod tests {
     }
 
     fn shown(entry: &Entry) -> Vec<String> {
-        rows(entry)[0].iter().map(Cell::content).collect()
+        rows(entry, NEVER_EXPIRES)[0].iter().map(Cell::content).collect()
     }
 
     fn permits(count: u32) -> Mode {
@@ -242,7 +241,7 @@ mod tests {
         entry.holders.push(other);
         (entry.leases, entry.waiters) = (102, 4);
         entry.queue = vec![permits(3), permits(1), permits(1)];
-        let text = table(std::slice::from_ref(&entry));
+        let text = table(std::slice::from_ref(&entry), NEVER_EXPIRES);
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].contains("MODE") && lines[0].ends_with("QUEUE"), "{text}");
         assert!(lines[1].contains("slots 0,3 of 4") && lines[1].ends_with("4  3 slots, 1 slot x2, ..."), "{text}");
@@ -268,10 +267,10 @@ mod tests {
     #[test]
     fn modes_are_a_column_only_where_they_differ() {
         let alone = elsewhere("17@no-such-host");
-        assert!(!table(std::slice::from_ref(&alone)).contains("exclusive"));
+        assert!(!table(std::slice::from_ref(&alone), NEVER_EXPIRES).contains("exclusive"));
         let mut read = alone.clone();
         read.holders[0].mode = Mode::Shared;
-        let text = table(&[alone, read]);
+        let text = table(&[alone, read], NEVER_EXPIRES);
         assert!(text.contains("exclusive") && text.contains("shared"), "{text}");
     }
 }

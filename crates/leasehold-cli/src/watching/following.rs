@@ -49,6 +49,11 @@ impl Following {
         &self.last.entries
     }
 
+    /// What to say of a lease whose end the store does not show.
+    pub(crate) fn endless(&self) -> &'static str {
+        self.last.endless
+    }
+
     /// Why the store did not answer now; `None` if it did.
     pub(crate) fn away(&self) -> Option<&str> {
         self.looks.away()

@@ -120,7 +120,9 @@ fn the_lease_is_revoked() {
 #[test]
 fn renewals_outlast_the_ttl() {
     let leasehold = Leasehold::new();
-    let running = leasehold.start("--ttl 2s a", "echo r > ready; sleep 5; exit 7", "ready");
-    assert_eq!(code(leasehold.run("-w 4s a", "true").status), 75);
+    let until_done = "echo r > ready; while [ ! -e done ]; do sleep 0.05; done; exit 7";
+    let running = leasehold.start("--ttl 6s a", until_done, "ready");
+    assert_eq!(code(leasehold.run("-w 8s a", "true").status), 75);
+    std::fs::write(leasehold.scratch.file("done"), "").unwrap();
     assert_eq!(code(running.end().status), 7);
 }

@@ -147,6 +147,7 @@ fn signals_reach_the_whole_group() {
                   sh -c 'trap \"echo got > child; exit\" USR1; echo ready > ready; while :; do sleep 0.1; done' & \
                   while :; do sleep 0.1; done";
     let mut guarded = Guarded::shell(script);
+    guarded.extend(PATIENCE);
     guarded.scratch.text_of("ready");
     guarded.order(&Order::Signal(signal_hook::consts::SIGUSR1));
     assert_eq!(guarded.await_end(), (Status::Code(5), Cause::Itself));

@@ -64,3 +64,4 @@ mod terminal;
 mod transcripts;
 #[cfg(target_os = "linux")]
 mod watching;
+mod zookeeper;

@@ -72,7 +72,7 @@ fn two_runs_exclude_each_other_and_tokens_rise() {
     let first = nodes.token(&url);
     let holder = nodes.leasehold.start(&format!("--why nightly {RUN} {url} a"), HOLD, "held");
     assert!(nodes.refused(&format!("-n {RUN} {url} a"), 75).contains("a is held by somebody"));
-    assert!(nodes.refused(&format!("-w 300ms {RUN} {url} a"), 75).contains("nightly"));
+    assert!(nodes.refused(&format!("-w 3s {RUN} {url} a"), 75).contains("nightly"));
     let waiter = Running::spawn(nodes.leasehold.script(&format!("{RUN} {url} a"), "echo $LEASEHOLD_FENCE"));
     std::fs::write(nodes.leasehold.scratch.file("done"), "").unwrap();
     assert_eq!(code(holder.end().status), 0);

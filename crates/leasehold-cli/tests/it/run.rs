@@ -74,7 +74,7 @@ fn the_command_has_our_standard_input_and_output() {
 fn a_held_lock_is_busy_at_once_or_after_the_wait() {
     let leasehold = Leasehold::new();
     let holder = leasehold.start("--why nightly a", HOLD, "held");
-    for (options, expected) in [("-n a", 75), ("-n -E 3 a", 3), ("-w 300ms a", 75), ("-w 300ms -E 0 -v a", 0)] {
+    for (options, expected) in [("-n a", 75), ("-n -E 3 a", 3), ("-w 3s a", 75), ("-w 3s -E 0 -v a", 0)] {
         let output = leasehold.run(options, "echo ran > ran");
         assert_eq!(code(output.status), expected, "{options}");
         assert!(text(&output.stderr).contains("nightly"), "{}", text(&output.stderr));

@@ -3,7 +3,7 @@
 use lock_core::{Answer, Claim, Fairness, Mode, Released};
 
 use crate::facade::options;
-use crate::verbs::{BRIEF, LONG, claim, in_mode, lasting, waiting_claim};
+use crate::verbs::{AMPLE, LONG, claim, in_mode, lasting, waiting_claim};
 use crate::{Bench, Client, Verbs};
 
 const LIMIT: u32 = 4;
@@ -88,9 +88,9 @@ pub fn a_claim_that_does_not_fit_takes_its_place(bench: &Bench) {
 pub fn those_who_fit_are_served_first(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let waits = writer(waiting_claim("a"));
-    one.take(&lasting(BRIEF, writer(claim("a"))));
+    one.take(&lasting(AMPLE, writer(claim("a"))));
     assert_eq!(two.queued(&waits), 1);
-    bench.elapse(BRIEF + BRIEF / 5);
+    bench.elapse(AMPLE + AMPLE / 5);
     three.denied(&barging(reader(claim("a"))));
     two.take(&waits);
     assert_eq!(two.release(&waits), Released::Released);
@@ -108,9 +108,7 @@ pub fn the_option_lets_readers_pass(bench: &Bench) {
     let first = one.read("a", &options(LONG)).acquire().unwrap();
     let waits = two.write("a", &options(LONG)).wait();
     let third = bench.client();
-    bench.until("the writer is known to wait", || {
-        third.read("a", &options(LONG)).try_acquire().unwrap().is_none_or(|guard| guard.release().is_err())
-    });
+    bench.have_places(1, || reader(waiting_claim("a")));
     for client in [one, &third] {
         let guard = client.read("a", &options(LONG).barging()).try_acquire().unwrap().expect("it passes the writer");
         guard.verify().unwrap();
@@ -131,9 +129,7 @@ pub fn the_option_lets_small_requests_pass(bench: &Bench) {
     let semaphore = |client: &Client| client.semaphore("a", LIMIT, &options(LONG));
     let first = semaphore(&one).acquire_many(3).unwrap();
     let large = semaphore(&two).wait_for_many(2);
-    bench.until("the large request is known to wait", || {
-        semaphore(&one).try_acquire().unwrap().is_none_or(|guard| guard.release().is_err())
-    });
+    bench.have_places(1, || permits(1, waiting_claim("a")));
     for client in [&one, &two] {
         let small = client.semaphore("a", LIMIT, &options(LONG).barging());
         small.try_acquire().unwrap().expect("it passes the large one").release().unwrap();

@@ -78,10 +78,9 @@ pub fn a_client_recovers_from_a_store_that_hung(bench: &Bench) {
 }
 
 fn recover_from(bench: &Bench, fault: Fault) {
-    let verbs = bench.verbs().within(Duration::from_millis(500));
-    let mine = claim("a");
-    let lease = verbs.take(&mine);
-    bench.during(fault, || verbs.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know"));
+    let (verbs, mine) = (bench.verbs(), claim("a"));
+    let (lease, hasty) = (verbs.take(&mine), verbs.clone().within(Duration::from_millis(500)));
+    bench.during(fault, || hasty.try_renew(std::slice::from_ref(&lease)).expect_err("nobody can know"));
     assert_eq!(bench.insist(|| verbs.try_fence(&lease)), Fenced::Acknowledged);
     let renewed = bench.insist(|| verbs.try_renew(std::slice::from_ref(&lease)));
     assert!(matches!(renewed[..], [Renewed::Renewed { .. }]), "{renewed:?}");
@@ -103,9 +102,10 @@ pub fn a_waiter_waits_out_an_outage(bench: &Bench) {
 
 /// A store that does not answer delays no call for much longer than its limit.
 pub fn nothing_takes_longer_than_it_may(bench: &Bench) {
-    let (verbs, client) = (bench.verbs().within(Duration::from_millis(300)), bench.client());
+    let (verbs, client) = (bench.verbs(), bench.client());
     let mine = claim("c");
     let lease = verbs.take(&mine);
+    let verbs = verbs.within(Duration::from_millis(300));
     client.try_acquire("b", &options(LONG)).unwrap().expect("nobody holds it").release().unwrap();
     // Only a busy machine may take longer than the limit.
     let overtime = bench.patience() / 4;

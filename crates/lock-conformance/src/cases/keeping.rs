@@ -5,7 +5,7 @@ use lock_core::{Fenced, Released, Renewed};
 use crate::Bench;
 use crate::bench::earliest_end;
 use crate::facade::options;
-use crate::verbs::{BRIEF, LONG, claim};
+use crate::verbs::{AMPLE, BRIEF, LONG, claim};
 
 /// A kept lock is refused to others, with the time that is left, until it expires.
 pub fn a_kept_lock_is_free_when_its_time_is_over_and_not_before(bench: &Bench) {
@@ -13,11 +13,11 @@ pub fn a_kept_lock_is_free_when_its_time_is_over_and_not_before(bench: &Bench) {
     let mine = claim("a");
     let lease = one.take(&mine);
     let asked_at = bench.now();
-    assert_eq!(one.keep(&mine, BRIEF), Released::Released);
+    assert_eq!(one.keep(&mine, AMPLE), Released::Released);
     let remaining = two.refused(&claim("a")).remaining;
-    assert!(remaining.is_none_or(|remaining| remaining <= BRIEF), "{remaining:?} of {BRIEF:?}");
-    let over_at = bench.taken_over(&two, "a", bench.now() + BRIEF);
-    assert!(over_at >= earliest_end(asked_at, BRIEF), "free too early");
+    assert!(remaining.is_none_or(|remaining| remaining <= AMPLE), "{remaining:?} of {AMPLE:?}");
+    let over_at = bench.taken_over(&two, "a", bench.now() + AMPLE);
+    assert!(over_at >= earliest_end(asked_at, AMPLE), "free too early");
     assert_ne!(two.fence(&lease), Fenced::Acknowledged);
 }
 
@@ -26,10 +26,10 @@ pub fn keeping_again_never_lengthens_the_time(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mine = claim("a");
     one.take(&mine);
-    assert_eq!(one.keep(&mine, BRIEF), Released::Released);
+    assert_eq!(one.keep(&mine, AMPLE), Released::Released);
     let kept_at = bench.now();
     assert_eq!(one.keep(&mine, LONG), Released::Released);
-    bench.taken_over(&two, "a", kept_at + BRIEF);
+    bench.taken_over(&two, "a", kept_at + AMPLE);
 }
 
 /// Neither a late renewal nor a late claim gives a kept lock back to the owner that left.
@@ -37,12 +37,12 @@ pub fn the_owner_that_left_has_nothing_of_a_kept_lock(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let mine = claim("a");
     let lease = one.take(&mine);
-    assert_eq!(one.keep(&mine, BRIEF), Released::Released);
+    assert_eq!(one.keep(&mine, AMPLE), Released::Released);
     let kept_at = bench.now();
     assert_eq!(one.renew(&lease), Renewed::NotHeld);
     assert_ne!(one.fence(&lease), Fenced::Acknowledged);
     one.refused(&mine);
-    bench.taken_over(&two, "a", kept_at + BRIEF);
+    bench.taken_over(&two, "a", kept_at + AMPLE);
 }
 
 /// The owner that left can still free the lock.
@@ -77,9 +77,9 @@ pub fn a_guard_is_released_for_later(bench: &Bench) {
     let guard = one.acquire("a", &options(LONG)).unwrap();
     let waiter = one.wait_for("a", &options(LONG));
     let asked_at = bench.now();
-    guard.release_keeping(BRIEF).unwrap();
+    guard.release_keeping(AMPLE).unwrap();
     assert!(two.try_acquire("a", &options(LONG)).unwrap().is_none(), "free too early");
     bench.until("the waiter has it", || waiter.is_finished());
-    assert!(bench.now() >= earliest_end(asked_at, BRIEF), "admitted too early");
+    assert!(bench.now() >= earliest_end(asked_at, AMPLE), "admitted too early");
     waiter.outcome().unwrap().release().unwrap();
 }

@@ -8,7 +8,7 @@ use lock_memory::faults::Fault;
 
 use crate::Bench;
 use crate::bench::earliest_end;
-use crate::verbs::{BRIEF, LONG, Verbs, claim};
+use crate::verbs::{AMPLE, BRIEF, LONG, Verbs, claim};
 
 fn arrival(id: &str, call: u64, ttl: Duration) -> Act {
     Act::Arrive { id: id.parse::<ArrivalId>().unwrap(), call, ttl: Ttl::new(ttl).unwrap() }
@@ -88,10 +88,10 @@ pub fn a_latch_lasts_for_its_ttl_and_no_longer(bench: &Bench) {
 /// Each arrival counts from now, and the longest ttl counts.
 pub fn an_arrival_re_arms_the_ttl_and_never_shortens_it(bench: &Bench) {
     let one = bench.verbs();
-    one.latch(arrival("x", 1, BRIEF));
-    bench.elapse(BRIEF * 2 / 3);
-    one.latch(arrival("y", 2, BRIEF));
-    bench.elapse(BRIEF * 2 / 3);
+    one.latch(arrival("x", 1, AMPLE));
+    bench.elapse(AMPLE * 5 / 9);
+    one.latch(arrival("y", 2, AMPLE));
+    bench.elapse(AMPLE * 5 / 9);
     assert_eq!(one.look().map(|state| state.arrived), Some(2), "the second arrival did not re-arm it");
     one.latch(arrival("z", 3, LONG));
     one.latch(arrival("z", 4, BRIEF));

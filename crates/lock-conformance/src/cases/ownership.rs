@@ -4,7 +4,7 @@ use lock_core::{Certainty, Claim, Fenced, Lease, Released, Renewed};
 
 use crate::Bench;
 use crate::bench::earliest_end;
-use crate::verbs::{BRIEF, claim, lasting, waiting_claim};
+use crate::verbs::{AMPLE, BRIEF, claim, lasting, waiting_claim};
 
 /// A release by another owner than the holder changes nothing.
 pub fn a_stranger_cannot_release(bench: &Bench) {
@@ -56,12 +56,12 @@ pub fn the_same_owner_gets_the_same_tokens(bench: &Bench) {
 /// An owner that asks again holds for a whole ttl again, from when it asked.
 pub fn asking_again_re_arms_the_ttl(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let mine = lasting(BRIEF, claim("a"));
+    let mine = lasting(AMPLE, claim("a"));
     let lease = one.take(&mine);
-    bench.elapse(BRIEF / 3);
+    bench.elapse(AMPLE / 3);
     let asked_at = bench.now();
     let (again, valid_for) = one.granted(&mine);
-    let over_at = bench.taken_over(&two, "a", bench.now() + BRIEF);
+    let over_at = bench.taken_over(&two, "a", bench.now() + AMPLE);
     assert_eq!(again, lease);
     assert!(over_at >= earliest_end(asked_at, valid_for), "over before its holder believed");
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use lock_core::{AcquireError, Answer, Certainty, LossReason, Mode, Waiting};
+use lock_core::{AcquireError, LossReason, Mode};
 use lock_host::{Exclusive, LockOptions, Shared, Unchanged};
 
 use crate::facade::options;
@@ -35,19 +35,9 @@ fn all_wait<M: 'static>(bench: &Bench, waiters: &[&Waiter<M>]) {
     assert!(!waiters.iter().any(|waiter| waiter.is_finished()), "it does not wait");
 }
 
-/// Waits until so many have places. Another client finds out by taking the place behind them and giving it up.
 #[track_caller]
 fn have_places(bench: &Bench, waiters: u32) {
-    let other = bench.verbs();
-    if other.capabilities().waiting == Waiting::Poll {
-        return;
-    }
-    bench.until("they have places", || {
-        let probe = in_mode(Mode::Shared, waiting_claim("a"));
-        let answer = other.try_acquire(&probe).unwrap();
-        other.try_release(&probe, Certainty::Answered).unwrap();
-        matches!(answer, Answer::Queued { position, .. } if position > waiters)
-    });
+    bench.have_places(waiters, || in_mode(Mode::Shared, waiting_claim("a")));
 }
 
 #[track_caller]
@@ -204,12 +194,12 @@ pub fn a_hold_is_changed_again_and_again(bench: &Bench) {
 /// A changed hold is renewed like any other.
 pub fn a_changed_hold_is_renewed(bench: &Bench) {
     let [one, two] = two_clients(bench);
-    let ttl = Duration::from_secs(2);
+    let ttl = Duration::from_secs(6);
     let read = one.write("a", &options(ttl)).acquire().unwrap().downgrade().unwrap();
-    bench.keep(&read, ttl, 2 * ttl);
+    bench.keep(&read, ttl, ttl * 4 / 3);
     assert!(writer(&two).try_acquire().unwrap().is_none(), "taken from its holder");
     let written = read.try_upgrade().unwrap();
-    bench.keep(&written, ttl, 2 * ttl);
+    bench.keep(&written, ttl, ttl * 4 / 3);
     assert!(reader(&two).try_acquire().unwrap().is_none(), "taken from its holder");
     // A release says whether it was answered within a part of the short ttl.
     drop(written);

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason};
+use lock_core::{AcquireError, ErrorKind, FencingToken, LossReason, Mode};
 use lock_host::{Permits, Unchanged};
 
 use crate::facade::options;
 use crate::locks::{Guard, Lock, Waiter};
-use crate::verbs::{BRIEF, LONG};
+use crate::verbs::{BRIEF, LONG, in_mode, waiting_claim};
 use crate::{Bench, Client};
 
 /// How many permits there are, unless a case says otherwise.
@@ -122,7 +122,7 @@ pub fn a_large_request_is_not_overtaken(bench: &Bench) {
     let [one, two] = two_clients(bench);
     let (first, second) = (semaphore(&one).acquire_many(2).unwrap(), semaphore(&one).acquire().unwrap());
     let large = semaphore(&two).wait_for_many(3);
-    waits(bench, &large);
+    bench.have_places(1, || in_mode(Mode::permits(1, LIMIT).unwrap(), waiting_claim("a")));
     let small = semaphore(&bench.client()).wait();
     waits(bench, &small);
     second.release().unwrap();
@@ -232,12 +232,12 @@ pub fn a_holder_learns_of_its_loss(bench: &Bench) {
 /// Permits are renewed for as long as they are held, also those that are left of more.
 pub fn permits_are_renewed(bench: &Bench) {
     let [one, two] = two_clients(bench);
-    let ttl = Duration::from_secs(2);
+    let ttl = Duration::from_secs(6);
     let guard = one.semaphore("a", LIMIT, &options(ttl)).acquire_many(4).unwrap();
-    bench.keep(&guard, ttl, 2 * ttl);
+    bench.keep(&guard, ttl, ttl * 4 / 3);
     assert!(semaphore(&two).try_acquire().unwrap().is_none(), "taken from its holder");
     let guard = guard.give_back(1).unwrap();
-    bench.keep(&guard, ttl, 2 * ttl);
+    bench.keep(&guard, ttl, ttl * 4 / 3);
     assert!(semaphore(&two).try_acquire_many(2).unwrap().is_none(), "taken from its holder");
     guard.release().unwrap();
 }

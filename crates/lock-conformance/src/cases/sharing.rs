@@ -5,7 +5,7 @@ use lock_core::{Claim, Effect, ErrorKind, Fenced, Holder, Lease, Mode, Released,
 use super::events::grants_told;
 use crate::Bench;
 use crate::bench::earliest_end;
-use crate::verbs::{BRIEF, LONG, Verbs, claim, in_mode, lasting, operator, waiting_claim};
+use crate::verbs::{AMPLE, BRIEF, LONG, Verbs, claim, in_mode, lasting, operator, waiting_claim};
 
 fn reader() -> Claim {
     in_mode(Mode::Shared, claim("a"))
@@ -66,13 +66,13 @@ pub fn tokens_rise_over_readers_and_writers(bench: &Bench) {
 /// A reader that asks again has the same lease, and the full ttl.
 pub fn a_reader_that_asks_again_is_the_same(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let mine = lasting(BRIEF, reader());
+    let mine = lasting(AMPLE, reader());
     let lease = one.take(&mine);
-    two.take(&lasting(BRIEF, reader()));
-    bench.elapse(BRIEF / 2);
+    two.take(&lasting(AMPLE, reader()));
+    bench.elapse(AMPLE / 3);
     let asked_at = bench.now();
     assert_eq!(one.take(&mine), lease);
-    assert!(bench.taken_over(&two, "a", bench.now() + BRIEF) >= earliest_end(asked_at, BRIEF), "not re-armed");
+    assert!(bench.taken_over(&two, "a", bench.now() + AMPLE) >= earliest_end(asked_at, AMPLE), "not re-armed");
 }
 
 /// Renewal, release and fence of one reader are nothing to the others.

@@ -6,7 +6,7 @@ use lock_host::{HoldError, Permits, Unchanged};
 use crate::bench::earliest_end;
 use crate::facade::options;
 use crate::locks::{Guard, Lock};
-use crate::verbs::{self, BRIEF, LONG, claim};
+use crate::verbs::{self, AMPLE, LONG, claim, waiting_claim};
 use crate::{Bench, Client, Fault};
 
 /// A client of this facade, and one of the other.
@@ -76,13 +76,10 @@ pub fn a_ticket_of_a_released_lock_is_over(bench: &Bench) {
 pub fn those_who_wait_keep_their_places(bench: &Bench) {
     let [one, two] = two_clients(bench);
     let guard = one.acquire("a", &options(LONG)).unwrap();
-    let waiters: Vec<_> = [&two, &one]
-        .map(|client| {
-            let waiter = client.wait_for("a", &options(LONG));
-            (0..20).for_each(|_| bench.pause());
-            waiter
-        })
-        .into();
+    let first = two.wait_for("a", &options(LONG));
+    bench.have_places(1, || waiting_claim("a"));
+    let waiters = [first, one.wait_for("a", &options(LONG))];
+    (0..20).for_each(|_| bench.pause());
     let ticket = detached(guard);
     (0..20).for_each(|_| bench.pause());
     let guard = one.mutex("a", &options(LONG)).adopt(&ticket).unwrap();
@@ -102,23 +99,23 @@ pub fn those_who_wait_keep_their_places(bench: &Bench) {
 /// A ticket that nobody adopts ends with its ttl, and not earlier.
 pub fn a_ticket_that_is_not_adopted_ends_with_its_ttl(bench: &Bench) {
     let ([one, two], others) = (two_clients(bench), bench.verbs());
-    let guard = one.acquire("a", &options(BRIEF)).unwrap();
-    bench.elapse(BRIEF / 3);
+    let guard = one.acquire("a", &options(AMPLE)).unwrap();
+    bench.elapse(AMPLE / 3);
     let asked_at = bench.now();
     let ticket = detached(guard);
-    assert!(ticket.valid_for() <= BRIEF && ticket.valid_for() > BRIEF * 2 / 3, "it is renewed before");
-    let over_at = bench.taken_over(&others, "a", bench.now() + BRIEF);
-    assert!(over_at >= earliest_end(asked_at, BRIEF), "over before its time");
-    is_over(&two.mutex("a", &options(BRIEF)), &ticket);
+    assert!(ticket.valid_for() <= AMPLE && ticket.valid_for() > AMPLE * 2 / 3, "it is renewed before");
+    let over_at = bench.taken_over(&others, "a", bench.now() + AMPLE);
+    assert!(over_at >= earliest_end(asked_at, AMPLE), "over before its time");
+    is_over(&two.mutex("a", &options(AMPLE)), &ticket);
 }
 
 /// An adopted lease is renewed like any other.
 pub fn an_adopted_lease_is_renewed(bench: &Bench) {
     let [one, two] = two_clients(bench);
     let ticket = detached(one.acquire("a", &options(LONG)).unwrap());
-    let ttl = std::time::Duration::from_secs(2);
+    let ttl = std::time::Duration::from_secs(6);
     let guard = two.mutex("a", &options(ttl)).adopt(&ticket).unwrap();
-    bench.keep(&guard, ttl, 2 * ttl);
+    bench.keep(&guard, ttl, ttl * 4 / 3);
     assert!(one.try_acquire("a", &options(LONG)).unwrap().is_none(), "taken from its holder");
     guard.release().unwrap();
 }

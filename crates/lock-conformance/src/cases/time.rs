@@ -6,7 +6,7 @@ use lock_core::{Fenced, Renewed};
 
 use crate::bench::earliest_end;
 use crate::facade::options;
-use crate::verbs::{BRIEF, LONG, claim, lasting};
+use crate::verbs::{AMPLE, BRIEF, LONG, claim, lasting};
 use crate::{Bench, Fault};
 
 /// A lease that nobody renews ends when its time is over, and not earlier.
@@ -43,11 +43,11 @@ pub fn no_grant_is_longer_than_asked(bench: &Bench) {
 /// A renewed lease lasts for a whole ttl from the renewal.
 pub fn a_renewal_counts_from_now(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
-    let lease = one.take(&lasting(BRIEF, claim("a")));
-    bench.elapse(BRIEF / 3);
+    let lease = one.take(&lasting(AMPLE, claim("a")));
+    bench.elapse(AMPLE / 3);
     let asked_at = bench.now();
     let Renewed::Renewed { valid_for, .. } = one.renew(&lease) else { panic!("it was renewed in time") };
-    let over_at = bench.taken_over(&two, "a", bench.now() + BRIEF);
+    let over_at = bench.taken_over(&two, "a", bench.now() + AMPLE);
     assert!(over_at >= earliest_end(asked_at, valid_for), "over before its holder believed");
 }
 
@@ -64,12 +64,10 @@ pub fn a_late_renewal_is_refused(bench: &Bench) {
 /// A live holder keeps the lock for as long as it likes.
 pub fn renewal_outlives_the_ttl(bench: &Bench) {
     let (one, two) = (bench.client(), bench.client());
-    let ttl = Duration::from_secs(2);
+    let ttl = Duration::from_secs(6);
     let guard = one.acquire("a", &options(ttl)).unwrap();
-    for _ in 0..2 {
-        bench.keep(&guard, ttl, ttl);
-        assert!(two.try_acquire("a", &options(LONG)).unwrap().is_none(), "taken from its holder");
-    }
+    bench.keep(&guard, ttl, ttl * 4 / 3);
+    assert!(two.try_acquire("a", &options(LONG)).unwrap().is_none(), "taken from its holder");
     guard.check().unwrap();
     guard.verify().unwrap();
     guard.release().unwrap();

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lock_core::{AcquireError, Holder, Released};
+use lock_core::{AcquireError, Holder, Operation, Released};
 
-use crate::facade::options;
+use crate::facade::{end_of, options};
 use crate::verbs::{BRIEF, LONG, claim, lasting, waiting_claim};
 use crate::{Bench, Waiter};
 
@@ -76,9 +76,11 @@ pub fn a_release_wakes_a_waiter_long_before_the_ttl(bench: &Bench) {
 
 /// A waiter whose wait is over learns who holds the lock, and leaves nothing behind.
 pub fn a_wait_that_is_over_names_the_holder(bench: &Bench) {
-    let (one, two, three) = (bench.client(), bench.client(), bench.client());
+    let (one, ([two, _], asked), three) = (bench.client(), bench.clients_of_one_backend(), bench.client());
     let guard = one.acquire("a", &options(LONG).why("nightly report")).unwrap();
-    let waiter = two.wait_for("a", &options(LONG).wait(BRIEF / 2));
+    let waiter = two.wait_for("a", &options(LONG).wait(Duration::from_secs(3)));
+    // A clock that is moved must not end the wait before the first answer.
+    end_of(|| asked.ran(Operation::Acquire) > 0);
     bench.until("the wait is over", || waiter.is_finished());
     let error = waiter.outcome().unwrap_err();
     assert!(matches!(error, AcquireError::TimedOut { holder: Some(_), .. }), "{error:?}");

@@ -85,10 +85,10 @@ fn leases_are_renewed_and_released_while_the_pool_is_in_use() {
     let pool = pool(&place.url, 1, &[]);
     let store = wait_for("a connection", || blocking::pooled(pool.clone(), &place.config()));
     let (locks, other) = (lock_blocking::Client::new(Arc::new(store)).unwrap(), place.client());
-    let ttl = Duration::from_secs(2);
+    let ttl = Duration::from_secs(6);
     let guard = locks.mutex("report").ttl(ttl).acquire().unwrap();
     let in_use = pool.get_conn().unwrap();
-    thread::sleep(ttl * 2);
+    thread::sleep(ttl * 4 / 3);
     assert!(guard.check().is_ok(), "it was renewed");
     is_busy(other.acquire(&claim("report"), SOON));
     guard.release().unwrap();

@@ -111,7 +111,7 @@ fn waiters_behind_an_open_fence_time_out_or_get_the_lock_after_its_commit() {
     let watcher = place.session();
     wait_for("a waiter", || watcher.value::<bool>(waits));
     let others = lock_blocking::Client::new(Arc::new(blocking::connect(&place.config()).unwrap())).unwrap();
-    let error = others.mutex("stock").wait(Duration::from_secs(1)).acquire().map(drop).unwrap_err();
+    let error = others.mutex("stock").wait(Duration::from_secs(3)).acquire().map(drop).unwrap_err();
     assert!(matches!(error, lock_core::AcquireError::TimedOut { .. }), "{error:?}");
     wait_for("it has left", || watcher.value::<bool>(waits));
     assert!(!waiter.is_finished());

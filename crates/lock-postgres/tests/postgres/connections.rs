@@ -115,9 +115,9 @@ fn a_client_whose_locks_are_renewed_has_two_connections_and_none_once_it_is_drop
     let counted = Counted::new();
     let config = PostgresConfig::from_url(&counted.url).unwrap();
     let locks = lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap();
-    let brief = Duration::from_secs(1);
-    let guards: Vec<_> = (0..3).map(|i| locks.mutex(format!("job {i}")).ttl(brief).acquire().unwrap()).collect();
-    thread::sleep(brief * 2);
+    let ttl = Duration::from_secs(6);
+    let guards: Vec<_> = (0..3).map(|i| locks.mutex(format!("job {i}")).ttl(ttl).acquire().unwrap()).collect();
+    thread::sleep(ttl * 4 / 3);
     assert!(guards.iter().all(|guard| guard.check().is_ok()), "they were renewed");
     assert!((1..=2).contains(&counted.connections()), "{}", counted.connections());
     drop((guards, locks));

@@ -99,6 +99,7 @@ fn fenced(url: &str) -> Session {
     let token = low(&take(&holding, &lasting(BRIEF, claim("stock"))));
     user.run("SET search_path = leasehold").unwrap();
     user.begin("stock", token).unwrap();
+    thread::sleep(BRIEF);
     user
 }
 

@@ -22,7 +22,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// How long a request may take that is expected to be in vain.
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
 /// A lease that ends while a test looks on.
-pub(crate) const BRIEF: Duration = Duration::from_millis(300);
+pub(crate) const BRIEF: Duration = Duration::from_secs(2);
 
 const SCHEMA: &str = include_str!("../../src/schema.sql");
 

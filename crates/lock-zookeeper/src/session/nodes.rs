@@ -5,7 +5,7 @@ use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, MultiWriteError, 
 use super::Session;
 
 /// Stands for every version of a node.
-const ANY_VERSION: i32 = -1;
+pub(crate) const ANY_VERSION: i32 = -1;
 
 impl Session {
     /// The children of a node; `None` if there is no such node.

@@ -86,8 +86,9 @@ fn lasts(server: &ZookeeperServer, asked: Duration) -> Duration {
 
 #[test]
 fn a_session_that_the_server_shortens_or_lengthens_counts_as_it_is() {
-    let (shortest, longest) = (Duration::from_secs(1), Duration::from_secs(2));
-    let server = ZookeeperServer::start_with(ZookeeperOptions::default().settings(&["maxSessionTimeout=2000"]));
+    let (shortest, longest) = (Duration::from_secs(4), Duration::from_secs(8));
+    let bounds = ["minSessionTimeout=4000", "maxSessionTimeout=8000"];
+    let server = ZookeeperServer::start_with(ZookeeperOptions::default().settings(&bounds));
     for (asked, negotiated) in [(LONG, longest), (longest, longest), (shortest / 5, shortest)] {
         let lasts = lasts(&server, asked);
         assert!(lasts <= negotiated && lasts >= negotiated / 4, "{lasts:?} of {negotiated:?}");

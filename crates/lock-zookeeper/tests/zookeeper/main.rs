@@ -3,9 +3,11 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod base;
 mod configured;
 mod crowd;
 mod curator;
+mod examined;
 mod followers;
 mod leaving;
 mod names;
@@ -13,6 +15,8 @@ mod outages;
 mod permits;
 mod readers;
 mod replies;
+mod rivals;
+mod security;
 mod sessions;
 mod support;
 mod suspended;

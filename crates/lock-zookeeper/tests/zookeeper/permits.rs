@@ -94,7 +94,7 @@ fn the_slots_of_a_dead_holder_go_to_the_next_one() {
     let server = server();
     let proxy = Proxy::start(server.port());
     let (dying, next) =
-        (Client::new(&url(&at(proxy.port()), Duration::from_secs(1))), Client::new(&url(&server.address(), LONG)));
+        (Client::new(&url(&at(proxy.port()), Duration::from_secs(5))), Client::new(&url(&server.address(), LONG)));
     let before = dying.take(&permits(LIMIT, claim("permits/dying")));
     let waits = permits(2, waiting("permits/dying"));
     next.queue(&waits, 1);

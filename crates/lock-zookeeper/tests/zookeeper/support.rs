@@ -210,6 +210,12 @@ impl Viewer {
         }
     }
 
+    /// The data of a node.
+    #[track_caller]
+    pub(crate) fn data(&self, path: &str) -> Vec<u8> {
+        self.bridge.block_on(self.client.get_data(path)).unwrap().0
+    }
+
     /// Deletes a node, as somebody does by hand.
     #[track_caller]
     pub(crate) fn delete(&self, path: &str) {

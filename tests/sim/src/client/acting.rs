@@ -184,7 +184,8 @@ impl<B: Backend> Process<B> {
     fn waiter(&mut self, env: &mut Env<B::Talk>, now: Moment, wish: Wish, mode: Mode) -> Join {
         let number = env.number();
         let (turn, site, ttl, max_hold) = (TurnId(number), wish.site, wish.ttl, wish.max_hold);
-        let fairness = self.sites[site].usage.fairness(&mut env.dice);
+        let barges = self.store.abilities.contains(&Ability::Barge);
+        let fairness = if barges { self.sites[site].usage.fairness(&mut env.dice) } else { Fairness::Fair };
         let patience = match wish.wait {
             Wait::Not => Patience::Never,
             Wait::For(time) => Patience::within(now, time),
@@ -202,7 +203,7 @@ impl<B: Backend> Process<B> {
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.
     fn mode(&self, env: &mut Env<B::Talk>, site: usize) -> Mode {
         let usage = self.sites[site].usage;
-        if usage != Usage::Mutex && env.dice.chance(4) {
+        if usage != Usage::Mutex && self.store.modes.contains(&ModeKind::Permits) && env.dice.chance(4) {
             env.watch.used_otherwise();
             return usage.other(&mut env.dice);
         }

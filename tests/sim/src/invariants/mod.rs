@@ -55,6 +55,8 @@ pub enum Rule {
     Refusals,
     /// Once nothing goes wrong any more, every waiter gets its turn.
     Everybody,
+    /// Nobody sleeps at the store whose turn has come, until it is woken.
+    Overslept,
     /// Nobody is overtaken by a later arrival at the store, nor for long by readers that join a lease.
     Overtaken,
     /// No key outlives its lease or its place.

@@ -37,7 +37,7 @@ impl Server {
     fn run(&mut self, now: Moment, ask: &Ask) -> Say {
         match ask {
             Ask::Hello(_) | Ask::Topology => Say::Hello,
-            Ask::Join(..) | Ask::Beat | Ask::EndSession => Say::SessionOver,
+            Ask::Join(..) | Ask::Beat | Ask::CatchUp | Ask::EndSession => Say::SessionOver,
             Ask::Acquire(claim, seat) => {
                 let client = self.client(*seat);
                 let answer = self.twin.acquire(self.mistake, now, &mut self.store, client, claim);

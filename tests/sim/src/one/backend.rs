@@ -13,7 +13,8 @@ use super::lane::{Lane, Line};
 use super::layer::Layer;
 use super::mistake::Mistake;
 use super::replies::{What, failed, reply};
-use super::units::{Inbox, Seat, Session};
+use super::session::Session;
+use super::units::{Inbox, Seat};
 use super::words::{Ask, SERVER, Say, Words};
 use crate::client::{Backend, Calling, Heard};
 use crate::env::Env;
@@ -25,6 +26,9 @@ const GREETING_WITHIN: Duration = Duration::from_secs(1);
 /// How many connections carry requests that may overtake each other.
 const POOL: usize = 3;
 
+/// When something is asked, and how long that may take.
+type Time = (Moment, Duration);
+
 #[derive(Debug)]
 pub(crate) struct Translator {
     process: ProcessId,
@@ -32,7 +36,7 @@ pub(crate) struct Translator {
     pub(super) server: StoreId,
     /// The connections for actions, and last the keeper's. Messages arrive over the first.
     pub(super) lanes: Vec<Lane>,
-    pending: BTreeMap<Tag, Pending>,
+    pub(super) pending: BTreeMap<Tag, Pending>,
     /// The action that was answered last, for an answer that arrives twice.
     last_answered: Option<(Tag, usize, ActionId)>,
     last_tag: u64,
@@ -46,7 +50,8 @@ pub(crate) struct Translator {
 #[derive(Debug)]
 pub(super) struct Pending {
     what: What,
-    ask: Ask,
+    pub(super) ask: Ask,
+    pub(super) asked_at: Moment,
     deadline: Moment,
     pub(super) sent_on: Option<ConnId>,
 }
@@ -73,23 +78,23 @@ impl Translator {
     }
 
     /// Asks, now or once there is a connection; or fails at once if there is none.
-    pub(super) fn submit(&mut self, env: &mut Env<Words>, deadline: Moment, what: What, ask: Ask) -> Option<Heard> {
+    pub(super) fn submit(&mut self, env: &mut Env<Words>, time: Time, what: What, ask: Ask) -> Option<Heard> {
+        let (asked_at, deadline) = (time.0, time.0 + time.1);
         let lane = match what {
-            What::Action(..) | What::Latch(_) | What::Nothing => env.dice.from(0, self.lanes.len() - 2),
+            What::Action(..) | What::Latch(_) | What::Nothing => env.dice.from(0, self.lanes.len().saturating_sub(2)),
             What::Renewal(_) => self.lanes.len() - 1,
         };
         let tag = self.next_tag();
-        if let Line::Up(conn) = self.lanes[lane].line {
-            env.ask(conn, tag, ask.clone());
-            self.pending.insert(tag, Pending { what, ask, deadline, sent_on: Some(conn) });
-            return None;
+        let sent_on = if let Line::Up(conn) = self.lanes[lane].line { Some(conn) } else { None };
+        match sent_on {
+            Some(conn) => env.ask(conn, tag, ask.clone()),
+            None if env.dice.chance(300) => {
+                env.fired(Fault::NotSent);
+                return failed(what, &ask, ErrorKind::Unreachable, Effect::None);
+            }
+            None => self.lanes[lane].held_back.push_back(tag),
         }
-        if env.dice.chance(300) {
-            env.fired(Fault::NotSent);
-            return failed(what, &ask, ErrorKind::Unreachable, Effect::None);
-        }
-        self.lanes[lane].held_back.push_back(tag);
-        self.pending.insert(tag, Pending { what, ask, deadline, sent_on: None });
+        self.pending.insert(tag, Pending { what, ask, asked_at, deadline, sent_on });
         None
     }
 
@@ -124,6 +129,7 @@ impl Translator {
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
+        let say = self.relied_on(now, tag, say)?;
         let Pending { what, ask, .. } = self.pending.remove(&tag)?;
         match (what, say) {
             (what, Say::TooFew) => failed(what, &ask, ErrorKind::Unavailable, Effect::Unknown),
@@ -140,7 +146,7 @@ impl Translator {
     fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
         let (conn, tag) = (env.network.connect(self.process, self.server), self.next_tag());
         let inbox = self.inbox.filter(|_| index == 0);
-        env.ask(conn, tag, self.session.map_or(Ask::Hello(inbox), |session| Ask::Join(session.id, inbox)));
+        env.ask(conn, tag, self.session.as_ref().map_or(Ask::Hello(inbox), |session| Ask::Join(session.id, inbox)));
         self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
     }
 
@@ -182,18 +188,18 @@ impl Translator {
         let ended: Vec<_> = ending.into_iter().filter_map(|tag| self.pending.remove(&tag)).collect();
         for pending in &ended {
             if let (Ask::Acquire(claim, _), Some(Mistake::ReleasedTooSoon)) = (&pending.ask, self.mistake) {
-                self.release_too_soon(env, pending.deadline, claim);
+                self.release_too_soon(env, pending, claim);
             }
         }
         ended.into_iter().filter_map(|pending| failed(pending.what, &pending.ask, kind, Effect::Unknown)).collect()
     }
 
-    fn release_too_soon(&mut self, env: &mut Env<Words>, deadline: Moment, claim: &Claim) {
+    fn release_too_soon(&mut self, env: &mut Env<Words>, pending: &Pending, claim: &Claim) {
         if claim.replaces.is_some() {
             let (name, terms, certainty) = (claim.name.clone(), claim.terms, Certainty::Unknown);
             let request =
                 ReleaseRequest { name, owner: claim.owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
-            self.submit(env, deadline, What::Nothing, Ask::Release(request));
+            self.submit(env, (pending.deadline, Duration::ZERO), What::Nothing, Ask::Release(request));
         }
     }
 
@@ -221,18 +227,18 @@ impl Backend for Translator {
             return vec![Heard::Reply(site, action.id, reply)];
         }
         let (what, ask) = (What::Action(site, action.id), self.request(env, action.request));
-        self.submit(env, now + action.within, what, ask).into_iter().collect()
+        self.submit(env, (now, action.within), what, ask).into_iter().collect()
     }
 
     fn renew(&mut self, env: &mut Env<Words>, now: Moment, batch: Batch) -> Vec<Heard> {
-        let (deadline, ask) = (now + batch.within, Ask::Renew(batch.leases.clone()));
-        self.submit(env, deadline, What::Renewal(batch), ask).into_iter().collect()
+        let (time, ask) = ((now, batch.within), Ask::Renew(batch.leases.clone()));
+        self.submit(env, time, What::Renewal(batch), ask).into_iter().collect()
     }
 
     fn latch(&mut self, env: &mut Env<Words>, now: Moment, calling: Calling) -> Vec<Heard> {
         let Calling { call, request, within } = calling;
         let ask = Ask::Latch(request, call, self.inbox);
-        self.submit(env, now + within, What::Latch(call), ask).into_iter().collect()
+        self.submit(env, (now, within), What::Latch(call), ask).into_iter().collect()
     }
 
     fn end_session(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
@@ -249,7 +255,7 @@ impl Backend for Translator {
             Line::Greeting { until, .. } => Some(until),
             Line::Up(_) => None,
         });
-        let beat = self.session.map(|session| session.beat_at);
+        let beat = self.session.iter().map(|session| session.beat_at);
         lines.chain(self.pending.values().map(|pending| pending.deadline)).chain(beat).min()
     }
 
@@ -266,16 +272,16 @@ impl Backend for Translator {
     }
 
     fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {
-        if say == Say::SessionOver && self.conns().contains(&conn) {
-            env.fired(Fault::SessionLost);
-            return self.begin_session(env, now);
+        if matches!(say, Say::SessionOver | Say::SessionMoved) && self.conns().contains(&conn) {
+            return self.refused(env, now, conn, &say);
         }
         self.answered(env, now, conn, tag, say).into_iter().collect()
     }
 
     fn cut(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId) -> Vec<Heard> {
-        if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.conn() == Some(conn)) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.conn() == Some(conn)) {
             lane.line = Line::Down { again_at: now + env.dice.millis(0, 300) };
+            self.session.iter_mut().for_each(|session| session.disconnected(now));
         }
         self.end(env, |pending| pending.sent_on == Some(conn), ErrorKind::Unreachable)
     }

@@ -15,11 +15,13 @@ pub(crate) struct Layer {
     basis: BTreeMap<Owner, Moment>,
     /// The grant that the station just got.
     granted: Option<Owner>,
+    /// What those who wait were last told.
+    told: BTreeMap<Owner, Answer>,
 }
 
 impl Layer {
     pub(crate) fn new(mistake: Option<Mistake>) -> Self {
-        Self { mistake, asked: BTreeMap::new(), basis: BTreeMap::new(), granted: None }
+        Self { mistake, asked: BTreeMap::new(), basis: BTreeMap::new(), granted: None, told: BTreeMap::new() }
     }
 
     /// What the station gets instead of `input`.
@@ -34,6 +36,10 @@ impl Layer {
                 self.answered(id, &reply);
                 Input::Reply(id, reply)
             }
+            (Some(Mistake::WakingTrusted), input) => {
+                self.remember(&input);
+                input
+            }
             (Some(Mistake::DeafReaders), input) => as_if_nobody_waited(input),
             (_, input) => input,
         }
@@ -45,6 +51,14 @@ impl Layer {
         }
     }
 
+    fn remember(&mut self, input: &Input) {
+        if let Input::Reply(id, Reply::Acquire(Ok(answer @ Answer::Queued { .. }))) = input {
+            self.told.extend(self.asked.remove(id).map(|(owner, _)| (owner, answer.clone())));
+        } else if let Input::Event(StoreEvent::Freed { .. }) = input {
+            self.told.clear();
+        }
+    }
+
     /// What is answered at once, instead of running the action.
     pub(crate) fn outward(&mut self, now: Moment, action: &Action) -> Option<Reply> {
         match &action.request {
@@ -52,6 +66,10 @@ impl Layer {
                 self.asked.insert(action.id, (claim.owner, now));
                 self.basis.entry(claim.owner).or_insert(now);
                 None
+            }
+            Request::Acquire(claim) if self.mistake == Some(Mistake::WakingTrusted) => {
+                self.asked.insert(action.id, (claim.owner, now));
+                self.told.get(&claim.owner).map(|answer| Reply::Acquire(Ok(answer.clone())))
             }
             Request::Release(request) if self.granted == Some(request.owner) => {
                 (self.mistake == Some(Mistake::UnwantedKept)).then_some(Reply::Release(Ok(Released::Released)))

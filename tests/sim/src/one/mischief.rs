@@ -43,7 +43,9 @@ impl<M: Model> World<One<M>> {
             9 | 10 => self.revoke(),
             11 => {
                 let now = self.stores.clock.read(self.env.now);
-                match self.stores.server.go_wrong(now, &mut self.env.dice) {
+                let fault = self.stores.server.go_wrong(now, &mut self.env.dice);
+                self.stores.server.take_dropped().into_iter().for_each(|conn| self.env.cut(conn));
+                match fault {
                     Some(fault) => self.env.fired(fault),
                     None => self.begin_outsider(),
                 }

@@ -55,6 +55,16 @@ pub enum Mistake {
     SessionKept,
     /// The store ends a session before those who hold under it are told.
     ToldAfterwards,
+    /// A claim is judged by an old list, with its own entry at the end.
+    OldListBelieved,
+    /// The newest write that was answered proves when the session was alive.
+    NewestProves,
+    /// A waiter is woken only when the entry before its own ends.
+    PredecessorWatched,
+    /// A waiter relies on being woken, and does not look again by itself.
+    WakingTrusted,
+    /// The store ends sessions before their time.
+    ExpiredEarly,
     /// The store begins to count tokens anew after a loss of data.
     TokensFall,
 }

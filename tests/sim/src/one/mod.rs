@@ -2,6 +2,7 @@
 
 mod backend;
 mod checks;
+mod in_session;
 mod invariants;
 mod lane;
 mod layer;
@@ -25,7 +26,7 @@ pub(crate) use model::{Model, Order, Stored};
 use stores::One;
 pub(crate) use stores::any_client;
 pub use units::{Inbox, Seat};
-pub(crate) use units::{LIVES, Millis, SessionId, micros, millis};
+pub(crate) use units::{LIVES, Millis, SessionId, TICK, micros, millis};
 pub use words::{Ask, Refused, Say, operator};
 pub(crate) use words::{ConfigEpoch, Outcome, Words};
 

@@ -26,6 +26,8 @@ pub(crate) trait Model: Debug + Sized {
     const REPEATS: &'static [u32];
     /// Who is served first.
     const ORDER: Order;
+    /// How many of a thousand clients are notified.
+    const TOLD: u32 = 650;
 
     /// A new server.
     fn new(dice: &mut Dice, mistake: Option<Mistake>) -> Self;
@@ -55,6 +57,24 @@ pub(crate) trait Model: Debug + Sized {
 
     /// Something goes wrong that only it knows.
     fn go_wrong(&mut self, _now: Moment, _dice: &mut Dice) -> Option<Fault> {
+        None
+    }
+
+    /// From now on nothing goes wrong.
+    fn heal(&mut self) {}
+
+    /// What went wrong there since this was last asked.
+    fn take_faults(&mut self) -> Vec<Fault> {
+        Vec::new()
+    }
+
+    /// The connections that it has dropped since this was last asked.
+    fn take_dropped(&mut self) -> Vec<ConnId> {
+        Vec::new()
+    }
+
+    /// Somebody whom nobody wakes although its turn has come.
+    fn oversleeps(&self) -> Option<String> {
         None
     }
 

@@ -25,6 +25,7 @@ pub(super) fn reply(say: Say) -> Option<Reply> {
         Say::Release(result) => Some(Reply::Release(result.map_err(|refused| error_of(Operation::Release, refused)))),
         Say::Hello
         | Say::SessionOver
+        | Say::SessionMoved
         | Say::Renew(_)
         | Say::Fence(_)
         | Say::Revoke(_)

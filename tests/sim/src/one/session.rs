@@ -1,60 +1,67 @@
-//! Giving up the connections of a client, and its session where the store's entries end with one. A session lives while requests arrive, and
-//! has a beat of its own.
+//! The session of a client: its beat, and how long it is proved to last.
 
-use lock_core::{ErrorKind, Moment};
+use std::time::Duration;
 
-use super::backend::Translator;
-use super::lane::Line;
+use lock_core::{Answer, Moment, Renewed};
+use lock_rules::SessionProof;
+
 use super::mistake::Mistake;
-use super::replies::What;
-use super::units::{LIVES, Session, SessionId};
-use super::words::{Ask, Words};
-use crate::client::{Backend, Heard};
-use crate::env::Env;
-use crate::fault::Fault;
-use crate::network::{ConnectionEnd, StoreId};
+use super::units::{LIVES, SessionId, TICK};
+use super::words::{Ask, Say};
 
-impl Translator {
-    /// With a session, whose entries end with it.
-    pub(crate) fn with_session(mut self, id: SessionId) -> Self {
-        self.session = Some(Session { id, beat_at: Moment::ORIGIN });
-        self
+/// The present session of a client.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) beat_at: Moment,
+    proof: SessionProof,
+}
+
+impl Session {
+    /// One that nobody has asked for before.
+    pub(super) fn new(id: SessionId, now: Moment) -> Self {
+        Self { id, beat_at: now, proof: SessionProof::new(now, LIVES, TICK) }
     }
 
-    /// Keeps the session alive.
-    pub(super) fn beat(&mut self, env: &mut Env<Words>, now: Moment) {
-        if let Some(session) = self.session.as_mut().filter(|session| session.beat_at <= now) {
-            session.beat_at = now + LIVES / 3;
-            self.submit(env, now + LIVES / 3, What::Nothing, Ask::Beat);
+    /// The server has answered.
+    pub(super) fn answered(&mut self, mistake: Option<Mistake>, ask: &Ask, asked_at: Moment, now: Moment) {
+        match (ask.is_write(), mistake) {
+            (true, Some(Mistake::NewestProves)) => self.proof = SessionProof::new(asked_at, LIVES, TICK),
+            (true, _) => self.proof.write(asked_at, now),
+            (false, _) => self.proof.answer(asked_at, now),
         }
     }
 
-    /// Those who hold are told first. That the store hears of it is not certain; it hears no more beats.
-    pub(super) fn give_session_up(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
-        if self.mistake == Some(Mistake::SessionKept) {
-            return Vec::new();
-        }
-        env.fired(Fault::SessionGivenUp);
-        self.submit(env, now + LIVES, What::Nothing, Ask::EndSession);
-        if self.mistake == Some(Mistake::ToldAfterwards) { Vec::new() } else { self.begin_session(env, now) }
+    pub(super) fn disconnected(&mut self, now: Moment) {
+        self.proof.disconnect(now);
     }
 
-    /// The session is over, and the next one begins, on other connections. Nothing that was asked so far goes out any more.
-    pub(super) fn begin_session(&mut self, env: &mut Env<Words>, now: Moment) -> Vec<Heard> {
-        self.session = Some(Session { id: SessionId(env.number()), beat_at: now });
-        let mut heard = vec![Heard::SessionEnded];
-        heard.extend(self.follow(env, now, self.server));
-        heard.extend(self.end(env, |_| true, ErrorKind::Unreachable));
-        heard
+    /// An answer that is valid no longer than the session. `None` if little of that is proved: then the request waits for a proof, and
+    /// ends before there is one.
+    pub(super) fn relied_on(&self, now: Moment, mut say: Say) -> Option<Say> {
+        let lasts = Some(self.proof.lasts(now)).filter(|lasts| *lasts >= LIVES / 4);
+        for valid_for in validities(&mut say) {
+            *valid_for = lasts?.min(*valid_for);
+        }
+        Some(say)
     }
 
-    /// Asks another server from now on, and drops all connections to the one before.
-    pub(crate) fn follow(&mut self, env: &mut Env<Words>, now: Moment, server: StoreId) -> Vec<Heard> {
-        self.server = server;
-        for conn in self.conns() {
-            env.leave(conn, ConnectionEnd::Said);
-        }
-        self.lanes.iter_mut().for_each(|lane| lane.line = Line::Down { again_at: now });
-        self.end(env, |pending| pending.sent_on.is_some(), ErrorKind::Unreachable)
+    /// What keeps it alive: a read or, once little is proved, a write.
+    pub(super) fn beat(&mut self, now: Moment) -> Ask {
+        self.beat_at = now + TICK / 2;
+        if self.proof.lasts(now) < LIVES / 2 { Ask::CatchUp } else { Ask::Beat }
     }
+}
+
+/// How long what an answer says is valid.
+fn validities(say: &mut Say) -> Vec<&mut Duration> {
+    if let Say::Acquire(Ok(Answer::Granted { valid_for, .. } | Answer::Queued { valid_for, .. })) = say {
+        return vec![valid_for];
+    }
+    let Say::Renew(answers) = say else { return Vec::new() };
+    answers.iter_mut().filter_map(validity).collect()
+}
+
+fn validity(answer: &mut Renewed) -> Option<&mut Duration> {
+    if let Renewed::Renewed { valid_for, .. } = answer { Some(valid_for) } else { None }
 }

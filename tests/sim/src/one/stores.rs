@@ -16,7 +16,7 @@ use crate::client::{Make, Process, Usage};
 use crate::clock::{Clock, Time};
 use crate::env::{Env, Plan};
 use crate::fault::Fault;
-use crate::invariants::Change;
+use crate::invariants::{Change, Rule};
 use crate::network::{ConnId, ProcessId, Tag};
 use crate::world::{Stores, World};
 
@@ -145,6 +145,9 @@ impl<M: Model> World<One<M>> {
         }
         self.watch_queue(now, ask, &outcome);
         let env = &mut self.env;
+        self.stores.server.take_faults().into_iter().for_each(|fault| env.fired(fault));
+        let asleep = self.stores.server.oversleeps();
+        env.watch.report(Rule::Overslept, asleep.map_or(Ok(()), |who| Err(format!("nobody wakes {who}"))));
         for (inbox, event) in outcome.published {
             let is_grant = matches!(event, StoreEvent::Granted { .. });
             if is_grant && !self.processes.contains_key(&ProcessId(inbox.0)) {
@@ -175,7 +178,7 @@ impl<M: Model> World<One<M>> {
 /// A new process: whether it is notified, and its policy.
 pub(crate) fn any_client<M: Model>(env: &mut Env<Words>) -> (ProcessId, Option<Inbox>, Policy) {
     let id = ProcessId(env.number());
-    let inbox = env.dice.chance(650).then_some(Inbox(id.0));
+    let inbox = env.dice.chance(M::TOLD).then_some(Inbox(id.0));
     let waiting = if inbox.is_some() { Waiting::QueueWithPush } else { Waiting::Queue };
     let ordering = if env.dice.chance(650) { RequestOrder::InOrder } else { RequestOrder::Unordered };
     let capabilities = Capabilities::new("sim", waiting, Durability::ClockFloor).with_shared_counter();
@@ -199,7 +202,7 @@ impl<M: Model> Stores for One<M> {
         env.note(format_args!("{id:?} begins: {policy:?}"));
         let mut backend = Translator::new(id, inbox, policy.store.ordering, world.stores.mistake);
         if policy.store.entries_end == EntriesEnd::WithSession {
-            backend = backend.with_session(SessionId(id.0));
+            backend = backend.with_session(SessionId(id.0), clock.read(env.now));
         }
         if world.stores.mistake == Some(Mistake::GivenUpAfterTtl) {
             policy.store.entries_end = EntriesEnd::WithTtl;
@@ -243,6 +246,7 @@ impl<M: Model> Stores for One<M> {
     fn heal(world: &mut World<Self>) {
         world.thaw();
         world.start_server();
+        world.stores.server.heal();
     }
 
     fn check(world: &mut World<Self>) {

@@ -15,12 +15,8 @@ pub struct SessionId(pub u64);
 /// How long a session lives without a request.
 pub(crate) const LIVES: Duration = Duration::from_secs(10);
 
-/// The present session of a client.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Session {
-    pub(super) id: SessionId,
-    pub(super) beat_at: Moment,
-}
+/// How often the server that leads pings those that follow it, at least.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// What a claim says about a place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

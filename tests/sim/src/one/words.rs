@@ -39,6 +39,8 @@ pub enum Ask {
     Join(SessionId, Option<Inbox>),
     /// Keep the session of the connection alive.
     Beat,
+    /// The same, by the server that leads: the answer proves something.
+    CatchUp,
     /// End it.
     EndSession,
     /// The first verb.
@@ -61,13 +63,22 @@ pub enum Ask {
     Topology,
 }
 
+impl Ask {
+    /// Whether the server that leads carries it out. A claim may be a read alone.
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(self, Self::Renew(_) | Self::Release(_) | Self::CatchUp | Self::EndSession)
+    }
+}
+
 /// What the server says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Say {
-    /// To [`Ask::Hello`], [`Ask::Join`] and [`Ask::Beat`].
+    /// To [`Ask::Hello`], [`Ask::Join`], [`Ask::Beat`] and [`Ask::CatchUp`].
     Hello,
     /// To anything: the session of the connection has ended.
     SessionOver,
+    /// To anything: the session is on another connection.
+    SessionMoved,
     /// To [`Ask::Acquire`].
     Acquire(Result<Answer, Refused>),
     /// To [`Ask::Renew`].
@@ -84,7 +95,7 @@ pub enum Say {
     Foreign(bool),
     /// To [`Ask::Topology`].
     Primary(usize, ConfigEpoch),
-    /// To [`Ask::Hello`], by a replica.
+    /// To [`Ask::Hello`], by a replica; to [`Ask::Join`], by a server that is behind what the client has seen.
     NotPrimary,
     /// To [`Ask::Acquire`] and [`Ask::Renew`]: it was done here, and too few replicas have acknowledged that.
     TooFew,

@@ -1,10 +1,13 @@
-//! What the server stores.
+//! What the leader stores.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use lock_core::{Claim, Lease, Moment, Owner, Slots, TokenRange};
+use lock_core::Moment;
 
-use crate::one::{Seat, SessionId};
+use super::entries::Entries;
+use crate::network::ConnId;
+use crate::one::{LIVES, SessionId, TICK};
 
 /// What it stores.
 #[derive(Clone, Debug, Default)]
@@ -13,32 +16,31 @@ pub(super) struct Data {
     pub(super) version: u64,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     pub(super) ended: BTreeSet<SessionId>,
-    /// Those of all locks, in the order in which they came.
-    pub(super) entries: Vec<Entry>,
-    /// Whose claims come too late, for the rest of the session.
-    pub(super) barred: BTreeSet<(SessionId, Owner)>,
+    pub(super) entries: Entries,
     pub(super) counter: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Session {
-    pub(super) ends: Moment,
+    /// When the leader has last heard of it.
+    pub(super) heard: Moment,
+    /// The connection that it is on. What arrives over another one is refused.
+    pub(super) conn: ConnId,
+    /// The latest version that its client has seen something of.
+    pub(super) seen: u64,
     /// Whether it refuses to release anything.
     pub(super) refuses: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) session: SessionId,
-    pub(super) claim: Claim,
-    pub(super) seat: Seat,
-    /// Once it holds.
-    pub(super) tokens: Option<TokenRange>,
-}
+impl Session {
+    /// When the leader ends it, unless it hears of it before: with the next tick after its timeout.
+    pub(super) fn ends(&self, timeout: Duration) -> Moment {
+        let tick = u64::try_from(TICK.as_nanos()).unwrap_or(u64::MAX);
+        Moment::from_nanos((self.heard + timeout).as_nanos().div_ceil(tick) * tick)
+    }
 
-impl Entry {
-    pub(super) fn lease(&self) -> Option<Lease> {
-        let Claim { name, owner, terms, .. } = self.claim.clone();
-        Some(Lease { name, owner, tokens: self.tokens?, terms, slots: Slots::NONE })
+    /// Whether its time is over.
+    pub(super) fn is_over(&self, now: Moment) -> bool {
+        self.heard + LIVES <= now
     }
 }

@@ -42,3 +42,30 @@ fn a_session_that_ends_before_its_holders_are_told_is_found() {
     let rule = found(Mistake::ToldAfterwards);
     assert!(matches!(rule, Rule::OneHolder | Rule::StoreKeeps), "{rule:?}");
 }
+
+#[test]
+fn a_claim_that_is_judged_by_an_old_list_is_found() {
+    let rule = found(Mistake::OldListBelieved);
+    assert!(matches!(rule, Rule::OneHolder | Rule::StoreKeeps), "{rule:?}");
+}
+
+#[test]
+fn the_newest_write_proves_nothing() {
+    assert_eq!(found(Mistake::NewestProves), Rule::StoreKeeps);
+}
+
+#[test]
+fn a_reader_that_watches_only_the_entry_before_its_own_is_found() {
+    assert_eq!(found(Mistake::PredecessorWatched), Rule::Overslept);
+}
+
+#[test]
+fn a_waiter_that_does_not_look_again_sleeps_for_ever() {
+    assert_eq!(found(Mistake::WakingTrusted), Rule::Everybody);
+}
+
+#[test]
+fn a_session_that_ends_early_is_found() {
+    let rule = found(Mistake::ExpiredEarly);
+    assert!(matches!(rule, Rule::OneHolder | Rule::StoreKeeps), "{rule:?}");
+}

@@ -91,6 +91,7 @@ impl<'a> Real<'a> {
             Ask::Hello(_)
             | Ask::Join(..)
             | Ask::Beat
+            | Ask::CatchUp
             | Ask::EndSession
             | Ask::Topology
             | Ask::Latch(..)

@@ -75,11 +75,11 @@ impl Server for Redis {
         alone.into_iter().collect()
     }
 
-    fn suspend(&self) {
+    fn suspend(&mut self) {
         self.server.stop();
     }
 
-    fn resume(&self) {
+    fn resume(&mut self) {
         self.server.resume();
     }
 

@@ -80,7 +80,8 @@ pub(super) fn run_command(
         return Err(String::from_utf8_lossy(&done.stderr).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stdout);
-    // Before that, it tells of its connection.
-    let answer = said.rsplit_once("path:null\n").map_or(&*said, |(_, answer)| answer);
-    Ok(answer.trim_end().to_owned())
+    // It also tells of its connection, even after the answer.
+    let is_answer =
+        |line: &&str| !["Connecting to ", "WATCHER::", "WatchedEvent "].iter().any(|told| line.starts_with(told));
+    Ok(said.lines().filter(is_answer).collect::<Vec<_>>().join("\n").trim().to_owned())
 }

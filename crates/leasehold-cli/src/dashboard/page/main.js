@@ -24,6 +24,7 @@ function showFigures({ held, locks }) {
 function show(state) {
   const { store, pattern, held, trouble } = state;
   const now = Date.now();
+  endless = state.endless;
   setText(byId("store"), pattern === "*" ? store : `${store}  ${pattern}`);
   document.title = `${held} held · leasehold`;
   showFigures(state);

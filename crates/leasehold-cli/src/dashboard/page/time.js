@@ -27,6 +27,9 @@ const SAME_END = 0.4 * SECOND;
 /** A lease that is renewed in time, at a third of its ttl, keeps more than this part. */
 const LOW = 0.3;
 
+/** What is said of a lease whose end the store does not show. */
+let endless = "";
+
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** What remains until an end: a bar that shrinks by itself, and a text. */
@@ -41,7 +44,7 @@ class Countdown {
     this.seen = true;
   }
 
-  /** It ends at this moment of `Date.now()`; `Infinity` if never. */
+  /** It ends at this moment of `Date.now()`; `Infinity` if that is not shown. */
   endAt(end) {
     if (Math.abs(end - this.end) < SAME_END || end === this.end) return;
     this.end = end;
@@ -72,7 +75,7 @@ class Countdown {
     if (!this.seen) return;
     const left = Math.max(0, this.end - Date.now());
     const part = this.end === Infinity ? 1 : left / this.length;
-    setText(this.text, this.end === Infinity ? "never ends" : duration(left));
+    setText(this.text, this.end === Infinity ? endless : duration(left));
     this.node.classList.toggle("low", part < LOW);
     if (!this.motion) this.fill.style.transform = `scaleX(${part})`;
   }

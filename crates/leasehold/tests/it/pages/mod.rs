@@ -17,6 +17,7 @@ mod single_flight;
 mod sql;
 mod stores;
 mod stores_by_name;
+mod zookeeper;
 
 use std::path::Path;
 
@@ -58,6 +59,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("cookbook.rs"),
         include_str!("money.rs"),
         include_str!("mysql.rs"),
+        include_str!("zookeeper.rs"),
         include_str!("elections.rs"),
         include_str!("single_flight.rs"),
         include_str!("../../metrics/endpoint.rs"),

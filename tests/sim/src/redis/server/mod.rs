@@ -59,7 +59,7 @@ impl Server {
         let (data, listeners, mistake, detail) = (&mut self.data, &self.listeners, self.mistake, self.detail);
         let mut script = Script { data, now, listeners, mistake, detail, published, granted };
         let say = match ask {
-            Ask::Join(..) | Ask::Beat | Ask::EndSession => Say::SessionOver,
+            Ask::Join(..) | Ask::Beat | Ask::CatchUp | Ask::EndSession => Say::SessionOver,
             Ask::Hello(_) => {
                 script.verify(run_id);
                 Say::Hello

@@ -85,6 +85,7 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         | Say::Primary(..)
         | Say::NotPrimary
         | Say::SessionOver
+        | Say::SessionMoved
         | Say::TooFew => None,
     }
 }

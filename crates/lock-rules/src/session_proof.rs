@@ -1,4 +1,4 @@
-//! How long the session lasts at least, if the servers hear nothing more from the client.
+//! How long a session of ZooKeeper lasts at least, if the servers hear nothing more from the client.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,24 +15,35 @@ use lock_core::{Moment, drift};
 /// # Source
 /// ZooKeeper: `LearnerHandler` and `Leader.lead`.
 #[derive(Debug)]
-pub(crate) struct Proof {
+pub struct SessionProof {
     /// That of the session, less what two clocks may differ by.
     timeout: Duration,
     tick: Duration,
     /// From when the timeout counts.
     since: Moment,
+    /// When the connection was made.
+    connected: Moment,
     /// When requests were sent and answered that the leader may not have heard of.
     answered: VecDeque<(Moment, Moment)>,
 }
 
-impl Proof {
+impl SessionProof {
     /// A session that was asked for at this time. Its leader pings its followers at least once a tick.
-    pub(crate) fn new(asked: Moment, timeout: Duration, tick: Duration) -> Self {
-        Self { timeout: timeout.saturating_sub(drift(timeout)), tick, since: asked, answered: VecDeque::new() }
+    pub fn new(asked: Moment, timeout: Duration, tick: Duration) -> Self {
+        Self {
+            timeout: timeout.saturating_sub(drift(timeout)),
+            tick,
+            since: asked,
+            connected: asked,
+            answered: VecDeque::new(),
+        }
     }
 
     /// Any request was answered.
-    pub(crate) fn answer(&mut self, sent: Moment, answered: Moment) {
+    pub fn answer(&mut self, sent: Moment, answered: Moment) {
+        if sent < self.connected {
+            return;
+        }
         // Of those that are old, the newest is enough.
         let old = self.answered.iter().take_while(|(_, earlier)| *earlier + self.tick * 2 <= answered).count();
         self.answered.drain(..old.saturating_sub(1));
@@ -40,19 +51,21 @@ impl Proof {
     }
 
     /// A write was answered, which the leader has ordered.
-    pub(crate) fn write(&mut self, sent: Moment, answered: Moment) {
+    pub fn write(&mut self, sent: Moment, answered: Moment) {
         let known = self.answered.iter().take_while(|(_, answered)| *answered + self.tick <= sent).count();
         self.since = self.answered.drain(..known).map(|(earlier, _)| earlier).fold(self.since, Moment::max);
         self.answer(sent, answered);
     }
 
-    /// The connection broke. What the old server has answered may never reach the leader.
-    pub(crate) fn disconnect(&mut self) {
+    /// The connection broke before this time, or there is a new one. What the old server has answered may never reach the leader, even what
+    /// is told only now.
+    pub fn disconnect(&mut self, now: Moment) {
         self.answered.clear();
+        self.connected = now;
     }
 
     /// How long the session is sure to last.
-    pub(crate) fn lasts(&self, now: Moment) -> Duration {
+    pub fn lasts(&self, now: Moment) -> Duration {
         self.timeout.saturating_sub(now.since(self.since))
     }
 }
@@ -67,7 +80,7 @@ mod tests {
     fn an_answer_counts_once_the_leader_is_sure_to_have_been_told() {
         let begin = Moment::ORIGIN + SECOND * 100;
         let at = |tenths: u32| begin + SECOND / 10 * tenths;
-        let mut proof = Proof::new(at(0), 10 * SECOND, SECOND);
+        let mut proof = SessionProof::new(at(0), 10 * SECOND, SECOND);
         // What two clocks may differ by is not promised.
         let promised = 10 * SECOND - drift(10 * SECOND);
         assert_eq!(proof.lasts(at(10)), promised - SECOND);
@@ -84,7 +97,7 @@ mod tests {
     #[test]
     fn an_idle_client_remembers_little() {
         let begin = Moment::ORIGIN + SECOND * 100;
-        let mut proof = Proof::new(begin, 10 * SECOND, SECOND);
+        let mut proof = SessionProof::new(begin, 10 * SECOND, SECOND);
         (1..1000).for_each(|touch| proof.answer(begin + SECOND / 4 * touch, begin + SECOND / 4 * touch));
         assert!(proof.answered.len() < 12, "{}", proof.answered.len());
         let now = begin + SECOND / 4 * 1000;
@@ -95,9 +108,10 @@ mod tests {
     #[test]
     fn what_another_server_has_answered_proves_nothing() {
         let begin = Moment::ORIGIN + SECOND * 100;
-        let mut proof = Proof::new(begin, 10 * SECOND, SECOND);
+        let mut proof = SessionProof::new(begin, 10 * SECOND, SECOND);
         proof.answer(begin + SECOND, begin + SECOND);
-        proof.disconnect();
+        proof.disconnect(begin + 2 * SECOND);
+        proof.answer(begin + SECOND, begin + 3 * SECOND);
         proof.write(begin + 5 * SECOND, begin + 5 * SECOND);
         assert_eq!(proof.lasts(begin + 5 * SECOND), 5 * SECOND - drift(10 * SECOND));
     }
@@ -121,7 +135,7 @@ mod tests {
         fn since(&self) -> Moment;
     }
 
-    impl Rule for Proof {
+    impl Rule for SessionProof {
         fn hear(&mut self, kind: Kind, sent: Moment, answered: Moment) {
             match kind {
                 Kind::Read => self.answer(sent, answered),
@@ -199,7 +213,7 @@ mod tests {
 
     #[test]
     fn nobody_relies_on_what_the_leader_may_not_have_heard() {
-        let proof = |tick| move |begin| Proof::new(begin, 10 * SECOND, tick);
+        let proof = |tick| move |begin| SessionProof::new(begin, 10 * SECOND, tick);
         assert_eq!(explore(proof(SECOND * TICK)), (true, true));
         // Twins.
         assert_eq!(explore(proof(SECOND * (TICK - 1))), (false, true), "an answer counts before the leader has pinged");

@@ -1,0 +1,52 @@
+//! The command line of `leasehold zookeeper`.
+
+use clap::{Args, Subcommand};
+use leasehold::FencingToken;
+
+use crate::args::token;
+
+const BASE_EXAMPLES: &str = "\
+Examples:
+  leasehold zookeeper base zookeeper://zk1,zk2,zk3/shop --above 1790412345678901
+
+Tokens are counted from a base, by the transactions of the ensemble. Servers that were restored from an old copy count from an \
+old transaction on, so new tokens would be below old ones, and resources would refuse them. Name the highest token that was in use, \
+as the resource or `leasehold show` had it. Clients end their sessions when they learn of the new base, and lose their leases: run this while \
+no lock is in use.";
+
+/// `leasehold zookeeper`.
+#[derive(Debug, Args)]
+pub(crate) struct ZookeeperArgs {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+impl ZookeeperArgs {
+    /// Whether results and failures are printed as JSON.
+    pub(crate) fn json(&self) -> bool {
+        let Task::Base(args) = &self.task;
+        args.json
+    }
+}
+
+/// What to do with an ensemble.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Raise the base of the fencing tokens, after servers were restored from an old copy.
+    #[command(after_help = BASE_EXAMPLES)]
+    Base(BaseArgs),
+}
+
+/// `leasehold zookeeper base`.
+#[derive(Debug, Args)]
+pub(crate) struct BaseArgs {
+    /// URL of the ensemble; pass a URL that contains a password through the environment instead.
+    #[arg(value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
+    pub(crate) url: String,
+    /// All later tokens are above this one.
+    #[arg(long, value_name = "TOKEN", value_parser = token)]
+    pub(crate) above: FencingToken,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
