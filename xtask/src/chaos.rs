@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: many processes on one Redis, on a quorum of five, on one PostgreSQL, and on one MariaDB, under constant failures
+//! `cargo xtask chaos`: many processes on one Redis, on a quorum of five, on one PostgreSQL, on one MariaDB, and on a ZooKeeper ensemble, under constant failures
 //! for a long time; many readers, writers and holders of permits; and a crowd on one lock of PostgreSQL, and of MariaDB.
 
 use anyhow::{Context, Result, bail};
@@ -38,13 +38,14 @@ fn number(text: &str) -> Result<u64> {
 /// How long each run of overlapping readers or writers lasts.
 const CROWD: u64 = 60;
 
-/// Injects faults for this many minutes: a quarter of them on one Redis, on a quorum, on PostgreSQL, and on MariaDB; at the two databases,
+/// Injects faults for this many minutes: a fifth of them on one Redis, on a quorum, on PostgreSQL, on MariaDB, and on a ZooKeeper ensemble; at the two databases,
 /// the crowd has half of it. Readers and writers overlap for a minute.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = Plan::of(arguments)?;
     services::for_chaos()?;
-    let storm = plan.minutes * 15;
-    let storms = [("it", storm), ("quorum", storm), ("postgres", storm / 2), ("mysql", storm / 2)];
+    let storm = plan.minutes * 12;
+    let storms =
+        [("it", storm), ("quorum", storm), ("postgres", storm / 2), ("mysql", storm / 2), ("zookeeper", storm)];
     for (test, seconds) in [("crowds", CROWD)].into_iter().chain(storms) {
         let mut command =
             step::command(&["test", "--package", "stress", "--test", test, "--", "--nocapture", "--include-ignored"]);

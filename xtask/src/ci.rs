@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::{api, book, chaos, deny, drivers, features, fetch, model, mysql, release, sim, step, test, tidy};
+use crate::{api, book, chaos, curator, deny, drivers, features, fetch, model, mysql, release, sim, step, test, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]
@@ -30,10 +30,11 @@ const CHANGE: [Step; 10] = [
 ];
 
 /// What the night runs: the same and more, with the long forms of tests, simulator and features.
-const NIGHT: [Step; 18] = [
+const NIGHT: [Step; 19] = [
     ("fetch the crates", fetch::run),
     ("all tests", test::all),
     ("tests on MySQL", mysql::run),
+    ("Curator's own tests", curator::run),
     ("simulator", sim::many),
     ("models", || model::run(&[])),
     ("chaos", || chaos::run(&["--minutes".into(), "10".into()])),

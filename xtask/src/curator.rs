@@ -10,7 +10,7 @@ use crate::{services, step};
 /// What to download and to compile.
 const PROJECT: &str = "tests/curator/pom.xml";
 /// The test that runs them and competes.
-const TEST: &str = "rivals::curators_own_tests_pass_while_ours_want_the_same_locks";
+pub(crate) const TEST: &str = "rivals::curators_own_tests_pass_while_ours_want_the_same_locks";
 /// How long Maven waits for a server, in milliseconds.
 const PATIENCE: u32 = 60_000;
 

@@ -86,7 +86,7 @@ pub(crate) fn all() -> Result<()> {
 
 /// Makes sure that the servers of the long storms can be started: found, or installed if that is allowed.
 pub(crate) fn for_chaos() -> Result<()> {
-    programs(&[REDIS, POSTGRES, MARIA, MARIA_CLIENT])
+    programs(&[REDIS, POSTGRES, MARIA, MARIA_CLIENT, ZOOKEEPER, JAVA])
 }
 
 /// What the programs with other drivers need.

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 
 use lock_core::inspect::{Entry, Held, Revoked};
-use lock_core::{FencingToken, Holder, LockName};
+use lock_core::{EntriesEnd, FencingToken, Holder, LockName};
 use serde::Serialize;
 
 use crate::args::BreakArgs;
@@ -29,13 +29,13 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     let locks = Locks::connect(&store)?;
     let entry = locks.holder(&args.name)?;
     let Some(target) = Target::find(entry.as_ref(), args.token) else {
-        return Err(unchanged(&args.name, args.token, entry.as_ref()));
+        return Err(unchanged(&args.name, args.token, entry.as_ref(), locks.entries_end()));
     };
     if asks && !target.is_confirmed(&args.name, args.token)? {
         return Err(Failure::new(Exit::Unchanged, "nothing was changed"));
     }
     if let Revoked::NotHeld = locks.revoke(&args.name, args.token, &args.why)? {
-        return Err(unchanged(&args.name, args.token, locks.holder(&args.name)?.as_ref()));
+        return Err(unchanged(&args.name, args.token, locks.holder(&args.name)?.as_ref(), locks.entries_end()));
     }
     if args.json {
         print(&json(&target.broken(&args.name, args.token))?)
@@ -136,7 +136,7 @@ fn spans(held: &Held, token: FencingToken) -> bool {
 }
 
 /// No lease has this token. Says which ones hold the lock.
-fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>) -> Failure {
+fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>, ends: EntriesEnd) -> Failure {
     let held = entry.map_or(&[][..], |entry| &entry.holders);
     let tokens = held.iter().filter_map(|held| match held.holder {
         Holder::Leasehold { tokens, .. } => Some(tokens.to_string()),
@@ -149,6 +149,10 @@ fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>) -> Fai
              transaction at the server (pg_terminate_backend in PostgreSQL, KILL in MySQL)"
         ),
         ([], _) => format!("{name} is not held"),
+        (_, []) if ends == EntriesEnd::WithSession => format!(
+            "{name} is held by something other than leasehold, which has no token; end that program: its lock is free when its \
+             session ends"
+        ),
         (_, []) => format!(
             "{name} is held by something other than leasehold, which has no token; wait until it expires, or delete its key \
              from the store"
@@ -199,7 +203,8 @@ mod tests {
     fn another_token_names_the_present_ones() {
         let mut entry = entry(7, 9);
         assert!(Target::find(Some(&entry), token(6)).is_none() && Target::find(None, token(6)).is_none());
-        let said = |entry: Option<&Entry>| unchanged(&"a".parse().unwrap(), token(6), entry).message;
+        let said =
+            |entry: Option<&Entry>| unchanged(&"a".parse().unwrap(), token(6), entry, EntriesEnd::WithTtl).message;
         assert!(said(Some(&entry)).contains("with token 7..9"), "{}", said(Some(&entry)));
         entry.holders.push(entry.holders[0].clone());
         assert!(said(Some(&entry)).contains("the tokens 7..9, 7..9"), "{}", said(Some(&entry)));
@@ -212,7 +217,7 @@ mod tests {
     #[test]
     fn a_lease_that_has_expired_and_is_shown_is_kept_by_a_transaction() {
         let entry = entry(7, 9);
-        let said = unchanged(&entry.name, token(8), Some(&entry)).message;
+        let said = unchanged(&entry.name, token(8), Some(&entry), EntriesEnd::WithTtl).message;
         assert!(said.contains("token 8 has expired") && said.contains("end that transaction"), "{said}");
     }
 

@@ -57,9 +57,14 @@ impl Locks {
         &self.client
     }
 
+    /// When the store removes what nobody releases.
+    pub(crate) fn entries_end(&self) -> EntriesEnd {
+        self.client.capabilities().entries_end
+    }
+
     /// What to say of a lease whose end the store does not show.
     pub(crate) fn endless(&self) -> &'static str {
-        match self.client.capabilities().entries_end {
+        match self.entries_end() {
             EntriesEnd::WithTtl => NEVER_EXPIRES,
             EntriesEnd::WithSession => "ends with its session",
         }
@@ -208,7 +213,7 @@ impl Locks {
             Some(Some(left)) => {
                 format!(", for {} unless renewed; {WAIT}", whole_seconds(left))
             }
-            Some(None) if self.client.capabilities().entries_end == EntriesEnd::WithSession => format!("; {WAIT}"),
+            Some(None) if self.entries_end() == EntriesEnd::WithSession => format!("; {WAIT}"),
             Some(None) => " and never expires; if nothing uses it any more, delete its key from the store".to_owned(),
         };
         busy(wish, &format!("{} is held by {holder}{rest}", wish.name))

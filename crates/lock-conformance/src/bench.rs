@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{
-    Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EntriesEnd, Moment, Waiting,
-    drift,
+    Answer, AsyncBackend, BackendError, BlockingBackend, Capabilities, Certainty, Claim, EntriesEnd, Moment, Ttl,
+    Waiting, drift,
 };
 use lock_host::{Bridge, Bridged};
 use lock_memory::faults::Faulty;
@@ -248,6 +248,11 @@ impl Bench {
             }
             self.pause();
         }
+    }
+
+    /// How long leases last that are asked for with this ttl.
+    pub(crate) fn shortened(&self, ttl: Duration) -> Duration {
+        self.verbs().capabilities().shortened(Ttl::new(ttl).unwrap()).get()
     }
 
     /// Lets time pass for a holder, whose renewals must keep up with it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::policy::drift;
-use crate::{Invalid, Ttl};
+use crate::{Capabilities, Invalid, Ttl};
 
 const GRACE_DEFAULT_MAX: Duration = Duration::from_secs(5);
 /// Chosen: a busy machine may take a quarter of a second from the moment a signal is due until the process has ended.
@@ -48,6 +48,23 @@ impl Budget {
     pub fn new(ttl: Ttl, grace: Option<Duration>) -> Result<Self, Invalid> {
         let budget = Self::divide(ttl, grace);
         if budget.suffices(ttl) { Ok(budget) } else { Err(too_short(ttl, grace)) }
+    }
+
+    /// Divides the leases of a store, which may be shorter than they are asked for.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn of_store(store: &Capabilities, ttl: Ttl, grace: Option<Duration>) -> Result<Self, Invalid> {
+        let lasts = store.shortened(ttl);
+        let budget = Self::new(lasts, grace);
+        if lasts == ttl {
+            return budget;
+        }
+        budget.map_err(|_| {
+            let problem =
+                format!("{} keeps it no longer, which is too short to stop the work if renewal fails", store.backend);
+            Invalid::new("lease", lasts, problem, "use a longer session, or a shorter grace")
+        })
     }
 
     /// The same division, whether or not it leaves enough time to work.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation, WriteSide};
+use crate::{BackendError, Effect, ErrorKind, Mode, ModeKind, Operation, Ttl, WriteSide};
 
 /// How a waiter learns that its turn has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +49,8 @@ pub enum Durability {
     Durable,
     /// After a loss of data, tokens continue above the old ones as long as the store's clock does.
     ClockFloor,
+    /// Tokens survive a crash. After a loss of data, an operator has to raise them above the old ones.
+    ByOperator,
     /// Tokens and locks live as long as this process.
     Process,
 }
@@ -154,6 +156,8 @@ pub struct Capabilities {
     pub copies: Copies,
     /// When the store removes what nobody releases.
     pub entries_end: EntriesEnd,
+    /// How long a lease lasts at most; a longer ttl is shortened to that. `None` if leases last as long as they are asked for.
+    pub lease_max: Option<Ttl>,
     /// Whether the write side of a read-write lock is the mutex of the same name.
     pub write_side: WriteSide,
     /// The modes that it can grant. A station refuses any other mode without sending a request.
@@ -189,6 +193,7 @@ impl Capabilities {
             counter,
             copies,
             entries_end,
+            lease_max: None,
             write_side,
             modes,
             abilities,
@@ -206,6 +211,8 @@ impl Capabilities {
         with_isolation(isolation: Isolation);
         /// With entries that end like this.
         with_entries_end(entries_end: EntriesEnd);
+        /// Whose leases last this long at most.
+        with_lease_max(lease_max: Option<Ttl>);
         /// Says whether the write side of a read-write lock is the mutex of the same name.
         with_write_side(write_side: WriteSide);
     }
@@ -238,6 +245,11 @@ impl Capabilities {
             ModeKind::Permits => "grant the permits of a semaphore",
         };
         Err(self.unsupported(Operation::Acquire, what).with_remedy("choose another store, or use a mutex"))
+    }
+
+    /// How long a lease lasts that is asked for with this ttl.
+    pub fn shortened(&self, ttl: Ttl) -> Ttl {
+        self.lease_max.map_or(ttl, |most| ttl.min(most))
     }
 
     /// Refuses an ability that the store does not declare.

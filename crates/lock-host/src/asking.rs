@@ -42,8 +42,9 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         note: &'a Note,
     ) -> Self {
         let patience = options.patience(|| stations.ports().clock.now());
-        let acquisition = Acquisition::begin(name, stations.ports().policy.store.backend);
-        let (terms, marker) = (Terms { mode, ttl: options.ttl }, PhantomData);
+        let store = &stations.ports().policy.store;
+        let acquisition = Acquisition::begin(name, store.backend);
+        let (terms, marker) = (Terms { mode, ttl: store.shortened(options.ttl) }, PhantomData);
         Self { stations, site, name, terms, options, note, patience, marker, acquisition, ticket: None }
     }
 

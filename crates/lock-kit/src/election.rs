@@ -42,10 +42,10 @@ impl Plan {
         self.pace = pace.max(PACE_MIN);
     }
 
-    /// How leases are divided. Checks all that can be checked before a request is sent.
-    pub(crate) fn budget(&self) -> Result<Budget, Invalid> {
+    /// How leases of this store are divided. Checks all that can be checked before a request is sent.
+    pub(crate) fn budget(&self, store: &Capabilities) -> Result<Budget, Invalid> {
         self.options.validate()?;
-        Budget::new(self.options.ttl, self.grace)
+        Budget::of_store(store, self.options.ttl, self.grace)
     }
 }
 
@@ -216,7 +216,7 @@ pub(crate) use election_setters;
 mod tests {
     use std::sync::Arc;
 
-    use lock_core::{Hold, Lease, LossReason, Lost, Owner, Slots, Terms, TokenRange, Ttl, Width};
+    use lock_core::{Durability, Hold, Lease, LossReason, Lost, Owner, Slots, Terms, TokenRange, Ttl, Waiting, Width};
     use lock_host::ManualClock;
 
     use super::*;
@@ -301,7 +301,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_before_anything_is_sent() {
-        let refusal = |plan: Plan| plan.budget().unwrap_err().to_string();
+        let store = Capabilities::new("test", Waiting::Poll, Durability::Process);
+        let refusal = |plan: Plan| plan.budget(&store).unwrap_err().to_string();
+        let brief = store.with_lease_max(Some(Ttl::new(SECOND).unwrap()));
+        let told = Plan::new("a").budget(&brief).unwrap_err().to_string();
+        assert!(told.contains("test keeps it no longer") && told.contains("a longer session"), "{told}");
         assert_eq!(Plan::new("a").options.on_unavailable, OnUnavailable::Wait, "a campaign outlasts an outage");
         let short = Plan { options: LockOptions::default().ttl(SECOND), ..Plan::new("a") };
         assert!(refusal(short).contains("give a ttl of "), "too short to step down");

@@ -39,6 +39,11 @@ impl SessionProof {
         }
     }
 
+    /// How long a session is usually proved to last, of a client that shows signs of life several times a tick.
+    pub fn proved(timeout: Duration, tick: Duration) -> Duration {
+        timeout.saturating_sub(drift(timeout)).saturating_sub(tick * 3 / 2)
+    }
+
     /// Any request was answered.
     pub fn answer(&mut self, sent: Moment, answered: Moment) {
         if sent < self.connected {
@@ -62,6 +67,11 @@ impl SessionProof {
     pub fn disconnect(&mut self, now: Moment) {
         self.answered.clear();
         self.connected = now;
+    }
+
+    /// Whether the session must be over: nothing has proved that it lives for three timeouts.
+    pub fn is_long_over(&self, now: Moment) -> bool {
+        now.since(self.since) > self.timeout * 3
     }
 
     /// How long the session is sure to last.
@@ -92,6 +102,7 @@ mod tests {
         proof.write(at(50), at(51));
         assert_eq!(proof.lasts(at(51)), promised - SECOND * 2, "two earlier writes were answered by then");
         assert_eq!(proof.lasts(at(500)), Duration::ZERO);
+        assert!(proof.is_long_over(at(500)) && !proof.is_long_over(at(300)));
     }
 
     #[test]

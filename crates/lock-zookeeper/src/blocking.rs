@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lock_core::{BackendError, FencingToken};
+use lock_core::{BackendError, Effect, ErrorKind, FencingToken, Operation};
 use lock_host::Bridged;
+use zookeeper_client::Client;
 
 use crate::ZookeeperConfig;
-use crate::connect::{connect as open, in_time};
+use crate::connect::{close, connect as open, in_time};
 use crate::error;
 use crate::nonblocking::{self, Store};
 use crate::tokens::Base;
@@ -26,11 +27,11 @@ pub fn connect(config: &ZookeeperConfig) -> Result<Bridged<Store>, BackendError>
 
 /// Raises the base of the fencing tokens, so that all later tokens are above this one. Returns false if it is high enough.
 ///
-/// Needed after the servers were restored from an old copy: their transactions count from an old number then. Every client ends its session
-/// when it learns of the new base, and loses its leases, so do this while no lock is in use.
+/// Needed after the servers were restored from an old copy: their transactions count from an old number then. Stop all clients first. One
+/// that runs ends its session when it learns of the new base, and loses its leases; a claim that is under way may still be granted with an old token.
 ///
 /// # Errors
-/// Those of [`nonblocking::connect`]; `Denied` if the base belongs to another login.
+/// Those of [`nonblocking::connect`]; `Config` if too few tokens would be left; `Denied` if the base belongs to another login.
 ///
 /// # Blocking
 /// For five seconds at most.
@@ -38,8 +39,20 @@ pub fn raise_base(config: &ZookeeperConfig, above: FencingToken) -> Result<bool,
     let (bridge, servers) = (crate::sessions::bridge()?, config.servers());
     let raised = async {
         let client = open(config, &servers).await?;
-        let raised = Base::raise(&client, config.readable(), above).await;
-        raised.map_err(|failure| error::of_opening(&servers.join(","), failure))
+        let raised = raise(&client, config, above).await;
+        close(client).await;
+        raised
     };
     bridge.block_on(in_time(config, &servers, raised))
+}
+
+async fn raise(client: &Client, config: &ZookeeperConfig, above: FencingToken) -> Result<bool, BackendError> {
+    let failed = |failure| error::of(Operation::Inspect, failure);
+    let root = client.check_stat("/").await.map_err(failed)?;
+    if !root.is_some_and(|root| Base::has_room(above, root.pzxid)) {
+        let message = format!("above {above}, too few tokens are left");
+        let told = error::new(Operation::Inspect, ErrorKind::Config, Effect::None, message);
+        return Err(told.with_remedy("name the highest token that was in use"));
+    }
+    Base::raise(client, config.readable(), above).await.map_err(failed)
 }

@@ -184,7 +184,13 @@ impl LockedPlace<'_> {
             self.own.place.take_slots(session, claim, (entry.clone(), (count, limit))).await.map_err(failed)?;
             return Ok(Look::Again);
         }
-        let tokens = session.base().tokens(entry.drawn_by, claim.width).map_err(|invalid| used_up(BACKEND, invalid))?;
+        let tokens = match session.base().tokens(entry.drawn_by, claim.width) {
+            Ok(tokens) => tokens,
+            Err(invalid) => {
+                self.leave(session).await.map_err(failed)?;
+                return Err(used_up(BACKEND, invalid));
+            }
+        };
         let lasts = session.lasts().await.map_err(failed)?;
         self.own.watched = None;
         self.own.place.mark_granted();

@@ -1,16 +1,18 @@
 //! What a `zookeeper:` URL says.
 
+mod security;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use lock_core::{Invalid, Policy, Prefix, StoreUrl, Ttl, UrlForm, UrlHost, parse_duration};
 use serde::Deserialize;
 use zookeeper_client::{Acl, Acls, Permission};
+
+use self::security::{Access, access, has_tls, login, tls_files};
+pub(crate) use self::security::{Login, TlsFiles};
 
 const FORM: UrlForm = UrlForm {
     what: "zookeeper URL",
@@ -52,34 +54,6 @@ pub struct ZookeeperConfig {
     tls: Option<TlsFiles>,
 }
 
-/// How a client says who it is.
-#[derive(Clone)]
-pub(crate) enum Login {
-    /// The digest scheme, with user and password.
-    Digest(Vec<u8>),
-    /// SASL with the mechanism `DIGEST-MD5`, with user and password.
-    Sasl(String, String),
-}
-
-/// The files for TLS.
-#[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "nothing makes one in such a build"))]
-pub(crate) struct TlsFiles {
-    /// The certificates of the authorities to trust.
-    pub(crate) authority: PathBuf,
-    /// The client's certificate and its key.
-    pub(crate) identity: Option<[PathBuf; 2]>,
-}
-
-/// Who may do what with the nodes that a client creates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
-    /// Only clients with the same login.
-    Creator,
-    /// Anybody who can connect.
-    Open,
-}
-
 impl ZookeeperConfig {
     /// Reads `zookeeper://USER:PASSWORD@HOST:PORT,HOST:PORT/CHROOT`, or `zookeeper+tls:` for the servers' ports for TLS.
     ///
@@ -88,7 +62,7 @@ impl ZookeeperConfig {
     /// - `session`: how long leases last, 30 s by default
     /// - `tick`: the `tickTime` of the servers, 3 s by default
     /// - `auth`: how user and password are used. `digest` means the scheme of that name and is the default, `sasl` means SASL with the mechanism
-    ///   `DIGEST-MD5`.
+    ///   `DIGEST-MD5`, which needs ZooKeeper 3.7. Servers that serve nobody without SASL end the session of a client that connects again.
     /// - `acl`: who may use the nodes that this client creates. `creator` means clients with the same login, and is the default if the URL has a
     ///   login. `open` means everybody, for instance Java services with another login. Clients with different logins need a chroot each, or `open`.
     /// - `sslrootcert`: a PEM file with the certificates of the authorities to trust. TLS needs it.
@@ -109,16 +83,20 @@ impl ZookeeperConfig {
         if url.hosts().is_empty() {
             return Err(url.refuse_form("it names no host"));
         }
+        if !has_tls && TLS_OPTIONS.iter().any(|option| url.option(option).is_some()) {
+            return Err(url.refuse("it has options for TLS, and asks for none", "write zookeeper+tls://"));
+        }
         let allowed = if has_tls { [OPTIONS, TLS_OPTIONS].concat() } else { OPTIONS.to_vec() };
         url.check_options(&[], &allowed)?;
         check_chroot(&url)?;
         let duration = |key: &'static str| url.option(key).map(|text| parse_duration(key, text)).transpose();
         let (op_timeout, session, tick) = (duration("op_timeout")?, duration("session")?, duration("tick")?);
+        let (session, tick) = check_times(&url, session, tick)?;
         Ok(Self {
             prefix: url.option("prefix").map(str::parse).transpose()?.unwrap_or_default(),
             op_timeout: Policy::check_op_timeout(op_timeout)?,
-            session: session.map_or(Ok(Ttl::DEFAULT), Ttl::new)?,
-            tick: tick.unwrap_or(TICK_DEFAULT),
+            session,
+            tick,
             access: access(&url)?,
             login: login(&url)?,
             tls: has_tls.then(|| tls_files(&url)).transpose()?,
@@ -196,61 +174,21 @@ static READ_BY_ALL: [Acl; 2] =
 /// ZooKeeper: what servers take that are told nothing. Its example configuration says 2 s.
 const TICK_DEFAULT: Duration = Duration::from_secs(3);
 
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Login")
+/// How long sessions last, and the tick.
+fn check_times(url: &StoreUrl, session: Option<Duration>, tick: Option<Duration>) -> Result<(Ttl, Duration), Invalid> {
+    let session = session.map_or(Ok(Ttl::DEFAULT), Ttl::new)?;
+    if session.get() > SESSION_MAX {
+        return Err(url.refuse("its session is too long", "write at most session=24d"));
     }
+    let tick = tick.unwrap_or(TICK_DEFAULT);
+    if tick.is_zero() || tick > SESSION_MAX {
+        return Err(url.refuse("its tick is zero or far too long", "write tick=TIME, with the tickTime of the servers"));
+    }
+    Ok((session, tick))
 }
 
-/// Whether the URL asks for TLS.
-fn has_tls(url: &StoreUrl) -> Result<bool, Invalid> {
-    match url.scheme() {
-        "zookeeper" => Ok(false),
-        "zookeeper+tls" if cfg!(feature = "tls") => Ok(true),
-        "zookeeper+tls" => Err(url.refuse("this build does not include TLS", "build with the feature tls")),
-        _ => Err(url.refuse_form("its scheme is neither zookeeper nor zookeeper+tls")),
-    }
-}
-
-fn login(url: &StoreUrl) -> Result<Option<Login>, Invalid> {
-    let form = "write zookeeper://USER:PASSWORD@HOST";
-    let Some(user) = url.user() else {
-        return match (url.secret(), url.option("auth")) {
-            (None, None) => Ok(None),
-            (Some(_), _) => Err(url.refuse("it has a password and no user", form)),
-            (None, Some(_)) => Err(url.refuse("auth needs a user and a password", form)),
-        };
-    };
-    let secret = url.secret().unwrap_or_default();
-    match url.option("auth") {
-        None | Some("digest") => Ok(Some(Login::Digest(format!("{user}:{secret}").into_bytes()))),
-        Some("sasl") => Ok(Some(Login::Sasl(user.to_owned(), secret.to_owned()))),
-        Some(_) => Err(url.refuse("its auth is neither digest nor sasl", "write auth=digest or auth=sasl")),
-    }
-}
-
-fn tls_files(url: &StoreUrl) -> Result<TlsFiles, Invalid> {
-    let file = |option| url.option(option).map(PathBuf::from);
-    let identity = match (file("sslcert"), file("sslkey")) {
-        (Some(certificate), Some(key)) => Some([certificate, key]),
-        (None, None) => None,
-        _ => return Err(url.refuse("one of sslcert and sslkey is missing", "write both, or none")),
-    };
-    let remedy = "write sslrootcert=FILE, with the certificates of the authorities to trust";
-    let authority = file("sslrootcert").ok_or_else(|| url.refuse("it does not say whom to trust", remedy))?;
-    Ok(TlsFiles { authority, identity })
-}
-
-fn access(url: &StoreUrl) -> Result<Access, Invalid> {
-    match (url.option("acl"), url.user()) {
-        (Some("creator") | None, Some(_)) => Ok(Access::Creator),
-        (Some("open"), _) | (None, None) => Ok(Access::Open),
-        (Some("creator"), None) => {
-            Err(url.refuse("acl=creator needs a login", "write zookeeper://USER:PASSWORD@HOST, or acl=open"))
-        }
-        (Some(_), _) => Err(url.refuse("its acl is neither creator nor open", "write acl=creator or acl=open")),
-    }
-}
+/// What the protocol can say, in milliseconds.
+const SESSION_MAX: Duration = Duration::from_millis(i32::MAX as u64);
 
 fn check_chroot(url: &StoreUrl) -> Result<(), Invalid> {
     let chroot = url.path().trim_end_matches('/');

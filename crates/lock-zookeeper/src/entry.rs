@@ -121,7 +121,9 @@ impl Role {
         };
         let (used_as, asked) = (used.mode(), self.mode());
         if used_as.limit() != asked.limit() {
-            return Err(BackendError::in_other_use(BACKEND, used_as, asked).with_name(name));
+            let refused = BackendError::in_other_use(BACKEND, used_as, asked).with_name(name);
+            // Nobody can change a limit here.
+            return Err(refused.with_remedy("use the same kind and limit everywhere, or choose another name"));
         }
         Err(error::of_other_layout(name, used.usage(), self.usage()))
     }
@@ -201,7 +203,8 @@ impl Listed {
 /// The entries among the children of a directory, in their order.
 pub(crate) fn in_order<'a>(children: impl IntoIterator<Item = &'a String>) -> Vec<Listed> {
     let mut listed: Vec<_> = children.into_iter().filter_map(|child| Listed::read(child)).collect();
-    listed.sort_by_key(|entry| entry.number);
+    // Since Curator 5.9, a writer that goes on as a reader does so under its own number.
+    listed.sort_by_key(|entry| (entry.number, !entry.role.is_exclusive()));
     listed
 }
 
@@ -275,6 +278,17 @@ mod tests {
         let watched = vec!["_c_b-lock-0000000002".to_owned()];
         assert_eq!(decide(&all, "_c_c-lock-0000000003"), Some(Turn::Waits { position: 2, watched }));
         assert_eq!(decide(&all, "_c_d-lock-0000000004"), None);
+    }
+
+    #[test]
+    fn a_writer_that_becomes_a_reader_under_its_number_stays_before_the_next_one() {
+        let mut all = vec!["_c_n-__WRIT__0000000004", "_c_r-__READ__0000000003", "_c_w-__WRIT__0000000003"];
+        let next = |all: &[&str]| decide(&listed(all), "_c_n-__WRIT__0000000004");
+        let watches = |child: &str, position| Some(Turn::Waits { position, watched: vec![child.to_owned()] });
+        assert_eq!(decide(&listed(&all), "_c_w-__WRIT__0000000003"), Some(Turn::Granted));
+        assert_eq!(next(&all), watches("_c_r-__READ__0000000003", 2));
+        all.pop();
+        assert_eq!(next(&all), watches("_c_r-__READ__0000000003", 1));
     }
 
     #[test]

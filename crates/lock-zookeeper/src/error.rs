@@ -32,6 +32,9 @@ fn because(error: Error, remedy: Option<&str>, new: impl FnOnce(String) -> Backe
     remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
 }
 
+/// How the client begins to say that certificates and keys do not fit each other.
+const NOT_TLS: [&str; 2] = ["invalid client private key", "fail to create tls"];
+
 #[allow(clippy::wildcard_enum_match_arm, reason = "the client's errors are many, and may become more")]
 fn meaning(error: &Error) -> (ErrorKind, Effect, Option<&'static str>) {
     match error {
@@ -48,6 +51,12 @@ fn meaning(error: &Error) -> (ErrorKind, Effect, Option<&'static str>) {
         Error::NoHosts => {
             (ErrorKind::Unreachable, Effect::None, Some("check that the servers are running and reachable"))
         }
+        // They are only told as texts.
+        Error::Custom(failure) if NOT_TLS.iter().any(|text| failure.to_string().starts_with(text)) => (
+            ErrorKind::Config,
+            Effect::None,
+            Some("check that sslkey is the key of sslcert, and what sslrootcert holds"),
+        ),
         // Custom errors are those of the connection: the system's, or that nothing arrives.
         Error::ConnectionLoss | Error::Timeout | Error::Custom(_) => {
             (ErrorKind::Unreachable, Effect::Unknown, Some("check that the servers are running and reachable"))

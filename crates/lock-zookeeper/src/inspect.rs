@@ -52,11 +52,18 @@ pub(crate) async fn list(session: &Session, prefix: &Prefix, query: &Query, unti
         if after.as_ref().is_some_and(|after| here < *after && !after.starts_with(&here)) {
             continue;
         }
-        let Some(children) = children(session, &path).await? else { continue };
+        let is_behind = after.as_ref().is_none_or(|after| here > *after);
+        let children = match session.children(if path.is_empty() { "/" } else { &path }).await {
+            Err(Error::NoAuth) if !path.is_empty() => {
+                entries.extend(closed(prefix, &path, &query.pattern).filter(|_| is_behind));
+                continue;
+            }
+            listed => listed?.unwrap_or_default(),
+        };
         let mut below: Vec<_> = children.iter().filter(|child| is_directory(&path, child)).collect();
         below.sort_unstable_by(|one, other| other.cmp(one));
         paths.extend(below.into_iter().map(|child| format!("{path}/{child}")));
-        if after.as_ref().is_some_and(|after| here <= *after) {
+        if !is_behind {
             continue;
         }
         let name = name_at(prefix, &path).filter(|name| glob_matches(&query.pattern, name.as_str()));
@@ -77,13 +84,10 @@ fn segments(path: &str) -> Vec<String> {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The children of a directory; `None` if it is gone, or closed to this client.
-async fn children(session: &Session, path: &str) -> Result<Option<Vec<String>>, Error> {
-    let path = if path.is_empty() { "/" } else { path };
-    match session.children(path).await {
-        Err(Error::NoAuth) => Ok(None),
-        answer => answer,
-    }
+/// A directory that is closed to this client: whether somebody holds the lock is not known, so somebody does.
+fn closed(prefix: &Prefix, path: &str, pattern: &str) -> Option<Entry> {
+    let name = name_at(prefix, path).filter(|name| glob_matches(pattern, name.as_str()))?;
+    Some(Entry::exclusive(name, Holder::Foreign, None, 0))
 }
 
 /// Whether a child may be the directory of a lock, or have some in it.
@@ -140,7 +144,7 @@ fn note_of(highest: FencingToken) -> String {
 async fn forget_old(session: &Session, highest: FencingToken) -> Result<(), Error> {
     let Some(latest) = session.read(|client| client.check_stat(&note_of(highest))).await? else { return Ok(()) };
     let long = i64::try_from(REMEMBERED.as_millis()).unwrap_or(i64::MAX);
-    for child in children(session, &format!("/{REVOKED}")).await?.unwrap_or_default().iter().take(FORGOTTEN_MAX) {
+    for child in session.children(&format!("/{REVOKED}")).await?.unwrap_or_default().iter().take(FORGOTTEN_MAX) {
         let path = format!("/{REVOKED}/{child}");
         let stat = session.read(|client| client.check_stat(&path)).await?;
         if stat.is_some_and(|stat| stat.ctime.saturating_add(long) < latest.ctime) {

@@ -195,13 +195,14 @@ fn of_inspection(failure: Error) -> BackendError {
 
 impl Backend for Store {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::ClockFloor)
+        Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::ByOperator)
             .with_ordering(RequestOrder::Unordered)
             .with_isolation(Isolation::Isolated)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
             .with_write_side(WriteSide::Apart)
             .with_abilities(&[Ability::Latch, Ability::Inspect])
             .with_entries_end(EntriesEnd::WithSession)
+            .with_lease_max(Some(self.sessions.lease_max()))
     }
 
     fn listen(&self, sink: EventSink) {

@@ -18,8 +18,6 @@ use crate::connect::connect;
 use crate::error;
 use crate::tokens::Base;
 
-pub(crate) use self::nodes::ANY_VERSION;
-
 /// One session of one client.
 pub(crate) struct Session {
     client: Client,
@@ -48,7 +46,7 @@ impl Session {
         let proof = SessionProof::new(asked, client.session_timeout(), tick);
         let (acls, readable) = (config.acls(), config.readable());
         let failed = |failure| error::of_opening(&config.servers().join(","), failure);
-        let (base, _, rebased) = Base::read(&client, readable).await.map_err(failed)?;
+        let (base, rebased) = Base::read(&client, readable).await.map_err(failed)?;
         let (proof, runtime) = (Mutex::new(proof), Handle::current());
         let (states, is_over, telling) = (client.state_watcher(), AtomicBool::new(false), RwLock::default());
         let session = Arc::new(Self { client, base, acls, readable, proof, is_over, telling, listeners, runtime });
@@ -161,7 +159,7 @@ const TOUCHES_PER_TICK: u32 = 4;
 
 /// Refuses a session in which too little would be proved.
 fn check_tick(session: Duration, tick: Duration) -> Result<(), BackendError> {
-    if tick * 2 <= session {
+    if tick.saturating_mul(2) <= session {
         return Ok(());
     }
     let message = format!("the servers agree to a session of {session:?}, which is less than two ticks of {tick:?}");
@@ -187,12 +185,16 @@ async fn follow(mut states: StateWatcher, session: Weak<Session>) {
     }
 }
 
-/// Shows the server signs of life, so that it has one to report whenever a lease is granted or renewed.
+/// Shows the server signs of life, so that it has one to report whenever a lease is granted or renewed. Ends the session if there was no
+/// proof of it for so long that it must be over, whatever the client says.
 async fn touch(pause: Duration, session: Weak<Session>) {
     loop {
         tokio::time::sleep(pause).await;
         let Some(session) = session.upgrade().filter(|session| !session.is_over()) else { return };
-        _ = session.read(|client| client.check_stat("/")).await;
+        let shown = session.read(|client| client.check_stat("/")).await;
+        if shown.is_err() && lock(&session.proof).is_long_over(HostClock.now()) {
+            return session.end();
+        }
     }
 }
 

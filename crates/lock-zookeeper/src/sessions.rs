@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use lock_core::{BackendError, Effect, ErrorKind, EventSink, Listeners, Operation};
+use lock_core::{BackendError, Effect, ErrorKind, EventSink, Listeners, Operation, Ttl};
 use lock_host::Bridge;
+use lock_rules::SessionProof;
 use zookeeper_client::OneshotWatcher;
 
 use crate::ZookeeperConfig;
-use crate::connect::in_time;
+use crate::connect::{close, in_time};
 use crate::entries::Entries;
 use crate::error;
 use crate::session::Session;
-
-/// How long closing a session may take.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The current session, and what is needed to open the next one. Dropping this has the session closed.
 pub(crate) struct Sessions {
@@ -31,6 +29,8 @@ struct State {
     current: Option<Arc<Current>>,
     /// All requests that need a session wait for the same one. It is opened even if none of them has the time to wait for it.
     opening: Option<Opening>,
+    /// How long the latest session lasts.
+    timeout: Option<Duration>,
 }
 
 type Opening = Shared<BoxFuture<'static, Result<Arc<Current>, BackendError>>>;
@@ -70,6 +70,7 @@ impl Sessions {
             let mut locked = lock(&state);
             locked.opening = None;
             let (session, rebased) = opened?;
+            locked.timeout = Some(session.client().session_timeout());
             let current = Arc::new(Current { session, entries: Entries::default() });
             locked.current = Some(Arc::clone(&current));
             tokio::spawn(end_with_base(rebased, Arc::downgrade(&current), Arc::downgrade(&state)));
@@ -83,12 +84,21 @@ impl Sessions {
         opened.map(move |opened| opened.unwrap_or_else(ended)).boxed().shared()
     }
 
-    /// Ends the session, and tells the listeners.
+    /// How long a lease lasts at most: as long as the servers agreed to, or were asked for.
+    pub(crate) fn lease_max(&self) -> Ttl {
+        let asked = self.config.session().get();
+        let timeout = lock(&self.state).timeout.unwrap_or(asked);
+        let proved = SessionProof::proved(timeout, self.config.tick());
+        Ttl::new(proved).unwrap_or(Ttl::MIN)
+    }
+
+    /// Ends the session, and tells the listeners. On the thread on which sessions are opened, so that none is opened in between.
     pub(crate) fn end(&self) {
-        let ended = lock(&self.state).current.take();
-        if let Some(current) = ended {
-            current.session.end();
-        }
+        let state = Arc::clone(&self.state);
+        self.bridge.handle().spawn(async move {
+            let ended = lock(&state).current.take();
+            ended.into_iter().for_each(|current| current.session.end());
+        });
     }
 }
 
@@ -97,11 +107,10 @@ impl Drop for Sessions {
     fn drop(&mut self) {
         let (Some(current), bridge) = (lock(&self.state).current.take(), self.bridge.clone()) else { return };
         current.session.abandon();
-        let mut states = current.session.client().state_watcher();
+        let client = current.session.client().clone();
         drop(current);
         self.bridge.handle().spawn(async move {
-            let closed = async { while !states.changed().await.is_terminated() {} };
-            _ = tokio::time::timeout(CLOSE_WITHIN, closed).await;
+            close(client).await;
             drop(bridge);
         });
     }

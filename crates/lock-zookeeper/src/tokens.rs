@@ -10,17 +10,21 @@ use crate::path::BASE;
 /// How many tokens an entry has: as many as a lease spans at most.
 const WIDTH: u64 = 64;
 
+/// For how many elections a base that an operator raises has to leave tokens. Each takes as many as there are transactions in an epoch. Chosen:
+/// one a day for three years.
+const ELECTIONS_LEFT: u64 = 1000;
+
 /// What the tokens of an ensemble begin at: the clock when it was first used, so that they rise if it is built anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base(u64);
 
 impl Base {
-    /// Reads it, and writes it if nobody has yet. Also returns its version, and what learns of a change.
-    pub(crate) async fn read(client: &Client, acls: Acls<'static>) -> Result<(Self, i32, OneshotWatcher), Error> {
+    /// Reads it, and writes it if nobody has yet. Also returns what learns of a change.
+    pub(crate) async fn read(client: &Client, acls: Acls<'static>) -> Result<(Self, OneshotWatcher), Error> {
         let path = format!("/{BASE}");
         loop {
             match client.get_and_watch_data(&path).await {
-                Ok((data, stat, changed)) => return Ok((Self::of(&data)?, stat.version, changed)),
+                Ok((data, _, changed)) => return Ok((Self::of(&data)?, changed)),
                 Err(Error::NoNode) => {}
                 Err(failure) => return Err(failure),
             }
@@ -33,20 +37,35 @@ impl Base {
         }
     }
 
-    /// Raises it, so that all tokens of later sessions are above this one. Returns false if it is high enough.
+    /// Raises it, so that all tokens of later sessions are above this one. Returns whether it was not high enough, or no number.
     pub(crate) async fn raise(client: &Client, acls: Acls<'static>, above: FencingToken) -> Result<bool, Error> {
         let path = format!("/{BASE}");
         loop {
-            let (base, version, _) = Self::read(client, acls).await?;
-            if base.0 >= above.get() {
+            let (data, version) = match client.get_data(&path).await {
+                Ok((data, stat)) => (data, Some(stat.version)),
+                Err(Error::NoNode) => (Vec::new(), None),
+                Err(failure) => return Err(failure),
+            };
+            if Self::of(&data).is_ok_and(|base| base.0 >= above.get()) {
                 return Ok(false);
             }
-            match client.set_data(&path, above.to_string().as_bytes(), Some(version)).await {
-                Ok(_) => return Ok(true),
-                Err(Error::BadVersion) => {}
+            let text = above.to_string();
+            let written = match version {
+                Some(_) => client.set_data(&path, text.as_bytes(), version).await.map(drop),
+                None => client.create(&path, text.as_bytes(), &CreateMode::Persistent.with_acls(acls)).await.map(drop),
+            };
+            match written {
+                Ok(()) => return Ok(true),
+                Err(Error::BadVersion | Error::NodeExists | Error::NoNode) => {}
                 Err(failure) => return Err(failure),
             }
         }
+    }
+
+    /// Whether tokens above this one are left for many elections, at an ensemble that has come to this transaction.
+    pub(crate) fn has_room(above: FencingToken, transaction: i64) -> bool {
+        let used = Self(above.get()).before(transaction);
+        used.saturating_add(ELECTIONS_LEFT.saturating_mul(WIDTH << 32)) <= FencingToken::MAX.get()
     }
 
     fn of(data: &[u8]) -> Result<Self, Error> {
@@ -77,5 +96,9 @@ mod tests {
         assert!(base.tokens(8, Width::ONE).unwrap().low() > earlier.high());
         assert!(Base::of(b"x").is_err());
         assert!(Base(0).tokens(i64::MAX, Width::ONE).is_err());
+        let highest = FencingToken::new(9_000_000_000_000_000).unwrap();
+        assert!(
+            !Base::has_room(highest, 7) && Base::has_room(FencingToken::new(2_000_000_000_000_000).unwrap(), 7 << 32)
+        );
     }
 }

@@ -42,6 +42,7 @@ fn tokens(durability: Durability) -> &'static str {
     match durability {
         Durability::Durable => "fencing tokens rise, also after a crash",
         Durability::ClockFloor => "fencing tokens rise; after a loss of data, as long as the server's clock does",
+        Durability::ByOperator => "fencing tokens rise; after a loss of data, once an operator has raised them",
         Durability::Process | _ => "fencing tokens rise while this process lives",
     }
 }

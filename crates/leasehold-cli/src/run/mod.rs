@@ -28,7 +28,7 @@ mod wire;
 use std::ffi::{OsStr, OsString};
 
 use leasehold::backend::Reach;
-use lock_core::Budget;
+use lock_core::{Budget, Ttl};
 use lock_host::{Clock, HostClock};
 
 use self::child::{Child, Plan};
@@ -94,6 +94,8 @@ struct Session<'a> {
     task: Task<'a>,
     args: &'a WorkArgs,
     wish: Wish,
+    /// How long leases last.
+    ttl: Ttl,
     budget: Budget,
     store: Store,
     held: Held,
@@ -123,7 +125,8 @@ impl<'a> Session<'a> {
         let held = Held::from_env();
         let signals = Signals::forwarded().map_err(|error| Failure::system("cannot catch signals", error))?;
         let user = User::Others;
-        let session = Self { task, args, wish, budget, store, held, signals, terminal, user, voice, report };
+        let session =
+            Self { task, args, wish, ttl: args.ttl, budget, store, held, signals, terminal, user, voice, report };
         session.look_up_command()?;
         session.name_store()
     }
@@ -162,6 +165,8 @@ impl<'a> Session<'a> {
         let got = HostClock.now();
         self.report.waited_ms = millis(got.since(began));
         let (locks, hold) = acquired?;
+        self.ttl = locks.client().capabilities().shortened(self.args.ttl);
+        self.budget = Budget::divide(self.ttl, self.args.grace);
         self.report.token = Some(hold.token().get());
         self.report.slot = hold.slot();
         let waited = rough(got.since(began));
@@ -193,11 +198,12 @@ impl<'a> Session<'a> {
     fn acquire(&mut self) -> Result<(Locks, Hold), Failure> {
         let wish = self.wish.clone();
         let (store, held, log) = (self.store.clone(), self.held.clone(), self.voice.log());
-        wait::acquire(Request { store, wish, held, log }, &mut self.signals, self.terminal, self.voice)
+        let grace = self.args.grace;
+        wait::acquire(Request { store, wish, held, log, grace }, &mut self.signals, self.terminal, self.voice)
     }
 
     fn run_command(&mut self, hold: &Hold) -> Result<Verdict, Failure> {
-        let deadline = usable_deadline(hold, self.args.ttl, self.budget, &mut self.signals)?;
+        let deadline = usable_deadline(hold, self.ttl, self.budget, &mut self.signals)?;
         let plan = Plan {
             command: &self.args.command,
             environment: self.environment(hold),
@@ -215,7 +221,7 @@ impl<'a> Session<'a> {
         vec![
             ("LEASEHOLD_NAME", Some(self.args.name.to_string())),
             ("LEASEHOLD_FENCE", Some(hold.token().to_string())),
-            ("LEASEHOLD_TTL_MS", Some(self.args.ttl.as_millis().to_string())),
+            ("LEASEHOLD_TTL_MS", Some(self.ttl.as_millis().to_string())),
             ("LEASEHOLD_SLOT", hold.slot().map(|slot| slot.to_string())),
             (HELD, Some(self.held.with(&self.args.name, hold.token()))),
         ]
@@ -238,7 +244,7 @@ impl<'a> Session<'a> {
             }
             Parted::AlreadyLost(reason) => Err(lost(&reason)),
             Parted::Unknown(problem) => {
-                self.voice.warn_afterwards(&leaving::unreleased(&self.args.name, &self.args.ttl, &problem));
+                self.voice.warn_afterwards(&leaving::unreleased(&self.args.name, &self.ttl, &problem));
                 told
             }
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_core::inspect::Entry;
-use lock_core::{LockName, Moment};
+use lock_core::{Budget, LockName, Moment};
 use lock_host::{Clock, HostClock};
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
@@ -210,6 +210,7 @@ impl Attempts {
             // After giving up there is no receiver.
             locks.warnings().iter().for_each(|warning| drop(warn.send(warning.clone())));
         }
+        self.request.check_leases(&locks)?;
         self.request.refuse_nested()?;
         self.enter(Stage::Asking(locks.clone()))?;
         self.may_hold_mark = wish.job.slot.is_some();
@@ -239,9 +240,16 @@ pub(crate) struct Request {
     pub(crate) wish: Wish,
     pub(crate) held: Held,
     pub(crate) log: Option<Arc<Log>>,
+    pub(crate) grace: Option<Duration>,
 }
 
 impl Request {
+    /// Refuses a store whose leases are too short, whatever ttl they are asked for with.
+    fn check_leases(&self, locks: &Locks) -> Result<(), Failure> {
+        let budget = Budget::of_store(&locks.client().capabilities(), self.wish.ttl, self.grace);
+        budget.map(drop).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
+    }
+
     /// Refuses a lock that an enclosing run holds. What it holds as another kind is left to the store, whose error says so.
     fn refuse_nested(&self) -> Result<(), Failure> {
         let name = &self.wish.name;

@@ -38,7 +38,10 @@ fn a_command_has_the_lock_and_the_next_one_waits_for_it() {
     let script = format!("echo $LEASEHOLD_FENCE > token; {}", until_let_go("one"));
     let first = leasehold.start(&format!("{url} --why report a"), &script, "one");
     let busy = leasehold.run(&format!("{url} -n a"), "true");
-    assert_eq!(code(busy.status), 75, "{}", text(&busy.stderr));
+    let said = text(&busy.stderr);
+    assert!(code(busy.status) == 75 && !said.contains("expires"), "{said}");
+    let listed = leasehold.command(&format!("ls {url}")).finish();
+    assert!(text(&listed.stdout).contains("ends with its session"), "{}", text(&listed.stdout));
     let waiter = Running::spawn(leasehold.script(&format!("{url} a"), "echo $LEASEHOLD_FENCE"));
     wait_for("a waiter", || (leasehold.json(&format!("show {url} a"))["waiters"] == 1).then_some(()));
     let shown = leasehold.json(&format!("show {url} a"));
@@ -137,5 +140,24 @@ fn a_doctor_looks_at_each_server() {
         assert_eq!(verdict(&told, check), "ok", "{check}: {told}");
     }
     let (told, exit) = report(&leasehold, &format!("zookeeper://127.0.0.1:1,{}?tick=500ms", server.address()));
-    assert_eq!((exit, verdict(&told, "reach")), (69, "failed"), "{told}");
+    assert_eq!((exit, verdict(&told, "reach"), verdict(&told, "majority")), (0, "remark", "ok"), "{told}");
+}
+
+/// A lease lasts no longer than its session, whatever the ttl.
+#[test]
+fn a_ttl_beyond_the_session_is_shortened_and_loses_nothing() {
+    let (server, leasehold) = (server(), Leasehold::new());
+    let url = format!("{}&prefix=short", url(&server));
+    let run = |session: &str, seconds: u32| {
+        leasehold.run(
+            &format!("--url {url}&session={session} --ttl 60s a"),
+            &format!("sleep {seconds}; echo $LEASEHOLD_TTL_MS"),
+        )
+    };
+    let long = run("10s", 12);
+    let lasts: u64 = text(&long.stdout).trim().parse().unwrap_or_else(|_| panic!("{}", text(&long.stderr)));
+    assert!((8_000..10_000).contains(&lasts), "{lasts}");
+    let short = run("1s", 0);
+    let said = text(&short.stderr);
+    assert!(code(short.status) == 78 && said.contains("use a longer session"), "{said}");
 }

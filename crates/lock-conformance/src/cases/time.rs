@@ -64,7 +64,7 @@ pub fn a_late_renewal_is_refused(bench: &Bench) {
 /// A live holder keeps the lock for as long as it likes.
 pub fn renewal_outlives_the_ttl(bench: &Bench) {
     let (one, two) = (bench.client(), bench.client());
-    let ttl = Duration::from_secs(6);
+    let ttl = bench.shortened(Duration::from_secs(6));
     let guard = one.acquire("a", &options(ttl)).unwrap();
     bench.keep(&guard, ttl, ttl * 4 / 3);
     assert!(two.try_acquire("a", &options(LONG)).unwrap().is_none(), "taken from its holder");

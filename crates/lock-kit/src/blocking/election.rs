@@ -70,7 +70,7 @@ impl Election {
     /// # Blocking
     /// As [`Mutex::acquire`], and for an operation timeout.
     pub fn campaign(&self) -> Result<Leadership, AcquireError> {
-        let (budget, mutex) = (self.plan.budget()?, self.mutex());
+        let (budget, mutex) = (self.plan.budget(&self.client.capabilities())?, self.mutex());
         let clock = mutex.member()?.clock;
         let guard = mutex.acquire()?;
         if !budget.is_enough(guard.remaining()) {

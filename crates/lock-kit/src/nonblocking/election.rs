@@ -71,7 +71,7 @@ impl Election {
     /// # Cancel safety
     /// As [`Mutex::acquire`].
     pub async fn campaign(&self) -> Result<Leadership, AcquireError> {
-        let budget = self.plan.budget()?;
+        let budget = self.plan.budget(&self.client.capabilities())?;
         let guard = self.mutex().acquire().await?;
         if !budget.is_enough(guard.remaining()) {
             // Handed over by another holder, or granted late. If this fails, the leadership is over at once.

@@ -25,9 +25,16 @@ fn what_is_wrong_is_refused_with_a_remedy() {
         ("zookeeper://zk?timeout=1s", "allowed: prefix, op_timeout, session, tick, acl, auth"),
         ("zookeeper://zk?acl=creator", "acl=creator needs a login"),
         ("zookeeper://zk?acl=all", "neither creator nor open"),
+        ("zookeeper://zk?tick=0s", "its tick is zero or far too long"),
+        ("zookeeper://zk?tick=300000000000y", "its tick is zero or far too long"),
+        ("zookeeper://zk?session=25d", "its session is too long"),
+        ("zookeeper://app:@zk", "a user and no password"),
+        ("zookeeper://app@zk", "a user and no password"),
+        ("zookeeper://app:p%C3%A4ss@zk?auth=sasl", "SASL cannot send"),
+        ("zookeeper://a%22b:secret@zk?auth=sasl", "SASL cannot send"),
         ("zookeeper://zk?auth=sasl", "auth needs a user and a password"),
         ("zookeeper://app:secret@zk?auth=kerberos", "neither digest nor sasl"),
-        ("zookeeper://zk?sslrootcert=ca.pem", "allowed: prefix, op_timeout, session, tick, acl, auth"),
+        ("zookeeper://zk?sslrootcert=ca.pem", "it has options for TLS, and asks for none"),
     ] {
         let error = ZookeeperConfig::from_url(url).unwrap_err().to_string();
         assert!(error.contains(expected), "{url}: {error}");
@@ -56,6 +63,10 @@ fn urls_with_tls_name_files_and_have_another_port() {
     ] {
         let error = read(&format!("zookeeper+tls://zk?{options}")).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+    for host in ["127.1", "zk.1"] {
+        let error = read(&format!("zookeeper+tls://{host}?sslrootcert=ca.pem")).unwrap_err().to_string();
+        assert!(error.contains("a certificate cannot name one of its hosts"), "{error}");
     }
 }
 

@@ -3,9 +3,7 @@
 use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, MultiWriteError, MultiWriteResult, Stat};
 
 use super::Session;
-
-/// Stands for every version of a node.
-pub(crate) const ANY_VERSION: i32 = -1;
+use crate::connect::ANY_VERSION;
 
 impl Session {
     /// The children of a node; `None` if there is no such node.

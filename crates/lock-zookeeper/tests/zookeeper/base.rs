@@ -1,6 +1,6 @@
 //! The base of the tokens.
 
-use lock_core::{Answer, FencingToken};
+use lock_core::{Answer, ErrorKind, FencingToken};
 use lock_zookeeper::blocking;
 use test_support::bounds::wait_for;
 use test_support::{ZookeeperOptions, ZookeeperServer};
@@ -31,4 +31,26 @@ fn a_raised_base_counts_for_all_clients() {
         other => Err(format!("{other:?}")),
     });
     assert!(lease.tokens.low() > above);
+}
+
+/// Somebody has written something else into the node: then the command that raises the base mends it.
+#[test]
+fn a_base_that_is_no_number_is_written_again() {
+    let server = ZookeeperServer::start_with(ZookeeperOptions::default().volatile());
+    let url = url(&server.address(), LONG);
+    let token = FencingToken::new(2_000_000_000_000_000).unwrap();
+    let raise = |above| blocking::raise_base(&config(&url), above);
+    assert!(wait_for("an answer", || raise(token)), "there was none");
+    server.run(&["set", "/leasehold-base", "soon"]);
+    let error = wait_for("an answer", || match blocking::connect(&config(&url)).map(drop) {
+        Err(error) if error.kind() != ErrorKind::Unreachable => Ok(error),
+        other => Err(format!("{other:?}")),
+    });
+    assert!(error.to_string().contains("holds no number"), "{error}");
+    assert!(wait_for("an answer", || raise(token)));
+    assert!(Client::new(&url).take(&claim("base/fixed")).tokens.low() > token);
+
+    let too_high = raise(FencingToken::MAX).unwrap_err();
+    assert_eq!(too_high.kind(), ErrorKind::Config, "{too_high:?}");
+    assert!(Client::new(&url).take(&claim("base/kept")).tokens.low() > token);
 }

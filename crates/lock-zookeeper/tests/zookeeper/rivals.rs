@@ -113,8 +113,7 @@ impl Report {
 #[test]
 #[ignore = "it needs Curator's tests, which are downloaded; `cargo xtask curator` runs it"]
 fn curators_own_tests_pass_while_ours_want_the_same_locks() {
-    // Those who run all that is ignored have not downloaded them.
-    let Some(place) = env::var_os(PLACE) else { return };
+    let place = env::var_os(PLACE).expect("`cargo xtask curator` downloads Curator's tests and says where they are");
     let mut java = Java::start(Path::new(&place));
     let report = Report::of(&mut java);
     let status = wait_for("Java ends", || java.process.try_wait().unwrap());

@@ -8,7 +8,7 @@ use lock_zookeeper::blocking;
 use test_support::bounds::wait_for;
 use test_support::{Certificates, ZookeeperOptions, ZookeeperServer};
 
-use crate::support::{Client, claim, config};
+use crate::support::{Client, claim, config, server};
 
 /// How long connecting may take: five seconds, and time for a loaded machine.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(8);
@@ -75,4 +75,28 @@ fn a_login_with_sasl_is_checked() {
         assert!(error.remedy().is_some_and(|remedy| remedy.contains("login")), "{error:?}");
         assert!(!error.to_string().contains("sesame"), "{error}");
     }
+}
+
+/// Such servers answer as if the login were right.
+#[test]
+fn servers_without_users_know_no_login_with_sasl() {
+    let server = server();
+    let error =
+        wait_for("an answer", || match refusal(&format!("zookeeper://app:sesame@{}/?auth=sasl", server.address())) {
+            error if error.kind() == ErrorKind::Unreachable => Err(error),
+            error => Ok(error),
+        });
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error:?}");
+    assert!(error.to_string().contains("no users for SASL"), "{error}");
+}
+
+#[test]
+fn a_key_of_another_certificate_is_no_outage() {
+    let (certificates, others) = (Certificates::new(), Certificates::new());
+    let [certificate, _] = certificates.of_server();
+    let [_, key] = others.of_server();
+    let identity = format!("&sslcert={}&sslkey={}", certificate.display(), key.display());
+    let error = refusal(&secured("127.0.0.1", 1, &certificates.authority(), &identity));
+    assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("sslkey is the key of sslcert")), "{error:?}");
 }

@@ -5,12 +5,13 @@
 //! before it answers. A request here stands for all that `lock-zookeeper` sends at once for it: a claim is the creation of an entry
 //! and a list, a later claim only a list, a renewal a check by the leader.
 //!
-//! What a client may rely on is said by the rule of `lock-zookeeper` itself, its module `proof`. The leader hears of a session only by
+//! What a client may rely on is said by the rule of the real client, `lock_rules::SessionProof`. The leader hears of a session only by
 //! its pings: neither reads nor writes count there. It ends sessions late, with the next tick.
 //!
 //! A waiter sleeps until a watch at its follower fires. Then it looks again, as after a new connection, and now and then by itself.
 //!
-//! Not played: what happens between the requests of one claim, followers that the leader does not ping, permits, and latches.
+//! Not played: what happens between the requests of one claim, followers that the leader does not ping, permits, latches, the base of
+//! the tokens, and an old copy in which sessions live on: here, a restored store has ended all of them.
 
 mod data;
 mod entries;

@@ -14,8 +14,8 @@ use test_support::bounds::wait_for;
 use test_support::{Proxy, ZookeeperEnsemble, ZookeeperOptions};
 
 const SERVERS: usize = 3;
-/// How long the session of a worker lasts that was killed: less than others wait at the end.
-const SESSION: &str = "session=3s&tick=500ms";
+/// The unit of the servers' times.
+const TICK: Duration = Duration::from_millis(200);
 /// How long a look may take.
 const WITHIN: Duration = Duration::from_secs(2);
 
@@ -24,6 +24,8 @@ pub(crate) struct Ensemble {
     servers: ZookeeperEnsemble,
     viewer: Client,
     posts: usize,
+    /// How long sessions last, in seconds.
+    session: u32,
     /// The server that is away for a while.
     away: Option<usize>,
     /// The server that is suspended, perhaps beside that one: then there is no majority.
@@ -41,14 +43,17 @@ pub(crate) enum Own {
     FollowerGone,
     /// The leader is killed, and comes back after a while.
     LeaderGone,
+    /// A follower is killed, and comes back without data: it gets a snapshot from the leader.
+    FollowerEmpty,
 }
 
 impl Ensemble {
-    pub(crate) fn start() -> Self {
-        let servers = ZookeeperEnsemble::start_with(ZookeeperOptions::default().volatile());
-        let url = format!("zookeeper://{}/?{SESSION}", servers.addresses());
+    /// Starts one for sessions of so many seconds: others wait as long for what a killed worker held.
+    pub(crate) fn start(session: u32) -> Self {
+        let servers = ZookeeperEnsemble::start_with(ZookeeperOptions::default().volatile().tick(TICK));
+        let url = url(&servers.addresses(), session);
         let viewer = wait_for("a session of the viewer", || connect(&url));
-        Self { servers, viewer, posts: 0, away: None, frozen: None }
+        Self { servers, viewer, posts: 0, session, away: None, frozen: None }
     }
 
     /// The next post, with both facades in turn: a worker behind a proxy for each server.
@@ -57,7 +62,7 @@ impl Ensemble {
         let hosts: Vec<_> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
         let facade = if self.posts.is_multiple_of(2) { Facade::Async } else { Facade::Blocking };
         self.posts += 1;
-        Post { facade, url: format!("zookeeper://{}/?{SESSION}", hosts.join(",")), proxies, cast, mistake }
+        Post { facade, url: url(&hosts.join(","), self.session), proxies, cast, mistake }
     }
 
     /// Whether nobody holds anything.
@@ -70,15 +75,29 @@ impl Ensemble {
         wait_for("a server follows", || self.servers.followers().first().copied())
     }
 
+    /// Has a follower lose its data, if the two others have it. Returns how many did.
+    fn forget(&mut self) -> u64 {
+        let followers = self.servers.followers();
+        let [follower, _] = followers[..] else { return 0 };
+        self.servers.server_mut(follower).restart_empty();
+        self.servers.wait_until_serving(follower);
+        1
+    }
+
     fn kill(&mut self, number: usize) {
         self.servers.server_mut(number).kill();
         self.away = Some(number);
     }
 }
 
+fn url(addresses: &str, session: u32) -> String {
+    format!("zookeeper://{addresses}/?session={session}s&tick={}ms", TICK.as_millis())
+}
+
 impl Server for Ensemble {
     type Own = Own;
-    const OWN: &'static [Own] = &[Own::CutLeader, Own::FreezeFollower, Own::FollowerGone, Own::LeaderGone];
+    const OWN: &'static [Own] =
+        &[Own::CutLeader, Own::FreezeFollower, Own::FollowerGone, Own::LeaderGone, Own::FollowerEmpty];
     /// Longer than a session.
     const SUSPENDED_FOR: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(5);
 
@@ -125,6 +144,7 @@ impl Server for Ensemble {
             }
             Own::FollowerGone => self.kill(self.follower()),
             Own::LeaderGone => self.kill(self.servers.leader()),
+            Own::FollowerEmpty => return Effect::Times(self.forget()),
         }
         Effect::Lasts
     }
@@ -135,6 +155,7 @@ impl Server for Ensemble {
             Own::CutLeader => self.servers.heal(number),
             Own::FreezeFollower => self.servers.server(number).resume(),
             Own::FollowerGone | Own::LeaderGone => self.servers.server_mut(number).restart_with_data(),
+            Own::FollowerEmpty => {}
         }
         1
     }

@@ -23,7 +23,7 @@ const STORM: Duration = Duration::from_secs(12);
 #[test]
 fn turns_never_overlap_tokens_rise_and_no_update_is_lost() {
     let casts = [Cast::Kinds, Cast::Kinds, Cast::Locks, Cast::Locks, Cast::Kinds, Cast::Locks];
-    let mut ensemble = Ensemble::start();
+    let mut ensemble = Ensemble::start(3);
     let posts = casts.map(|cast| ensemble.post(cast, Mistake::None)).into();
     let mut crew = Crew::start(ground(WORKER), posts);
     await_workers(&crew);
@@ -35,7 +35,8 @@ fn turns_never_overlap_tokens_rise_and_no_update_is_lost() {
 
 #[test]
 fn a_process_that_does_not_look_whether_it_holds_is_found() {
-    let mut ensemble = Ensemble::start();
+    // Shorter than it is stopped for.
+    let mut ensemble = Ensemble::start(1);
     let posts = [Mistake::Believes, Mistake::None].map(|mistake| ensemble.post(Cast::Writers, mistake)).into();
     find_an_overlap(Crew::start(ground(WORKER), posts));
 }

@@ -144,6 +144,7 @@ fn rise(locks: &Client) -> &'static str {
     match locks.capabilities().durability {
         Durability::Durable => "yes",
         Durability::ClockFloor => "if its clock is not set back",
+        Durability::ByOperator => "once an operator has raised them",
         Durability::Process => "no",
         other => panic!("{other:?} has no words yet"),
     }
