@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::support::leasehold::{Leasehold, Running, code, text, until_let_go};
-use crate::support::wait_for;
-use crate::watching::Watch;
-use serde_json::{Value, json};
+use crate::support::leasehold::{Leasehold, code, text, until_let_go};
+use crate::support::servers::{a_broken_lock_is_seen, found, report, the_next_one_waits};
+
 use test_support::{Finish, MysqlOptions, MysqlServer, Shared};
 
 /// The server that the tests share. Each has a database of its own.
@@ -19,55 +18,14 @@ fn as_account(account: &str, url: &str) -> String {
     url.replace("mysql://locker@", &format!("mysql://{account}@"))
 }
 
-/// What `doctor --json` reports, and its exit code.
-fn report(leasehold: &Leasehold, url: &str) -> (Value, i32) {
-    let output = leasehold.command(&format!("doctor --json --url {url}")).finish();
-    let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
-    (report, code(output.status))
-}
-
-/// The verdict on this, and what was found.
-fn found<'a>(report: &'a Value, check: &str) -> (&'a str, String) {
-    let found = report["checks"].as_array().unwrap().iter().find(|found| found["check"] == check);
-    let found = found.unwrap_or_else(|| panic!("{check}: {report}"));
-    (found["verdict"].as_str().unwrap(), found.to_string())
-}
-
 #[test]
 fn a_command_has_the_lock_and_the_next_one_waits_for_it() {
-    let (server, leasehold) = (server(), Leasehold::new());
-    let url = format!("--url {}", server.new_database());
-    let script = format!("echo $LEASEHOLD_FENCE > token; {}", until_let_go("one"));
-    let first = leasehold.start(&format!("{url} --why report a"), &script, "one");
-    let busy = leasehold.run(&format!("{url} -n a"), "true");
-    assert_eq!(code(busy.status), 75, "{}", text(&busy.stderr));
-    let waiter = Running::spawn(leasehold.script(&format!("{url} a"), "echo $LEASEHOLD_FENCE"));
-    wait_for("a waiter", || (leasehold.json(&format!("show {url} a"))["waiters"] == 1).then_some(()));
-    let shown = leasehold.json(&format!("show {url} a"));
-    let token: u64 = leasehold.scratch.text_of("token").trim().parse().unwrap();
-    assert_eq!((&shown["token"], &shown["why"]), (&token.into(), &"report".into()), "{shown}");
-    leasehold.let_go("one");
-    let output = waiter.end();
-    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
-    assert!(text(&output.stdout).trim().parse::<u64>().unwrap() > token);
-    assert_eq!(code(first.end().status), 0);
-    assert_eq!(leasehold.json(&format!("ls {url}")), json!([]));
+    the_next_one_waits(&server().new_database());
 }
 
 #[test]
 fn a_broken_lock_is_seen_by_its_holder_and_by_a_watch() {
-    let (server, leasehold) = (server(), Leasehold::new());
-    let url = format!("--url {}", server.new_database());
-    let holder = leasehold.start(&format!("{url} --ttl 3s a"), &until_let_go("held"), "held");
-    let watch = Watch::start(leasehold.command(&format!("watch {url} --json --every 100ms")));
-    let token = watch.event("acquired", "a")["lease"]["token"].as_u64().unwrap();
-    let broken = leasehold.command(&format!("break {url} a --yes --why stuck --token {token}")).finish();
-    assert_eq!(code(broken.status), 0, "{}", text(&broken.stderr));
-    watch.event("broken", "a");
-    let output = holder.end();
-    let said = text(&output.stderr);
-    assert_eq!(code(output.status), 76, "{said}");
-    assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
+    a_broken_lock_is_seen(&server().new_database());
 }
 
 #[test]

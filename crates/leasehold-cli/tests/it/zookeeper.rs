@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::support::leasehold::{Leasehold, Running, code, text, until_let_go};
-use crate::support::wait_for;
-use crate::watching::Watch;
-use serde_json::{Value, json};
+use crate::support::leasehold::{Leasehold, code, text, until_let_go};
+use crate::support::servers::{a_broken_lock_is_seen, found, report, the_next_one_waits};
+use serde_json::json;
 use test_support::{Finish, Shared, ZookeeperOptions, ZookeeperServer};
 
 /// The server that the tests share. Each has names of its own.
@@ -18,56 +17,16 @@ fn url(server: &ZookeeperServer) -> String {
     format!("zookeeper://{}?tick=500ms", server.address())
 }
 
-/// What `doctor --json` reports, and its exit code.
-fn report(leasehold: &Leasehold, url: &str) -> (Value, i32) {
-    let output = leasehold.command(&format!("doctor --json --url {url}")).finish();
-    let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
-    (report, code(output.status))
-}
-
-/// The verdict on this.
-fn verdict<'a>(report: &'a Value, check: &str) -> &'a str {
-    let found = report["checks"].as_array().unwrap().iter().find(|found| found["check"] == check);
-    found.unwrap_or_else(|| panic!("{check}: {report}"))["verdict"].as_str().unwrap()
-}
-
 #[test]
 fn a_command_has_the_lock_and_the_next_one_waits_for_it() {
-    let (server, leasehold) = (server(), Leasehold::new());
-    let url = format!("--url {}&prefix=waits", url(&server));
-    let script = format!("echo $LEASEHOLD_FENCE > token; {}", until_let_go("one"));
-    let first = leasehold.start(&format!("{url} --why report a"), &script, "one");
-    let busy = leasehold.run(&format!("{url} -n a"), "true");
-    let said = text(&busy.stderr);
-    assert!(code(busy.status) == 75 && !said.contains("expires"), "{said}");
-    let listed = leasehold.command(&format!("ls {url}")).finish();
-    assert!(text(&listed.stdout).contains("ends with its session"), "{}", text(&listed.stdout));
-    let waiter = Running::spawn(leasehold.script(&format!("{url} a"), "echo $LEASEHOLD_FENCE"));
-    wait_for("a waiter", || (leasehold.json(&format!("show {url} a"))["waiters"] == 1).then_some(()));
-    let shown = leasehold.json(&format!("show {url} a"));
-    let token: u64 = leasehold.scratch.text_of("token").trim().parse().unwrap();
-    assert_eq!((&shown["token"], &shown["why"]), (&token.into(), &"report".into()), "{shown}");
-    leasehold.let_go("one");
-    let output = waiter.end();
-    assert_eq!(code(output.status), 0, "{}", text(&output.stderr));
-    assert!(text(&output.stdout).trim().parse::<u64>().unwrap() > token);
-    assert_eq!(code(first.end().status), 0);
-    assert_eq!(leasehold.json(&format!("ls {url}")), json!([]));
+    let server = server();
+    the_next_one_waits(&format!("{}&prefix=waits", url(&server)));
 }
 
 #[test]
 fn a_broken_lock_is_seen_by_its_holder_and_by_a_watch() {
-    let (server, leasehold) = (server(), Leasehold::new());
-    let url = format!("--url {}&prefix=broken", url(&server));
-    let holder = leasehold.start(&format!("{url} --ttl 6s a"), &until_let_go("held"), "held");
-    let watch = Watch::start(leasehold.command(&format!("watch {url} --json --every 100ms")));
-    let token = watch.event("acquired", "a")["lease"]["token"].as_u64().unwrap();
-    let broken = leasehold.command(&format!("break {url} a --yes --why stuck --token {token}")).finish();
-    assert_eq!(code(broken.status), 0, "{}", text(&broken.stderr));
-    let output = holder.end();
-    let said = text(&output.stderr);
-    assert_eq!(code(output.status), 76, "{said}");
-    assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
+    let server = server();
+    a_broken_lock_is_seen(&format!("{}&prefix=broken", url(&server)));
 }
 
 #[test]
@@ -77,6 +36,8 @@ fn slots_and_leaders_are_as_elsewhere_and_what_it_cannot_do_is_refused() {
     let _slot = leasehold.start(&format!("{url} --slots 2 gpu"), &until_let_go("slot"), "slot");
     let other = leasehold.run(&format!("{url} -n --slots 2 gpu"), "echo $LEASEHOLD_SLOT");
     assert_eq!(text(&other.stdout), "1\n", "{}", text(&other.stderr));
+    let listed = leasehold.command(&format!("ls {url}")).finish();
+    assert!(text(&listed.stdout).contains("ends with its session"), "{}", text(&listed.stdout));
     let changed = leasehold.command(&format!("limit {url} gpu 2")).finish();
     assert_eq!(code(changed.status), 78, "{}", text(&changed.stderr));
     let mut command = leasehold.command(&format!("elect {url} boss -- sh -c"));
@@ -137,10 +98,10 @@ fn a_doctor_looks_at_each_server() {
     let (told, exit) = report(&leasehold, &url(&server));
     assert_eq!((exit, &told["verdict"]), (0, &"remark".into()), "{told}");
     for check in ["reach", "session", "majority", "waiting", "tokens", "exclusion"] {
-        assert_eq!(verdict(&told, check), "ok", "{check}: {told}");
+        assert_eq!(found(&told, check).0, "ok", "{check}: {told}");
     }
     let (told, exit) = report(&leasehold, &format!("zookeeper://127.0.0.1:1,{}?tick=500ms", server.address()));
-    assert_eq!((exit, verdict(&told, "reach"), verdict(&told, "majority")), (0, "remark", "ok"), "{told}");
+    assert_eq!((exit, found(&told, "reach").0, found(&told, "majority").0), (0, "remark", "ok"), "{told}");
 }
 
 /// A lease lasts no longer than its session, whatever the ttl.

@@ -7,6 +7,7 @@ pub(crate) mod dashboard;
 pub(crate) mod leasehold;
 pub(crate) mod nodes;
 pub(crate) mod screen;
+pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod transcript;
 
