@@ -2,15 +2,14 @@
 //!
 //! The advisory lock is that of sqlx, on connections that stay open: its fastest use. leasehold writes each grant to disk.
 //!
-//! Reading order: `contest` (what is measured) · `locks` (by whom) · `process` (where) · `figures` (what is made of it) · `table` · `trouble`.
+//! Reading order: `contest` (how fast) · `locks` (theirs) · `trouble` (what they do). `beside` has what comparisons share.
 
+#[path = "../beside/mod.rs"]
+mod beside;
 mod contest;
-mod figures;
 mod locks;
-mod process;
 #[path = "../../tests/advisory/scenes/mod.rs"]
 mod scenes;
-mod table;
 mod trouble;
 
 use std::env;
@@ -18,10 +17,10 @@ use std::env;
 use anyhow::Result;
 use bench_measure::{Plan, run};
 
-use crate::locks::{Ours, THEIRS, Theirs};
-
-/// What cargo adds to the arguments of a bench.
-const BY_CARGO: &str = "--bench";
+use crate::beside::BY_CARGO;
+use crate::beside::ours::Ours;
+use crate::beside::scenario::THEIRS;
+use crate::locks::Theirs;
 
 fn main() -> Result<()> {
     match env::args().nth(1).filter(|argument| argument != BY_CARGO) {

@@ -45,12 +45,46 @@ pub enum CuratorState {
     ReadOnly,
 }
 
+/// A turn of a thread, in nanoseconds on the monotonic clock, which all processes of a machine share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CuratorTurn {
+    /// Whose, counted within its peer.
+    pub thread: u32,
+    /// When it called acquire.
+    pub wanted: u64,
+    /// When that returned.
+    pub acquired: u64,
+    /// When it called release.
+    pub leaving: u64,
+    /// When that returned.
+    pub released: u64,
+}
+
+impl CuratorTurn {
+    /// Reads a line of the file that a peer leaves; nothing if it has another form.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let (thread, moments) = line.split_once(' ')?;
+        let moments: Vec<_> = moments.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let [wanted, acquired, leaving, released] = moments.try_into().ok()?;
+        Some(Self { thread: thread.parse().ok()?, wanted, acquired, leaving, released })
+    }
+}
+
+/// The line that lets threads take locks again and again.
+pub(super) fn turns(claim: CuratorClaim, paths: &[String], span: Duration) -> String {
+    format!("turns {} {} {}", claim.0, span.as_millis(), paths.join(" "))
+}
+
 /// A line of a peer.
 #[derive(Debug)]
 pub(super) enum Told {
     Claim(CuratorClaim, CuratorAnswer),
     /// The nodes in the queue of this claim's lock.
     Queue(CuratorClaim, Vec<String>),
+    /// Whether `isAcquiredInThisProcess`.
+    Held(CuratorClaim, bool),
+    /// The threads are done, and this file has their turns.
+    Turns(CuratorClaim, String),
     State(CuratorState),
 }
 
@@ -74,6 +108,12 @@ impl Told {
         let claim = CuratorClaim(subject.parse().ok()?);
         if let Some(nodes) = what.strip_prefix("queue") {
             return Some(Self::Queue(claim, nodes.split_whitespace().map(str::to_owned).collect()));
+        }
+        if let Some(held) = what.strip_prefix("held ") {
+            return held.parse().ok().map(|held| Self::Held(claim, held));
+        }
+        if let Some(file) = what.strip_prefix("turns ") {
+            return Some(Self::Turns(claim, file.to_owned()));
         }
         CuratorAnswer::read(what).map(|answer| Self::Claim(claim, answer))
     }

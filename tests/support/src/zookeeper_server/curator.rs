@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::answers::{self, CuratorAnswer, CuratorClaim, CuratorLock, CuratorState, Told};
-use super::programs::{self, JARS, jar};
+use super::answers::{self, CuratorAnswer, CuratorClaim, CuratorLock, CuratorState, CuratorTurn, Told};
+use super::programs::{self, JARS, MEASURED, QUICK, jar};
 use crate::bounds::{PATIENCE, wait_for};
 use crate::process::Process;
 use crate::template::{self, done};
@@ -41,9 +41,24 @@ impl CuratorPeer {
     /// Starts a process and waits until it is connected. The addresses have commas between them. The session ends after this time
     /// without a connection.
     pub fn connect(addresses: &str, session: Duration) -> Self {
+        Self::start(QUICK, addresses, session)
+    }
+
+    /// The same with a Java that compiles itself as well as it can, for measurements: it starts slower, and has to warm up for seconds.
+    pub fn connect_to_measure(addresses: &str, session: Duration) -> Self {
+        Self::start(MEASURED, addresses, session)
+    }
+
+    /// The version of Curator.
+    pub fn version() -> String {
+        version()
+    }
+
+    fn start(arguments: &[&str], addresses: &str, session: Duration) -> Self {
         let directory = temp_dir();
         let log = must("make the log of Curator", File::create(directory.path().join(LOG)));
-        let mut command = programs::java(&[compiled().to_owned(), jar(LIBRARY)], directory.path(), &[]);
+        let classes = [compiled().to_owned(), jar(LIBRARY)];
+        let mut command = programs::java_with(arguments, &classes, directory.path(), &[]);
         command.args(["Peer", addresses, &session.as_millis().to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut process = Process::start(&mut command, directory.path());
@@ -61,10 +76,35 @@ impl CuratorPeer {
     /// Begins to acquire a lock, and gives up after this time. Any number of acquires can be pending.
     #[track_caller]
     pub fn acquire(&mut self, lock: CuratorLock, path: &str, at_most: Duration) -> CuratorClaim {
-        let claim = CuratorClaim(self.claims);
-        self.claims += 1;
+        let claim = self.next_claim();
         self.tell(&answers::acquire(claim, lock, path, at_most));
         claim
+    }
+
+    /// Lets threads take mutexes again and again for this time: one thread for each path, and for a path as often as it is there. The
+    /// peer hears nothing else meanwhile.
+    #[track_caller]
+    pub fn begin_turns(&mut self, paths: &[String], span: Duration) -> CuratorClaim {
+        let claim = self.next_claim();
+        self.tell(&answers::turns(claim, paths, span));
+        claim
+    }
+
+    /// Waits until these threads are done, and returns all of their turns.
+    ///
+    /// # Panics
+    /// If Curator refused one.
+    #[track_caller]
+    pub fn turns(&mut self, claim: CuratorClaim) -> Vec<CuratorTurn> {
+        let done = self.wait("the turns of threads", |told| match told {
+            Told::Turns(of, file) if *of == claim => Some(Ok(file.clone())),
+            Told::Claim(of, answer) if *of == claim => Some(Err(answer.clone())),
+            Told::Claim(..) | Told::Queue(..) | Told::Held(..) | Told::Turns(..) | Told::State(_) => None,
+        });
+        let file = must("take turns", done.map_err(|answer| format!("Curator says {answer:?}")));
+        let text = must("read turns", fs::read_to_string(self.directory.path().join(file)));
+        let read = |line| CuratorTurn::read(line).unwrap_or_else(|| panic!("Curator wrote {line:?}"));
+        text.lines().map(read).collect()
     }
 
     /// Releases a lock. One that is still pending is released as soon as it is acquired.
@@ -73,13 +113,23 @@ impl CuratorPeer {
         self.tell(&format!("release {}", claim.0));
     }
 
+    /// Whether Curator says that this process has the lock of this claim (`isAcquiredInThisProcess`).
+    #[track_caller]
+    pub fn is_acquired(&mut self, claim: CuratorClaim) -> bool {
+        self.tell(&format!("held {}", claim.0));
+        self.wait("whether a lock is held", |told| match told {
+            Told::Held(of, held) if *of == claim => Some(*held),
+            Told::Claim(..) | Told::Queue(..) | Told::Held(..) | Told::Turns(..) | Told::State(_) => None,
+        })
+    }
+
     /// The nodes of the holders and waiters of this claim's lock, in their order.
     #[track_caller]
     pub fn queue(&mut self, claim: CuratorClaim) -> Vec<String> {
         self.tell(&format!("queue {}", claim.0));
         self.wait("the queue of a lock", |told| match told {
             Told::Queue(of, nodes) if *of == claim => Some(nodes.clone()),
-            Told::Claim(..) | Told::Queue(..) | Told::State(_) => None,
+            Told::Claim(..) | Told::Queue(..) | Told::Held(..) | Told::Turns(..) | Told::State(_) => None,
         })
     }
 
@@ -91,9 +141,7 @@ impl CuratorPeer {
 
     /// The next answer about a claim, if it has arrived.
     pub fn answer_now(&mut self, claim: CuratorClaim) -> Option<CuratorAnswer> {
-        while let Ok(line) = self.output.try_recv() {
-            self.hear(&line);
-        }
+        self.hear_all();
         self.take(|told| answer_about(claim, told))
     }
 
@@ -102,8 +150,17 @@ impl CuratorPeer {
     pub fn wait_for_state(&mut self, state: CuratorState) {
         self.wait(&format!("{state:?} of Curator"), |told| match told {
             Told::State(reported) if *reported == state => Some(()),
-            Told::Claim(..) | Told::Queue(..) | Told::State(_) => None,
+            Told::Claim(..) | Told::Queue(..) | Told::Held(..) | Told::Turns(..) | Told::State(_) => None,
         });
+    }
+
+    /// The next state that the peer has reported, if there is one.
+    pub fn state_now(&mut self) -> Option<CuratorState> {
+        self.hear_all();
+        self.take(|told| match told {
+            Told::State(state) => Some(*state),
+            Told::Claim(..) | Told::Queue(..) | Told::Held(..) | Told::Turns(..) => None,
+        })
     }
 
     /// The process id.
@@ -134,9 +191,21 @@ impl CuratorPeer {
         wait_for("Curator closes its session", || !process.is_running());
     }
 
+    fn next_claim(&mut self) -> CuratorClaim {
+        let claim = CuratorClaim(self.claims);
+        self.claims += 1;
+        claim
+    }
+
     #[track_caller]
     fn tell(&mut self, line: &str) {
         must("write to Curator", self.input.write_all(format!("{line}\n").as_bytes()));
+    }
+
+    fn hear_all(&mut self) {
+        while let Ok(line) = self.output.try_recv() {
+            self.hear(&line);
+        }
     }
 
     fn hear(&mut self, line: &str) {
@@ -183,7 +252,7 @@ impl CuratorPeer {
 fn answer_about(claim: CuratorClaim, told: &Told) -> Option<CuratorAnswer> {
     match told {
         Told::Claim(of, answer) if *of == claim => Some(answer.clone()),
-        Told::Claim(..) | Told::Queue(..) | Told::State(_) => None,
+        Told::Claim(..) | Told::Queue(..) | Told::Held(..) | Told::Turns(..) | Told::State(_) => None,
     }
 }
 

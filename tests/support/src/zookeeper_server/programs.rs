@@ -13,20 +13,27 @@ use crate::{Finish, must};
 pub(super) const JARS: &str = "/usr/share/java";
 /// How to install what is missing.
 const INSTALL: &str = "apt-get install libzookeeper-java libcurator-recipes-java default-jdk-headless";
-/// What every program is told: to start quickly, and to leave no file behind.
-const ARGUMENTS: [&str; 4] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xmx128m"];
+/// What a program is told that should start quickly and stay small: not to compile itself well. None leaves a file behind.
+pub(super) const QUICK: &[&str] = &["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xmx128m"];
+/// What one is told whose speed is measured: nothing of its speed.
+pub(super) const MEASURED: &[&str] = &["-XX:-UsePerfData"];
 /// What nothing else names: the log, and two parts of TLS.
 const MORE: [&str; 4] = ["slf4j-simple", "netty-codec", "netty-resolver", "netty-transport-native-unix-common"];
 
 /// How long a server may take to answer a word. Chosen: one that is suspended costs a test no more.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
-/// A program of these Java files and folders, which work in this directory.
+/// A program of these Java files and folders, which works in this directory and should start quickly.
 pub(super) fn java(classes: &[PathBuf], directory: &Path, properties: &[String]) -> Command {
+    java_with(QUICK, classes, directory, properties)
+}
+
+/// The same with arguments of its own.
+pub(super) fn java_with(arguments: &[&str], classes: &[PathBuf], directory: &Path, properties: &[String]) -> Command {
     let more = MORE.map(jar);
     let classes = must("join the paths of Java", env::join_paths(classes.iter().chain(&more)));
     let mut command = Command::new(installed("java"));
-    command.args(ARGUMENTS).arg(format!("-Djava.io.tmpdir={}", directory.display()));
+    command.args(arguments).arg(format!("-Djava.io.tmpdir={}", directory.display()));
     command.args(properties.iter().map(|property| format!("-D{property}")));
     command.arg("-cp").arg(classes).current_dir(directory);
     command

@@ -44,6 +44,32 @@ fn peers_with_curator_read_together_and_write_alone() {
 }
 
 #[test]
+fn threads_of_a_peer_take_turns_one_after_the_other() {
+    let server = ZookeeperServer::start_with(ZookeeperOptions::default().volatile());
+    let mut peer = connected(&server);
+    let begun = peer.begin_turns(&["/lock", "/lock", "/other"].map(str::to_owned), Duration::from_millis(300));
+    let mut turns = peer.turns(begun);
+    assert!((0..3).all(|thread| turns.iter().any(|turn| turn.thread == thread)));
+    turns.retain(|turn| turn.thread != 2);
+    turns.sort_unstable_by_key(|turn| turn.acquired);
+    assert!(turns.windows(2).all(|pair| pair[0].leaving <= pair[1].acquired), "two held the lock at once");
+    assert!(turns.iter().all(|turn| turn.wanted <= turn.acquired && turn.leaving <= turn.released));
+}
+
+#[test]
+fn a_peer_says_what_it_holds() {
+    let server = ZookeeperServer::start_with(ZookeeperOptions::default().volatile());
+    let mut peer = connected(&server);
+    assert_eq!(peer.state_now(), None);
+    let held = peer.acquire(CuratorLock::Mutex, "/lock", LONG);
+    assert_eq!(peer.answer(held), CuratorAnswer::Acquired);
+    assert!(peer.is_acquired(held));
+    peer.release(held);
+    assert_eq!(peer.answer(held), CuratorAnswer::Released);
+    assert!(!peer.is_acquired(held));
+}
+
+#[test]
 fn a_peer_with_curator_loses_its_locks_with_its_session() {
     let mut server = ZookeeperServer::start();
     let mut dying = CuratorPeer::connect(&server.address(), Duration::from_secs(1));

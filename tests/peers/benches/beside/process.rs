@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use bench_measure::{Plan, Report, Said};
+use test_support::bounds::Watchdog;
 
 /// A measured process; it is killed when dropped.
 pub(crate) struct Process {
@@ -47,6 +48,7 @@ impl Process {
     }
 
     fn said(&mut self) -> Result<Said> {
+        let _watchdog = Watchdog::over("a word of the measured process");
         let mut line = String::new();
         self.lines.read_line(&mut line)?;
         serde_json::from_str(&line).context("the measured process has failed")

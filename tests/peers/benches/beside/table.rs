@@ -1,6 +1,6 @@
 //! The table of figures, in Markdown.
 
-use crate::figures::{Figures, median};
+use super::figures::{Figures, median};
 
 /// Ours beside theirs.
 pub(crate) struct Row {
@@ -27,7 +27,7 @@ impl Row {
         Self { scenario, subject, ours, theirs, p50_ratio, rate_ratio }
     }
 
-    fn markdown(&self) -> String {
+    fn markdown(&self, their_name: &str) -> String {
         let Self { scenario, subject, ours, theirs, p50_ratio, rate_ratio } = self;
         let p50_ratio = marked(*p50_ratio, 1.0 / p50_ratio);
         let rate_ratio = marked(*rate_ratio, *rate_ratio);
@@ -38,14 +38,14 @@ impl Row {
             format!("{} | {} | {rate_ratio}", shown(ours.rate), shown(theirs.rate)),
             format!("{} | {}", share(ours.fairness), share(theirs.fairness)),
         ];
-        format!("| {} | {} |", cells.join(" | "), self.ahead())
+        format!("| {} | {} |", cells.join(" | "), self.ahead(their_name))
     }
 
     /// Who is faster.
-    fn ahead(&self) -> &'static str {
+    fn ahead<'a>(&self, their_name: &'a str) -> &'a str {
         match self.rate_ratio {
             ratio if ratio > TIE => "leasehold",
-            ratio if ratio < 1.0 / TIE => "advisory lock",
+            ratio if ratio < 1.0 / TIE => their_name,
             _ => "neither",
         }
     }
@@ -71,7 +71,7 @@ fn share(fairness: Option<f64>) -> String {
 }
 
 /// All rows below their heads.
-pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+pub(crate) fn table<'a>(their_name: &str, rows: impl Iterator<Item = &'a Row>) -> String {
     let heads = [
         "",
         "ours",
@@ -88,5 +88,5 @@ pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
         "faster",
     ];
     let lines = [format!("| {} |", heads.join(" | ")), format!("|{}", "---|".repeat(heads.len()))];
-    lines.into_iter().chain(rows.map(Row::markdown)).collect::<Vec<_>>().join("\n")
+    lines.into_iter().chain(rows.map(|row| row.markdown(their_name))).collect::<Vec<_>>().join("\n")
 }
