@@ -11,8 +11,8 @@ use crate::crew::Crew;
 use crate::fair::fewest_and_most;
 use crate::history::{Ending, Leaving, What, now};
 use crate::problem::Problem;
-use crate::run::{await_that, await_workers, calm_down, judge, storm};
-use crate::sql::{SqlServer, crew, machine};
+use crate::run::{await_that, await_workers, calm_down, judge, machine, storm};
+use crate::sql::{SqlServer, crew};
 use crate::turn::{Turn, seat_name};
 
 /// Processes of a crowd that wait until they get their turn. They are never killed.

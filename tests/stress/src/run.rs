@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::mem::discriminant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, fs};
@@ -106,6 +107,12 @@ fn await_within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
         thread::sleep(Duration::from_millis(50));
     }
     true
+}
+
+/// The tests of a server take turns: together they are too much for two cores.
+pub fn machine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lets the workers run undisturbed for a while, ends them, and reports every violation.

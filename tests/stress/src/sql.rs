@@ -1,7 +1,6 @@
 //! Servers of SQL databases, and the tests that are the same for all of them: a storm, and whether its checks find a mistake.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use test_support::{MysqlOptions, MysqlServer, PostgresServer, Proxy};
@@ -10,7 +9,7 @@ use crate::cast::{Cast, Mistake};
 use crate::crew::{Crew, Post};
 use crate::nemesis::{Effect, Server, rage};
 use crate::part::Facade;
-use crate::run::{await_deeds, await_that, await_workers, calm_down, find_an_overlap, ground, judge, storm};
+use crate::run::{await_deeds, await_that, await_workers, calm_down, find_an_overlap, ground, judge, machine, storm};
 
 /// How long faults are injected, unless the environment says otherwise.
 const STORM: Duration = Duration::from_secs(8);
@@ -186,12 +185,6 @@ impl<S: SqlServer> Server for S {
     fn end(&mut self, _: Own) -> u64 {
         0
     }
-}
-
-/// The tests of a server take turns: together they are too much for two cores.
-pub(crate) fn machine() -> MutexGuard<'static, ()> {
-    static MACHINE: Mutex<()> = Mutex::new(());
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Workers with both facades in turn, each behind a proxy if faults of the network are to be injected. `program` is the worker.

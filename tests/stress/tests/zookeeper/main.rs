@@ -11,7 +11,7 @@ use std::time::Duration;
 use stress::cast::{Cast, Mistake};
 use stress::crew::Crew;
 use stress::nemesis::rage;
-use stress::run::{await_that, await_workers, calm_down, find_an_overlap, ground, judge, storm};
+use stress::run::{await_that, await_workers, calm_down, find_an_overlap, ground, judge, machine, storm};
 
 use crate::ensemble::Ensemble;
 
@@ -22,6 +22,7 @@ const STORM: Duration = Duration::from_secs(12);
 
 #[test]
 fn turns_never_overlap_tokens_rise_and_no_update_is_lost() {
+    let _machine = machine();
     let casts = [Cast::Kinds, Cast::Kinds, Cast::Locks, Cast::Locks, Cast::Kinds, Cast::Locks];
     let mut ensemble = Ensemble::start(3);
     let posts = casts.map(|cast| ensemble.post(cast, Mistake::None)).into();
@@ -35,6 +36,7 @@ fn turns_never_overlap_tokens_rise_and_no_update_is_lost() {
 
 #[test]
 fn a_process_that_does_not_look_whether_it_holds_is_found() {
+    let _machine = machine();
     // Shorter than it is stopped for.
     let mut ensemble = Ensemble::start(1);
     let posts = [Mistake::Believes, Mistake::None].map(|mistake| ensemble.post(Cast::Writers, mistake)).into();
