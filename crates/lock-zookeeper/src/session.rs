@@ -70,11 +70,16 @@ impl Session {
 
     /// Tells the listeners that it has ended, once. Nothing more is told of it.
     pub(crate) fn end(&self) {
+        // Waits until nothing else is being told.
+        let _telling = self.telling.write();
         if !self.is_over.swap(true, Ordering::SeqCst) {
-            // Waits until nothing else is being told.
-            drop(self.telling.write());
             self.listeners.deliver(&StoreEvent::SessionEnded);
         }
+    }
+
+    /// Waits until the listeners have been told of the end of a session that is over.
+    pub(crate) fn await_told(&self) {
+        drop(self.telling.write());
     }
 
     /// Ends it without telling anybody: its store is being dropped, perhaps by a listener.

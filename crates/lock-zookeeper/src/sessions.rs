@@ -58,14 +58,17 @@ impl Sessions {
                 return Ok(Arc::clone(current));
             }
             let under_way = state.opening.take().filter(|opening| opening.peek().is_none());
-            state.opening.insert(under_way.unwrap_or_else(|| self.open())).clone()
+            let ending = state.current.clone();
+            state.opening.insert(under_way.unwrap_or_else(|| self.open(ending))).clone()
         };
         opening.await
     }
 
-    fn open(&self) -> Opening {
+    /// Opens the next session, once the listeners know that this one has ended.
+    fn open(&self, ending: Option<Arc<Current>>) -> Opening {
         let (config, listeners, state) = (self.config.clone(), Arc::clone(&self.listeners), Arc::clone(&self.state));
         let opened = self.bridge.handle().spawn(async move {
+            ending.into_iter().for_each(|ending| ending.session.await_told());
             let opened = in_time(&config, &config.servers(), Session::open(&config, listeners)).await;
             let mut locked = lock(&state);
             locked.opening = None;
@@ -92,13 +95,10 @@ impl Sessions {
         Ttl::new(proved).unwrap_or(Ttl::MIN)
     }
 
-    /// Ends the session, and tells the listeners. On the thread on which sessions are opened, so that none is opened in between.
+    /// Ends the session, and tells the listeners.
     pub(crate) fn end(&self) {
-        let state = Arc::clone(&self.state);
-        self.bridge.handle().spawn(async move {
-            let ended = lock(&state).current.take();
-            ended.into_iter().for_each(|current| current.session.end());
-        });
+        let current = lock(&self.state).current.clone();
+        current.into_iter().for_each(|current| end_of(&current, &self.state));
     }
 }
 
@@ -129,8 +129,12 @@ pub(crate) fn bridge() -> Result<Bridge, BackendError> {
 async fn end_with_base(rebased: OneshotWatcher, current: Weak<Current>, state: Weak<Mutex<State>>) {
     rebased.changed().await;
     let (Some(current), Some(state)) = (current.upgrade(), state.upgrade()) else { return };
-    lock(&state).current.take_if(|now| Arc::ptr_eq(now, &current));
+    end_of(&current, &state);
+}
+
+fn end_of(current: &Arc<Current>, state: &Mutex<State>) {
     current.session.end();
+    lock(state).current.take_if(|now| Arc::ptr_eq(now, current));
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
