@@ -34,7 +34,7 @@ impl Way for Alone {
     }
 
     fn url_at(_: &ZookeeperServer, port: u16) -> String {
-        format!("zookeeper://127.0.0.1:{port}/?session=3s&tick=500ms")
+        format!("zookeeper://127.0.0.1:{port}/?session=4s&tick=500ms")
     }
 
     fn nonblocking(url: &str, runtime: &Handle) -> Arc<dyn AsyncBackend> {

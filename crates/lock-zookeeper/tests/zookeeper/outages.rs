@@ -11,7 +11,7 @@ use crate::support::{Client, SHORT, SOON, claim, end, locks, meanwhile, url};
 /// Longer than any election here.
 const SESSION: Duration = Duration::from_secs(8);
 /// Shorter than an outage here.
-const BRIEF: Duration = Duration::from_secs(2);
+const BRIEF: Duration = Duration::from_secs(6);
 /// By how much a request may exceed its time, and a loss its deadline, on a loaded machine.
 const LATE: Duration = Duration::from_secs(1);
 

@@ -10,7 +10,7 @@ use crate::support::{Client, SOON, at, claim, end, locks, meanwhile, url, waitin
 
 /// A client leaves a server that says nothing after two fifths of this, and an ensemble its leader after a second.
 const SESSION: Duration = Duration::from_secs(8);
-const BRIEF: Duration = Duration::from_secs(2);
+const BRIEF: Duration = Duration::from_secs(6);
 
 fn ensemble() -> ZookeeperEnsemble {
     // Two seconds of silence are enough for another leader.
@@ -69,7 +69,9 @@ fn a_lease_under_a_suspended_leader_ends_before_the_next_one_begins() {
     assert!(end(lost).is_some());
     ensemble.wait_until_serving(leader);
     assert!(guard.check().is_err());
-    assert!(ours.mutex("led").try_acquire().unwrap().is_none(), "the next one holds it");
+    // A request for such short leases may have too little time to open the next session.
+    let tried = wait_for("an answer", || ours.mutex("led").try_acquire());
+    assert!(tried.is_none(), "the next one holds it");
 }
 
 #[test]
