@@ -5,7 +5,9 @@ mod tls;
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use zookeeper_client::{Client, Connector, Error, SaslOptions};
 
@@ -15,6 +17,8 @@ use crate::error;
 
 /// How long a session may take to open. Chosen: several servers can be tried.
 const OPEN_WITHIN: Duration = Duration::from_secs(5);
+/// How long a server may take to accept a connection.
+const CONNECT_WITHIN: Duration = Duration::from_millis(500);
 /// How long closing a session may take.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
@@ -27,16 +31,26 @@ pub(crate) async fn in_time<T>(
     servers: &[String],
     opening: impl Future<Output = Result<T, BackendError>>,
 ) -> Result<T, BackendError> {
-    let late = |_| {
-        let message = format!("none of {} answered within {OPEN_WITHIN:?}", servers.join(","));
-        let told = error::new(Operation::Connect, ErrorKind::Unreachable, Effect::None, message);
-        Err(told.with_remedy(match config.tls() {
+    if let Ok(opened) = timeout(OPEN_WITHIN, opening).await {
+        return opened;
+    }
+    let states = join_all(servers.iter().map(|server| state(server))).await;
+    let message = format!("no session within {OPEN_WITHIN:?}: {}", states.join(", "));
+    let told = error::new(Operation::Connect, ErrorKind::Unreachable, Effect::None, message);
+    Err(told.with_remedy(match config.tls() {
             None => "check that a majority of the servers is running and reachable, and that these ports are not those for TLS",
             Some(_) => "check that a majority of the servers is running and reachable, that these are their ports for TLS, that sslrootcert \
                         has signed their certificates, which name these hosts, and that they accept the client's certificate",
-        }))
-    };
-    timeout(OPEN_WITHIN, opening).await.unwrap_or_else(late)
+    }))
+}
+
+/// Whether a server can be connected to.
+async fn state(server: &str) -> String {
+    match timeout(CONNECT_WITHIN, TcpStream::connect(server)).await {
+        Ok(Ok(_)) => format!("{server} accepts connections"),
+        Ok(Err(failure)) => format!("{server} cannot be reached ({failure})"),
+        Err(_) => format!("{server} does not answer"),
+    }
 }
 
 /// Opens a session at one of these servers.

@@ -51,7 +51,7 @@ fn an_ensemble_that_cannot_be_used_says_why() {
     let (server, leasehold) = (server(), Leasehold::new());
     let address = server.address();
     for (url, expected, words) in [
-        ("zookeeper://127.0.0.1:1".to_owned(), 69, "none of 127.0.0.1:1 answered"),
+        ("zookeeper://127.0.0.1:1".to_owned(), 69, "127.0.0.1:1 cannot be reached"),
         (format!("zookeeper://{address}/nowhere"), 78, "the chroot /nowhere does not exist"),
         (format!("zookeeper://{address}?timeout=1s"), 78, "timeout"),
         (format!("zookeeper://:sesame@{address}"), 78, "a password and no user"),
