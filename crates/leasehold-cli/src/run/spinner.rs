@@ -33,7 +33,7 @@ pub(crate) struct Spinner<'a> {
     since: Moment,
     look_at: Moment,
     form: Form,
-    /// How a line begins: whether the wait was mentioned before.
+    /// How a line begins: whether this is a wait, and was mentioned before.
     wording: &'static str,
 }
 
@@ -57,7 +57,9 @@ impl<'a> Spinner<'a> {
             Tone::Normal => (Form::Line, LOG_PATIENCE),
             Tone::Verbose => (Form::Line, PATIENCE),
         };
-        Self { wish, since, look_at: since + patience, form, wording: "waiting" }
+        // Even then, the store may take a while to answer.
+        let wording = if matches!(wish.patience, Patience::None) { "asking" } else { "waiting" };
+        Self { wish, since, look_at: since + patience, form, wording }
     }
 
     /// Prints something that mentions the wait, without disturbing the spinner.
