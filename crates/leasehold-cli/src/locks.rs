@@ -265,7 +265,8 @@ fn timed_out(waited: Duration, holder: Option<&Holder>, wish: &Wish) -> Failure 
     let advice = match holder {
         Some(Holder::Foreign) => format!("check with leasehold show {name} whether it expires"),
         Some(holder) if is_gone(holder) == Some(true) => {
-            "raise -w: the store frees the lock by itself, at the end of a fenced transaction if one is open".to_owned()
+            "raise -w: the store frees the lock by itself, at the end of its session or of a fenced transaction if there is one"
+                .to_owned()
         }
         Some(Holder::Leasehold { .. }) | None => "raise -w, or contact the holder".to_owned(),
     };
