@@ -62,7 +62,7 @@ impl Locks {
         self.client.capabilities().entries_end
     }
 
-    /// What to say of a lease whose end the store does not show.
+    /// What is shown in place of the remaining time of a lease that has none.
     pub(crate) fn endless(&self) -> &'static str {
         match self.entries_end() {
             EntriesEnd::WithTtl => NEVER_EXPIRES,
@@ -225,7 +225,7 @@ fn build(builder: Builder, log: Option<Arc<Log>>) -> Result<Client, Failure> {
     builder.build().map_err(|error| failure(error.into()))
 }
 
-/// What is said of a lease that has no end.
+/// What is shown for a lease without a ttl.
 pub(crate) const NEVER_EXPIRES: &str = "never expires";
 
 const WAIT: &str = "to wait, use -w 30s instead of -n, or omit both";

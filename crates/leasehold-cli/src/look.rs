@@ -14,7 +14,7 @@ use self::shown::{shown_as_json, sorted, table};
 use crate::args::{LsArgs, ShowArgs};
 use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
-use crate::looks::{Look, Looks};
+use crate::looks::Looks;
 use crate::report::{json, print};
 use crate::store::Store;
 
@@ -23,12 +23,12 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
     if args.watch {
         return live::watch(args);
     }
-    let Look { entries, endless, .. } = Looks::begin(args.store.url.as_deref(), &args.pattern)?.first()?;
-    let entries = sorted(entries);
+    let mut looks = Looks::begin(args.store.url.as_deref(), &args.pattern)?;
+    let entries = sorted(looks.first()?.entries);
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
         (false, true) => print(&nothing_held(args)),
-        (false, false) => print(&table(&entries, endless)),
+        (false, false) => print(&table(&entries, looks.endless())),
     }
 }
 

@@ -24,8 +24,6 @@ pub(crate) struct Look {
     pub(crate) at: Moment,
     /// By name; each lock once.
     pub(crate) entries: Vec<Entry>,
-    /// What to say of a lease whose end is not shown.
-    pub(crate) endless: &'static str,
 }
 
 /// What there is to do after a pause.
@@ -75,6 +73,14 @@ impl Looks {
         }
     }
 
+    /// What is shown in place of the remaining time of a lease that has none.
+    pub(crate) fn endless(&self) -> &'static str {
+        match &self.shown {
+            Shown::Store(locks) => locks.endless(),
+            Shown::Quorum(_) => NEVER_EXPIRES,
+        }
+    }
+
     /// Why the store did not answer at the last look; `None` if it did.
     pub(crate) fn away(&self) -> Option<&str> {
         self.away.as_deref()
@@ -92,13 +98,9 @@ impl Looks {
             Shown::Store(locks) => locks.list(&self.pattern)?,
             Shown::Quorum(nodes) => nodes.list(&self.pattern)?,
         };
-        let endless = match &self.shown {
-            Shown::Store(locks) => locks.endless(),
-            Shown::Quorum(_) => NEVER_EXPIRES,
-        };
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
-        Ok(Look { asked, at: HostClock.now(), entries, endless })
+        Ok(Look { asked, at: HostClock.now(), entries })
     }
 
     /// Looks again; `None` while the store is away, of which it warns once.

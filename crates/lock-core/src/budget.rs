@@ -53,7 +53,7 @@ impl Budget {
     /// Divides the leases of a store, which may be shorter than they are asked for.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// `Invalid` if the leases leave too little time, as for [`new`](Self::new).
     pub fn of_store(store: &Capabilities, ttl: Ttl, grace: Option<Duration>) -> Result<Self, Invalid> {
         let lasts = store.shortened(ttl);
         let budget = Self::new(lasts, grace);

@@ -124,6 +124,21 @@ impl StoreUrl {
         Self { user, secret, ..self }
     }
 
+    /// The URL of a table in a configuration file, whose fields are its options.
+    ///
+    /// # Errors
+    /// `Invalid` if the URL itself has one of these options.
+    pub fn with_fields(
+        self,
+        options: &[&str],
+        fields: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    ) -> Result<Self, Invalid> {
+        if options.iter().any(|option| self.option(option).is_some()) {
+            return Err(self.refuse("it has options", "give them as fields of the table"));
+        }
+        Ok(fields.into_iter().fold(self, |url, (key, value)| url.with_option(key, value)))
+    }
+
     /// The same with one more option, if it is given.
     #[must_use]
     pub fn with_option(mut self, key: &str, value: Option<String>) -> Self {

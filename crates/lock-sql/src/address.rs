@@ -53,13 +53,7 @@ impl Address {
     /// # Errors
     /// Those of [`read`](Self::read); `Invalid` if the URL has options.
     pub fn of_table(url: &str, form: AddressForm, fields: Fields) -> Result<Self, Invalid> {
-        let mut url = StoreUrl::read(url, form.url)?;
-        if form.options.iter().any(|option| url.option(option).is_some()) {
-            return Err(url.refuse("it has options", "give them as fields of the table"));
-        }
-        for (key, value) in fields.options {
-            url = url.with_option(key, value);
-        }
+        let url = StoreUrl::read(url, form.url)?.with_fields(form.options, fields.options)?;
         let address = Self::of(url, form)?;
         Ok(Self { op_timeout: Policy::check_op_timeout(fields.op_timeout)?, ..address })
     }

@@ -19,7 +19,7 @@ pub(super) struct Snapshot<'a> {
     /// The store, without user and password.
     pub(super) store: &'a str,
     pub(super) pattern: &'a str,
-    /// What to say of a lease whose end the store does not show.
+    /// What is shown in place of the remaining time of a lease that has none.
     pub(super) endless: &'static str,
     /// How long ago the locks were seen.
     pub(super) age_ms: u64,

@@ -18,12 +18,12 @@ pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
     let screen = Screen::of_stdout();
     let mut look = Some(looks.first()?);
     loop {
-        if let Some(Look { entries, endless, .. }) = look {
+        if let Some(Look { entries, .. }) = look {
             let entries = sorted(entries);
             let text = match (args.json, entries.is_empty()) {
                 (true, _) => shown_as_json(&entries)?,
                 (false, true) => nothing_held(args),
-                (false, false) => table(&entries, endless),
+                (false, false) => table(&entries, looks.endless()),
             };
             if screen.show(args, &text)? == Next::End {
                 return Ok(Exit::Done);

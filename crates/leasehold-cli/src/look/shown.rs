@@ -45,7 +45,7 @@ const HELD: usize = 5;
 /// How many groups of the queue are shown at most; the JSON has all that the store shows.
 const GROUPS_MAX: usize = 6;
 
-/// All of them, for display. `endless` stands for the rest of a lease whose end is not shown.
+/// All of them, for display. `endless` is shown for leases that have no remaining time.
 pub(super) fn table(entries: &[Entry], endless: &str) -> String {
     let kinds = entries.iter().any(has_kinds);
     let rows: Vec<_> = entries.iter().flat_map(|entry| rows(entry, endless)).collect();

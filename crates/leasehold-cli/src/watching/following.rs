@@ -49,9 +49,9 @@ impl Following {
         &self.last.entries
     }
 
-    /// What to say of a lease whose end the store does not show.
+    /// What is shown in place of the remaining time of a lease that has none.
     pub(crate) fn endless(&self) -> &'static str {
-        self.last.endless
+        self.looks.endless()
     }
 
     /// Why the store did not answer now; `None` if it did.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lock_core::{Invalid, Prefix, StoreUrl, Ttl};
 use serde::Deserialize;
 
-use super::{FORM, OPTIONS, TLS_OPTIONS, ZookeeperConfig};
+use super::{FORM, ZookeeperConfig};
 
 /// The URL, and its options as fields.
 #[derive(Deserialize)]
@@ -47,12 +47,8 @@ impl TryFrom<Table> for ZookeeperConfig {
     type Error = Invalid;
 
     fn try_from(table: Table) -> Result<Self, Invalid> {
-        let mut url = StoreUrl::read(&table.url, FORM)?;
-        if OPTIONS.iter().chain(TLS_OPTIONS).any(|option| url.option(option).is_some()) {
-            return Err(url.refuse("it has options", "give them as fields of the table"));
-        }
         let shown = |time: Duration| format!("{}ns", time.as_nanos());
-        for (key, value) in [
+        let fields = [
             ("prefix", table.prefix.as_deref().map(str::to_owned)),
             ("op_timeout", table.op_timeout.map(shown)),
             ("session", table.session.map(|session| shown(session.get()))),
@@ -62,9 +58,8 @@ impl TryFrom<Table> for ZookeeperConfig {
             ("sslrootcert", table.sslrootcert),
             ("sslcert", table.sslcert),
             ("sslkey", table.sslkey),
-        ] {
-            url = url.with_option(key, value);
-        }
-        Self::of(url)
+        ];
+        let options: Vec<_> = fields.iter().map(|(option, _)| *option).collect();
+        Self::of(StoreUrl::read(&table.url, FORM)?.with_fields(&options, fields)?)
     }
 }

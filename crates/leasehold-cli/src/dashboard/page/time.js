@@ -27,7 +27,7 @@ const SAME_END = 0.4 * SECOND;
 /** A lease that is renewed in time, at a third of its ttl, keeps more than this part. */
 const LOW = 0.3;
 
-/** What is said of a lease whose end the store does not show. */
+/** What is shown in place of the remaining time of a lease that has none. */
 let endless = "";
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -44,7 +44,7 @@ class Countdown {
     this.seen = true;
   }
 
-  /** It ends at this moment of `Date.now()`; `Infinity` if that is not shown. */
+  /** It ends at this moment of `Date.now()`; `Infinity` if the lease has no remaining time. */
   endAt(end) {
     if (Math.abs(end - this.end) < SAME_END || end === this.end) return;
     this.end = end;

@@ -1,4 +1,4 @@
-//! What is the same at every server: the tests of each one call these.
+//! Checks that every server has to pass.
 
 use serde_json::{Value, json};
 use test_support::Finish;
