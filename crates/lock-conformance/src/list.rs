@@ -161,6 +161,7 @@ macro_rules! __cases {
                 the_eight_latest_limits_that_were_replaced_are_known: Ability(SetLimit);
                 a_limit_that_was_set_outlives_the_holders: Ability(SetLimit);
                 a_claim_above_the_limit_is_refused_and_blocks_nobody: Ability(SetLimit);
+                a_place_that_a_limit_took_away_is_taken_anew: Ability(SetLimit);
                 a_lease_goes_on_under_another_limit: Ability(SetLimit);
                 a_limit_can_be_set_again: Ability(SetLimit);
                 a_lock_has_no_limit: Ability(SetLimit);

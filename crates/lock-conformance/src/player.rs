@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lock_core::limit::{Act, Request};
 use lock_core::{
-    Ability, Answer, BackendError, Capabilities, Certainty, Claim, Fairness, Lease, Limit, Mode, ModeKind, Queueing,
-    ReleaseRequest, Released,
+    Ability, Answer, BackendError, Capabilities, Certainty, Claim, ErrorKind, Fairness, Lease, Limit, Mode, ModeKind,
+    Queueing, ReleaseRequest, Released,
 };
 
 use crate::reference::{Ask, Reply, SHORT};
@@ -77,7 +77,8 @@ impl Player {
         self.can.check_ability(ability).is_ok()
     }
 
-    /// Remembers what was granted. An owner that left the queue does not come back: some stores give it its old place again.
+    /// Remembers what was granted. An owner that lost its place, or did not need it, does not queue again: some stores give it its old
+    /// place.
     pub(crate) fn hear(&mut self, ask: &Ask, said: &Result<Reply, BackendError>) {
         match (ask, said) {
             (_, Ok(Reply::Acquired(Answer::Granted { lease, .. }))) => {
@@ -87,6 +88,12 @@ impl Player {
             }
             (Ask::Release(request), Ok(Reply::Released(Released::Left))) => {
                 self.claims.retain(|claim| claim.owner != request.owner);
+            }
+            (Ask::Acquire(claim), Err(error)) if error.kind() == ErrorKind::OtherKind => {
+                self.claims.retain(|other| other.owner != claim.owner || other.queueing == Queueing::Unwanted);
+            }
+            (Ask::Revoke(lease), Ok(_)) => {
+                self.claims.retain(|claim| claim.owner != lease.owner || claim.fairness == Fairness::Fair);
             }
             (_, _) => {}
         }

@@ -192,7 +192,7 @@ pub(crate) static KEEP: Drawing =
 /// `look`, the limit that the client knows, the new one, and how long to remember it (ms).
 ///
 /// Answers `usage`, the limit in force and how many permits are held, or `otherkind` and the limit that is in use.
-pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "limit");
+pub(crate) static LIMIT: Drawing = drawing!("clock", "place", "members", "dwell", "queue", "sharing", "sweep", "limit");
 
 /// Ends the lease that spans a token. Keys: counter, dwell, lock, queue, waiters. Arguments: token, who does it, and how long to remember
 /// that at least (ms). Answers 1 or 0.

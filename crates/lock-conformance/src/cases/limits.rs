@@ -147,6 +147,20 @@ pub fn a_claim_above_the_limit_is_refused_and_blocks_nobody(bench: &Bench) {
     is_refused(one.try_acquire(&permits(4, 4)), ["is 2", "4 permits"]);
 }
 
+/// Under a higher limit, the waiter may come back, behind the others.
+pub fn a_place_that_a_limit_took_away_is_taken_anew(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let (held, large) = (permits(4, 4), waiting_permits(4, 3));
+    let [first, last] = [(); 2].map(|()| waiting_permits(4, 2));
+    one.take(&held);
+    [&first, &large, &last].iter().for_each(|waiter| _ = two.queued(waiter));
+    [2, 4].iter().for_each(|limit| _ = set(&one, 4, *limit));
+    two.queued(&large);
+    assert_eq!(one.release(&held), Released::Released);
+    [&first, &last].iter().for_each(|waiter| _ = take_under(&two, 4, waiter));
+    two.denied(&large);
+}
+
 /// A holder asks again, gives back and releases, whatever the limit is by then.
 pub fn a_lease_goes_on_under_another_limit(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());

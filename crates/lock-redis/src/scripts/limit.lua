@@ -47,18 +47,21 @@ end
 -- find out when they ask again, or when their turn comes.
 local function change_first_waiters()
   local owners = redis.call('LRANGE', queue, 0, CHANGED_MAX - 1)
-  local entries = owners[1] and redis.call('HMGET', waiters, unpack(owners)) or {}
+  local entries, gone = owners[1] and redis.call('HMGET', waiters, unpack(owners)) or {}, {}
   for i, entry in ipairs(entries) do
     local waiter = entry and read(entry)
     local limit = waiter and waiter.x or 0
     if kind_of(limit) ~= 0 and waiter.width > wished then
       leave(queue, waiters, owners[i])
+      gone[#gone + 1] = i - 1
       if waiter.inbox ~= '-' then redis.pcall('PUBLISH', waiter.inbox, 'recheck ' .. lock) end
     elseif kind_of(limit) ~= 0 and limit ~= wished then
       entry = string.gsub(entry, '^(%d+ %d+ %d+ %d+ %S+ n%d+) x%d+ ', '%1 x' .. decimal(wished) .. ' ')
       redis.call('HSET', waiters, owners[i], entry)
     end
   end
+  -- Under a higher limit, they may come back.
+  if gone[1] then cut(queue, gone, true) end
 end
 
 -- Whoever lacks a right for what may follow fails here, where none of these changes anything, and not after half of it.

@@ -17,8 +17,8 @@ local function queue_up(queue, waiters, numbers, claim, seen, left)
   if joins then
     number = redis.call('INCRBY', numbers, 1)
     if number <= math.max(last, 1) then
-      -- The counter starts at the clock, above any number that was evicted.
-      number = math.max(now, last + 1)
+      -- The counter starts at the clock, above any number that was evicted: no server adds a place in a microsecond.
+      number = math.max(microseconds(), last + 1)
       redis.call('SET', numbers, string.format('%.0f', number))
     end
   end
