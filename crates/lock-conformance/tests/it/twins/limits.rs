@@ -13,7 +13,8 @@ twins! {
     one_that_never_sets_a_limit: NeverSets,
         caught by [
             "limits::a_raised_limit_serves_those_who_wait",
-            "limits::a_limit_that_was_replaced_stands_for_the_one_in_force", "limits::a_deployment_changes_the_limit"
+            "limits::a_limit_that_was_replaced_stands_for_the_one_in_force", "limits::a_deployment_changes_the_limit",
+            "limits::a_place_that_a_limit_took_away_is_taken_anew"
         ],
         spared by ["limits::a_lock_has_no_limit"];
     one_that_takes_permits_away: TakesAway,
