@@ -8,7 +8,7 @@ use crate::step;
 type Sets = (&'static str, &'static [&'static str]);
 
 /// Each feature alone, and the combinations in which a backend, a facade and an option meet.
-const CHOSEN: [Sets; 11] = [
+const CHOSEN: [Sets; 12] = [
     (
         "leasehold",
         &[
@@ -52,6 +52,7 @@ const CHOSEN: [Sets; 11] = [
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
     ("lock-zookeeper", &["", "tls", "schema"]),
+    ("lock-etcd", &[""]),
 ];
 
 /// The other sets that were ever asked for.

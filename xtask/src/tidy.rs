@@ -18,7 +18,7 @@ use crate::step::{self, root};
 use crate::words;
 
 /// Which packages may depend on which, except in tests. Arrows point one way: towards the core.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 20] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
     ("lock-async", &["lock-core", "lock-host"]),
@@ -31,6 +31,7 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("lock-postgres", &["lock-core", "lock-sql", "lock-host"]),
     ("lock-mysql", &["lock-core", "lock-sql", "lock-host"]),
     ("lock-zookeeper", &["lock-core", "lock-rules", "lock-host"]),
+    ("lock-etcd", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
     ("lock-redlock", &["lock-core", "lock-host"]),
     ("lock-kit", &["lock-core", "lock-host", "lock-async", "lock-blocking"]),

@@ -30,7 +30,7 @@ pub struct Bench {
     facade: Facade,
     /// Dropped before the harness, because what runs on it still uses the store.
     runtime: Runtime,
-    harness: Box<dyn Harness>,
+    pub(crate) harness: Box<dyn Harness>,
     attach: fn(&str) -> Box<dyn Harness>,
     module: &'static str,
 }
@@ -72,10 +72,8 @@ impl Bench {
     /// Two new backends, or one twice if owners belong to one session: requests of an owner come from both.
     pub(crate) fn verbs_for_each_owner(&self) -> [Verbs; 2] {
         let one = self.verbs();
-        let other = match one.capabilities().entries_end {
-            EntriesEnd::WithTtl => self.verbs(),
-            EntriesEnd::WithSession => one.clone(),
-        };
+        let is_shared = one.capabilities().entries_end == EntriesEnd::WithTtl;
+        let other = if is_shared { self.verbs() } else { one.clone() };
         [one, other]
     }
 
@@ -178,6 +176,11 @@ impl Bench {
 
     pub(crate) fn elapse(&self, by: Duration) {
         self.harness.elapse(by);
+    }
+
+    /// Lets all leases end that nobody has renewed for so long.
+    pub(crate) fn outlive(&self, ttl: Duration) {
+        self.elapse(ttl + ttl / 5 + self.harness.ends_late());
     }
 
     /// Waits in small steps until the condition holds.

@@ -43,6 +43,17 @@ pub trait Harness: Send + Sync + 'static {
     /// Lets time pass: moves the clock if it can be moved, and otherwise sleeps.
     fn elapse(&self, by: Duration);
 
+    /// How much later than its ttl a lease may end that nobody renews: a store may count in whole seconds.
+    fn ends_late(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether waiters act by themselves: they get the lock when a lease ends that nobody releases, and take the slots of their permits. The
+    /// rules cannot foretell when, nor which slots.
+    fn waiters_act(&self) -> bool {
+        false
+    }
+
     /// How to break the store.
     fn faults(&self) -> &dyn Faults {
         &NoFaults

@@ -32,7 +32,7 @@ fn permits(count: u32) -> Mode {
 impl Scene {
     /// The scenes that a store can play. None has an expired lease that a waiter could get: stores may hand that over at once or with the
     /// next claim.
-    pub(crate) fn all(can: &Capabilities) -> Vec<Self> {
+    pub(crate) fn all(can: &Capabilities, waiters_act: bool) -> Vec<Self> {
         let [exclusive, shared] = [Mode::Exclusive, Mode::Shared].map(|mode| (mode, LONG));
         let [expired, reader] = [Mode::Exclusive, Mode::Shared].map(|mode| (mode, SHORT));
         let [one, all] = [1, 3].map(|count| (permits(count), LONG));
@@ -47,7 +47,16 @@ impl Scene {
         ];
         let scene = |(what, claims)| Self { what, claims, is_kept: false };
         let kept = Self { what: "kept", claims: vec![exclusive, exclusive], is_kept: true };
-        scenes.into_iter().map(scene).chain([kept]).filter(|scene| scene.suits(can)).collect()
+        scenes
+            .into_iter()
+            .map(scene)
+            .chain([kept])
+            .filter(|scene| scene.suits(can) && !(waiters_act && scene.has_permits()))
+            .collect()
+    }
+
+    fn has_permits(&self) -> bool {
+        self.claims.iter().any(|(mode, _)| mode.limit().is_some())
     }
 
     fn suits(&self, can: &Capabilities) -> bool {

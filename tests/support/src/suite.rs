@@ -11,7 +11,7 @@ use lock_core::{AsyncBackend, BlockingBackend};
 use lock_host::{HostClock, SharedClock};
 use tokio::runtime::Handle;
 
-use crate::{AfterDrop, MysqlServer, PostgresServer, Proxy, RedisServer, ZookeeperServer};
+use crate::{AfterDrop, EtcdServer, MysqlServer, PostgresServer, Proxy, RedisServer, ZookeeperServer};
 
 /// A server that cases restart.
 pub trait Restarts: Send + Sync + 'static {
@@ -33,6 +33,13 @@ pub trait Way: Send + Sync + 'static {
     const FAULTS: &'static [Fault] = &Fault::ALL;
     /// Why the others cannot hit them.
     const WHY_NOT_ALL: &'static str = "";
+
+    /// What the store lacks, and why.
+    const LACKS: &'static [(Need, &'static str)] = &[];
+    /// Whether waiters act by themselves when a lease ends.
+    const WAITERS_ACT: bool = false;
+    /// How much later than its ttl a lease may end that nobody renews.
+    const ENDS_LATE: Duration = Duration::ZERO;
 
     /// The server that most cases share, each under a prefix of its own and over a proxy of its own.
     fn shared() -> Arc<Self::Server>;
@@ -125,6 +132,14 @@ impl<W: Way> Harness for OverProxy<W> {
         std::thread::sleep(by);
     }
 
+    fn waiters_act(&self) -> bool {
+        W::WAITERS_ACT
+    }
+
+    fn ends_late(&self) -> Duration {
+        W::ENDS_LATE
+    }
+
     fn faults(&self) -> &dyn Faults {
         match &self.service {
             Some(service) => service,
@@ -134,7 +149,8 @@ impl<W: Way> Harness for OverProxy<W> {
 
     fn exempt(&self, _facade: Facade) -> Vec<Exemption> {
         let missing = Fault::ALL.into_iter().filter(|fault| !W::FAULTS.contains(fault));
-        missing.map(|fault| Exemption::new(Need::Fault(fault), W::WHY_NOT_ALL)).collect()
+        let faults = missing.map(|fault| Exemption::new(Need::Fault(fault), W::WHY_NOT_ALL));
+        faults.chain(W::LACKS.iter().map(|(need, why)| Exemption::new(*need, why))).collect()
     }
 
     fn address(&self) -> Option<String> {
@@ -217,7 +233,7 @@ macro_rules! restarts {
     )*};
 }
 
-restarts!(MysqlServer RedisServer ZookeeperServer);
+restarts!(EtcdServer MysqlServer RedisServer ZookeeperServer);
 
 impl Restarts for PostgresServer {
     fn port(&self) -> u16 {

@@ -73,8 +73,7 @@ pub fn requests_are_answered_as_the_rules_say(bench: &Bench) {
 pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
     let clients: Vec<Verbs> = (0..CLIENTS).map(|_| bench.verbs()).collect();
     let mut checked = 0;
-    let uses = [Use::Lock, Use::Semaphore].into_iter().cycle();
-    for (number, (seed, lock)) in (0..HISTORIES).zip(seeds().zip(uses)) {
+    for (number, (seed, lock)) in (0..HISTORIES).zip(seeds().zip(uses(bench))) {
         let began = bench.now();
         let history = History::play(&clients, &format!("a {number}"), seed, lock, began);
         if bench.now().since(began) < LONGEST {
@@ -88,20 +87,16 @@ pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
     assert!(checked > HISTORIES / 2, "only {checked} of {HISTORIES} histories took less than {LONGEST:?}");
 }
 
-/// What the locks are used as, in turn. Semaphores are left out where entries end with a session: waiters take their slots themselves, in any
-/// order, so the rules cannot foretell them.
+/// What the locks are used as, in turn. Semaphores are left out where waiters take their slots themselves, in any order.
 fn uses(bench: &Bench) -> impl Iterator<Item = Use> {
-    let uses: &[Use] = match bench.capabilities().entries_end {
-        EntriesEnd::WithTtl => &[Use::Lock, Use::Semaphore],
-        EntriesEnd::WithSession => &[Use::Lock],
-    };
+    let uses: &[Use] = if bench.harness.waiters_act() { &[Use::Lock] } else { &[Use::Lock, Use::Semaphore] };
     uses.iter().copied().cycle()
 }
 
 /// Each pair of requests at the same time, in each scene: a lock that is free, held, shared, expired in part, or kept, and one with a queue.
 pub fn pairs_are_answered_as_one_after_the_other(bench: &Bench) {
     let clients = bench.verbs_for_each_owner();
-    let scenes = Scene::all(&clients[0].capabilities());
+    let scenes = Scene::all(&clients[0].capabilities(), bench.harness.waiters_act());
     let mut pairs = Vec::new();
     for (number, scene) in scenes.iter().enumerate() {
         let first = scene.play(bench, &clients, &format!("a {number}"));
@@ -112,7 +107,7 @@ pub fn pairs_are_answered_as_one_after_the_other(bench: &Bench) {
         let some = pairs.split_off(pairs.len().saturating_sub(TOGETHER));
         let stages = in_parallel(some, |(scene, name, pair)| (scene.play(bench, &clients, &name), pair));
         // Once for all of them, because some stores' clocks cannot be moved.
-        bench.elapse(EXPIRY);
+        bench.outlive(EXPIRY);
         let in_time = in_parallel(stages, |(stage, pair)| stage.ask_both(bench, &clients, pair));
         judged += in_time.into_iter().filter(|is_in_time| *is_in_time).count();
     }
@@ -159,7 +154,8 @@ struct Trace<'a> {
 
 impl Trace<'_> {
     fn step(&mut self) {
-        let can_expire = self.verbs.capabilities().entries_end == EntriesEnd::WithTtl;
+        let ends_with_ttl = self.verbs.capabilities().entries_end == EntriesEnd::WithTtl;
+        let can_expire = ends_with_ttl && !self.bench.harness.waiters_act();
         match self.player.dice.u8(..60) {
             0 if can_expire => {
                 if self.player.dice.bool() {
@@ -205,7 +201,7 @@ impl Trace<'_> {
 
     fn expire(&mut self) {
         self.short_since = None;
-        self.bench.elapse(SHORT + SHORT / 2);
+        self.bench.outlive(SHORT + SHORT / 4);
         self.player.forget_expired();
         // One that nobody has served since, and a lease whose owner has another one by then.
         self.play(Player::renew_latest);

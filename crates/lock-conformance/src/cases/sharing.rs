@@ -96,7 +96,7 @@ pub fn a_dead_reader_ends_alone(bench: &Bench) {
     let (one, two, three) = (bench.verbs(), bench.verbs(), bench.verbs());
     let dead = one.take(&lasting(BRIEF, reader()));
     let alive = two.take(&reader());
-    bench.elapse(BRIEF + BRIEF / 5);
+    bench.outlive(BRIEF);
     assert!(matches!(two.renew(&alive), Renewed::Renewed { .. }));
     assert_eq!(one.renew(&dead), Renewed::NotHeld);
     assert_ne!(one.fence(&dead), Fenced::Acknowledged);

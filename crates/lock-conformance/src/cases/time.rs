@@ -55,7 +55,7 @@ pub fn a_renewal_counts_from_now(bench: &Bench) {
 pub fn a_late_renewal_is_refused(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
     let lease = one.take(&lasting(BRIEF, claim("a")));
-    bench.elapse(BRIEF + BRIEF / 5);
+    bench.outlive(BRIEF);
     assert_eq!(one.renew(&lease), Renewed::NotHeld);
     assert_eq!(one.fence(&lease), Fenced::NotHeld);
     two.take(&claim("a"));

@@ -36,22 +36,20 @@ pub fn an_acquire_without_an_answer_can_be_asked_again(bench: &Bench) {
 }
 
 /// A claim for "a" that is granted with its first request. A store with sessions may look before it makes an entry that waits for nothing, and
-/// has to make a place for the first entry of a name.
+/// other stores have something to make for the first claim of a client.
 fn unasked(bench: &Bench, one: &Verbs) -> Claim {
-    let mine = match bench.capabilities().entries_end {
-        EntriesEnd::WithTtl => return first(one, claim("a")),
+    take_turn(one);
+    match bench.capabilities().entries_end {
+        EntriesEnd::WithTtl => claim("a"),
         EntriesEnd::WithSession => waiting_claim("a"),
-    };
-    let earlier = claim("a");
-    one.take(&earlier);
-    first(one, earlier);
-    mine
+    }
 }
 
-/// The claim, after a request that opens the connection.
-fn first(one: &Verbs, claim: Claim) -> Claim {
-    one.release(&claim);
-    claim
+/// Holds the lock once, so that everything is made that later claims need.
+fn take_turn(one: &Verbs) {
+    let earlier = claim("a");
+    one.take(&earlier);
+    one.release(&earlier);
 }
 
 /// A release that says that a claim may still be under way undoes whatever the acquire did.

@@ -153,7 +153,7 @@ pub fn a_place_that_is_not_refreshed_is_skipped(bench: &Bench) {
     one.take(&first);
     two.queued(&lasting(BRIEF, waiting_claim("a")));
     three.queued(&third);
-    bench.elapse(BRIEF + BRIEF / 5);
+    bench.outlive(BRIEF);
     assert_eq!(one.release(&first), Released::Released);
     three.take(&third);
 }
@@ -166,7 +166,7 @@ pub fn a_hand_over_that_nobody_takes_goes_on(bench: &Bench) {
     two.queued(&lasting(BRIEF, waiting_claim("a")));
     three.queued(&third);
     assert_eq!(one.release(&first), Released::Released);
-    bench.elapse(BRIEF + BRIEF / 5);
+    bench.outlive(BRIEF);
     let lease = three.take(&third);
     assert!(lease.tokens.low() > before.tokens.high());
     two.refused(&claim("a"));

@@ -25,6 +25,7 @@ fn config(url: &str) -> ZookeeperConfig {
 
 impl Way for Alone {
     type Server = ZookeeperServer;
+    const WAITERS_ACT: bool = true;
     fn shared() -> Arc<ZookeeperServer> {
         SERVER.get(|| ZookeeperServer::start_with(ZookeeperOptions::default().volatile()))
     }

@@ -1,0 +1,77 @@
+//! Where the keys of one lock are.
+
+use lock_core::{LockName, Owner, Prefix};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Where the entries of a lock are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Directory {
+    root: String,
+    /// The name of the lock, escaped.
+    name: String,
+}
+
+impl Directory {
+    /// That of a lock. Slashes within the name are escaped, so that no directory is within another one.
+    pub(crate) fn of(root: &str, prefix: &Prefix, name: &LockName) -> Self {
+        let key = prefix.key(name.as_str()).replace('%', "%25").replace('/', "%2F");
+        let name = if key.starts_with("leasehold-") { key.replacen('l', "%6C", 1) } else { key };
+        Self { root: root.to_owned(), name }
+    }
+
+    /// That of the entry with this key, and the name of its lock. `None` if the key is that of no entry, or of a lock without the prefix.
+    pub(crate) fn of_key(root: &str, prefix: &Prefix, key: &[u8]) -> Option<(Self, LockName)> {
+        let key = std::str::from_utf8(key).ok()?.strip_prefix(root)?;
+        let (escaped, _) = key.split_once('/')?;
+        let plain = escaped.replace("%6C", "l").replace("%2F", "/").replace("%25", "%");
+        let name = prefix.name(&plain)?;
+        let directory = Self::of(root, prefix, &name);
+        (directory.name == escaped).then_some((directory, name))
+    }
+
+    /// The key of the entry under this lease. The clients of etcd name theirs in the same way.
+    pub(crate) fn entry(&self, lease: i64) -> Vec<u8> {
+        format!("{}{}/{lease:x}", self.root, self.name).into_bytes()
+    }
+
+    /// The first key of an entry, and the one after the last.
+    pub(crate) fn range(&self) -> (Vec<u8>, Vec<u8>) {
+        keys_below(&format!("{}{}", self.root, self.name))
+    }
+
+    /// The key of a slot, which is there while a holder of permits has it.
+    pub(crate) fn slot(&self, slot: u32) -> Vec<u8> {
+        format!("{}{SLOTS}{}/{slot:010}", self.root, self.name).into_bytes()
+    }
+
+    /// The first key of a slot, and the one after the last.
+    pub(crate) fn slots(&self) -> (Vec<u8>, Vec<u8>) {
+        keys_below(&format!("{}{SLOTS}{}", self.root, self.name))
+    }
+}
+
+/// Where the slots of all semaphores are.
+const SLOTS: &str = "leasehold-slots/";
+
+/// The keys that begin with this and a slash.
+fn keys_below(beginning: &str) -> (Vec<u8>, Vec<u8>) {
+    // The byte after a slash.
+    (format!("{beginning}/").into_bytes(), format!("{beginning}0").into_bytes())
+}
+
+/// What stands for an owner in the store. It does not tell the owner.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct OwnerHash(String);
+
+impl OwnerHash {
+    pub(crate) fn of(owner: Owner) -> Self {
+        let hash = Sha256::digest(owner.to_wire());
+        Self(hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The key that is there while late claims of this owner are refused.
+    pub(crate) fn tombstone(&self, root: &str) -> Vec<u8> {
+        format!("{root}leasehold-given-up/{}", self.0).into_bytes()
+    }
+}

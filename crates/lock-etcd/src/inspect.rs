@@ -1,0 +1,123 @@
+//! Locks as operators see them, and the leases that they end.
+
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use lock_core::inspect::{Cursor, Entry as Shown, Held, Page, Query, Revoked, glob_matches};
+use lock_core::{FencingToken, Holder, LockName, Note};
+use tonic::Status;
+
+use crate::cluster::Cluster;
+use crate::entry::{Entry, Listed};
+use crate::tokens::Base;
+use crate::txn;
+
+/// How many keys are read for a page.
+const KEYS_MAX: i64 = 1000;
+/// How long the store remembers who ended a lease. Chosen: far longer than leases last.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// A lock; `None` if nobody holds it.
+pub(crate) async fn shown(cluster: &Cluster, name: &LockName) -> Result<Option<Shown>, Status> {
+    let listed = cluster.list_all(&cluster.directory(name)).await?;
+    entry_of(cluster, name.clone(), &listed).await
+}
+
+async fn entry_of(cluster: &Cluster, name: LockName, listed: &Listed) -> Result<Option<Shown>, Status> {
+    let holds = |entry: &&Entry| listed.holds(entry);
+    let (holders, waiters): (Vec<&Entry>, Vec<&Entry>) = listed.entries.iter().partition(holds);
+    let held = try_join_all(holders.iter().take(Shown::SHOWN_MAX).map(|entry| held(cluster, entry, listed.base)));
+    let mut held: Vec<Held> = held.await?;
+    held.sort_by_key(|held| std::cmp::Reverse(held.remaining));
+    let Some(last) = held.first() else { return Ok(None) };
+    let (holder, remaining) = (last.holder.clone(), last.remaining);
+    let leases = u32::try_from(holders.len()).unwrap_or(u32::MAX);
+    let queue = waiters.iter().take(Shown::SHOWN_MAX).map(|entry| entry.mode()).collect();
+    let waiters = listed.count.saturating_sub(leases);
+    Ok(Some(Shown { name, holder, remaining, leases, holders: held, waiters, queue }))
+}
+
+async fn held(cluster: &Cluster, entry: &Entry, base: Base) -> Result<Held, Status> {
+    let remaining = cluster.leases.remaining(entry.lease).await?;
+    Ok(Held { remaining, ..entry.held(base) })
+}
+
+/// Some of the held locks that match, in the order of their keys.
+pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Status> {
+    let (first, end) = cluster.all_keys();
+    let after = query.cursor.as_ref().map_or(first, |cursor| cursor.0.clone().into_bytes());
+    let reads = [txn::keys((after, end), KEYS_MAX), txn::get(txn::base_key(cluster.root()))];
+    let (told, _) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &reads)).await?;
+    let base = told.base(1)?;
+    let keys: Vec<Entry> = told.ranges.first().into_iter().flat_map(|list| &list.kvs).map(Entry::read).collect();
+    let is_cut = told.ranges.first().is_some_and(|list| list.count > KEYS_MAX);
+    let (mut entries, mut next) = (Vec::new(), None);
+    let directories: Vec<_> = keys.chunk_by(|one, other| lock_of(&one.key) == lock_of(&other.key)).collect();
+    for (number, chunk) in directories.iter().enumerate() {
+        let is_last = number + 1 == directories.len();
+        let is_full = u32::try_from(entries.len()).is_ok_and(|found| found >= query.limit.max(1));
+        // The last directory may not be complete; if it is the only one, its first keys have to do.
+        if is_full || is_cut && is_last && number > 0 {
+            next = chunk.first().map(|entry| Cursor(String::from_utf8_lossy(&entry.key).into_owned()));
+            break;
+        }
+        let Some((found, name)) = chunk.first().and_then(|entry| cluster.directory_of(&entry.key)) else { continue };
+        if is_cut && is_last {
+            next = Some(Cursor(String::from_utf8_lossy(&found.range().1).into_owned()));
+        }
+        if glob_matches(&query.pattern, name.as_str()) {
+            let mut in_order = chunk.to_vec();
+            in_order.sort_by_key(|entry| entry.created);
+            let count = u32::try_from(in_order.len()).unwrap_or(u32::MAX);
+            let listed = Listed { entries: in_order, count, revision: told.revision, base };
+            entries.extend(entry_of(cluster, name, &listed).await?);
+        }
+    }
+    Ok(Page { entries, next })
+}
+
+/// The beginning of a key that the entries of one lock share.
+fn lock_of(key: &[u8]) -> &[u8] {
+    let last = key.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
+    &key[..last]
+}
+
+/// Ends the lease with this token, and remembers who did.
+pub(crate) async fn revoke(
+    cluster: &Cluster,
+    name: &LockName,
+    token: FencingToken,
+    by: &Note,
+) -> Result<Revoked, Status> {
+    let directory = cluster.directory(name);
+    let listed = cluster.list_all(&directory).await?;
+    for entry in listed.entries.iter().filter(|entry| listed.holds(entry)) {
+        let Holder::Leasehold { tokens, .. } = entry.held(listed.base).holder else { continue };
+        if !tokens.contains(token) {
+            continue;
+        }
+        let remembered = cluster.leases.grant(REMEMBERED).await?;
+        let note = txn::put(note_of(cluster, tokens.high()), by.to_wire().as_bytes().to_vec(), remembered.id());
+        let slots = entry.slots().iter().map(|slot| txn::delete(directory.slot(*slot)));
+        let end = txn::transaction(
+            vec![txn::is_of(entry.key.clone(), entry.created)],
+            [slots.chain([txn::delete(entry.key.clone()), note]).collect(), vec![]],
+            &[],
+        );
+        let (told, _) = cluster.transact(end).await?;
+        return Ok(if told.succeeded { Revoked::Revoked } else { Revoked::NotHeld });
+    }
+    Ok(Revoked::NotHeld)
+}
+
+/// Who ended the lease whose highest token this is.
+pub(crate) async fn revoked_by(cluster: &Cluster, highest: FencingToken) -> Result<Option<Note>, Status> {
+    let read = txn::transaction(vec![], [vec![], vec![]], &[txn::get(note_of(cluster, highest))]);
+    let (told, _) = cluster.transact(read).await?;
+    let note = told.ranges.first().and_then(|range| range.kvs.first());
+    Ok(note.map(|note| Note::from_wire(&String::from_utf8_lossy(&note.value))))
+}
+
+fn note_of(cluster: &Cluster, highest: FencingToken) -> Vec<u8> {
+    format!("{}leasehold-revoked/{highest}", cluster.root()).into_bytes()
+}

@@ -1,0 +1,226 @@
+//! Leases of etcd: each entry has one of its own, so it ends by itself unless that is renewed. Those of entries that were deleted are used
+//! again, and so are their names, which name the keys too: etcd keeps the names of deleted keys for a while, and each list walks them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::unfold;
+use lock_core::Moment;
+use lock_host::{Clock, HostClock};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tonic::Status;
+
+use crate::proto::{
+    LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseTimeToLiveRequest,
+    LeaseTimeToLiveResponse,
+};
+use crate::servers::{Seen, Servers};
+
+/// How many leases of one ttl wait for another entry. Chosen: those of a busy client; the others end by themselves.
+const IDLE_MAX: usize = 64;
+
+/// How much longer than an entry a lease lasts, so that it can be used again within this time without a renewal. Chosen: short, because others
+/// wait for so much longer if a holder dies.
+const USED_AGAIN_WITHIN: Duration = Duration::from_secs(1);
+
+/// A lease, and until when it is sure to last.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    id: i64,
+    /// The ttl that was asked for, in seconds.
+    asked: i64,
+    /// How long it lasts from a renewal.
+    ttl: Duration,
+    sure_until: Moment,
+    renewal: Option<Renewal>,
+    /// Whether another client may use it.
+    is_shared: bool,
+}
+
+/// A renewal that was answered. The server that answered may have been deposed, and its followers then know nothing of the renewal. So it
+/// counts only with answers of one term from before and after it.
+#[derive(Clone, Copy, Debug)]
+struct Renewal {
+    sent: Moment,
+    seen: Seen,
+}
+
+impl Lease {
+    /// One that another client has made.
+    pub(crate) const fn of_others(id: i64) -> Self {
+        Self { id, asked: 0, ttl: Duration::ZERO, sure_until: Moment::ORIGIN, renewal: None, is_shared: true }
+    }
+
+    pub(crate) const fn id(&self) -> i64 {
+        self.id
+    }
+
+    /// How long it lasts from a renewal.
+    pub(crate) const fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// How long it is sure to last.
+    pub(crate) fn lasts(&self, now: Moment) -> Duration {
+        self.sure_until.since(now)
+    }
+
+    /// Whether little of its time is left.
+    pub(crate) fn is_old(&self) -> bool {
+        self.lasts(HostClock.now()) < self.ttl / 3 * 2
+    }
+
+    /// Counts its renewal, if this answer proves it: it has to be to a transaction that was sent after the renewal was answered.
+    pub(crate) fn prove(&mut self, seen: Seen) {
+        if let Some(renewal) = self.renewal.take_if(|renewal| renewal.seen == seen) {
+            self.sure_until = self.sure_until.max(renewal.sent + self.ttl);
+        }
+    }
+}
+
+/// The leases of a client.
+pub(crate) struct Leases {
+    servers: Arc<Servers>,
+    runtime: Handle,
+    idle: Mutex<HashMap<i64, Vec<Lease>>>,
+    renewing: Mutex<Option<Renewing>>,
+}
+
+impl Leases {
+    pub(crate) fn new(servers: Arc<Servers>, runtime: Handle) -> Self {
+        Self { servers, runtime, idle: Mutex::default(), renewing: Mutex::default() }
+    }
+
+    /// A lease for an entry, which lasts for this long or can be renewed.
+    pub(crate) async fn take(&self, ttl: Duration) -> Result<Lease, Status> {
+        let ttl_and_more = ttl + USED_AGAIN_WITHIN;
+        let idle = lock(&self.idle).get_mut(&seconds(ttl_and_more)).and_then(Vec::pop);
+        if let Some(mut lease) = idle {
+            let lasts = lease.lasts(HostClock.now());
+            if lasts >= ttl || !lasts.is_zero() && self.renew(&mut lease).await? {
+                return Ok(lease);
+            }
+        }
+        self.grant(ttl_and_more).await
+    }
+
+    /// How long a lease lasts unless it is renewed. `None` if it has ended.
+    pub(crate) async fn remaining(&self, id: i64) -> Result<Option<Duration>, Status> {
+        let request = LeaseTimeToLiveRequest { id };
+        let (left, _): (LeaseTimeToLiveResponse, usize) =
+            self.servers.ask("/etcdserverpb.Lease/LeaseTimeToLive", request).await?;
+        Ok((left.ttl >= 0).then(|| duration(left.ttl)))
+    }
+
+    /// A new lease. It begins when the cluster grants it.
+    pub(crate) async fn grant(&self, ttl: Duration) -> Result<Lease, Status> {
+        let sent = HostClock.now();
+        let seconds_asked = seconds(ttl);
+        let request = LeaseGrantRequest { ttl: seconds_asked };
+        let (granted, _): (LeaseGrantResponse, usize) =
+            self.servers.ask("/etcdserverpb.Lease/LeaseGrant", request).await?;
+        let ttl = duration(granted.ttl);
+        Ok(Lease { id: granted.id, asked: seconds_asked, ttl, sure_until: sent + ttl, renewal: None, is_shared: false })
+    }
+
+    /// Takes the leases back of an entry that was deleted or not written.
+    pub(crate) fn put_back(&self, leases: impl Iterator<Item = Lease>) {
+        let mut idle = lock(&self.idle);
+        for lease in leases.filter(|lease| !lease.is_shared) {
+            let idle = idle.entry(lease.asked).or_default();
+            if idle.len() < IDLE_MAX {
+                idle.push(lease);
+            }
+        }
+    }
+
+    /// Renews a lease; false if the server does not know it, which it may not yet, after a restart. The renewal counts once it is proved.
+    pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
+        let (sent, server) = (HostClock.now(), self.servers.current());
+        let seen = self.servers.seen(server);
+        let answered = self.renewing(server).ask(lease.id);
+        let answer = answered.await.map_err(|_| Status::unavailable("the connection for renewals has ended"))?;
+        if answer.ttl > 0 {
+            lease.ttl = duration(answer.ttl);
+            let seen = seen.filter(|seen| seen.is_by(answer.header.unwrap_or_default()));
+            lease.renewal = seen.map(|seen| Renewal { sent, seen });
+        }
+        Ok(answer.ttl > 0)
+    }
+
+    /// The stream of renewals to this server.
+    fn renewing(&self, server: usize) -> Renewing {
+        let mut renewing = lock(&self.renewing);
+        let open = renewing.take().filter(|open| open.server == server && !open.ids.is_closed());
+        renewing.insert(open.unwrap_or_else(|| self.open(server))).clone()
+    }
+
+    fn open(&self, server: usize) -> Renewing {
+        let (ids, mut to_send) = mpsc::unbounded_channel::<(i64, oneshot::Sender<LeaseKeepAliveResponse>)>();
+        let servers = Arc::clone(&self.servers);
+        self.runtime.spawn(async move {
+            // The server answers in the order of the requests.
+            let waiting: Arc<Mutex<VecDeque<oneshot::Sender<LeaseKeepAliveResponse>>>> = Arc::default();
+            let asked = Arc::clone(&waiting);
+            let Some(first) = to_send.recv().await else { return };
+            let messages = unfold((Some(first), to_send), move |(first, mut to_send)| {
+                let asked = Arc::clone(&asked);
+                async move {
+                    let next = match first {
+                        Some(first) => Some(first),
+                        None => to_send.recv().await,
+                    };
+                    let (id, answer) = next?;
+                    lock(&asked).push_back(answer);
+                    Some((LeaseKeepAliveRequest { id }, (None, to_send)))
+                }
+            });
+            let answers = servers.stream(server, "/etcdserverpb.Lease/LeaseKeepAlive", messages);
+            let Ok(mut answers) = answers.await else { return servers.leave(server) };
+            loop {
+                tokio::select! {
+                    answer = answers.message() => {
+                        let Ok(Some(answer)) = answer else { return servers.leave(server) };
+                        if let Some(told) = lock(&waiting).pop_front() {
+                            _ = told.send(answer);
+                        }
+                    }
+                    () = servers.left(server) => return,
+                }
+            }
+        });
+        Renewing { server, ids }
+    }
+}
+
+/// The open stream of renewals.
+#[derive(Clone)]
+struct Renewing {
+    server: usize,
+    ids: mpsc::UnboundedSender<(i64, oneshot::Sender<LeaseKeepAliveResponse>)>,
+}
+
+impl Renewing {
+    /// Asks for a renewal.
+    fn ask(&self, id: i64) -> oneshot::Receiver<LeaseKeepAliveResponse> {
+        let (answer, answered) = oneshot::channel();
+        _ = self.ids.send((id, answer));
+        answered
+    }
+}
+
+/// A ttl as etcd takes it.
+fn seconds(ttl: Duration) -> i64 {
+    let rounded_up = ttl.as_millis().div_ceil(1000);
+    i64::try_from(rounded_up).unwrap_or(i64::MAX)
+}
+
+fn duration(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,26 @@
+//! The backend for etcd: locks in the layout of etcd's own clients, so that Go services with `concurrency.Mutex`, `etcdctl lock` and this
+//! library exclude each other and wait in one queue.
+
+mod claim;
+mod client;
+mod cluster;
+mod config;
+mod directory;
+mod entry;
+mod error;
+mod inspect;
+mod leases;
+mod place;
+mod proto;
+mod remaining;
+mod renewal;
+mod servers;
+mod tokens;
+mod txn;
+mod waiters;
+mod watches;
+
+pub mod blocking;
+pub mod nonblocking;
+
+pub use config::EtcdConfig;

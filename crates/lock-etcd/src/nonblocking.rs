@@ -1,0 +1,167 @@
+//! The store for tokio.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::{
+    Ability, Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, Durability, Effect, EntriesEnd,
+    ErrorKind, EventSink, Fenced, FencingToken, Isolation, Lease, Location, LockName, ModeKind, Note, Operation,
+    ReleaseRequest, Released, Renewed, RequestOrder, Waiting,
+};
+use lock_host::Bridge;
+use tokio::time::timeout;
+use tonic::{Code, Status};
+
+use crate::EtcdConfig;
+use crate::client::Client;
+use crate::error::{self, BACKEND};
+use crate::inspect;
+
+/// How long connecting may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// One client. Its connections have a thread of their own, so that nothing that users do delays a renewal.
+pub struct Store(Arc<Client>);
+
+/// The thread that connections belong to.
+pub(crate) fn bridge() -> Result<Bridge, BackendError> {
+    let failed = |failure| {
+        let message = "a thread for connections cannot be started";
+        error::new(Operation::Connect, ErrorKind::Unavailable, Effect::None, message).with_source(failure)
+    };
+    Bridge::start().map_err(failed)
+}
+
+/// Connects to the first server that answers.
+///
+/// # Errors
+/// `Unreachable` or `Timeout` if no majority answers, `Config` if the base of the tokens is not a number.
+///
+/// # Cancel safety
+/// Can be dropped at any point.
+pub async fn connect(config: &EtcdConfig) -> Result<Store, BackendError> {
+    over(config, bridge()?).await
+}
+
+pub(crate) async fn over(config: &EtcdConfig, bridge: Bridge) -> Result<Store, BackendError> {
+    let client = Client::new(config, bridge);
+    let opened = async {
+        open(&client).await.map_err(|status| {
+            let servers = config.servers().collect::<Vec<_>>().join(", ");
+            error::of_opening(&servers, status)
+        })
+    };
+    within(Operation::Connect, CONNECT_WITHIN, opened).await?;
+    Ok(Store(client))
+}
+
+/// Asks each server until one answers.
+async fn open(client: &Client) -> Result<(), Status> {
+    let mut asked = client.cluster.check_base().await;
+    for _ in 1..client.config.servers().count() {
+        match asked {
+            Err(status) if status.code() == Code::Unavailable => asked = client.cluster.check_base().await,
+            told => return told,
+        }
+    }
+    asked
+}
+
+async fn within<T>(
+    operation: Operation,
+    within: Duration,
+    run: impl Future<Output = Result<T, BackendError>>,
+) -> Result<T, BackendError> {
+    timeout(within, run).await.unwrap_or_else(|_| Err(error::timeout(operation, within)))
+}
+
+impl Store {
+    async fn inspect<T>(
+        &self,
+        time: Duration,
+        run: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, BackendError> {
+        let told = async { run.await.map_err(|status| error::of(Operation::Inspect, status)) };
+        within(Operation::Inspect, time, told).await
+    }
+}
+
+impl Backend for Store {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new(BACKEND, Waiting::QueueWithPush, Durability::ByOperator)
+            .with_ordering(RequestOrder::Unordered)
+            .with_isolation(Isolation::Isolated)
+            .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
+            .with_abilities(&[Ability::Inspect])
+            .with_entries_end(EntriesEnd::WithTtl)
+    }
+
+    fn listen(&self, sink: EventSink) {
+        self.0.listeners.add(sink);
+    }
+
+    fn locate(&self, name: &LockName) -> Option<Location> {
+        let config = &self.0.config;
+        Some(Location { store: config.place(), key: config.prefix().key(name.as_str()) })
+    }
+}
+
+#[async_trait]
+impl AsyncBackend for Store {
+    /// The same: its connections have a thread of their own.
+    fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend> {
+        self
+    }
+
+    async fn acquire(&self, claim: &Claim, time: Duration) -> Result<Answer, BackendError> {
+        within(Operation::Acquire, time, self.0.claim(claim)).await
+    }
+
+    async fn renew(&self, leases: &[Lease], time: Duration) -> Result<Vec<Renewed>, BackendError> {
+        within(Operation::Renew, time, self.0.renew(leases)).await
+    }
+
+    async fn release(&self, request: &ReleaseRequest, time: Duration) -> Result<Released, BackendError> {
+        within(Operation::Release, time, self.0.release(request)).await
+    }
+
+    async fn fence(&self, lease: &Lease, time: Duration) -> Result<Fenced, BackendError> {
+        within(Operation::Fence, time, self.0.fence(lease)).await
+    }
+
+    async fn holder(&self, name: &LockName, time: Duration) -> Result<Option<Entry>, BackendError> {
+        self.inspect(time, inspect::shown(&self.0.cluster, name)).await
+    }
+
+    async fn list(&self, query: &Query, time: Duration) -> Result<Page, BackendError> {
+        self.inspect(time, inspect::list(&self.0.cluster, query)).await
+    }
+
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        time: Duration,
+    ) -> Result<Revoked, BackendError> {
+        self.inspect(time, inspect::revoke(&self.0.cluster, name, token, by)).await
+    }
+
+    async fn revoked_by(
+        &self,
+        _: &LockName,
+        highest: FencingToken,
+        time: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        self.inspect(time, inspect::revoked_by(&self.0.cluster, highest)).await
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.0.config).finish()
+    }
+}

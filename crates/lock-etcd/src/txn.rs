@@ -1,0 +1,150 @@
+//! Transactions, and what their answers list.
+
+use tonic::Status;
+
+use crate::directory::Directory;
+use crate::entry::{Entry, LISTED_MAX, Listed};
+use crate::proto::{
+    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
+    Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
+};
+use crate::tokens::Base;
+
+fn compare(key: Vec<u8>, target: CompareTarget, with: CompareWith) -> Compare {
+    Compare { result: CompareResult::Equal.into(), target: target.into(), key, with: Some(with), range_end: Vec::new() }
+}
+
+/// That there is no such key.
+pub(crate) fn is_absent(key: Vec<u8>) -> Compare {
+    compare(key, CompareTarget::Version, CompareWith::Version(0))
+}
+
+/// That the key was created then, and is there.
+pub(crate) fn is_of(key: Vec<u8>, created: i64) -> Compare {
+    compare(key, CompareTarget::Create, CompareWith::Create(created))
+}
+
+/// That the directory has no entry.
+pub(crate) fn is_empty(directory: &Directory) -> Compare {
+    let (key, range_end) = directory.range();
+    Compare { range_end, ..compare(key, CompareTarget::Create, CompareWith::Create(0)) }
+}
+
+/// That no entry was written into the directory since this revision.
+pub(crate) fn is_unchanged(directory: &Directory, since: i64) -> Compare {
+    let (key, range_end) = directory.range();
+    let with = CompareWith::Mod(since.saturating_add(1));
+    Compare { result: CompareResult::Less.into(), range_end, ..compare(key, CompareTarget::Mod, with) }
+}
+
+const fn op(request: Request) -> RequestOp {
+    RequestOp { request: Some(request) }
+}
+
+pub(crate) const fn put(key: Vec<u8>, value: Vec<u8>, lease: i64) -> RequestOp {
+    op(Request::Put(PutRequest { key, value, lease }))
+}
+
+pub(crate) const fn delete(key: Vec<u8>) -> RequestOp {
+    op(Request::DeleteRange(DeleteRangeRequest { key, range_end: Vec::new() }))
+}
+
+/// Reads a key. Not from the memory of one server: as an operation of a transaction, it makes all of it wait for the leader. A transaction
+/// without one would be answered by a server that is cut off.
+pub(crate) fn get(key: Vec<u8>) -> RequestOp {
+    op(Request::Range(RangeRequest { key, ..RangeRequest::default() }))
+}
+
+/// Lists the first keys of a range, in their order.
+pub(crate) fn keys((key, range_end): (Vec<u8>, Vec<u8>), limit: i64) -> RequestOp {
+    op(Request::Range(RangeRequest { key, range_end, limit, ..RangeRequest::default() }))
+}
+
+/// Lists the first entries in the order of their creation.
+pub(crate) fn list(directory: &Directory, limit: i64) -> RequestOp {
+    let (key, range_end) = directory.range();
+    op(Request::Range(RangeRequest {
+        key,
+        range_end,
+        limit,
+        sort_order: SortOrder::Ascend.into(),
+        sort_target: SortTarget::Create.into(),
+    }))
+}
+
+/// The key of the base of the tokens.
+pub(crate) fn base_key(root: &str) -> Vec<u8> {
+    format!("{root}leasehold-base").into_bytes()
+}
+
+/// What lists a directory, and the tokens' base.
+pub(crate) fn look(root: &str, directory: &Directory) -> [RequestOp; 2] {
+    [list(directory, LISTED_MAX), get(base_key(root))]
+}
+
+/// Whether the answer says that nothing was compared that does not hold, what was listed last, and the other keys that were read.
+pub(crate) struct Told {
+    pub(crate) succeeded: bool,
+    pub(crate) revision: i64,
+    pub(crate) listed: Option<Listed>,
+    pub(crate) ranges: Vec<RangeResponse>,
+}
+
+impl Told {
+    /// Reads the answer to a transaction. If `looks`, both of its branches end with [`look`].
+    pub(crate) fn read(answer: TxnResponse, looks: bool) -> Result<Self, Status> {
+        let revision = answer.header.as_ref().map_or(0, |header| header.revision);
+        let mut ranges: Vec<RangeResponse> = answer.responses.into_iter().filter_map(range).collect();
+        let mut listed = None;
+        if looks {
+            let missing = || Status::internal("the answer to a transaction is not complete");
+            let (base, list) = (ranges.pop().ok_or_else(missing)?, ranges.pop().ok_or_else(missing)?);
+            let base = base.kvs.first().and_then(|base| Base::read(&base.value)).ok_or_else(no_base)?;
+            listed = Some(Listed::read(&list, revision, base));
+        }
+        Ok(Self { succeeded: answer.succeeded, revision, listed, ranges })
+    }
+
+    /// The directory that was listed at this place in its branch, without the base of its tokens.
+    pub(crate) fn list(&self, at: usize) -> Option<Listed> {
+        Some(Listed::read(self.ranges.get(at)?, self.revision, Base::default()))
+    }
+
+    /// The base of the tokens, which was read at this place in its branch.
+    pub(crate) fn base(&self, at: usize) -> Result<Base, Status> {
+        let read = self.ranges.get(at).and_then(|range| range.kvs.first()).and_then(|base| Base::read(&base.value));
+        read.ok_or_else(no_base)
+    }
+
+    /// The key that was read at this place in its branch.
+    pub(crate) fn key(&self, at: usize) -> Option<Entry> {
+        self.ranges.get(at)?.kvs.first().map(Entry::read)
+    }
+}
+
+const NO_BASE: &str = "the key leasehold-base is missing, or holds no number";
+
+fn no_base() -> Status {
+    Status::failed_precondition(NO_BASE)
+}
+
+/// Whether a transaction has failed because the base is missing.
+pub(crate) fn is_no_base(status: &Status) -> bool {
+    status.message() == NO_BASE
+}
+
+fn range(op: crate::proto::ResponseOp) -> Option<RangeResponse> {
+    match op.response? {
+        Response::Range(range) => Some(range),
+        Response::Put(_) | Response::DeleteRange(_) => None,
+    }
+}
+
+/// A transaction whose branches both end with the same operations.
+pub(crate) fn transaction(
+    compare: Vec<Compare>,
+    [success, failure]: [Vec<RequestOp>; 2],
+    then: &[RequestOp],
+) -> TxnRequest {
+    TxnRequest { compare, success: [&success, then].concat(), failure: [&failure, then].concat() }
+}

@@ -1,0 +1,8 @@
+//! The etcd backend against real servers.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod locks;
+mod outages;
+mod peers;
+mod support;
