@@ -27,8 +27,7 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new(endpoints: Vec<Endpoint>, root: String, prefix: Prefix, runtime: &Handle) -> Self {
-        let _entered = runtime.enter();
-        let servers = Arc::new(Servers::new(endpoints));
+        let servers = Arc::new(Servers::new(endpoints, runtime));
         Self {
             leases: Leases::new(Arc::clone(&servers), runtime.clone()),
             watches: Watches::new(Arc::clone(&servers), runtime.clone()),

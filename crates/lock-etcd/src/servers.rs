@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prost::Message;
+use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -38,6 +39,7 @@ pub(crate) struct Servers {
     /// Counts up. Of a number, the remainder is that of a server.
     current: AtomicUsize,
     seen: Mutex<Option<Seen>>,
+    runtime: Handle,
 }
 
 impl Seen {
@@ -48,13 +50,15 @@ impl Seen {
 }
 
 impl Servers {
-    /// Connects when the first request is sent. Has to be called on a runtime.
-    pub(crate) fn new(endpoints: Vec<Endpoint>) -> Self {
+    /// Connects when the first request is sent.
+    pub(crate) fn new(endpoints: Vec<Endpoint>, runtime: &Handle) -> Self {
+        let _entered = runtime.enter();
         let connect = |endpoint: Endpoint| endpoint.connect_timeout(CONNECTS_WITHIN).tcp_nodelay(true).connect_lazy();
         Self {
             channels: endpoints.into_iter().map(connect).collect(),
             current: AtomicUsize::new(0),
             seen: Mutex::default(),
+            runtime: runtime.clone(),
         }
     }
 
@@ -81,18 +85,21 @@ impl Servers {
     {
         let server = self.current();
         let mut grpc = Grpc::new(self.channel(server));
-        let mut asked = Box::pin(async move {
+        // A task of its own, so that a caller that gives up does not cancel the request: etcd before 3.5.5 panics when a transaction that only
+        // reads is cancelled.
+        let mut asked = self.runtime.spawn(async move {
             ready(&mut grpc).await?;
             let codec: ProstCodec<Q, A> = ProstCodec::default();
             grpc.unary(with_leader(message), PathAndQuery::from_static(method), codec).await
         });
-        let answer = match timeout(ANSWERS_WITHIN, &mut asked).await {
-            Ok(answer) => answer,
+        let answered = match timeout(ANSWERS_WITHIN, &mut asked).await {
+            Ok(answered) => answered,
             Err(_) => {
                 self.leave(server);
                 asked.await
             }
         };
+        let answer = answered.unwrap_or_else(|ended| Err(Status::cancelled(ended.to_string())));
         if answer.as_ref().is_err_and(|status| status.code() == tonic::Code::Unavailable) {
             self.leave(server);
         }
