@@ -35,7 +35,7 @@ pub(crate) struct Asking<'a> {
 }
 
 /// The beginning of a watch.
-pub(crate) type Watching<'a> = futures_util::future::BoxFuture<'a, Result<(), Status>>;
+pub(crate) type Watching<'a> = futures_util::future::BoxFuture<'a, Result<bool, Status>>;
 
 /// What a look at the directory led to.
 enum Look {
@@ -158,8 +158,9 @@ impl Asking<'_> {
             }
             Some(Turn::Waits { position, watched }) => {
                 let waiter: Waiter = (self.claim.name.clone(), self.claim.owner);
-                (self.watch)().await.map_err(failed)?;
-                if self.waiters.wait(&waiter, watched, listed.revision) {
+                // What has ended between the list and the beginning of the watch is not told.
+                let has_begun = (self.watch)().await.map_err(failed)?;
+                if self.waiters.wait(&waiter, watched, listed.revision) || has_begun {
                     return Ok(Look::Again);
                 }
                 let remaining = self.remaining(listed).await?;
@@ -238,12 +239,14 @@ fn failed(status: Status) -> BackendError {
     error::of(Operation::Acquire, status)
 }
 
-/// Who holds the lock, and the highest token that was drawn for it.
+/// Who holds the lock, and the highest token that was drawn for it, if that can be told.
 fn holder(listed: &Listed) -> (Holder, Option<FencingToken>) {
-    let holder = listed.first().map_or(Holder::Foreign, |first| first.held(listed.base).holder);
-    let drawn = match &holder {
+    let held = listed.entries.iter().filter(|entry| listed.holds(entry)).map(|entry| entry.held(listed.base).holder);
+    let tokens = |holder: &Holder| match holder {
         Holder::Leasehold { tokens, .. } => Some(tokens.high()),
         Holder::Foreign => None,
     };
-    (holder, drawn)
+    let latest = held.max_by_key(tokens).unwrap_or(Holder::Foreign);
+    let drawn = tokens(&latest).filter(|_| listed.is_complete());
+    (latest, drawn)
 }

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Fenced, Lease, Listeners, LockName, Moment, Operation, Owner,
+    Answer, BackendError, Certainty, Claim, Effect, Fenced, Lease, Listeners, LockName, Moment, Operation, Owner,
     ReleaseRequest, Released, Renewed, StoreEvent, Ttl,
 };
 use lock_host::{Bridge, Clock, HostClock};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::timeout;
 
 use crate::EtcdConfig;
 use crate::claim::{Asking, Watching};
@@ -22,6 +24,9 @@ use crate::place::{Place, State};
 use crate::renewal;
 use crate::waiters::{Waiter, Waiters};
 use crate::watches::Watcher;
+
+/// How long a look for a waiter may take. Chosen: then it asks by itself, and others are not kept waiting.
+const WAKES_WITHIN: Duration = Duration::from_secs(1);
 
 /// The client of a cluster.
 pub(crate) struct Client {
@@ -89,7 +94,8 @@ impl Client {
         let (shared, since) = (self.place(claim), HostClock.now());
         let mut place = shared.place.lock().await;
         let answer = self.ask(claim, Some(since), async |asking: &Asking<'_>| asking.claim(&mut place).await).await;
-        if matches!(answer, Ok(Answer::Busy { .. })) {
+        let is_refused = answer.as_ref().is_err_and(|error| error.effect() == Effect::None);
+        if matches!(answer, Ok(Answer::Busy { .. })) || is_refused && matches!(place.state, State::None) {
             self.forget(&claim.name, claim.owner);
         }
         answer
@@ -134,8 +140,7 @@ impl Client {
     pub(crate) async fn fence(&self, lease: &Lease) -> Result<Fenced, BackendError> {
         let failed = |status| error::of(Operation::Fence, status);
         let directory = self.cluster.directory(&lease.name);
-        let (told, _) = self.cluster.look(&directory, vec![], [vec![], vec![]]).await.map_err(failed)?;
-        let Some(listed) = told.listed else { return Ok(Fenced::NotHeld) };
+        let listed = self.cluster.list_all(&directory).await.map_err(failed)?;
         let owner = OwnerHash::of(lease.owner);
         let tokens = |entry: &Entry| listed.base.tokens(entry.drawn_at(), lease.tokens.width()).ok();
         if listed.entries.iter().any(|entry| entry.is_of(&owner) && tokens(entry) == Some(lease.tokens)) {
@@ -153,12 +158,13 @@ impl Client {
         if place.is_granted || !self.waiters.leave(&(name.clone(), owner)) {
             return None;
         }
-        match self.ask(&shared.claim, None, async |asking: &Asking<'_>| asking.go_on(&mut place).await).await {
-            Ok(Some(Answer::Granted { lease, valid_for, wanted })) => {
+        let look = self.ask(&shared.claim, None, async |asking: &Asking<'_>| asking.go_on(&mut place).await);
+        match timeout(WAKES_WITHIN, look).await {
+            Ok(Ok(Some(Answer::Granted { lease, valid_for, wanted }))) => {
                 Some(StoreEvent::Granted { lease, valid_for, wanted })
             }
-            Ok(Some(_)) => None,
-            Ok(None) | Err(_) => Some(StoreEvent::Freed { name }),
+            Ok(Ok(Some(_))) => None,
+            Ok(Ok(None) | Err(_)) | Err(_) => Some(StoreEvent::Freed { name }),
         }
     }
 }
@@ -180,6 +186,7 @@ impl Watcher for Client {
     }
 
     fn missed(&self) {
+        self.waiters.forget_ends();
         self.listeners.deliver(&StoreEvent::RecheckAll);
     }
 }

@@ -54,9 +54,10 @@ fn meaning(status: &Status) -> (ErrorKind, Effect, Option<&'static str>) {
         Code::Unauthenticated | Code::PermissionDenied => {
             (ErrorKind::Denied, Effect::None, Some("check user and password of the URL, and the role of the user"))
         }
+        // The transaction that fills the quota is carried out, and answered so.
         Code::ResourceExhausted => (
             ErrorKind::Unavailable,
-            Effect::None,
+            Effect::Unknown,
             Some("make room: etcdctl compact, then etcdctl defrag, then etcdctl alarm disarm"),
         ),
         Code::NotFound | Code::Aborted => (ErrorKind::Unavailable, Effect::None, None),

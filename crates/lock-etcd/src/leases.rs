@@ -10,13 +10,14 @@ use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tonic::Status;
 
 use crate::proto::{
     LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseTimeToLiveRequest,
     LeaseTimeToLiveResponse,
 };
-use crate::servers::{Seen, Servers};
+use crate::servers::{ANSWERS_WITHIN, Seen, Servers};
 
 /// How many leases of one ttl wait for another entry. Chosen: those of a busy client; the others end by themselves.
 const IDLE_MAX: usize = 64;
@@ -141,7 +142,14 @@ impl Leases {
         let (sent, server) = (HostClock.now(), self.servers.current());
         let seen = self.servers.seen(server);
         let answered = self.renewing(server).ask(lease.id);
-        let answer = answered.await.map_err(|_| Status::unavailable("the connection for renewals has ended"))?;
+        let answer = match timeout(ANSWERS_WITHIN, answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => return Err(Status::unavailable("the connection for renewals has ended")),
+            Err(_) => {
+                self.servers.leave(server);
+                return Err(Status::unavailable("a renewal was not answered in time"));
+            }
+        };
         if answer.ttl > 0 {
             lease.ttl = duration(answer.ttl);
             let seen = seen.filter(|seen| seen.is_by(answer.header.unwrap_or_default()));
@@ -177,8 +185,11 @@ impl Leases {
                     Some((LeaseKeepAliveRequest { id }, (None, to_send)))
                 }
             });
-            let answers = servers.stream(server, "/etcdserverpb.Lease/LeaseKeepAlive", messages);
-            let Ok(mut answers) = answers.await else { return servers.leave(server) };
+            let opened = tokio::select! {
+                opened = servers.stream(server, "/etcdserverpb.Lease/LeaseKeepAlive", messages) => opened,
+                () = servers.left(server) => return lock(&waiting).clear(),
+            };
+            let Ok(mut answers) = opened else { return servers.leave(server) };
             loop {
                 tokio::select! {
                     answer = answers.message() => {
@@ -187,7 +198,7 @@ impl Leases {
                             _ = told.send(answer);
                         }
                     }
-                    () = servers.left(server) => return,
+                    () = servers.left(server) => return lock(&waiting).clear(),
                 }
             }
         });

@@ -50,6 +50,8 @@ pub(crate) struct Leases {
     next: Option<Lease>,
     /// The one that it was moved from. It names the key, so no other entry may have it.
     earlier: Option<Lease>,
+    /// How many writes were not answered. They may still be carried out.
+    unanswered: u32,
 }
 
 /// Beside whom an entry may be written.
@@ -91,7 +93,7 @@ impl Place {
         claim: &Claim,
         beside: Beside,
     ) -> Result<Option<Listed>, Status> {
-        let leases = match mem::replace(&mut self.state, State::None) {
+        let mut leases = match mem::replace(&mut self.state, State::None) {
             State::Unknown(leases) | State::There(_, leases) => leases,
             State::None => {
                 let lease = cluster.leases.take(self.lasts_for(beside)).await?;
@@ -106,7 +108,9 @@ impl Place {
             Beside::Others => {}
         }
         let (mut value, mut writes) = (Value::of(claim), Vec::new());
-        if beside == Beside::Nobody {
+        // A lease that was taken for a place is too short.
+        let holds = beside == Beside::Nobody && leases.current.ttl() >= self.ttl.get();
+        if holds {
             value.slots = (0..claim.terms.mode.limit().map_or(0, |_| claim.terms.mode.count())).collect();
             value = value.granted_now();
             let slots = value.slots.iter().map(|slot| self.directory.slot(*slot));
@@ -114,7 +118,8 @@ impl Place {
             writes.extend(slots.map(|slot| txn::put(slot, Vec::new(), leases.current.id())));
         }
         writes.push(txn::put(key.clone(), value.to_wire(), leases.current.id()));
-        self.value = Some(value);
+        (self.value, self.is_granted) = (Some(value), false);
+        leases.unanswered += 1;
         self.state = State::Unknown(leases);
         let branches = [writes, vec![txn::get(tombstone), txn::get(key)]];
         let (told, seen) = match cluster.look(&self.directory, compare, branches).await {
@@ -129,7 +134,10 @@ impl Place {
         };
         let created = if told.succeeded { Some(told.revision) } else { self.found(told.key(1)) };
         if told.succeeded {
-            (self.drawn_at, self.is_granted) = (told.revision, beside == Beside::Nobody);
+            (self.drawn_at, self.is_granted) = (told.revision, holds);
+        }
+        if let State::Unknown(leases) = &mut self.state {
+            leases.unanswered -= 1;
         }
         self.settle(cluster, created, seen);
         let is_given_up = !told.succeeded && told.key(0).is_some();
@@ -169,7 +177,7 @@ impl Place {
         leases.current.prove(seen);
         match created {
             Some(created) => self.state = State::There(created, leases),
-            None => cluster.leases.put_back(leases.all()),
+            None => cluster.leases.put_back(leases.reusable()),
         }
     }
 
@@ -196,8 +204,10 @@ impl Place {
 
     /// Looks for an entry that another client of this owner has written.
     pub(crate) async fn find(&mut self, cluster: &Cluster) -> Result<(), Status> {
-        let (told, _) = cluster.look(&self.directory, vec![], [vec![], vec![]]).await?;
-        let Some(listed) = told.listed.filter(|listed| self.adopt(listed)) else { return Ok(()) };
+        let listed = cluster.list_all(&self.directory).await?;
+        if !self.adopt(&listed) {
+            return Ok(());
+        }
         let key = self.key().unwrap_or_default();
         self.is_granted = listed.get(&key).is_some_and(|entry| listed.holds(entry));
         Ok(())
@@ -240,7 +250,7 @@ impl Place {
     pub(crate) fn confirm(&mut self, read: Option<Entry>, seen: Seen) -> bool {
         let State::There(created, leases) = &mut self.state else { return false };
         let Some(entry) = read.filter(|entry| entry.created == *created) else {
-            self.state = State::None;
+            (self.state, self.is_granted) = (State::None, false);
             return false;
         };
         if let Some(next) = leases.next.take_if(|next| next.id() == entry.lease) {
@@ -272,10 +282,12 @@ impl Place {
 
 impl Leases {
     const fn of(key: Vec<u8>, lease: Lease) -> Self {
-        Self { key, current: lease, next: None, earlier: None }
+        Self { key, current: lease, next: None, earlier: None, unanswered: 0 }
     }
 
-    fn all(self) -> impl Iterator<Item = Lease> {
-        [Some(self.current), self.next, self.earlier].into_iter().flatten()
+    /// Those that other entries may have once this one is deleted: none that a late write could still use.
+    fn reusable(self) -> impl Iterator<Item = Lease> {
+        let all = [Some(self.current), self.next, self.earlier];
+        all.into_iter().flatten().filter(move |_| self.unanswered == 0)
     }
 }

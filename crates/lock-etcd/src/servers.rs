@@ -1,7 +1,7 @@
 //! The servers of a cluster. One of them is asked, until it does not answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prost::Message;
@@ -15,8 +15,9 @@ use tonic_prost::ProstCodec;
 
 use crate::proto::{Header, TxnRequest, TxnResponse};
 
-/// How long a server may take before other requests go to the next one. Chosen: several round trips of a slow disk.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+/// How long a server may take before other requests go to the next one. Chosen: several round trips of a slow disk, and less
+/// than requests have in all.
+pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_millis(300);
 /// How long a connection may take.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(2);
 /// Makes a server refuse a request while it knows no leader, instead of keeping it.
@@ -37,7 +38,7 @@ pub(crate) struct Seen {
 pub(crate) struct Servers {
     channels: Vec<Channel>,
     /// Counts up. Of a number, the remainder is that of a server.
-    current: AtomicUsize,
+    current: Arc<AtomicUsize>,
     seen: Mutex<Option<Seen>>,
     runtime: Handle,
 }
@@ -56,7 +57,7 @@ impl Servers {
         let connect = |endpoint: Endpoint| endpoint.connect_timeout(CONNECTS_WITHIN).tcp_nodelay(true).connect_lazy();
         Self {
             channels: endpoints.into_iter().map(connect).collect(),
-            current: AtomicUsize::new(0),
+            current: Arc::default(),
             seen: Mutex::default(),
             runtime: runtime.clone(),
         }
@@ -69,7 +70,7 @@ impl Servers {
 
     /// Leaves this server for the next one, unless that was done.
     pub(crate) fn leave(&self, server: usize) {
-        _ = self.current.compare_exchange(server, server.wrapping_add(1), Ordering::SeqCst, Ordering::SeqCst);
+        leave(&self.current, server);
     }
 
     /// The latest answer of this server that was ordered by the leader.
@@ -87,19 +88,21 @@ impl Servers {
         let mut grpc = Grpc::new(self.channel(server));
         // A task of its own, so that a caller that gives up does not cancel the request: etcd before 3.5.5 panics when a transaction that only
         // reads is cancelled.
-        let mut asked = self.runtime.spawn(async move {
-            ready(&mut grpc).await?;
-            let codec: ProstCodec<Q, A> = ProstCodec::default();
-            grpc.unary(with_leader(message), PathAndQuery::from_static(method), codec).await
-        });
-        let answered = match timeout(ANSWERS_WITHIN, &mut asked).await {
-            Ok(answered) => answered,
-            Err(_) => {
-                self.leave(server);
-                asked.await
+        let current = Arc::clone(&self.current);
+        let answered = self.runtime.spawn(async move {
+            let asked = async {
+                ready(&mut grpc).await?;
+                let codec: ProstCodec<Q, A> = ProstCodec::default();
+                grpc.unary(with_leader(message), PathAndQuery::from_static(method), codec).await
+            };
+            let mut asked = Box::pin(asked);
+            if let Ok(answer) = timeout(ANSWERS_WITHIN, &mut asked).await {
+                return answer;
             }
-        };
-        let answer = answered.unwrap_or_else(|ended| Err(Status::cancelled(ended.to_string())));
+            leave(&current, server);
+            asked.await
+        });
+        let answer = answered.await.unwrap_or_else(|ended| Err(Status::cancelled(ended.to_string())));
         if answer.as_ref().is_err_and(|status| status.code() == tonic::Code::Unavailable) {
             self.leave(server);
         }
@@ -136,7 +139,7 @@ impl Servers {
     /// Waits until another server than this one is asked.
     pub(crate) async fn left(&self, server: usize) {
         while self.current() == server {
-            sleep(ANSWERS_WITHIN / 10).await;
+            sleep(ANSWERS_WITHIN / 3).await;
         }
     }
 
@@ -147,6 +150,10 @@ impl Servers {
     fn lock_seen(&self) -> MutexGuard<'_, Option<Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn leave(current: &AtomicUsize, server: usize) {
+    _ = current.compare_exchange(server, server.wrapping_add(1), Ordering::SeqCst, Ordering::SeqCst);
 }
 
 async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {

@@ -56,6 +56,13 @@ impl Waiters {
         inner.by_key.get(key).cloned().unwrap_or_default()
     }
 
+    /// Forgets what has ended: some ends were missed, and the servers may count revisions anew.
+    pub(crate) fn forget_ends(&self) {
+        let mut inner = self.lock();
+        inner.ended.clear();
+        inner.forgotten = 0;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -60,7 +60,8 @@ impl Watches {
 
     /// Has the ends in a directory told, from some moment before this returns.
     /// Lasts for a minute; asking again makes it last longer.
-    pub(crate) async fn watch(&self, directory: &Directory, watcher: &Weak<dyn Watcher>) -> Result<(), Status> {
+    /// Returns whether it began only now.
+    pub(crate) async fn watch(&self, directory: &Directory, watcher: &Weak<dyn Watcher>) -> Result<bool, Status> {
         let began = {
             let mut state = lock(&self.state);
             let current = self.servers.current();
@@ -68,8 +69,11 @@ impl Watches {
             state.insert(open.unwrap_or_else(|| self.open(current, watcher))).watch(directory)
         };
         match began {
-            Some(began) => began.await.map_err(|_| Status::unavailable("the connection for watches has ended")),
-            None => Ok(()),
+            Some(began) => {
+                began.await.map_err(|_| Status::unavailable("the connection for watches has ended"))?;
+                Ok(true)
+            }
+            None => Ok(false),
         }
     }
 
@@ -82,11 +86,14 @@ impl Watches {
                 let act = to_send.recv().await?;
                 Some((WatchRequest { act: Some(act) }, to_send))
             });
-            if let Ok(answers) = servers.stream(server, "/etcdserverpb.Watch/Watch", messages).await {
-                tokio::select! {
-                    () = follow(answers, &told, &watcher) => {}
-                    () = servers.left(server) => {}
+            let followed = async {
+                if let Ok(answers) = servers.stream(server, "/etcdserverpb.Watch/Watch", messages).await {
+                    follow(answers, &told, &watcher).await;
                 }
+            };
+            tokio::select! {
+                () = followed => {}
+                () = servers.left(server) => {}
             }
             servers.leave(server);
             lock(&told.0).clear();
@@ -100,7 +107,7 @@ impl Watches {
 
 async fn follow(mut answers: Streaming<WatchResponse>, shared: &Shared, watcher: &Weak<dyn Watcher>) {
     while let Ok(Some(answer)) = answers.message().await {
-        let Some(watcher) = watcher.upgrade() else { return };
+        let Some(watcher) = watcher.upgrade().filter(|_| !answer.canceled) else { return };
         let began = if answer.created { lock(&shared.0).remove(&answer.watch_id) } else { None };
         began.into_iter().flatten().for_each(|began| _ = began.send(()));
         for ended in answer.events.iter().filter_map(|event| event.kv.as_ref()) {

@@ -28,7 +28,7 @@ impl Place {
             return Ok(Released::NotHeld);
         }
         if let State::There(_, leases) = state {
-            cluster.leases.put_back(leases.all());
+            cluster.leases.put_back(leases.reusable());
         }
         let holds = self.is_granted
             || told.list(0).is_some_and(|listed| listed.get(&key).is_some_and(|entry| listed.holds(entry)));
@@ -44,6 +44,7 @@ impl Place {
             leases.next = Some(cluster.leases.take(ttl).await?);
         }
         let lease = leases.next.as_ref().unwrap_or(&leases.current).id();
+        leases.unanswered += 1;
         let value = value.granted_with(free);
         let slots = || free.iter().map(|slot| self.directory.slot(*slot));
         let compare = [is_there.clone()].into_iter().chain(slots().map(txn::is_absent)).collect();
@@ -51,6 +52,7 @@ impl Place {
         let success = puts.chain([txn::put(is_there.key.clone(), value.to_wire(), lease)]).collect();
         let read = [txn::get(is_there.key)];
         let (told, seen) = cluster.transact(txn::transaction(compare, [success, vec![]], &read)).await?;
+        leases.unanswered -= 1;
         self.confirm(told.key(0), seen);
         Ok(told.succeeded)
     }
