@@ -1,5 +1,6 @@
 //! A claim: it looks at the directory until it holds or waits, and is woken when an entry ends that it waits for.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use lock_core::{
@@ -110,7 +111,7 @@ impl Asking<'_> {
     /// Goes on with a claim that is not alone.
     async fn join(&self, place: &mut Place, listed: &Listed) -> Result<Look, BackendError> {
         self.check_use(listed)?;
-        let listed = &self.long_enough(listed, b"").await.map_err(failed)?;
+        let listed = &*self.long_enough(listed, b"").await.map_err(failed)?;
         let fits = listed.turn(b"", self.claim.terms.mode) == Some(Turn::Granted);
         if !fits && self.claim.queueing == Queueing::Unwanted {
             return self.busy(listed).await;
@@ -147,7 +148,7 @@ impl Asking<'_> {
             place.delete(self.cluster).await.map_err(failed)?;
             return Err(refusal);
         }
-        let listed = &self.long_enough(listed, &place.key().unwrap_or_default()).await.map_err(failed)?;
+        let listed = &*self.long_enough(listed, &place.key().unwrap_or_default()).await.map_err(failed)?;
         match place.turn(listed, self.claim.terms.mode) {
             None => Ok(Look::Again),
             Some(Turn::Granted) if self.claim.terms.mode.limit().is_some() => self.take_slots(place).await,
@@ -172,10 +173,10 @@ impl Asking<'_> {
     }
 
     /// The list, or all of it if it is too short for this key.
-    async fn long_enough(&self, listed: &Listed, key: &[u8]) -> Result<Listed, Status> {
+    async fn long_enough<'a>(&self, listed: &'a Listed, key: &[u8]) -> Result<Cow<'a, Listed>, Status> {
         match listed.turn(key, self.claim.terms.mode) {
-            Some(_) => Ok(listed.clone()),
-            None => self.cluster.list_all(&self.cluster.directory(&self.claim.name)).await,
+            Some(_) => Ok(Cow::Borrowed(listed)),
+            None => self.cluster.list_all(&self.cluster.directory(&self.claim.name)).await.map(Cow::Owned),
         }
     }
 
@@ -188,7 +189,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Takes the lowest free slots for a waiter whose turn has come, or any if others were faster.
+    /// Takes the lowest free slots for a waiter whose turn has come. The next look finds out whether others were faster.
     async fn take_slots(&self, place: &mut Place) -> Result<Look, BackendError> {
         let (mode, directory) = (self.claim.terms.mode, &place.directory);
         let (count, limit) = (mode.count(), mode.limit().map_or(0, Limit::get));

@@ -132,7 +132,7 @@ impl Client {
             if matches!(place.state, State::None) {
                 place.find(&self.cluster).await.map_err(|status| error::of(Operation::Renew, status))?;
             }
-            places.push(Some(place));
+            places.push(place);
         }
         renewal::renew(&self.cluster, leases, &mut places).await
     }

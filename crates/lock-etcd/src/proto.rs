@@ -8,8 +8,6 @@ use prost::{Enumeration, Message, Oneof};
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Header {
-    #[prost(uint64, tag = "1")]
-    pub(crate) cluster_id: u64,
     /// The server that has answered.
     #[prost(uint64, tag = "2")]
     pub(crate) member_id: u64,
@@ -88,11 +86,9 @@ pub(crate) struct DeleteRangeRequest {
     pub(crate) range_end: Vec<u8>,
 }
 
+/// The answer to a deletion, of which nothing is read.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct DeleteRangeResponse {
-    #[prost(int64, tag = "2")]
-    pub(crate) deleted: i64,
-}
+pub(crate) struct DeleteRangeResponse {}
 
 /// The answer to a put, of which nothing is read.
 #[derive(Clone, PartialEq, Message)]

@@ -33,20 +33,20 @@ const TOGETHER: usize = 60;
 pub(crate) async fn renew(
     cluster: &Cluster,
     leases: &[Lease],
-    places: &mut [Option<Locked>],
+    places: &mut [Locked],
 ) -> Result<Vec<Renewed>, BackendError> {
     let failed = |status| error::of(Operation::Renew, status);
     let since = HostClock.now();
     let mut lasting = HashMap::new();
     for _ in 0..RENEWALS_MAX {
-        let renewals = places.iter_mut().flatten().map(|place| place.renew(cluster));
+        let renewals = places.iter_mut().map(|place| place.renew(cluster));
         try_join_all(renewals).await.map_err(failed)?;
-        let there: Vec<usize> = (0..places.len()).filter(|at| is_there(places, *at)).collect();
+        let there: Vec<usize> = (0..places.len()).filter(|at| places[*at].is_there().is_some()).collect();
         for some in there.chunks(TOGETHER) {
             let confirmed = confirm(cluster, (leases, since), places, some).await.map_err(failed)?;
             lasting.extend(iter::zip(some.iter().copied(), confirmed));
         }
-        if !places.iter().flatten().any(|place| place.is_old()) {
+        if !places.iter().any(|place| place.is_old()) {
             break;
         }
     }
@@ -77,18 +77,14 @@ async fn wanted(cluster: &Cluster, leases: &[Lease]) -> HashSet<LockName> {
     join_all(looks).await.into_iter().flatten().collect()
 }
 
-fn is_there(places: &[Option<Locked>], at: usize) -> bool {
-    places.get(at).and_then(Option::as_ref).is_some_and(|place| place.is_there().is_some())
-}
-
 /// Reads the keys of these places, and moves those to their own leases that need it, if all are there.
 async fn confirm(
     cluster: &Cluster,
     (leases, since): (&[Lease], Moment),
-    places: &mut [Option<Locked>],
+    places: &mut [Locked],
     there: &[usize],
 ) -> Result<Vec<Option<Duration>>, tonic::Status> {
-    let asked = || there.iter().filter_map(|at| places[*at].as_ref());
+    let asked = || there.iter().map(|at| &places[*at]);
     let compare: Vec<_> = asked().filter_map(|place| place.is_there()).collect();
     let moves: Vec<_> = asked().filter_map(|place| place.marking()).collect();
     let base = txn::get(txn::base_key(cluster.root()));
@@ -102,7 +98,7 @@ async fn confirm(
         // The owner may have had another lease before.
         let is_it = |entry: &Entry| base.tokens(entry.drawn_at(), lease.tokens.width()) == Ok(lease.tokens);
         let is_this_lease = read.as_ref().is_some_and(is_it);
-        let place = places[*at].as_mut()?;
+        let place = &mut places[*at];
         (place.confirm(read, seen) && is_this_lease).then(|| place.lasts(since))
     };
     Ok(there.iter().enumerate().map(confirm).collect())

@@ -91,18 +91,22 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Reads the answer to a transaction. If `looks`, both of its branches end with [`look`].
-    pub(crate) fn read(answer: TxnResponse, looks: bool) -> Result<Self, Status> {
-        let revision = answer.header.as_ref().map_or(0, |header| header.revision);
-        let mut ranges: Vec<RangeResponse> = answer.responses.into_iter().filter_map(range).collect();
-        let mut listed = None;
-        if looks {
-            let missing = || Status::internal("the answer to a transaction is not complete");
-            let (base, list) = (ranges.pop().ok_or_else(missing)?, ranges.pop().ok_or_else(missing)?);
-            let base = base.kvs.first().and_then(|base| Base::read(&base.value)).ok_or_else(no_base)?;
-            listed = Some(Listed::read(&list, revision, base));
-        }
-        Ok(Self { succeeded: answer.succeeded, revision, listed, ranges })
+    /// Reads the answer to a transaction.
+    pub(crate) fn read(answer: TxnResponse) -> Self {
+        let revision = answer.header.map_or(0, |header| header.revision);
+        let ranges = answer.responses.into_iter().filter_map(range).collect();
+        Self { succeeded: answer.succeeded, revision, listed: None, ranges }
+    }
+
+    /// Reads the answer to a transaction whose branches both end with [`look`].
+    pub(crate) fn read_look(answer: TxnResponse) -> Result<Self, Status> {
+        let mut told = Self::read(answer);
+        let (base, list) = (told.ranges.pop(), told.ranges.pop());
+        let missing = || Status::internal("the answer to a transaction is not complete");
+        let base =
+            base.ok_or_else(missing)?.kvs.first().and_then(|base| Base::read(&base.value)).ok_or_else(no_base)?;
+        told.listed = Some(Listed::read(&list.ok_or_else(missing)?, told.revision, base));
+        Ok(told)
     }
 
     /// The directory that was listed at this place in its branch, without the base of its tokens.

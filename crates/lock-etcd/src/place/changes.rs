@@ -35,11 +35,11 @@ impl Place {
         Ok(if holds { Released::Released } else { Released::Left })
     }
 
-    /// Takes slots for the permits of an entry whose turn has come. Returns false if others were faster.
-    pub(crate) async fn take_slots(&mut self, cluster: &Cluster, free: &[u32]) -> Result<bool, Status> {
+    /// Takes slots for the permits of an entry whose turn has come, unless others were faster.
+    pub(crate) async fn take_slots(&mut self, cluster: &Cluster, free: &[u32]) -> Result<(), Status> {
         let ttl = self.ttl.get();
-        let (Some(is_there), Some(value)) = (self.is_there(), self.value.clone()) else { return Ok(false) };
-        let State::There(_, leases) = &mut self.state else { return Ok(false) };
+        let (Some(is_there), Some(value)) = (self.is_there(), self.value.clone()) else { return Ok(()) };
+        let State::There(_, leases) = &mut self.state else { return Ok(()) };
         if leases.current.ttl() < ttl {
             leases.next = Some(cluster.leases.take(ttl).await?);
         }
@@ -54,7 +54,7 @@ impl Place {
         let (told, seen) = cluster.transact(txn::transaction(compare, [success, vec![]], &read)).await?;
         leases.unanswered -= 1;
         self.confirm(told.key(0), seen);
-        Ok(told.succeeded)
+        Ok(())
     }
 
     /// Finds out whether there is an entry.
