@@ -21,6 +21,9 @@ use crate::waiters::{Waiter, Waiters};
 /// How often a claim looks again because something changed while it looked. Chosen: only a bound.
 const LOOKS_MAX: u32 = 16;
 
+/// How often it looks for the slots that a waiter before it is taking. Chosen: that takes two round trips; the waiter may also have died.
+const DUE_MAX: u32 = 4;
+
 /// How often it renews a lease that is not sure to last. Chosen: the first one may not count, because nothing was heard of the server before.
 const RENEWALS_MAX: u32 = 3;
 
@@ -41,6 +44,8 @@ pub(crate) type Watching<'a> = futures_util::future::BoxFuture<'a, Result<bool, 
 /// What a look at the directory led to.
 enum Look {
     Told(Answer),
+    /// Nobody holds, and the turn of a waiter has come that has not taken its slots yet.
+    Due(Answer),
     /// Something changed meanwhile.
     Again,
 }
@@ -61,7 +66,8 @@ impl Asking<'_> {
                 Look::Told(answer) if !is_old && place.marking().is_none() || number >= RENEWALS_MAX => {
                     return Ok(answer);
                 }
-                Look::Told(_) | Look::Again => {}
+                Look::Due(answer) if number >= DUE_MAX => return Ok(answer),
+                Look::Told(_) | Look::Due(_) | Look::Again => {}
             }
         }
         let message = "the order of the entries changed with each look";
@@ -75,7 +81,7 @@ impl Asking<'_> {
             if !matches!(place.state, State::There(..)) {
                 break;
             }
-            if let Look::Told(answer) = self.look(place).await? {
+            if let Look::Told(answer) | Look::Due(answer) = self.look(place).await? {
                 return Ok(Some(answer));
             }
         }
@@ -114,7 +120,7 @@ impl Asking<'_> {
         let listed = &*self.long_enough(listed, b"").await.map_err(failed)?;
         let fits = listed.turn(b"", self.claim.terms.mode) == Some(Turn::Granted);
         if !fits && self.claim.queueing == Queueing::Unwanted {
-            return self.busy(listed).await;
+            return self.busy(listed, None).await;
         }
         if !fits {
             (self.watch)().await.map_err(failed)?;
@@ -154,8 +160,9 @@ impl Asking<'_> {
             Some(Turn::Granted) if self.claim.terms.mode.limit().is_some() => self.take_slots(place).await,
             Some(Turn::Granted) => self.grant(place, listed).await,
             Some(Turn::Waits { .. }) if self.claim.queueing == Queueing::Unwanted => {
+                let left = place.key();
                 place.delete(self.cluster).await.map_err(failed)?;
-                self.busy(listed).await
+                self.busy(listed, left.as_deref()).await
             }
             Some(Turn::Waits { position, watched }) => {
                 let waiter: Waiter = (self.claim.name.clone(), self.claim.owner);
@@ -164,7 +171,7 @@ impl Asking<'_> {
                 if self.waiters.wait(&waiter, watched, listed.revision) || has_begun {
                     return Ok(Look::Again);
                 }
-                let remaining = self.remaining(listed).await?;
+                let remaining = self.remaining(listed, None).await?;
                 let (holder, drawn) = holder(listed);
                 let valid_for = self.lasts(place).min(place_for(self.claim.terms.ttl));
                 Ok(Look::Told(Answer::Queued { position, remaining, valid_for, holder, drawn }))
@@ -205,14 +212,17 @@ impl Asking<'_> {
         Ok(Look::Again)
     }
 
-    async fn busy(&self, listed: &Listed) -> Result<Look, BackendError> {
-        let remaining = self.remaining(listed).await?;
+    /// Answers a claim that does not wait, or waits no longer: then the entry with the key `left` was its own.
+    async fn busy(&self, listed: &Listed, left: Option<&[u8]>) -> Result<Look, BackendError> {
+        let remaining = self.remaining(listed, left).await?;
+        let is_held = listed.entries.iter().any(|entry| listed.holds(entry));
         let (holder, drawn) = holder(listed);
-        Ok(Look::Told(Answer::Busy { remaining, holder, drawn }))
+        let answer = Answer::Busy { remaining, holder, drawn };
+        Ok(if is_held { Look::Told(answer) } else { Look::Due(answer) })
     }
 
-    async fn remaining(&self, listed: &Listed) -> Result<Option<Duration>, BackendError> {
-        until_served(self.cluster, listed, self.claim.terms.mode).await.map_err(failed)
+    async fn remaining(&self, listed: &Listed, left: Option<&[u8]>) -> Result<Option<Duration>, BackendError> {
+        until_served(self.cluster, listed, left, self.claim.terms.mode).await.map_err(failed)
     }
 
     fn lasts(&self, place: &Place) -> Duration {

@@ -10,10 +10,15 @@ use crate::cluster::Cluster;
 use crate::entry::{Entry, Listed};
 
 /// How long it takes at least until the first waiter fits, or a claim of this mode if nobody waits: until enough leases have ended, unless they
-/// are renewed. `None` if it fits now, or if not all entries are listed.
-pub(crate) async fn until_served(cluster: &Cluster, listed: &Listed, mode: Mode) -> Result<Option<Duration>, Status> {
+/// are renewed. The entry with the key `left` does not wait any more. `None` if it fits now, or if not all entries are listed.
+pub(crate) async fn until_served(
+    cluster: &Cluster,
+    listed: &Listed,
+    left: Option<&[u8]>,
+    mode: Mode,
+) -> Result<Option<Duration>, Status> {
     let (holders, waiters): (Vec<&Entry>, Vec<&Entry>) = listed.entries.iter().partition(|entry| listed.holds(entry));
-    let first = waiters.first().map_or(mode, |first| first.mode());
+    let first = waiters.iter().find(|waiter| Some(&*waiter.key) != left).map_or(mode, |first| first.mode());
     let mut excess = match first {
         Mode::Shared if holders.iter().all(|holder| holder.mode() == Mode::Shared) => 0,
         Mode::Exclusive | Mode::Shared => holders.len(),
