@@ -28,7 +28,10 @@ pub(crate) struct Player {
 /// How most requests use the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
+    /// A lock. Now and then somebody asks for permits, which is refused.
     Lock,
+    /// A lock, and all know that it is one.
+    OnlyLock,
     Semaphore,
 }
 
@@ -163,10 +166,10 @@ impl Player {
         let count = self.dice.u32(1..=3);
         let can_share = self.can.modes.contains(&ModeKind::Shared);
         match (self.dice.u8(..20), self.use_of_lock) {
-            (0, _) => permits(1, 4),
+            (0, Use::Lock | Use::Semaphore) => permits(1, 4),
             (_, Use::Semaphore) | (1, Use::Lock) => permits(count, 3),
-            (2..8, Use::Lock) => Mode::Exclusive,
-            (_, Use::Lock) => {
+            (..8, _) => Mode::Exclusive,
+            (_, _) => {
                 if can_share {
                     Mode::Shared
                 } else {

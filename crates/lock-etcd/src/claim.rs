@@ -27,6 +27,14 @@ const DUE_MAX: u32 = 4;
 /// How often it renews a lease that is not sure to last. Chosen: the first one may not count, because nothing was heard of the server before.
 const RENEWALS_MAX: u32 = 3;
 
+/// What has happened after a list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Since {
+    Nothing,
+    /// An entry has ended, or may have, for which the claim waits.
+    AnEnd,
+}
+
 /// One request of a claim.
 pub(crate) struct Asking<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -36,6 +44,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) since: Option<Moment>,
     /// Has the directory of the claim watched.
     pub(crate) watch: &'a (dyn Fn() -> Watching<'a> + Sync),
+    /// Has somebody look soon whether its turn has come.
+    pub(crate) wake: &'a (dyn Fn() + Sync),
 }
 
 /// The beginning of a watch.
@@ -44,6 +54,8 @@ pub(crate) type Watching<'a> = futures_util::future::BoxFuture<'a, Result<bool, 
 /// What a look at the directory led to.
 enum Look {
     Told(Answer),
+    /// It waits. Whether something has changed since that may let it in.
+    Waits(Answer, Since),
     /// Nobody holds, and the turn of a waiter has come that has not taken its slots yet.
     Due(Answer),
     /// Something changed meanwhile.
@@ -66,6 +78,13 @@ impl Asking<'_> {
                 Look::Told(answer) if !is_old && place.marking().is_none() || number >= RENEWALS_MAX => {
                     return Ok(answer);
                 }
+                Look::Waits(answer, since) => {
+                    // As the list has it: what happened later is another matter.
+                    if since == Since::AnEnd {
+                        (self.wake)();
+                    }
+                    return Ok(answer);
+                }
                 Look::Due(answer) if number >= DUE_MAX => return Ok(answer),
                 Look::Told(_) | Look::Due(_) | Look::Again => {}
             }
@@ -81,8 +100,11 @@ impl Asking<'_> {
             if !matches!(place.state, State::There(..)) {
                 break;
             }
-            if let Look::Told(answer) | Look::Due(answer) = self.look(place).await? {
-                return Ok(Some(answer));
+            match self.look(place).await? {
+                Look::Told(answer) | Look::Due(answer) | Look::Waits(answer, Since::Nothing) => {
+                    return Ok(Some(answer));
+                }
+                Look::Waits(_, Since::AnEnd) | Look::Again => {}
             }
         }
         Ok(None)
@@ -168,13 +190,12 @@ impl Asking<'_> {
                 let waiter: Waiter = (self.claim.name.clone(), self.claim.owner);
                 // What has ended between the list and the beginning of the watch is not told.
                 let has_begun = (self.watch)().await.map_err(failed)?;
-                if self.waiters.wait(&waiter, watched, listed.revision) || has_begun {
-                    return Ok(Look::Again);
-                }
+                let has_ended = self.waiters.wait(&waiter, watched, listed.revision);
+                let since = if has_begun || has_ended { Since::AnEnd } else { Since::Nothing };
                 let remaining = self.remaining(listed, None).await?;
                 let (holder, drawn) = holder(listed);
                 let valid_for = self.lasts(place).min(place_for(self.claim.terms.ttl));
-                Ok(Look::Told(Answer::Queued { position, remaining, valid_for, holder, drawn }))
+                Ok(Look::Waits(Answer::Queued { position, remaining, valid_for, holder, drawn }, since))
             }
         }
     }

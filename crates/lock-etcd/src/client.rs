@@ -108,7 +108,8 @@ impl Client {
             let (directory, watcher) = (directory.clone(), watcher.clone());
             Box::pin(async move { self.cluster.watches.watch(&directory, &watcher).await })
         };
-        act(&Asking { cluster: &self.cluster, waiters: &self.waiters, claim, since, watch: &watch }).await
+        let wake = || self.wake_all(vec![(claim.name.clone(), claim.owner)]);
+        act(&Asking { cluster: &self.cluster, waiters: &self.waiters, claim, since, watch: &watch, wake: &wake }).await
     }
 
     pub(crate) async fn release(&self, request: &ReleaseRequest) -> Result<Released, BackendError> {
@@ -151,6 +152,18 @@ impl Client {
         Ok(higher.map_or(Fenced::NotHeld, Fenced::Higher))
     }
 
+    /// Looks whether the turns of these waiters have come, and tells them.
+    fn wake_all(&self, waiters: Vec<Waiter>) {
+        let Some(own) = self.own.upgrade().filter(|_| !waiters.is_empty()) else { return };
+        self.bridge.handle().spawn(async move {
+            // They look together, and are told in the order in which they came.
+            let mut looks: FuturesOrdered<_> = waiters.into_iter().map(|waiter| own.wake(waiter)).collect();
+            while let Some(told) = looks.next().await {
+                told.into_iter().for_each(|event| own.listeners.deliver(&event));
+            }
+        });
+    }
+
     /// Looks whether the turn of a waiter has come. Returns what it is to be told.
     async fn wake(&self, (name, owner): Waiter) -> Option<StoreEvent> {
         let shared = self.known(&name, owner)?;
@@ -171,18 +184,7 @@ impl Client {
 
 impl Watcher for Client {
     fn ended(&self, key: &[u8], revision: i64) {
-        let Some(own) = self.own.upgrade() else { return };
-        let woken = self.waiters.ended(key, revision);
-        if woken.is_empty() {
-            return;
-        }
-        self.bridge.handle().spawn(async move {
-            // They look together, and are told in the order in which they came.
-            let mut looks: FuturesOrdered<_> = woken.into_iter().map(|waiter| own.wake(waiter)).collect();
-            while let Some(told) = looks.next().await {
-                told.into_iter().for_each(|event| own.listeners.deliver(&event));
-            }
-        });
+        self.wake_all(self.waiters.ended(key, revision));
     }
 
     fn missed(&self) {
