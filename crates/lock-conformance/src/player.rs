@@ -30,7 +30,9 @@ pub(crate) struct Player {
 pub(crate) enum Use {
     /// A lock. Now and then somebody asks for permits, which is refused.
     Lock,
-    /// A lock, and all know that it is one.
+    /// The same, and no lease is replaced.
+    Unreplaced,
+    /// The same, nobody asks for permits, and no lock is kept.
     OnlyLock,
     Semaphore,
 }
@@ -63,17 +65,21 @@ impl Player {
             (12..18, _) => Ask::Acquire(claim),
             // It may leave the queue.
             (18..20, _) => Ask::Acquire(Claim { queueing: Queueing::Unwanted, ..self.claims.remove(index) }),
-            (20 | 21, _) if self.can(Ability::Keep) => self.keep(&claim),
+            (20 | 21, _) if self.use_of_lock != Use::OnlyLock && self.can(Ability::Keep) => self.keep(&claim),
             (22..26, _) => self.give_up(index),
             // Some stores remember the owners of short leases for longer.
             (26..30, _) if claim.terms.ttl.get() == LONG => Ask::Release(claim.release(Certainty::Unknown)),
-            (30..33, Some(lease)) if self.can(Ability::Replace) => self.replace(&lease),
+            (30..33, Some(lease)) if self.may_replace() => self.replace(&lease),
             (33, Some(lease)) if self.can(Ability::Inspect) => Ask::Revoke(lease),
             (34, Some(lease)) => Ask::Fence(lease),
             (35 | 36, Some(lease)) => Ask::Renew(lease),
             (37.., _) if self.can(Ability::SetLimit) => self.set_limit(),
             (_, _) => Ask::Acquire(claim),
         }
+    }
+
+    fn may_replace(&self) -> bool {
+        matches!(self.use_of_lock, Use::Lock | Use::Semaphore) && self.can(Ability::Replace)
     }
 
     fn can(&self, ability: Ability) -> bool {
@@ -166,8 +172,8 @@ impl Player {
         let count = self.dice.u32(1..=3);
         let can_share = self.can.modes.contains(&ModeKind::Shared);
         match (self.dice.u8(..20), self.use_of_lock) {
-            (0, Use::Lock | Use::Semaphore) => permits(1, 4),
-            (_, Use::Semaphore) | (1, Use::Lock) => permits(count, 3),
+            (0, Use::Lock | Use::Unreplaced | Use::Semaphore) => permits(1, 4),
+            (_, Use::Semaphore) | (1, Use::Lock | Use::Unreplaced) => permits(count, 3),
             (..8, _) => Mode::Exclusive,
             (_, _) => {
                 if can_share {

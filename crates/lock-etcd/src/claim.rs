@@ -1,17 +1,20 @@
 //! A claim: it looks at the directory until it holds or waits, and is woken when an entry ends that it waits for.
 
+mod replacing;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Holder, Limit, Moment, Operation, Queueing, Slots,
+    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Holder, Limit, Mode, Moment, Operation, Queueing,
+    Slots,
 };
 use lock_host::{Clock, HostClock};
 use lock_rules::{given_up, place_for, used_up};
 use tonic::{Code, Status};
 
 use crate::cluster::Cluster;
-use crate::entry::{Entry, Listed, Turn};
+use crate::entry::{Listed, Turn};
 use crate::error::{self, BACKEND};
 use crate::place::{Beside, Place, State};
 use crate::remaining::until_served;
@@ -78,7 +81,7 @@ impl Asking<'_> {
                 Look::Told(answer) if !is_old && place.marking().is_none() || number >= RENEWALS_MAX => {
                     return Ok(answer);
                 }
-                Look::Waits(answer, since) => {
+                Look::Waits(answer, since) if !is_old || number >= RENEWALS_MAX => {
                     // As the list has it: what happened later is another matter.
                     if since == Since::AnEnd {
                         (self.wake)();
@@ -86,7 +89,7 @@ impl Asking<'_> {
                     return Ok(answer);
                 }
                 Look::Due(answer) if number >= DUE_MAX => return Ok(answer),
-                Look::Told(_) | Look::Due(_) | Look::Again => {}
+                Look::Told(_) | Look::Waits(..) | Look::Due(_) | Look::Again => {}
             }
         }
         let message = "the order of the entries changed with each look";
@@ -115,6 +118,9 @@ impl Asking<'_> {
             let Some(listed) = place.list(self.cluster).await.map_err(failed)? else { return Ok(Look::Again) };
             return self.judge(place, &listed).await;
         }
+        if let Some(old) = self.claim.replaces {
+            return self.replace(place, old).await;
+        }
         let listed = match place.write(self.cluster, self.claim, Beside::Nobody).await {
             Ok(Some(listed)) => listed,
             Ok(None) => return Err(given_up(BACKEND)),
@@ -138,9 +144,9 @@ impl Asking<'_> {
 
     /// Goes on with a claim that is not alone.
     async fn join(&self, place: &mut Place, listed: &Listed) -> Result<Look, BackendError> {
-        self.check_use(listed)?;
+        let mode = self.check_use(listed)?;
         let listed = &*self.long_enough(listed, b"").await.map_err(failed)?;
-        let fits = listed.turn(b"", self.claim.terms.mode) == Some(Turn::Granted);
+        let fits = listed.turn(b"", mode) == Some(Turn::Granted);
         if !fits && self.claim.queueing == Queueing::Unwanted {
             return self.busy(listed, None).await;
         }
@@ -169,31 +175,44 @@ impl Asking<'_> {
 
     /// Answers for an entry that is there.
     async fn judge(&self, place: &mut Place, listed: &Listed) -> Result<Look, BackendError> {
+        let is_above = place.is_above(listed);
         if place.is_granted {
             return self.grant(place, listed).await;
         }
-        if let Err(refusal) = self.check_use(listed) {
-            place.delete(self.cluster).await.map_err(failed)?;
-            return Err(refusal);
-        }
-        let listed = &*self.long_enough(listed, &place.key().unwrap_or_default()).await.map_err(failed)?;
-        match place.turn(listed, self.claim.terms.mode) {
-            None => Ok(Look::Again),
-            Some(Turn::Granted) if self.claim.terms.mode.limit().is_some() => self.take_slots(place).await,
-            Some(Turn::Granted) => self.grant(place, listed).await,
-            Some(Turn::Waits { .. }) if self.claim.queueing == Queueing::Unwanted => {
-                let left = place.key();
+        let mode = match self.check_use(listed) {
+            Ok(mode) => mode,
+            Err(refusal) => {
                 place.delete(self.cluster).await.map_err(failed)?;
-                self.busy(listed, left.as_deref()).await
+                return Err(refusal);
             }
-            Some(Turn::Waits { position, watched }) => {
+        };
+        let listed = &*self.long_enough(listed, &place.key().unwrap_or_default()).await.map_err(failed)?;
+        match place.turn(listed, mode) {
+            None => Ok(Look::Again),
+            Some(Turn::Granted) if mode.limit().is_some() => self.take_slots(place, mode, listed).await,
+            Some(Turn::Granted) if !is_above => {
+                place.draw_anew(self.cluster, listed.revision).await.map_err(failed)?;
+                Ok(Look::Again)
+            }
+            Some(Turn::Granted) => self.grant(place, listed).await,
+            Some(Turn::Waits { watched, .. }) if self.claim.queueing == Queueing::Unwanted => {
+                let left = place.key();
+                // While all of them stand, it cannot hold.
+                let stand = txn::stand(listed, &watched);
+                match place.delete_if(self.cluster, stand).await.map_err(failed)? {
+                    Some(_) => self.busy(listed, left.as_deref()).await,
+                    None => Ok(Look::Again),
+                }
+            }
+            Some(Turn::Waits { position, mut watched }) => {
+                watched.extend([place.directory.replaced(), place.directory.limit()]);
                 let waiter: Waiter = (self.claim.name.clone(), self.claim.owner);
                 // What has ended between the list and the beginning of the watch is not told.
                 let has_begun = (self.watch)().await.map_err(failed)?;
                 let has_ended = self.waiters.wait(&waiter, watched, listed.revision);
                 let since = if has_begun || has_ended { Since::AnEnd } else { Since::Nothing };
                 let remaining = self.remaining(listed, None).await?;
-                let (holder, drawn) = holder(listed);
+                let (holder, drawn) = holder(listed, None);
                 let valid_for = self.lasts(place).min(place_for(self.claim.terms.ttl));
                 Ok(Look::Waits(Answer::Queued { position, remaining, valid_for, holder, drawn }, since))
             }
@@ -208,28 +227,43 @@ impl Asking<'_> {
         }
     }
 
-    /// Refuses a claim for a name that is used otherwise.
-    fn check_use(&self, listed: &Listed) -> Result<(), BackendError> {
+    /// The mode of the claim under the limit that was set. Refuses a claim for a name that is used otherwise, or for more permits.
+    fn check_use(&self, listed: &Listed) -> Result<Mode, BackendError> {
         let (name, mode) = (&self.claim.name, self.claim.terms.mode);
-        match listed.first().map(Entry::mode).filter(|used| !used.suits(mode)) {
-            Some(used) => Err(BackendError::in_other_use(BACKEND, used, mode).with_name(name)),
+        let mode = match &listed.changes.limit {
+            Some(record) => record.apply(BACKEND, mode).map_err(|refusal| refusal.with_name(name))?,
+            None => mode,
+        };
+        self.check_kind(listed, mode).map(|()| mode)
+    }
+
+    fn check_kind(&self, listed: &Listed, mode: Mode) -> Result<(), BackendError> {
+        let asked = self.claim.terms.mode;
+        match listed.first_mode().filter(|used| !used.suits(mode)) {
+            Some(used) => Err(BackendError::in_other_use(BACKEND, used, asked).with_name(&self.claim.name)),
             None => Ok(()),
         }
     }
 
     /// Takes the lowest free slots for a waiter whose turn has come. The next look finds out whether others were faster.
-    async fn take_slots(&self, place: &mut Place) -> Result<Look, BackendError> {
-        let (mode, directory) = (self.claim.terms.mode, &place.directory);
+    async fn take_slots(&self, place: &mut Place, mode: Mode, listed: &Listed) -> Result<Look, BackendError> {
         let (count, limit) = (mode.count(), mode.limit().map_or(0, Limit::get));
-        let taken = self.cluster.taken_slots(directory).await.map_err(failed)?;
-        let mut free: Vec<u32> = (0..limit).filter(|slot| !taken.contains(slot)).collect();
         let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let taken = self.cluster.taken_slots(&place.directory).await.map_err(failed)?;
+        let mut free: Vec<(u32, i64)> =
+            (0..limit).filter(|slot| !taken.contains_key(slot)).map(|slot| (slot, 0)).collect();
         if free.len() < count {
-            // Those of an entry that was deleted by hand end with its lease.
-            return Ok(Look::Again);
+            // Somebody has deleted an entry by hand, and left its slots.
+            let all = self.cluster.list_all(&place.directory).await.map_err(failed)?;
+            let is_owned = |slot: &u32| all.entries.iter().any(|entry| entry.slots().contains(slot));
+            free.extend(taken.into_iter().filter(|(slot, _)| *slot < limit && !is_owned(slot)));
         }
+        free.sort_unstable();
         free.truncate(count);
-        place.take_slots(self.cluster, &free).await.map_err(failed)?;
+        if free.len() == count {
+            let limit = (mode.limit(), listed.changes.limit_set);
+            place.take_slots(self.cluster, &free, limit).await.map_err(failed)?;
+        }
         Ok(Look::Again)
     }
 
@@ -237,7 +271,7 @@ impl Asking<'_> {
     async fn busy(&self, listed: &Listed, left: Option<&[u8]>) -> Result<Look, BackendError> {
         let remaining = self.remaining(listed, left).await?;
         let is_held = listed.entries.iter().any(|entry| listed.holds(entry));
-        let (holder, drawn) = holder(listed);
+        let (holder, drawn) = holder(listed, None);
         let answer = Answer::Busy { remaining, holder, drawn };
         Ok(if is_held { Look::Told(answer) } else { Look::Due(answer) })
     }
@@ -263,7 +297,8 @@ impl Asking<'_> {
         let valid_for = self.lasts(place).min(self.claim.terms.ttl.get());
         let wanted = listed.is_wanted();
         let slots = if place.slots().is_empty() { Slots::NONE } else { Slots::new(place.slots().iter().copied()) };
-        Ok(Look::Told(Answer::Granted { lease: self.claim.lease_of(tokens, slots), valid_for, wanted }))
+        let lease = self.claim.in_mode(place.granted_mode(listed, self.claim.terms.mode)).lease_of(tokens, slots);
+        Ok(Look::Told(Answer::Granted { lease, valid_for, wanted }))
     }
 }
 
@@ -271,14 +306,15 @@ fn failed(status: Status) -> BackendError {
     error::of(Operation::Acquire, status)
 }
 
-/// Who holds the lock, and the highest token that was drawn for it, if that can be told.
-fn holder(listed: &Listed) -> (Holder, Option<FencingToken>) {
-    let held = listed.entries.iter().filter(|entry| listed.holds(entry)).map(|entry| entry.held(listed.base).holder);
+/// Who holds the lock beside the entry with this key, and the highest token that was drawn for the lock, if that can be told.
+fn holder(listed: &Listed, except: Option<&[u8]>) -> (Holder, Option<FencingToken>) {
     let tokens = |holder: &Holder| match holder {
         Holder::Leasehold { tokens, .. } => Some(tokens.high()),
         Holder::Foreign => None,
     };
-    let latest = held.max_by_key(tokens).unwrap_or(Holder::Foreign);
-    let drawn = tokens(&latest).filter(|_| listed.is_complete());
-    (latest, drawn)
+    let holds = || listed.entries.iter().filter(|entry| listed.holds(entry));
+    let others = holds().filter(|entry| Some(&*entry.key) != except);
+    let latest = others.map(|entry| entry.held(listed.base).holder).max_by_key(tokens).unwrap_or(Holder::Foreign);
+    let drawn = holds().filter_map(|entry| tokens(&entry.held(listed.base).holder)).max();
+    (latest, drawn.filter(|_| listed.is_complete()))
 }

@@ -7,19 +7,21 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use lock_core::{
-    Answer, BackendError, Certainty, Claim, Effect, Fenced, Lease, Listeners, LockName, Moment, Operation, Owner,
+    Answer, BackendError, Certainty, Claim, Effect, Fenced, Lease, Listeners, LockName, Mode, Moment, Operation, Owner,
     ReleaseRequest, Released, Renewed, StoreEvent, Ttl,
 };
 use lock_host::{Bridge, Clock, HostClock};
+use lock_rules::cannot_keep;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
+use tonic::Status;
 
 use crate::EtcdConfig;
 use crate::claim::{Asking, Watching};
 use crate::cluster::Cluster;
 use crate::directory::OwnerHash;
 use crate::entry::Entry;
-use crate::error;
+use crate::error::{self, BACKEND};
 use crate::place::{Place, State};
 use crate::renewal;
 use crate::waiters::{Waiter, Waiters};
@@ -95,6 +97,9 @@ impl Client {
         let mut place = shared.place.lock().await;
         let answer = self.ask(claim, Some(since), async |asking: &Asking<'_>| asking.claim(&mut place).await).await;
         let is_refused = answer.as_ref().is_err_and(|error| error.effect() == Effect::None);
+        if let (Ok(Answer::Granted { .. }), Some(replaced)) = (&answer, claim.replaces) {
+            self.forget(&claim.name, replaced);
+        }
         if matches!(answer, Ok(Answer::Busy { .. })) || is_refused && matches!(place.state, State::None) {
             self.forget(&claim.name, claim.owner);
         }
@@ -121,9 +126,33 @@ impl Client {
         if matches!(place.state, State::None) {
             place.find(&self.cluster).await.map_err(failed)?;
         }
-        let released = place.delete(&self.cluster).await.map_err(failed)?;
+        // A waiter may hold by now and not know it.
+        let keeps = request.keep.is_some() && place.finds_itself_granted(&self.cluster).await.map_err(failed)?;
+        if keeps && request.terms.mode != Mode::Exclusive {
+            return Err(cannot_keep(BACKEND));
+        }
+        let is_kept = match request.keep {
+            Some(time) => place.keep(&self.cluster, request.owner, time).await.map_err(failed)?,
+            None => false,
+        };
+        let released = if is_kept { Released::Released } else { place.delete(&self.cluster).await.map_err(failed)? };
         self.forget(&request.name, request.owner);
-        Ok(released)
+        if released == Released::Released {
+            return Ok(released);
+        }
+        let was_kept = self.release_kept(request).await.map_err(failed)?;
+        Ok(if was_kept { Released::Released } else { released })
+    }
+
+    /// Frees the lock that was kept for an owner, or keeps it for a shorter time. Returns whether it was kept.
+    async fn release_kept(&self, request: &ReleaseRequest) -> Result<bool, Status> {
+        let owner = request.owner.kept();
+        let mut kept = Place::new(self.cluster.directory(&request.name), owner, request.terms.ttl);
+        kept.find(&self.cluster).await?;
+        match request.keep {
+            None => Ok(kept.delete(&self.cluster).await? == Released::Released),
+            Some(time) => kept.keep_no_longer(&self.cluster, request.owner, time).await,
+        }
     }
 
     pub(crate) async fn renew(&self, leases: &[Lease]) -> Result<Vec<Renewed>, BackendError> {

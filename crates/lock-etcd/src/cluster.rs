@@ -1,7 +1,8 @@
 //! A client's view of a cluster: its servers, its leases, and where its locks are.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lock_core::{LockName, Prefix};
 use tokio::runtime::Handle;
@@ -9,13 +10,16 @@ use tonic::Status;
 use tonic::transport::Endpoint;
 
 use crate::directory::Directory;
-use crate::entry::Listed;
+use crate::entry::{LISTED_MAX, Listed};
 use crate::leases::Leases;
-use crate::proto::TxnRequest;
+use crate::proto::{Compare, RequestOp, TxnRequest};
 use crate::servers::{Seen, Servers};
 use crate::tokens::Base;
 use crate::txn::{self, Told};
 use crate::watches::Watches;
+
+/// How long it is noted that a lease was replaced. Chosen: far longer than a place, so each waiter of that moment has read it or lost its place.
+const NOTED_FOR: Duration = Duration::from_secs(60);
 
 pub(crate) struct Cluster {
     pub(crate) servers: Arc<Servers>,
@@ -70,28 +74,41 @@ impl Cluster {
     pub(crate) async fn look(
         &self,
         directory: &Directory,
-        compare: Vec<crate::proto::Compare>,
-        branches: [Vec<crate::proto::RequestOp>; 2],
+        compare: Vec<Compare>,
+        branches: [Vec<RequestOp>; 2],
     ) -> Result<(Told, Seen), Status> {
-        let look = txn::look(&self.root, directory);
+        self.look_at(directory, LISTED_MAX, (compare, branches)).await
+    }
+
+    async fn look_at(
+        &self,
+        directory: &Directory,
+        limit: i64,
+        (compare, branches): (Vec<Compare>, [Vec<RequestOp>; 2]),
+    ) -> Result<(Told, Seen), Status> {
+        let look = txn::look(&self.root, directory, limit);
         let (answer, seen) = self.servers.transact(txn::transaction(compare, branches, &look)).await?;
-        Ok((Told::read_look(answer)?, seen))
+        Ok((Told::read_look(answer, directory)?, seen))
     }
 
     /// All entries of a lock.
     pub(crate) async fn list_all(&self, directory: &Directory) -> Result<Listed, Status> {
-        let reads = [txn::list(directory, 0), txn::get(txn::base_key(&self.root))];
-        let (told, _) = self.transact(txn::transaction(vec![], [vec![], vec![]], &reads)).await?;
-        let base = told.base(1)?;
-        Ok(Listed { base, ..told.list(0).ok_or_else(|| Status::internal("no list was answered"))? })
+        let (told, _) = self.look_at(directory, 0, (vec![], [vec![], vec![]])).await?;
+        told.listed.ok_or_else(|| Status::internal("no list was answered"))
     }
 
-    /// The slots that holders of permits have.
-    pub(crate) async fn taken_slots(&self, directory: &Directory) -> Result<HashSet<u32>, Status> {
+    /// The slots that holders of permits have, and the revisions that created their keys.
+    pub(crate) async fn taken_slots(&self, directory: &Directory) -> Result<HashMap<u32, i64>, Status> {
         let read = [txn::keys(directory.slots(), 0)];
         let (told, _) = self.transact(txn::transaction(vec![], [vec![], vec![]], &read)).await?;
         let keys = told.ranges.first().into_iter().flat_map(|range| &range.kvs);
-        Ok(keys.filter_map(|slot| std::str::from_utf8(&slot.key).ok()?.rsplit_once('/')?.1.parse().ok()).collect())
+        let slot = |key: &[u8]| std::str::from_utf8(key).ok()?.rsplit_once('/')?.1.parse().ok();
+        Ok(keys.filter_map(|kv| Some((slot(&kv.key)?, kv.create_revision))).collect())
+    }
+
+    /// A lease for notes about an end, which others read for a while.
+    pub(crate) async fn lease_of_notes(&self) -> Result<i64, Status> {
+        self.leases.grant(NOTED_FOR).await.map(|lease| lease.id())
     }
 
     /// Writes the base of the tokens, unless there is one.

@@ -49,10 +49,29 @@ impl Directory {
     pub(crate) fn slots(&self) -> (Vec<u8>, Vec<u8>) {
         keys_below(&format!("{}{SLOTS}{}", self.root, self.name))
     }
+
+    /// The key that is written when a lease is replaced.
+    pub(crate) fn replaced(&self) -> Vec<u8> {
+        format!("{}{CHANGES}{}/{REPLACED}", self.root, self.name).into_bytes()
+    }
+
+    /// The key of the limit that was set.
+    pub(crate) fn limit(&self) -> Vec<u8> {
+        format!("{}{CHANGES}{}/{LIMIT}", self.root, self.name).into_bytes()
+    }
+
+    /// The first of these two keys, and the one after the last.
+    pub(crate) fn changes(&self) -> (Vec<u8>, Vec<u8>) {
+        keys_below(&format!("{}{CHANGES}{}", self.root, self.name))
+    }
 }
 
 /// Where the slots of all semaphores are.
 const SLOTS: &str = "leasehold-slots/";
+/// Where the changes of all locks are that waiters have to know of.
+const CHANGES: &str = "leasehold-changes/";
+const REPLACED: &str = "replaced";
+const LIMIT: &str = "limit";
 
 /// The keys that begin with this and a slash.
 fn keys_below(beginning: &str) -> (Vec<u8>, Vec<u8>) {

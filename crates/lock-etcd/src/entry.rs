@@ -3,11 +3,12 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lock_core::inspect::Held;
+use lock_core::limit::Record;
 use lock_core::{Claim, Holder, Limit, Mode, Note, Slots, Width};
 use lock_rules::entries::{self, Decision};
 use serde::{Deserialize, Serialize};
 
-use crate::directory::OwnerHash;
+use crate::directory::{Directory, OwnerHash};
 use crate::proto::{KeyValue, RangeResponse};
 use crate::tokens::Base;
 
@@ -27,6 +28,9 @@ pub(crate) struct Value {
     /// The slots of its permits, once it holds them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) slots: Vec<u32>,
+    /// The revision that its tokens come from: that of its creation if this is absent, and that of its latest change if this is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    drawn: Option<i64>,
     /// How many tokens it has.
     pub(crate) width: usize,
     /// Who asks, for display.
@@ -42,6 +46,7 @@ impl Value {
         Self {
             granted: None,
             slots: Vec::new(),
+            drawn: None,
             permits: claim.terms.mode.limit().map(|limit| (claim.terms.mode.count(), limit.get())),
             owner: OwnerHash::of(claim.owner),
             shared: claim.terms.mode == Mode::Shared,
@@ -55,16 +60,42 @@ impl Value {
         Self { granted: Some(now().as_secs()), ..self.clone() }
     }
 
-    /// The same, with these slots.
-    pub(crate) fn granted_with(&self, slots: &[u32]) -> Self {
-        Self { slots: slots.to_vec(), ..self.granted_now() }
+    /// The value of an entry that keeps its tokens, which come from this revision, through the change that writes this.
+    pub(crate) fn with_tokens_of(&self, revision: i64) -> Self {
+        Self { drawn: self.drawn.map(|_| revision), ..self.clone() }
+    }
+
+    /// The value of an entry whose tokens come from the change that writes this.
+    pub(crate) fn drawn_anew(&self) -> Self {
+        Self { drawn: Some(0), ..self.clone() }
+    }
+
+    /// The same, with these slots, under this limit.
+    pub(crate) fn granted_with(&self, slots: &[u32], limit: Option<Limit>) -> Self {
+        let permits = self.permits.map(|(count, known)| (count, limit.map_or(known, Limit::get)));
+        Self { slots: slots.to_vec(), permits, ..self.granted_now().drawn_anew() }
+    }
+
+    /// The value of an entry that takes the place of this one.
+    pub(crate) fn replaced_by(&self, claim: &Claim) -> Self {
+        let new = Self::of(claim);
+        let count = usize::try_from(claim.terms.mode.count()).unwrap_or(usize::MAX);
+        let slots: Vec<u32> = self.slots.iter().copied().take(count).collect();
+        let has_same_kind = self.mode().kind() == claim.terms.mode.kind();
+        let anew = new.granted_with(&slots, self.mode().limit());
+        Self { granted: if has_same_kind { self.granted.or(anew.granted) } else { anew.granted }, ..anew }
+    }
+
+    /// The value of an entry whose lock is kept for this owner.
+    pub(crate) fn kept_for(&self, owner: OwnerHash) -> Self {
+        Self { owner, ..self.clone() }
     }
 
     pub(crate) const fn is_granted(&self) -> bool {
         self.granted.is_some()
     }
 
-    fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         match self.permits {
             Some((count, limit)) => Mode::permits(count, limit).unwrap_or(Mode::Exclusive),
             None if self.shared => Mode::Shared,
@@ -86,12 +117,20 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// A version of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// The revision that created the entry.
+    pub(crate) created: i64,
+    /// That of its latest change.
+    pub(crate) modified: i64,
+}
+
 /// An entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Vec<u8>,
-    pub(crate) created: i64,
-    modified: i64,
+    pub(crate) version: Version,
     pub(crate) lease: i64,
     /// `None` if it belongs to another library.
     pub(crate) value: Option<Value>,
@@ -100,13 +139,8 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn read(kv: &KeyValue) -> Self {
         let value = serde_json::from_slice(&kv.value).ok();
-        Self { key: kv.key.clone(), created: kv.create_revision, modified: kv.mod_revision, lease: kv.lease, value }
-    }
-
-    /// What it takes from a claim of this mode: one of another use takes all.
-    fn weighed(&self, mode: Mode) -> entries::Entry<Vec<u8>> {
-        let weight = if self.mode().suits(mode) { entries::weight(self.mode()) } else { entries::WHOLE };
-        entries::Entry { key: self.key.clone(), weight, is_granted: !self.slots().is_empty() }
+        let version = Version { created: kv.create_revision, modified: kv.mod_revision };
+        Self { key: kv.key.clone(), version, lease: kv.lease, value }
     }
 
     /// Whether it is that of this owner.
@@ -123,9 +157,13 @@ impl Entry {
         self.value.as_ref().map_or(Mode::Exclusive, Value::mode)
     }
 
-    /// The revision that its tokens come from: that of its creation or, for permits, of the change that took the slots.
+    /// The revision that its tokens come from.
     pub(crate) fn drawn_at(&self) -> i64 {
-        if self.mode().limit().is_some() { self.modified } else { self.created }
+        match self.value.as_ref().and_then(|value| value.drawn) {
+            None => self.version.created,
+            Some(0) => self.version.modified,
+            Some(revision) => revision,
+        }
     }
 
     /// The slots of its permits, if it holds them.
@@ -146,6 +184,46 @@ impl Entry {
     }
 }
 
+/// What has happened to a lock that its entries do not tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// The limit that was set.
+    pub(crate) limit: Option<Record>,
+    /// The revision that did; 0 if none was set.
+    pub(crate) limit_set: i64,
+    /// The latest replacement of a lease, as long as entries may wait that are older.
+    replaced: Option<Replaced>,
+}
+
+/// A replacement of a lease. Its tokens are higher than those of the entries that waited then.
+#[derive(Clone, Copy, Debug)]
+struct Replaced {
+    at: i64,
+    /// The revision that had created the entry that waited first.
+    first_waiter: i64,
+}
+
+impl Changes {
+    pub(crate) fn read(directory: &Directory, list: &RangeResponse) -> Self {
+        let find = |key: Vec<u8>| list.kvs.iter().find(move |kv| kv.key == key);
+        let limit = find(directory.limit());
+        Self {
+            limit: limit.and_then(|kv| std::str::from_utf8(&kv.value).ok()?.parse().ok()),
+            limit_set: limit.map_or(0, |kv| kv.mod_revision),
+            replaced: find(directory.replaced()).and_then(|kv| {
+                let first_waiter = std::str::from_utf8(&kv.value).ok()?.parse().ok()?;
+                Some(Replaced { at: kv.mod_revision, first_waiter })
+            }),
+        }
+    }
+
+    /// The revision above which the tokens of an entry have to be that was created then.
+    pub(crate) fn floor(&self, created: i64) -> i64 {
+        let waited = |replaced: &Replaced| (replaced.first_waiter..replaced.at).contains(&created);
+        self.replaced.filter(waited).map_or(0, |replaced| replaced.at)
+    }
+}
+
 /// The first entries of a lock, in their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed {
@@ -155,6 +233,7 @@ pub(crate) struct Listed {
     /// The state of the cluster that they are of.
     pub(crate) revision: i64,
     pub(crate) base: Base,
+    pub(crate) changes: Changes,
 }
 
 /// What the order means for an entry.
@@ -169,18 +248,20 @@ pub(crate) enum Turn {
 impl Listed {
     pub(crate) fn read(list: &RangeResponse, revision: i64, base: Base) -> Self {
         let entries = list.kvs.iter().map(Entry::read).collect();
-        Self { entries, count: u32::try_from(list.count).unwrap_or(u32::MAX), revision, base }
+        let count = u32::try_from(list.count).unwrap_or(u32::MAX);
+        Self { entries, count, revision, base, changes: Changes::default() }
     }
 
     /// What the order means for an entry with this key and mode. One that is not listed stands behind all that are. `None` if the list is
     /// too short to tell.
     pub(crate) fn turn(&self, key: &[u8], mode: Mode) -> Option<Turn> {
-        let mut all: Vec<_> = self.entries.iter().map(|listed| listed.weighed(mode)).collect();
+        let limit = self.under_limit(mode).limit();
+        let mut all: Vec<_> = self.entries.iter().map(|listed| self.weighed(listed, mode)).collect();
         let is_listed = all.iter().any(|listed| listed.key == key);
         if !is_listed {
             all.push(entries::Entry { key: key.to_vec(), weight: entries::weight(mode), is_granted: false });
         }
-        let capacity = mode.limit().map_or(entries::WHOLE, Limit::get);
+        let capacity = limit.map_or(entries::WHOLE, Limit::get);
         match entries::decide(&all, &key.to_vec(), capacity) {
             Some(Decision::Waits { position, watched }) => {
                 let before = if is_listed { 0 } else { self.unlisted().saturating_sub(1) };
@@ -195,6 +276,13 @@ impl Listed {
         }
     }
 
+    /// What an entry takes from a claim of this mode: one of another use takes all.
+    fn weighed(&self, entry: &Entry, mode: Mode) -> entries::Entry<Vec<u8>> {
+        let own = self.under_limit(entry.mode());
+        let weight = if own.suits(self.under_limit(mode)) { entries::weight(own) } else { entries::WHOLE };
+        entries::Entry { key: entry.key.clone(), weight, is_granted: !entry.slots().is_empty() }
+    }
+
     fn unlisted(&self) -> u32 {
         self.count.saturating_sub(u32::try_from(self.entries.len()).unwrap_or(u32::MAX))
     }
@@ -204,12 +292,13 @@ impl Listed {
         self.unlisted() == 0
     }
 
-    /// Whether this listed entry holds.
+    /// Whether this listed entry holds. One whose turn has come after a replacement does not before it has drawn higher tokens.
     pub(crate) fn holds(&self, entry: &Entry) -> bool {
         if entry.mode().limit().is_some() {
             return !entry.slots().is_empty();
         }
-        self.turn(&entry.key, entry.mode()) == Some(Turn::Granted)
+        entry.drawn_at() >= self.changes.floor(entry.version.created)
+            && self.turn(&entry.key, entry.mode()) == Some(Turn::Granted)
     }
 
     /// The listed entry with this key.
@@ -219,7 +308,14 @@ impl Listed {
 
     /// Whether somebody waits, as far as the list tells.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.entries.last().is_some_and(|last| !self.holds(last))
+        self.entries
+            .last()
+            .is_some_and(|last| last.slots().is_empty() && self.turn(&last.key, last.mode()) != Some(Turn::Granted))
+    }
+
+    /// The entry that waits first.
+    pub(crate) fn first_waiter(&self) -> Option<&Entry> {
+        self.entries.iter().find(|entry| !self.holds(entry))
     }
 
     /// Whether another client has written an entry of the same owner before the one with this key.
@@ -227,6 +323,16 @@ impl Listed {
         let Some(at) = self.entries.iter().position(|entry| entry.key == key) else { return false };
         let owner = |entry: &Entry| entry.value.as_ref().map(|value| value.owner.clone());
         self.entries.iter().take(at).any(|earlier| owner(earlier) == owner(&self.entries[at]))
+    }
+
+    /// What the first entry uses the lock as.
+    pub(crate) fn first_mode(&self) -> Option<Mode> {
+        self.first().map(|first| self.under_limit(first.mode()))
+    }
+
+    /// This mode under the limit that was set.
+    pub(crate) fn under_limit(&self, mode: Mode) -> Mode {
+        self.changes.limit.as_ref().map_or(mode, |record| mode.under(record.limit()))
     }
 
     /// The first entry.

@@ -9,46 +9,42 @@ use tonic::Status;
 
 use crate::cluster::Cluster;
 use crate::entry::{Entry, Listed};
-use crate::tokens::Base;
 use crate::txn;
 
 /// How many keys are read for a page.
 const KEYS_MAX: i64 = 1000;
+/// How often a lease is ended whose holder changes its entry. Chosen: only a bound.
+const TRIES_MAX: u32 = 8;
 /// How long the store remembers who ended a lease. Chosen: far longer than leases last.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// A lock; `None` if nobody holds it.
 pub(crate) async fn shown(cluster: &Cluster, name: &LockName) -> Result<Option<Shown>, Status> {
     let listed = cluster.list_all(&cluster.directory(name)).await?;
-    entry_of(cluster, name.clone(), &listed).await
-}
-
-async fn entry_of(cluster: &Cluster, name: LockName, listed: &Listed) -> Result<Option<Shown>, Status> {
     let holds = |entry: &&Entry| listed.holds(entry);
     let (holders, waiters): (Vec<&Entry>, Vec<&Entry>) = listed.entries.iter().partition(holds);
-    let held = try_join_all(holders.iter().take(Shown::SHOWN_MAX).map(|entry| held(cluster, entry, listed.base)));
+    let held = try_join_all(holders.iter().take(Shown::SHOWN_MAX).map(|entry| held(cluster, &listed, entry)));
     let mut held: Vec<Held> = held.await?;
     held.sort_by_key(|held| std::cmp::Reverse(held.remaining));
     let Some(last) = held.first() else { return Ok(None) };
     let (holder, remaining) = (last.holder.clone(), last.remaining);
     let leases = u32::try_from(holders.len()).unwrap_or(u32::MAX);
-    let queue = waiters.iter().take(Shown::SHOWN_MAX).map(|entry| entry.mode()).collect();
+    let queue = waiters.iter().take(Shown::SHOWN_MAX).map(|entry| listed.under_limit(entry.mode())).collect();
     let waiters = listed.count.saturating_sub(leases);
-    Ok(Some(Shown { name, holder, remaining, leases, holders: held, waiters, queue }))
+    Ok(Some(Shown { name: name.clone(), holder, remaining, leases, holders: held, waiters, queue }))
 }
 
-async fn held(cluster: &Cluster, entry: &Entry, base: Base) -> Result<Held, Status> {
+async fn held(cluster: &Cluster, listed: &Listed, entry: &Entry) -> Result<Held, Status> {
     let remaining = cluster.leases.remaining(entry.lease).await?;
-    Ok(Held { remaining, ..entry.held(base) })
+    Ok(Held { remaining, mode: listed.under_limit(entry.mode()), ..entry.held(listed.base) })
 }
 
 /// Some of the held locks that match, in the order of their keys.
 pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Status> {
     let (first, end) = cluster.all_keys();
     let after = query.cursor.as_ref().map_or(first, |cursor| cursor.0.clone().into_bytes());
-    let reads = [txn::keys((after, end), KEYS_MAX), txn::get(txn::base_key(cluster.root()))];
+    let reads = [txn::keys((after, end), KEYS_MAX)];
     let (told, _) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &reads)).await?;
-    let base = told.base(1)?;
     let keys: Vec<Entry> = told.ranges.first().into_iter().flat_map(|list| &list.kvs).map(Entry::read).collect();
     let is_cut = told.ranges.first().is_some_and(|list| list.count > KEYS_MAX);
     let (mut entries, mut next) = (Vec::new(), None);
@@ -66,11 +62,7 @@ pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Statu
             next = Some(Cursor(String::from_utf8_lossy(&found.range().1).into_owned()));
         }
         if glob_matches(&query.pattern, name.as_str()) {
-            let mut in_order = chunk.to_vec();
-            in_order.sort_by_key(|entry| entry.created);
-            let count = u32::try_from(in_order.len()).unwrap_or(u32::MAX);
-            let listed = Listed { entries: in_order, count, revision: told.revision, base };
-            entries.extend(entry_of(cluster, name, &listed).await?);
+            entries.extend(shown(cluster, &name).await?);
         }
     }
     Ok(Page { entries, next })
@@ -90,24 +82,27 @@ pub(crate) async fn revoke(
     by: &Note,
 ) -> Result<Revoked, Status> {
     let directory = cluster.directory(name);
-    let listed = cluster.list_all(&directory).await?;
-    for entry in listed.entries.iter().filter(|entry| listed.holds(entry)) {
-        let Holder::Leasehold { tokens, .. } = entry.held(listed.base).holder else { continue };
-        if !tokens.contains(token) {
-            continue;
-        }
+    for _ in 0..TRIES_MAX {
+        let listed = cluster.list_all(&directory).await?;
+        let tokens = |entry: &Entry| match entry.held(listed.base).holder {
+            Holder::Leasehold { tokens, .. } => Some(tokens).filter(|tokens| tokens.contains(token)),
+            Holder::Foreign => None,
+        };
+        let held = listed.entries.iter().filter(|entry| listed.holds(entry));
+        let Some((entry, tokens)) = held.filter_map(|entry| Some((entry, tokens(entry)?))).next() else {
+            return Ok(Revoked::NotHeld);
+        };
         let remembered = cluster.leases.grant(REMEMBERED).await?;
         let note = txn::put(note_of(cluster, tokens.high()), by.to_wire().as_bytes().to_vec(), remembered.id());
         let slots = entry.slots().iter().map(|slot| txn::delete(directory.slot(*slot)));
-        let end = txn::transaction(
-            vec![txn::is_of(entry.key.clone(), entry.created)],
-            [slots.chain([txn::delete(entry.key.clone()), note]).collect(), vec![]],
-            &[],
-        );
-        let (told, _) = cluster.transact(end).await?;
-        return Ok(if told.succeeded { Revoked::Revoked } else { Revoked::NotHeld });
+        let is_there = txn::is_at(entry.key.clone(), entry.version.modified);
+        let end = slots.chain([txn::delete(entry.key.clone()), note]).collect();
+        let (told, _) = cluster.transact(txn::transaction(vec![is_there], [end, vec![]], &[])).await?;
+        if told.succeeded {
+            return Ok(Revoked::Revoked);
+        }
     }
-    Ok(Revoked::NotHeld)
+    Err(Status::aborted("the lock changed with each try to end the lease"))
 }
 
 /// Who ended the lease whose highest token this is.

@@ -68,9 +68,9 @@ impl Lease {
         self.sure_until.since(now)
     }
 
-    /// Whether little of its time is left.
+    /// Whether little of its time is left, or nothing is known of it.
     pub(crate) fn is_old(&self) -> bool {
-        self.lasts(HostClock.now()) < self.ttl / 3 * 2
+        self.ttl.is_zero() || self.lasts(HostClock.now()) < self.ttl / 3 * 2
     }
 
     /// Counts its renewal, if this answer proves it: it has to be to a transaction that was sent after the renewal was answered.

@@ -10,6 +10,7 @@ mod entry;
 mod error;
 mod inspect;
 mod leases;
+mod limits;
 mod place;
 mod proto;
 mod remaining;

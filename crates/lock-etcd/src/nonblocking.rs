@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::limit::{self, Usage};
 use lock_core::{
     Ability, Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, Durability, Effect, EntriesEnd,
     ErrorKind, EventSink, Fenced, FencingToken, Isolation, Lease, Location, LockName, ModeKind, Note, Operation,
@@ -18,7 +19,7 @@ use tonic::{Code, Status};
 use crate::EtcdConfig;
 use crate::client::Client;
 use crate::error::{self, BACKEND};
-use crate::inspect;
+use crate::{inspect, limits};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -95,7 +96,7 @@ impl Backend for Store {
             .with_ordering(RequestOrder::Unordered)
             .with_isolation(Isolation::Isolated)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[Ability::Inspect])
+            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Inspect])
             .with_entries_end(EntriesEnd::WithTtl)
     }
 
@@ -130,6 +131,10 @@ impl AsyncBackend for Store {
 
     async fn fence(&self, lease: &Lease, time: Duration) -> Result<Fenced, BackendError> {
         within(Operation::Fence, time, self.0.fence(lease)).await
+    }
+
+    async fn limit(&self, request: &limit::Request, time: Duration) -> Result<Usage, BackendError> {
+        within(Operation::Limit, time, limits::ask(&self.0.cluster, request)).await
     }
 
     async fn holder(&self, name: &LockName, time: Duration) -> Result<Option<Entry>, BackendError> {

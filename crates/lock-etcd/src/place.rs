@@ -1,19 +1,22 @@
 //! What one owner has at a lock: its entry, and the leases of etcd that this entry ends with.
 
 mod changes;
+mod ending;
+mod entry_leases;
 
 use std::mem;
 use std::time::Duration;
 
-use lock_core::{Claim, Mode, Moment, Owner, Ttl};
+use lock_core::{Claim, Limit, Mode, Moment, Owner, Ttl};
 use lock_rules::{PLACE_MAX, place_for};
 use tonic::{Code, Status};
 
 use crate::cluster::Cluster;
 use crate::directory::{Directory, OwnerHash};
-use crate::entry::{Entry, Listed, Turn, Value};
+use crate::entry::{Entry, Listed, Turn, Value, Version};
 use crate::leases::Lease;
-use crate::proto::RequestOp;
+use crate::place::entry_leases::EntryLeases;
+use crate::proto::{Compare, RequestOp};
 use crate::servers::Seen;
 use crate::txn;
 
@@ -26,6 +29,8 @@ pub(crate) struct Place {
     value: Option<Value>,
     /// The revision that its tokens come from.
     pub(crate) drawn_at: i64,
+    /// The revision of the latest replacement during which it waited. Its tokens have to be higher.
+    floor: i64,
     pub(crate) state: State,
     /// Whether it was found to hold.
     pub(crate) is_granted: bool,
@@ -36,22 +41,20 @@ pub(crate) enum State {
     /// There is none.
     None,
     /// There may be one.
-    Unknown(Leases),
-    /// There is one, which was created at this revision.
-    There(i64, Leases),
+    Unknown(EntryLeases),
+    /// There is one, and this version of it is known.
+    There(Version, EntryLeases),
 }
 
-/// The leases of an entry.
-pub(crate) struct Leases {
-    /// The key of the entry.
-    key: Vec<u8>,
-    current: Lease,
-    /// The one that the entry is being moved to, because it was granted: a place lasts for less than the ttl.
-    next: Option<Lease>,
-    /// The one that it was moved from. It names the key, so no other entry may have it.
-    earlier: Option<Lease>,
-    /// How many writes were not answered. They may still be carried out.
-    unanswered: u32,
+/// A write that makes an entry that of the owner.
+struct Attempt {
+    leases: EntryLeases,
+    value: Value,
+    /// The revision that created the entry; `None` if the write does.
+    created: Option<i64>,
+    compare: Vec<Compare>,
+    /// What is written beside the entry.
+    writes: Vec<RequestOp>,
 }
 
 /// Beside whom an entry may be written.
@@ -73,6 +76,7 @@ impl Place {
             ttl,
             value: None,
             drawn_at: 0,
+            floor: 0,
             state: State::None,
             is_granted: false,
         }
@@ -93,15 +97,14 @@ impl Place {
         claim: &Claim,
         beside: Beside,
     ) -> Result<Option<Listed>, Status> {
-        let mut leases = match mem::replace(&mut self.state, State::None) {
+        let leases = match mem::replace(&mut self.state, State::None) {
             State::Unknown(leases) | State::There(_, leases) => leases,
             State::None => {
                 let lease = cluster.leases.take(self.lasts_for(beside)).await?;
-                Leases::of(self.directory.entry(lease.id()), lease)
+                EntryLeases::of(self.directory.entry(lease.id()), lease)
             }
         };
-        let (key, tombstone) = (leases.key.clone(), self.owner.tombstone(cluster.root()));
-        let mut compare = vec![txn::is_absent(tombstone.clone()), txn::is_absent(key.clone())];
+        let mut compare = vec![txn::is_absent(leases.key.clone())];
         match beside {
             Beside::Nobody => compare.push(txn::is_empty(&self.directory)),
             Beside::Holders(listed) => compare.push(txn::is_unchanged(&self.directory, listed)),
@@ -109,15 +112,26 @@ impl Place {
         }
         let (mut value, mut writes) = (Value::of(claim), Vec::new());
         // A lease that was taken for a place is too short.
-        let holds = beside == Beside::Nobody && leases.current.ttl() >= self.ttl.get();
-        if holds {
-            value.slots = (0..claim.terms.mode.limit().map_or(0, |_| claim.terms.mode.count())).collect();
+        if beside == Beside::Nobody && leases.current.ttl() >= self.ttl.get() {
             value = value.granted_now();
+            if claim.terms.mode.limit().is_some() {
+                value = value.granted_with(&(0..claim.terms.mode.count()).collect::<Vec<_>>(), None);
+                compare.push(txn::is_at(self.directory.limit(), 0));
+            }
             let slots = value.slots.iter().map(|slot| self.directory.slot(*slot));
             compare.extend(slots.clone().map(txn::is_absent));
             writes.extend(slots.map(|slot| txn::put(slot, Vec::new(), leases.current.id())));
         }
+        self.attempt(cluster, Attempt { leases, value, created: None, compare, writes }).await
+    }
+
+    /// Writes the entry with this value, if the comparisons hold and the owner was not given up.
+    async fn attempt(&mut self, cluster: &Cluster, attempt: Attempt) -> Result<Option<Listed>, Status> {
+        let Attempt { mut leases, value, created, mut compare, mut writes } = attempt;
+        let (key, tombstone) = (leases.key.clone(), self.owner.tombstone(cluster.root()));
+        compare.push(txn::is_absent(tombstone.clone()));
         writes.push(txn::put(key.clone(), value.to_wire(), leases.current.id()));
+        let holds = value.is_granted();
         (self.value, self.is_granted) = (Some(value), false);
         leases.unanswered += 1;
         self.state = State::Unknown(leases);
@@ -132,14 +146,15 @@ impl Place {
                 return Err(failure);
             }
         };
-        let created = if told.succeeded { Some(told.revision) } else { self.found(told.key(1)) };
+        let written = Version { created: created.unwrap_or(told.revision), modified: told.revision };
+        let version = if told.succeeded { Some(written) } else { self.found(told.key(1)) };
         if told.succeeded {
             (self.drawn_at, self.is_granted) = (told.revision, holds);
         }
         if let State::Unknown(leases) = &mut self.state {
             leases.unanswered -= 1;
         }
-        self.settle(cluster, created, seen);
+        self.settle(cluster, version, seen);
         let is_given_up = !told.succeeded && told.key(0).is_some();
         Ok(told.listed.filter(|_| !is_given_up))
     }
@@ -152,11 +167,11 @@ impl Place {
         }
     }
 
-    /// When the entry with the key of this place was created, if it is the one of its owner.
-    fn found(&mut self, entry: Option<Entry>) -> Option<i64> {
+    /// The entry with the key of this place, if it is the one of its owner.
+    fn found(&mut self, entry: Option<Entry>) -> Option<Version> {
         let entry = entry.filter(|entry| entry.is_of(&self.owner))?;
         self.learn(&entry);
-        Some(entry.created)
+        Some(entry.version)
     }
 
     /// Remembers what the entry says.
@@ -171,12 +186,19 @@ impl Place {
         self.value.as_ref().map_or(&[], |value| &value.slots)
     }
 
-    /// Remembers that the entry was created at this revision, or that there is none.
-    fn settle(&mut self, cluster: &Cluster, created: Option<i64>, seen: Seen) {
+    /// The mode that it is granted in: under the limit in force, or under one that is above its slots.
+    pub(crate) fn granted_mode(&self, listed: &Listed, mode: Mode) -> Mode {
+        let in_force = listed.under_limit(mode);
+        let above = self.slots().iter().max().and_then(|slot| Limit::new(slot.saturating_add(1)).ok());
+        above.filter(|above| in_force.limit() < Some(*above)).map_or(in_force, |above| mode.under(above))
+    }
+
+    /// Remembers this version of the entry, or that there is none.
+    fn settle(&mut self, cluster: &Cluster, version: Option<Version>, seen: Seen) {
         let State::Unknown(mut leases) = mem::replace(&mut self.state, State::None) else { return };
         leases.current.prove(seen);
-        match created {
-            Some(created) => self.state = State::There(created, leases),
+        match version {
+            Some(version) => self.state = State::There(version, leases),
             None => cluster.leases.put_back(leases.reusable()),
         }
     }
@@ -185,9 +207,9 @@ impl Place {
     pub(crate) async fn list(&mut self, cluster: &Cluster) -> Result<Option<Listed>, Status> {
         let Some(is_there) = self.is_there() else { return Ok(None) };
         let read = txn::get(is_there.key.clone());
-        let success = self.marking().into_iter().chain([read]).collect();
-        let (told, seen) = cluster.look(&self.directory, vec![is_there], [success, vec![]]).await?;
-        let entry = if told.succeeded { told.key(0) } else { None };
+        let (success, failure) = (self.marking().into_iter().chain([read.clone()]).collect(), vec![read]);
+        let (told, seen) = cluster.look(&self.directory, vec![is_there], [success, failure]).await?;
+        let entry = told.key(0);
         Ok(told.listed.filter(|_| self.confirm(entry, seen)))
     }
 
@@ -197,7 +219,8 @@ impl Place {
         if self.key().is_some_and(|key| key == found.key) {
             return false;
         }
-        self.state = State::There(found.created, Leases::of(found.key.clone(), Lease::of_others(found.lease)));
+        let leases = EntryLeases::of(found.key.clone(), Lease::of_others(found.lease));
+        self.state = State::There(found.version, leases);
         self.learn(found);
         true
     }
@@ -213,20 +236,32 @@ impl Place {
         Ok(())
     }
 
+    /// Finds out whether it holds.
+    pub(crate) async fn finds_itself_granted(&mut self, cluster: &Cluster) -> Result<bool, Status> {
+        let (key, listed) = (self.key().unwrap_or_default(), self.list(cluster).await?);
+        self.is_granted |= listed.is_some_and(|listed| listed.get(&key).is_some_and(|entry| listed.holds(entry)));
+        Ok(self.is_granted)
+    }
+
     /// Sends a renewal of its leases. It counts with the next answer of the leader.
     pub(crate) async fn renew(&mut self, cluster: &Cluster) -> Result<(), Status> {
-        let ttl = self.ttl.get();
         let State::There(_, leases) = &mut self.state else { return Ok(()) };
         cluster.leases.renew(&mut leases.current).await?;
-        let is_short = ttl > PLACE_MAX && leases.current.ttl() < ttl;
-        if !self.is_granted || !is_short || leases.earlier.is_some() {
-            return Ok(());
+        if self.is_granted && self.ttl.get() > PLACE_MAX && leases.earlier.is_none() {
+            self.lengthen(cluster).await?;
         }
-        let lives = match &mut leases.next {
+        Ok(())
+    }
+
+    /// Has a lease ready for the ttl. That of a place is too short.
+    async fn lengthen(&mut self, cluster: &Cluster) -> Result<(), Status> {
+        let ttl = self.ttl.get();
+        let State::There(_, leases) = &mut self.state else { return Ok(()) };
+        let is_long = match &mut leases.next {
             Some(next) => cluster.leases.renew(next).await?,
-            None => false,
+            None => leases.current.ttl() >= ttl,
         };
-        if !lives {
+        if !is_long {
             leases.next = Some(cluster.leases.take(ttl).await?);
         }
         Ok(())
@@ -236,27 +271,29 @@ impl Place {
     pub(crate) fn marking(&self) -> Option<RequestOp> {
         let State::There(_, leases) = &self.state else { return None };
         let value = self.value.as_ref().filter(|value| self.is_granted && !value.is_granted())?;
-        let lease = leases.next.as_ref().unwrap_or(&leases.current);
-        Some(txn::put(leases.key.clone(), value.granted_now().to_wire(), lease.id()))
+        Some(txn::put(
+            leases.key.clone(),
+            value.granted_now().with_tokens_of(self.drawn_at).to_wire(),
+            leases.for_change(),
+        ))
     }
 
-    /// What has to be true for the entry to be there.
-    pub(crate) fn is_there(&self) -> Option<crate::proto::Compare> {
-        let State::There(created, _) = &self.state else { return None };
-        Some(txn::is_of(self.key()?, *created))
+    /// What has to be true for the known version of the entry to be there.
+    pub(crate) fn is_there(&self) -> Option<Compare> {
+        let State::There(version, leases) = &self.state else { return None };
+        Some(txn::is_at(leases.key.clone(), version.modified))
     }
 
-    /// Compares the place with its key as it was read after a renewal. Returns whether it is still there.
+    /// Compares the place with its key as it was read. Returns whether its entry is still there.
     pub(crate) fn confirm(&mut self, read: Option<Entry>, seen: Seen) -> bool {
-        let State::There(created, leases) = &mut self.state else { return false };
-        let Some(entry) = read.filter(|entry| entry.created == *created) else {
+        let State::There(version, leases) = &mut self.state else { return false };
+        let is_same = |entry: &Entry| entry.version.created == version.created && entry.is_of(&self.owner);
+        let Some(entry) = read.filter(is_same) else {
             (self.state, self.is_granted) = (State::None, false);
             return false;
         };
-        if let Some(next) = leases.next.take_if(|next| next.id() == entry.lease) {
-            leases.earlier = Some(mem::replace(&mut leases.current, next));
-        }
-        leases.current.prove(seen);
+        *version = entry.version;
+        leases.learn(entry.lease, seen);
         self.learn(&entry);
         true
     }
@@ -264,7 +301,7 @@ impl Place {
     /// How long the entry is sure to last from this moment on.
     pub(crate) fn lasts(&self, since: Moment) -> Duration {
         match &self.state {
-            State::There(_, leases) => leases.current.lasts(since),
+            State::There(_, leases) => leases.lasts(since),
             State::None | State::Unknown(_) => Duration::ZERO,
         }
     }
@@ -274,20 +311,16 @@ impl Place {
         matches!(&self.state, State::There(_, leases) if leases.current.is_old())
     }
 
+    /// Whether its tokens are higher than those of all leases before it.
+    pub(crate) fn is_above(&mut self, listed: &Listed) -> bool {
+        if let State::There(version, _) = &self.state {
+            self.floor = self.floor.max(listed.changes.floor(version.created));
+        }
+        self.drawn_at >= self.floor
+    }
+
     /// What the order means for this place in this mode.
     pub(crate) fn turn(&self, listed: &Listed, mode: Mode) -> Option<Turn> {
         listed.turn(&self.key().unwrap_or_default(), mode)
-    }
-}
-
-impl Leases {
-    const fn of(key: Vec<u8>, lease: Lease) -> Self {
-        Self { key, current: lease, next: None, earlier: None, unanswered: 0 }
-    }
-
-    /// Those that other entries may have once this one is deleted: none that a late write could still use.
-    fn reusable(self) -> impl Iterator<Item = Lease> {
-        let all = [Some(self.current), self.next, self.earlier];
-        all.into_iter().flatten().filter(move |_| self.unanswered == 0)
     }
 }

@@ -3,7 +3,7 @@
 use tonic::Status;
 
 use crate::directory::Directory;
-use crate::entry::{Entry, LISTED_MAX, Listed};
+use crate::entry::{Changes, Entry, Listed};
 use crate::proto::{
     Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
     Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
@@ -22,6 +22,17 @@ pub(crate) fn is_absent(key: Vec<u8>) -> Compare {
 /// That the key was created then, and is there.
 pub(crate) fn is_of(key: Vec<u8>, created: i64) -> Compare {
     compare(key, CompareTarget::Create, CompareWith::Create(created))
+}
+
+/// That this is the latest change of the key; 0 if there is no such key.
+pub(crate) fn is_at(key: Vec<u8>, modified: i64) -> Compare {
+    compare(key, CompareTarget::Mod, CompareWith::Mod(modified))
+}
+
+/// That these listed entries are still there.
+pub(crate) fn stand<'a>(listed: &Listed, keys: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<Compare> {
+    let entries = keys.into_iter().filter_map(|key| listed.get(key));
+    entries.map(|entry| is_of(entry.key.clone(), entry.version.created)).collect()
 }
 
 /// That the directory has no entry.
@@ -77,9 +88,9 @@ pub(crate) fn base_key(root: &str) -> Vec<u8> {
     format!("{root}leasehold-base").into_bytes()
 }
 
-/// What lists a directory, and the tokens' base.
-pub(crate) fn look(root: &str, directory: &Directory) -> [RequestOp; 2] {
-    [list(directory, LISTED_MAX), get(base_key(root))]
+/// What lists a directory, the tokens' base, and the changes that waiters have to know of.
+pub(crate) fn look(root: &str, directory: &Directory, limit: i64) -> [RequestOp; 3] {
+    [list(directory, limit), get(base_key(root)), keys(directory.changes(), 0)]
 }
 
 /// Whether the answer says that nothing was compared that does not hold, what was listed last, and the other keys that were read.
@@ -99,13 +110,14 @@ impl Told {
     }
 
     /// Reads the answer to a transaction whose branches both end with [`look`].
-    pub(crate) fn read_look(answer: TxnResponse) -> Result<Self, Status> {
+    pub(crate) fn read_look(answer: TxnResponse, directory: &Directory) -> Result<Self, Status> {
         let mut told = Self::read(answer);
-        let (base, list) = (told.ranges.pop(), told.ranges.pop());
         let missing = || Status::internal("the answer to a transaction is not complete");
-        let base =
-            base.ok_or_else(missing)?.kvs.first().and_then(|base| Base::read(&base.value)).ok_or_else(no_base)?;
-        told.listed = Some(Listed::read(&list.ok_or_else(missing)?, told.revision, base));
+        let changes = Changes::read(directory, &told.ranges.pop().ok_or_else(missing)?);
+        let base = told.ranges.pop().ok_or_else(missing)?;
+        let base = base.kvs.first().and_then(|base| Base::read(&base.value)).ok_or_else(no_base)?;
+        let list = told.ranges.pop().ok_or_else(missing)?;
+        told.listed = Some(Listed { changes, ..Listed::read(&list, told.revision, base) });
         Ok(told)
     }
 

@@ -19,14 +19,14 @@ const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// What learns of ends.
 pub(crate) trait Watcher: Send + Sync + 'static {
-    /// This key of a watched directory was deleted.
+    /// This key of a watched directory was deleted, or this key of its changes was written.
     fn ended(&self, key: &[u8], revision: i64);
 
     /// The watches have ended, and some ends may have been missed.
     fn missed(&self);
 }
 
-/// The watches of a client: one for each directory in which it waits, all on one stream.
+/// The watches of a client: two for each lock that it waits for, all on one stream.
 pub(crate) struct Watches {
     servers: Arc<Servers>,
     runtime: Handle,
@@ -58,7 +58,7 @@ impl Watches {
         Self { servers, runtime, state: Mutex::default() }
     }
 
-    /// Has the ends in a directory told, from some moment before this returns.
+    /// Has the ends in a directory told, and the changes of the lock, from some moment before this returns.
     /// Lasts for a minute; asking again makes it last longer.
     /// Returns whether it began only now.
     pub(crate) async fn watch(&self, directory: &Directory, watcher: &Weak<dyn Watcher>) -> Result<bool, Status> {
@@ -66,15 +66,15 @@ impl Watches {
             let mut state = lock(&self.state);
             let current = self.servers.current();
             let open = state.take().filter(|open| open.server == current && !open.requests.is_closed());
-            state.insert(open.unwrap_or_else(|| self.open(current, watcher))).watch(directory)
+            let open = state.insert(open.unwrap_or_else(|| self.open(current, watcher)));
+            [open.watch(directory.range(), &[WatchFilter::NoPut]), open.watch(directory.changes(), &[])]
         };
-        match began {
-            Some(began) => {
-                began.await.map_err(|_| Status::unavailable("the connection for watches has ended"))?;
-                Ok(true)
-            }
-            None => Ok(false),
+        let mut is_new = false;
+        for began in began.into_iter().flatten() {
+            began.await.map_err(|_| Status::unavailable("the connection for watches has ended"))?;
+            is_new = true;
         }
+        Ok(is_new)
     }
 
     fn open(&self, server: usize, watcher: &Weak<dyn Watcher>) -> Open {
@@ -117,8 +117,12 @@ async fn follow(mut answers: Streaming<WatchResponse>, shared: &Shared, watcher:
 }
 
 impl Open {
-    fn watch(&mut self, directory: &Directory) -> Option<oneshot::Receiver<()>> {
-        let (key, range_end) = directory.range();
+    /// Watches these keys. Returns what tells that the watch has begun, unless it has.
+    fn watch(
+        &mut self,
+        (key, range_end): (Vec<u8>, Vec<u8>),
+        filters: &[WatchFilter],
+    ) -> Option<oneshot::Receiver<()>> {
         if let Some(watch) = self.known.get_mut(&key) {
             watch.asked = Instant::now();
             let mut beginning = lock(&self.shared.0);
@@ -132,7 +136,7 @@ impl Open {
         self.next_id += 1;
         self.known.insert(key.clone(), Watch { id, asked: Instant::now() });
         lock(&self.shared.0).insert(id, vec![begins]);
-        let filters = vec![i32::from(WatchFilter::NoPut)];
+        let filters = filters.iter().map(|filter| i32::from(*filter)).collect();
         _ = self.requests.send(WatchAct::Create(WatchCreate { key, range_end, filters, watch_id: id }));
         Some(began)
     }

@@ -164,8 +164,8 @@ impl<R: Rows> Plan<'_, R> {
     }
 }
 
-/// Which leases can be replaced in one step.
-fn is_replaced_by(old: Mode, new: Mode) -> bool {
+/// Whether a lease of one mode can be replaced by one of another in one step.
+pub fn is_replaced_by(old: Mode, new: Mode) -> bool {
     let is_lock = matches!(old, Mode::Exclusive | Mode::Shared) && new.name_kind() == NameKind::Lock;
     is_lock || (old.suits(new) && (1..=old.count()).contains(&new.count()))
 }

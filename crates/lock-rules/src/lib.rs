@@ -35,13 +35,13 @@ mod rows;
 mod session_proof;
 pub mod window;
 
-pub use acquire::acquire;
+pub use acquire::{acquire, is_replaced_by};
 pub use entry::{entry, fits_at};
 pub use latch::{Change, LatchRows, LatchUpdate, ask_latch};
-pub use limit::limit;
+pub use limit::{limit, limit_after};
 pub use periods::{PLACE_MAX, REPLACED_FOR, TOMBSTONE_MIN, place_for, remembered_until, tombstone_for};
 pub use position::{COUNTED_MAX, position};
-pub use refusal::{Undone, given_up, used_up};
+pub use refusal::{Undone, cannot_keep, cannot_replace, given_up, held_in_another_mode, nothing_to_replace, used_up};
 pub use release::{release, revoke};
 pub use renew::{fence, renew};
 pub use rows::{Changes, Hold, Notice, Place, Rows, Standing, Write, ends_of};

@@ -15,38 +15,41 @@ use crate::rows::{Rows, Write};
 /// nothing was changed.
 pub fn limit<R: Rows>(rows: &mut R, request: &Request) -> Result<Usage, Undone<R::Error>> {
     let mut plan = Plan::new(rows, &request.name)?;
-    let used_as = plan.mode()?;
-    if let Some(lock) = used_as.filter(|used| used.limit().is_none()) {
-        return Err(refused::<R>(lock, request));
+    let (used_as, record) = (plan.mode()?, plan.rows.limit()?);
+    let limit = limit_after(R::BACKEND, record.as_ref(), used_as, request).map_err(Undone::Refused)?;
+    if request.act != Act::Look {
+        let in_use = used_as.and_then(Mode::limit);
+        plan.put_in_force(limit, Record::of(limit, in_use, request.known, record.as_ref()))?;
     }
-    let (record, in_use) = (plan.rows.limit()?, used_as.and_then(Mode::limit));
-    let limit = match request.act {
-        Act::Look => {
-            return Ok(Usage { limit: in_force::<R>(record.as_ref(), in_use, request)?, used: plan.permits() });
-        }
-        Act::Set(limit) => limit,
-    };
-    plan.put_in_force(limit, Record::of(limit, in_use, request.known, record.as_ref()))?;
     let used = plan.permits();
     plan.end()?;
     Ok(Usage { limit, used })
 }
 
-/// The limit in force, if a request that knows its own limit is served under it.
-fn in_force<R: Rows>(
+/// The limit in force once a request is carried out, if the name is used as this and this limit was set before.
+///
+/// # Errors
+/// `OtherKind` as for [`limit()`].
+pub fn limit_after(
+    backend: &'static str,
     record: Option<&Record>,
-    in_use: Option<Limit>,
+    used_as: Option<Mode>,
     request: &Request,
-) -> Result<Limit, Undone<R::Error>> {
-    let known = request.known;
-    let limit = record.map(Record::limit).or(in_use).unwrap_or(known);
-    let is_served = record.map_or(known == limit, |record| record.serves(known));
-    if is_served { Ok(limit) } else { Err(refused::<R>(Mode::one_permit(limit), request)) }
-}
-
-fn refused<R: Rows>(used: Mode, request: &Request) -> Undone<R::Error> {
-    let asked = Mode::one_permit(request.known);
-    Undone::Refused(BackendError::in_other_use(R::BACKEND, used, asked).of_operation(Operation::Limit))
+) -> Result<Limit, BackendError> {
+    let (known, in_use) = (request.known, used_as.and_then(Mode::limit));
+    let in_force = record.map(Record::limit).or(in_use).unwrap_or(known);
+    let is_served = record.map_or(known == in_force, |record| record.serves(known));
+    let refused = |used| {
+        BackendError::in_other_use(backend, used, Mode::one_permit(known)).of_operation(Operation::Limit)
+    };
+    if let Some(lock) = used_as.filter(|used| used.limit().is_none()) {
+        return Err(refused(lock));
+    }
+    match request.act {
+        Act::Set(limit) => Ok(limit),
+        Act::Look if is_served => Ok(in_force),
+        Act::Look => Err(refused(Mode::one_permit(in_force))),
+    }
 }
 
 impl<R: Rows> Plan<'_, R> {

@@ -36,22 +36,26 @@ pub fn used_up(backend: &'static str, invalid: Invalid) -> BackendError {
     protocol(backend, Operation::Acquire, "the tokens are used up", remedy).with_source(invalid)
 }
 
-pub(crate) fn held_in_another_mode(backend: &'static str) -> BackendError {
+/// A claim has another mode than the lease of its owner.
+pub fn held_in_another_mode(backend: &'static str) -> BackendError {
     let message = "this owner holds the lock in another mode";
     protocol(backend, Operation::Acquire, message, "ask as another owner")
 }
 
-pub(crate) fn cannot_replace(backend: &'static str) -> BackendError {
+/// A claim replaces what it cannot.
+pub fn cannot_replace(backend: &'static str) -> BackendError {
     let message = "a lease cannot be replaced by one of this mode";
     protocol(backend, Operation::Acquire, message, "release it, and acquire the lock again")
 }
 
-pub(crate) fn nothing_to_replace(backend: &'static str) -> BackendError {
+/// A claim replaces a lease that is not held.
+pub fn nothing_to_replace(backend: &'static str) -> BackendError {
     let message = "the lease to replace is not held";
     refusal(backend, Operation::Acquire, ErrorKind::NotHeld, message, "acquire the lock again")
 }
 
-pub(crate) fn cannot_keep(backend: &'static str) -> BackendError {
+/// A lock is to be kept whose lease is not exclusive.
+pub fn cannot_keep(backend: &'static str) -> BackendError {
     protocol(backend, Operation::Release, "only an exclusive lease can be kept", "release it at once")
 }
 

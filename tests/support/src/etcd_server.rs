@@ -15,7 +15,7 @@ use crate::must;
 use crate::process::Process;
 
 /// The programs, which come from a Python package.
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/etcd-3.5");
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/etcd-3.4");
 /// How long a server may take to answer. Chosen: even a loaded machine starts one within a few seconds.
 const START_WITHIN: Duration = Duration::from_secs(30);
 /// How often to retry on other ports, because a free port may be taken before the server binds it.

@@ -1,75 +1,97 @@
-//! How an entry that is there is changed: it takes slots, or is deleted.
+//! How an entry that is there is changed: it takes slots, draws higher tokens, or becomes that of another owner.
 
-use std::mem;
-
-use lock_core::Released;
-use lock_rules::tombstone_for;
+use lock_core::{Claim, Limit, Mode, Owner};
 use tonic::Status;
 
-use super::{Place, State};
+use super::entry_leases::EntryLeases;
+use super::{Attempt, Place, State};
 use crate::cluster::Cluster;
-use crate::entry::LISTED_MAX;
+use crate::directory::OwnerHash;
+use crate::entry::{Entry, Listed, Value};
+use crate::proto::{Compare, RequestOp};
 use crate::txn;
 
+/// What else a change compares, and what else it writes.
+pub(super) type Beyond = (Vec<Compare>, Vec<RequestOp>);
+
 impl Place {
-    /// Deletes the entry.
-    pub(crate) async fn delete(&mut self, cluster: &Cluster) -> Result<Released, Status> {
-        if matches!(self.state, State::Unknown(_)) {
-            self.look_for(cluster).await?;
-        }
-        let (Some(key), Some(is_there)) = (self.key(), self.is_there()) else { return Ok(Released::NotHeld) };
-        // A waiter may hold by now and not know it: the list is of the moment before.
-        let slots = self.slots().iter().map(|slot| txn::delete(self.directory.slot(*slot)));
-        let deletes = slots.chain([txn::delete(key.clone())]);
-        let success = [txn::list(&self.directory, LISTED_MAX)].into_iter().chain(deletes).collect();
-        let (told, _) = cluster.transact(txn::transaction(vec![is_there], [success, vec![]], &[])).await?;
-        let state = mem::replace(&mut self.state, State::None);
-        if !told.succeeded {
-            return Ok(Released::NotHeld);
-        }
-        if let State::There(_, leases) = state {
-            cluster.leases.put_back(leases.reusable());
-        }
-        let holds = self.is_granted
-            || told.list(0).is_some_and(|listed| listed.get(&key).is_some_and(|entry| listed.holds(entry)));
-        Ok(if holds { Released::Released } else { Released::Left })
-    }
-
-    /// Takes slots for the permits of an entry whose turn has come, unless others were faster.
-    pub(crate) async fn take_slots(&mut self, cluster: &Cluster, free: &[u32]) -> Result<(), Status> {
-        let ttl = self.ttl.get();
-        let (Some(is_there), Some(value)) = (self.is_there(), self.value.clone()) else { return Ok(()) };
-        let State::There(_, leases) = &mut self.state else { return Ok(()) };
-        if leases.current.ttl() < ttl {
-            leases.next = Some(cluster.leases.take(ttl).await?);
-        }
-        let lease = leases.next.as_ref().unwrap_or(&leases.current).id();
+    /// Writes another value into the entry. Returns false if the entry is not what it was, or if a comparison does not hold.
+    pub(super) async fn change(
+        &mut self,
+        cluster: &Cluster,
+        value: &Value,
+        (mut compare, mut writes): Beyond,
+    ) -> Result<bool, Status> {
+        let Some(is_there) = self.is_there() else { return Ok(false) };
+        let State::There(_, leases) = &mut self.state else { return Ok(false) };
         leases.unanswered += 1;
-        let value = value.granted_with(free);
-        let slots = || free.iter().map(|slot| self.directory.slot(*slot));
-        let compare = [is_there.clone()].into_iter().chain(slots().map(txn::is_absent)).collect();
-        let puts = slots().map(|slot| txn::put(slot, Vec::new(), lease));
-        let success = puts.chain([txn::put(is_there.key.clone(), value.to_wire(), lease)]).collect();
-        let read = [txn::get(is_there.key)];
-        let (told, seen) = cluster.transact(txn::transaction(compare, [success, vec![]], &read)).await?;
-        leases.unanswered -= 1;
+        writes.push(txn::put(is_there.key.clone(), value.to_wire(), leases.for_change()));
+        let read = [txn::get(is_there.key.clone())];
+        compare.push(is_there);
+        let (told, seen) = cluster.transact(txn::transaction(compare, [writes, vec![]], &read)).await?;
+        if let State::There(_, leases) = &mut self.state {
+            leases.unanswered -= 1;
+        }
         self.confirm(told.key(0), seen);
-        Ok(())
+        Ok(told.succeeded)
     }
 
-    /// Finds out whether there is an entry.
-    async fn look_for(&mut self, cluster: &Cluster) -> Result<(), Status> {
-        let Some(key) = self.key() else { return Ok(()) };
-        let (told, seen) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &[txn::get(key)])).await?;
-        let created = self.found(told.key(0));
-        self.settle(cluster, created, seen);
-        Ok(())
+    /// Takes these slots for the permits of an entry whose turn has come, unless others were faster or the limit has changed. Keys of slots that
+    /// no entry has any more come with the revisions that created them; those of free slots with 0.
+    pub(crate) async fn take_slots(
+        &mut self,
+        cluster: &Cluster,
+        free: &[(u32, i64)],
+        (limit, limit_set): (Option<Limit>, i64),
+    ) -> Result<(), Status> {
+        self.lengthen(cluster).await?;
+        let (State::There(_, leases), Some(value)) = (&self.state, &self.value) else { return Ok(()) };
+        let slots: Vec<u32> = free.iter().map(|(slot, _)| *slot).collect();
+        let key = |slot: u32| self.directory.slot(slot);
+        let taken = free.iter().map(|(slot, created)| txn::is_of(key(*slot), *created));
+        let compare = taken.chain([txn::is_at(self.directory.limit(), limit_set)]).collect();
+        let puts = slots.iter().map(|slot| txn::put(key(*slot), Vec::new(), leases.for_change())).collect();
+        let value = value.granted_with(&slots, limit);
+        self.change(cluster, &value, (compare, puts)).await.map(drop)
     }
 
-    /// Refuses late claims of its owner.
-    pub(crate) async fn bury(&self, cluster: &Cluster) -> Result<(), Status> {
-        let lease = cluster.leases.grant(tombstone_for(self.ttl)).await?;
-        let write = txn::put(self.owner.tombstone(cluster.root()), Vec::new(), lease.id());
-        cluster.transact(txn::transaction(vec![], [vec![write], vec![]], &[])).await.map(drop)
+    /// Draws tokens for an entry whose turn has come, as it was listed at this revision, and that waited while a lease was replaced: tokens of
+    /// replacements are higher than its own.
+    pub(crate) async fn draw_anew(&mut self, cluster: &Cluster, listed: i64) -> Result<(), Status> {
+        let Some(value) = self.value.as_ref().map(Value::drawn_anew) else { return Ok(()) };
+        let compare = vec![txn::is_unchanged(&self.directory, listed)];
+        self.change(cluster, &value, (compare, vec![])).await.map(drop)
+    }
+
+    /// Makes the listed entry of `old` the one of this owner, in its position. Returns the directory as it is then, or `None` if the owner was
+    /// given up.
+    pub(crate) async fn replace(
+        &mut self,
+        cluster: &Cluster,
+        claim: &Claim,
+        (old, entry, listed): (Owner, &Entry, &Listed),
+    ) -> Result<Option<Listed>, Status> {
+        let (lease, noted) = (cluster.leases.take(self.ttl.get()).await?, cluster.lease_of_notes().await?);
+        let Some(value) = entry.value.as_ref().map(|value| value.replaced_by(claim)) else { return Ok(None) };
+        let mut compare = vec![txn::is_at(entry.key.clone(), entry.version.modified)];
+        if claim.terms.mode == Mode::Exclusive {
+            compare.push(txn::is_unchanged(&self.directory, listed.revision));
+        }
+        let first_waiter = listed.first_waiter();
+        // A waiter may become a reader without a write. While the first one waits, all do.
+        compare.extend(txn::stand(listed, first_waiter.map(|first| &first.key)));
+        let note =
+            |first: &Entry| txn::put(self.directory.replaced(), first.version.created.to_string().into_bytes(), noted);
+        let tombstone = txn::put(OwnerHash::of(old).tombstone(cluster.root()), Vec::new(), noted);
+        let notes = first_waiter.map(note).into_iter().chain([tombstone]);
+        let slots = entry.slots().iter().map(|slot| (self.directory.slot(*slot), value.slots.contains(slot)));
+        let slots = slots.map(
+            |(slot, is_kept)| {
+                if is_kept { txn::put(slot, Vec::new(), lease.id()) } else { txn::delete(slot) }
+            },
+        );
+        let writes = slots.chain(notes).collect();
+        let (leases, created) = (EntryLeases::of(entry.key.clone(), lease), Some(entry.version.created));
+        self.attempt(cluster, Attempt { leases, value, created, compare, writes }).await
     }
 }
