@@ -1,15 +1,19 @@
 //! The backend for etcd: locks in the layout of etcd's own clients, so that Go services with `concurrency.Mutex`, `etcdctl lock` and this
 //! library exclude each other and wait in one queue.
 
+mod calls;
 mod claim;
 mod client;
 mod cluster;
 mod config;
+mod connections;
+mod described;
 mod directory;
 mod entry;
 mod error;
 mod inspect;
 mod leases;
+mod login;
 mod place;
 mod proto;
 mod remaining;
@@ -17,6 +21,7 @@ mod renewal;
 mod servers;
 mod tokens;
 mod txn;
+mod version;
 mod waiters;
 mod watches;
 
