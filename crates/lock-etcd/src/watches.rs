@@ -217,5 +217,10 @@ mod tests {
         }
         wait_for("the ends", || lock(&noted.0).len() == 3);
         assert!(!noted.1.load(Ordering::SeqCst), "nothing was missed");
+        // A server refuses a watch by its end, which names none.
+        lock(&watches.state).as_mut().unwrap().next_id = 2;
+        let directory = Directory::of("r/", &Prefix::default(), &"again".parse::<LockName>().unwrap());
+        runtime.block_on(watches.watch(&directory, &watcher)).unwrap_err();
+        wait_for("the news that ends may have been missed", || noted.1.load(Ordering::SeqCst));
     }
 }

@@ -3,10 +3,10 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, ErrorKind};
+use lock_core::{Effect, ErrorKind, Mode};
 use lock_etcd::{EtcdConfig, blocking};
 use test_support::bounds::wait_for;
-use test_support::{EtcdServer, Fault, Proxy};
+use test_support::{EtcdOptions, EtcdServer, Fault, Proxy, SecuredEtcd};
 
 use crate::support::{Client, claim, server, waiting};
 
@@ -59,4 +59,20 @@ fn an_idle_client_is_not_taken_for_an_attacker() {
     two.queue(&waiting("idle"), 1);
     std::thread::sleep(Duration::from_secs(30));
     assert!(!two.is_to_recheck(), "its connection has lasted");
+}
+
+#[test]
+fn limits_of_the_servers_are_named() {
+    let limits = ["--max-txn-ops", "40", "--max-request-bytes", "4000"];
+    let server = SecuredEtcd::start(EtcdOptions::default().arguments(&limits));
+    let client = Client::new(&format!("etcd://127.0.0.1:{}", server.port()));
+    let permits = |name: &str, count| claim(name).in_mode(Mode::permits(count, 64).unwrap());
+    client.take(&permits("few", 2));
+    let long = "a".repeat(120);
+    for (refused, limit) in [(permits("many", 60), "--max-txn-ops"), (permits(&long, 30), "--max-request-bytes")] {
+        let error = client.acquire(&refused).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains(limit)), "{error:?}");
+    }
+    client.take(&claim(&long));
 }

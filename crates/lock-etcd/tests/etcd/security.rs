@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use lock_core::inspect::Query;
 use lock_core::{BackendError, BlockingBackend, Certainty, Effect, ErrorKind, Mode, Note, Released};
 use lock_etcd::{EtcdConfig, blocking};
-use test_support::bounds::wait_for;
 use test_support::{Certificates, EtcdOptions, SecuredEtcd};
 
 use crate::support::{Client, SOON, claim, server, waiting};
@@ -162,15 +161,6 @@ fn a_token_that_has_expired_is_replaced_and_streams_open_anew() {
     two.queue(&next, 1);
     one.releases(&held);
     two.wait_for_grant(&next);
-}
-
-#[test]
-fn a_server_that_has_forgotten_its_tokens_is_logged_in_to_again() {
-    let mut server = with_users();
-    let client = Client::new(&url(&server, "app:sesame@", "shop"));
-    let lease = client.take(&claim("restarted"));
-    server.restart_with_data();
-    wait_for("a renewal", || client.renew(&lease).is_ok_and(|lasts| lasts.is_some()));
 }
 
 #[test]
