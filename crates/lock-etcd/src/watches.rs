@@ -176,9 +176,9 @@ mod tests {
 
     /// Notes the keys that have ended, and whether some may have been missed.
     #[derive(Default)]
-    struct Noted(Mutex<Vec<Vec<u8>>>, AtomicBool);
+    struct Told(Mutex<Vec<Vec<u8>>>, AtomicBool);
 
-    impl Watcher for Noted {
+    impl Watcher for Told {
         fn ended(&self, key: &[u8], _: i64) {
             lock(&self.0).push(key.to_vec());
         }
@@ -194,7 +194,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let servers = Servers::new(&EtcdConfig::from_url(&server.url()).unwrap(), runtime.handle()).unwrap();
         let watches = Watches::new(Arc::new(servers), runtime.handle().clone());
-        let noted = Arc::<Noted>::default();
+        let noted = Arc::<Told>::default();
         let watcher: Weak<dyn Watcher> = Arc::downgrade(&noted) as Weak<dyn Watcher>;
         let watch = |name: &str| {
             let directory = Directory::of("r/", &Prefix::default(), &name.parse::<LockName>().unwrap());
