@@ -7,7 +7,6 @@ use std::time::Duration;
 use lock_core::{LockName, Prefix};
 use tokio::runtime::Handle;
 use tonic::Status;
-use tonic::transport::Endpoint;
 
 use crate::directory::Directory;
 use crate::entry::{LISTED_MAX, Listed};
@@ -30,8 +29,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(endpoints: Vec<Endpoint>, root: String, prefix: Prefix, runtime: &Handle) -> Self {
-        let servers = Arc::new(Servers::new(endpoints, runtime));
+    pub(crate) fn new(servers: Servers, root: String, prefix: Prefix, runtime: &Handle) -> Self {
+        let servers = Arc::new(servers);
         Self {
             leases: Leases::new(Arc::clone(&servers), runtime.clone()),
             watches: Watches::new(Arc::clone(&servers), runtime.clone()),

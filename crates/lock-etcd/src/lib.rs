@@ -1,16 +1,20 @@
 //! The backend for etcd: locks in the layout of etcd's own clients, so that Go services with `concurrency.Mutex`, `etcdctl lock` and this
 //! library exclude each other and wait in one queue.
 
+mod calls;
 mod claim;
 mod client;
 mod cluster;
 mod config;
+mod connections;
+mod described;
 mod directory;
 mod entry;
 mod error;
 mod inspect;
 mod leases;
 mod limits;
+mod login;
 mod place;
 mod proto;
 mod remaining;
@@ -18,6 +22,7 @@ mod renewal;
 mod servers;
 mod tokens;
 mod txn;
+mod version;
 mod waiters;
 mod watches;
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::limit::{self, Usage};
 use lock_core::{
@@ -14,11 +16,13 @@ use lock_core::{
 };
 use lock_host::Bridge;
 use tokio::time::timeout;
-use tonic::{Code, Status};
+use tonic::Status;
 
 use crate::EtcdConfig;
 use crate::client::Client;
+use crate::cluster::Cluster;
 use crate::error::{self, BACKEND};
+use crate::servers::{Servers, is_of_server};
 use crate::{inspect, limits};
 
 /// How long connecting may take.
@@ -39,7 +43,8 @@ pub(crate) fn bridge() -> Result<Bridge, BackendError> {
 /// Connects to the first server that answers.
 ///
 /// # Errors
-/// `Unreachable` or `Timeout` if no majority answers, `Config` if the base of the tokens is not a number.
+/// `Unreachable` or `Timeout` if no majority answers, `Denied` if the servers refuse the user, `Unsupported` if they are older than etcd 3.4,
+/// `Config` if TLS cannot work as configured, or the base of the tokens is not a number.
 ///
 /// # Cancel safety
 /// Can be dropped at any point.
@@ -48,27 +53,42 @@ pub async fn connect(config: &EtcdConfig) -> Result<Store, BackendError> {
 }
 
 pub(crate) async fn over(config: &EtcdConfig, bridge: Bridge) -> Result<Store, BackendError> {
-    let client = Client::new(config, bridge);
-    let opened = async {
-        open(&client).await.map_err(|status| {
-            let servers = config.servers().collect::<Vec<_>>().join(", ");
-            error::of_opening(&servers, status)
-        })
-    };
-    within(Operation::Connect, CONNECT_WITHIN, opened).await?;
+    let servers = Servers::new(config, bridge.handle())?;
+    let client = Client::new(config, servers, bridge);
+    let opened = timeout(CONNECT_WITHIN, open(&client.cluster)).await;
+    match opened {
+        Ok(opened) => opened.map_err(|status| error::of_opening(config, status))?,
+        Err(_) => return Err(error::silence(config, CONNECT_WITHIN)),
+    }
     Ok(Store(client))
 }
 
-/// Asks each server until one answers.
-async fn open(client: &Client) -> Result<(), Status> {
-    let mut asked = client.cluster.check_base().await;
-    for _ in 1..client.config.servers().count() {
-        match asked {
-            Err(status) if status.code() == Code::Unavailable => asked = client.cluster.check_base().await,
-            told => return told,
+/// Asks each server until one answers. One that is silent goes on to be asked beside the next ones.
+async fn open(cluster: &Cluster) -> Result<(), Status> {
+    let (mut asked, mut failed) = (FuturesUnordered::new(), 0);
+    asked.push(try_out(cluster));
+    loop {
+        let current = cluster.servers.current();
+        tokio::select! {
+            Some(told) = asked.next() => match told {
+                Err(status) if is_of_server(&status) => {
+                    failed += 1;
+                    if failed < cluster.servers.count() {
+                        asked.push(try_out(cluster));
+                    } else if asked.is_empty() {
+                        return Err(status);
+                    }
+                }
+                told => return told,
+            },
+            () = cluster.servers.left(current) => asked.push(try_out(cluster)),
         }
     }
-    asked
+}
+
+async fn try_out(cluster: &Cluster) -> Result<(), Status> {
+    cluster.servers.check_version().await?;
+    cluster.check_base().await
 }
 
 async fn within<T>(

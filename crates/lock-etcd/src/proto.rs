@@ -4,7 +4,11 @@
 //! # Source
 //! etcd, `rpc.proto` and `kv.proto`.
 
+mod servers;
+
 use prost::{Enumeration, Message, Oneof};
+
+pub(crate) use self::servers::{AuthenticateRequest, AuthenticateResponse, StatusRequest, StatusResponse};
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Header {
@@ -210,6 +214,8 @@ pub(crate) struct LeaseKeepAliveRequest {
 pub(crate) struct LeaseKeepAliveResponse {
     #[prost(message, optional, tag = "1")]
     pub(crate) header: Option<Header>,
+    #[prost(int64, tag = "2")]
+    pub(crate) id: i64,
     /// In seconds; 0 if the lease has ended.
     #[prost(int64, tag = "3")]
     pub(crate) ttl: i64,

@@ -2,7 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod configured;
 mod locks;
 mod outages;
 mod peers;
+#[cfg(feature = "tls")]
+mod security;
 mod support;
