@@ -1,21 +1,21 @@
 //! A claim: it looks at the directory until it holds or waits, and is woken when an entry ends that it waits for.
 
+mod permits;
 mod replacing;
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use lock_core::{
-    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Holder, Limit, Mode, Moment, Operation, Queueing,
-    Slots,
+    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Holder, Mode, Moment, Operation, Queueing, Slots,
 };
 use lock_host::{Clock, HostClock};
 use lock_rules::{given_up, place_for, used_up};
 use tonic::{Code, Status};
 
 use crate::cluster::Cluster;
-use crate::entry::{Listed, Turn};
 use crate::error::{self, BACKEND};
+use crate::listed::{Listed, Turn};
 use crate::place::{Beside, Place, State};
 use crate::remaining::until_served;
 use crate::txn;
@@ -243,28 +243,6 @@ impl Asking<'_> {
             Some(used) => Err(BackendError::in_other_use(BACKEND, used, asked).with_name(&self.claim.name)),
             None => Ok(()),
         }
-    }
-
-    /// Takes the lowest free slots for a waiter whose turn has come. The next look finds out whether others were faster.
-    async fn take_slots(&self, place: &mut Place, mode: Mode, listed: &Listed) -> Result<Look, BackendError> {
-        let (count, limit) = (mode.count(), mode.limit().map_or(0, Limit::get));
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let taken = self.cluster.taken_slots(&place.directory).await.map_err(failed)?;
-        let mut free: Vec<(u32, i64)> =
-            (0..limit).filter(|slot| !taken.contains_key(slot)).map(|slot| (slot, 0)).collect();
-        if free.len() < count {
-            // Somebody has deleted an entry by hand, and left its slots.
-            let all = self.cluster.list_all(&place.directory).await.map_err(failed)?;
-            let is_owned = |slot: &u32| all.entries.iter().any(|entry| entry.slots().contains(slot));
-            free.extend(taken.into_iter().filter(|(slot, _)| *slot < limit && !is_owned(slot)));
-        }
-        free.sort_unstable();
-        free.truncate(count);
-        if free.len() == count {
-            let limit = (mode.limit(), listed.changes.limit_set);
-            place.take_slots(self.cluster, &free, limit).await.map_err(failed)?;
-        }
-        Ok(Look::Again)
     }
 
     /// Answers a claim that does not wait, or waits no longer: then the entry with the key `left` was its own.

@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 use tonic::Status;
 
 use crate::directory::Directory;
-use crate::entry::{LISTED_MAX, Listed};
 use crate::leases::Leases;
+use crate::listed::{LISTED_MAX, Listed};
 use crate::proto::{Compare, RequestOp, TxnRequest};
 use crate::servers::{Seen, Servers};
 use crate::tokens::Base;

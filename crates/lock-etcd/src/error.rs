@@ -38,6 +38,11 @@ pub(crate) fn after_others(error: BackendError) -> BackendError {
     told(error.operation(), meaning, status.clone(), "")
 }
 
+/// Whether it is sure that the request was not carried out.
+pub(crate) fn is_refusal(status: &Status) -> bool {
+    meaning(status).effect == Effect::None
+}
+
 /// The error of a connection. Whatever was sent, it touched no lock.
 pub(crate) fn of_opening(config: &EtcdConfig, status: Status) -> BackendError {
     let meaning = Meaning { effect: Effect::None, ..meaning(&status) };

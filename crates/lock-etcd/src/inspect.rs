@@ -8,7 +8,8 @@ use lock_core::{FencingToken, Holder, LockName, Note};
 use tonic::Status;
 
 use crate::cluster::Cluster;
-use crate::entry::{Entry, Listed};
+use crate::entry::Entry;
+use crate::listed::Listed;
 use crate::txn;
 
 /// How many keys are read for a page.

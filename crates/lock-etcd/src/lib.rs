@@ -14,6 +14,7 @@ mod error;
 mod inspect;
 mod leases;
 mod limits;
+mod listed;
 mod login;
 mod place;
 mod proto;

@@ -142,6 +142,7 @@ pub(crate) enum CompareTarget {
 #[repr(i32)]
 pub(crate) enum CompareResult {
     Equal = 0,
+    Greater = 1,
     Less = 2,
 }
 

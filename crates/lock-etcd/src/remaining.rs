@@ -7,7 +7,8 @@ use lock_core::{Limit, Mode};
 use tonic::Status;
 
 use crate::cluster::Cluster;
-use crate::entry::{Entry, Listed};
+use crate::entry::Entry;
+use crate::listed::Listed;
 
 /// How long it takes at least until the first waiter fits, or a claim of this mode if nobody waits: until enough leases have ended, unless they
 /// are renewed. The entry with the key `left` does not wait any more. `None` if it fits now, or if not all entries are listed.

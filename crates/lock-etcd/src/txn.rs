@@ -3,7 +3,8 @@
 use tonic::Status;
 
 use crate::directory::Directory;
-use crate::entry::{Changes, Entry, Listed};
+use crate::entry::Entry;
+use crate::listed::{Changes, Listed};
 use crate::proto::{
     Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
     Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
@@ -22,6 +23,11 @@ pub(crate) fn is_absent(key: Vec<u8>) -> Compare {
 /// That the key was created then, and is there.
 pub(crate) fn is_of(key: Vec<u8>, created: i64) -> Compare {
     compare(key, CompareTarget::Create, CompareWith::Create(created))
+}
+
+/// That there is such a key.
+pub(crate) fn is_present(key: Vec<u8>) -> Compare {
+    Compare { result: CompareResult::Greater.into(), ..compare(key, CompareTarget::Version, CompareWith::Version(0)) }
 }
 
 /// That this is the latest change of the key; 0 if there is no such key.
@@ -114,8 +120,7 @@ impl Told {
         let mut told = Self::read(answer);
         let missing = || Status::internal("the answer to a transaction is not complete");
         let changes = Changes::read(directory, &told.ranges.pop().ok_or_else(missing)?);
-        let base = told.ranges.pop().ok_or_else(missing)?;
-        let base = base.kvs.first().and_then(|base| Base::read(&base.value)).ok_or_else(no_base)?;
+        let base = base(&told.ranges.pop().ok_or_else(missing)?)?;
         let list = told.ranges.pop().ok_or_else(missing)?;
         told.listed = Some(Listed { changes, ..Listed::read(&list, told.revision, base) });
         Ok(told)
@@ -128,8 +133,7 @@ impl Told {
 
     /// The base of the tokens, which was read at this place in its branch.
     pub(crate) fn base(&self, at: usize) -> Result<Base, Status> {
-        let read = self.ranges.get(at).and_then(|range| range.kvs.first()).and_then(|base| Base::read(&base.value));
-        read.ok_or_else(no_base)
+        base(self.ranges.get(at).ok_or_else(|| Status::internal("the base was not answered"))?)
     }
 
     /// The key that was read at this place in its branch.
@@ -138,15 +142,23 @@ impl Told {
     }
 }
 
-const NO_BASE: &str = "the key leasehold-base is missing, or holds no number";
+const NO_BASE: &str = "the key leasehold-base is missing";
+const DAMAGED_BASE: &str = "the key leasehold-base holds no number";
 
-fn no_base() -> Status {
-    Status::failed_precondition(NO_BASE)
+/// Reads the tokens' base.
+fn base(read: &RangeResponse) -> Result<Base, Status> {
+    let value = read.kvs.first().ok_or_else(|| Status::failed_precondition(NO_BASE))?;
+    Base::read(&value.value).ok_or_else(|| Status::failed_precondition(DAMAGED_BASE))
 }
 
-/// Whether a transaction has failed because the base is missing.
+/// Whether a transaction has failed because the base is missing. Then it has written nothing.
 pub(crate) fn is_no_base(status: &Status) -> bool {
     status.message() == NO_BASE
+}
+
+/// Whether the base of the tokens is damaged. What the transaction has written is there.
+pub(crate) fn is_damaged_base(status: &Status) -> bool {
+    status.message() == DAMAGED_BASE
 }
 
 fn range(op: crate::proto::ResponseOp) -> Option<RangeResponse> {

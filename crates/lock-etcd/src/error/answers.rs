@@ -13,6 +13,8 @@ const ROOM: &str = "make room: etcdctl compact, then etcdctl defrag, then etcdct
 const LATER: &str = "try again; the servers do not keep up with their requests";
 const SIZE: &str = "raise --max-request-bytes of the servers";
 
+const BASE: &str = "write a number above all fencing tokens that were in use: leasehold etcd base --above TOKEN";
+
 /// What servers say before they have read a request.
 const TOO_LARGE: &str = "grpc: received message larger than max";
 
@@ -56,8 +58,10 @@ fn by_code(status: &Status) -> Meaning {
         Code::ResourceExhausted if status.message().starts_with(TOO_LARGE) => refused(ErrorKind::Config).remedy(SIZE),
         Code::ResourceExhausted => Meaning::new(ErrorKind::Unavailable, Effect::Unknown).remedy(ROOM),
         Code::NotFound | Code::Aborted => refused(ErrorKind::Unavailable),
-        Code::FailedPrecondition if txn::is_no_base(status) => refused(ErrorKind::Config)
-            .remedy("write a number above all fencing tokens that were in use into leasehold-base, with etcdctl put"),
+        Code::FailedPrecondition if txn::is_no_base(status) => refused(ErrorKind::Config).remedy(BASE),
+        Code::FailedPrecondition if txn::is_damaged_base(status) => {
+            Meaning::new(ErrorKind::Config, Effect::Unknown).remedy(BASE)
+        }
         Code::Unimplemented => refused(ErrorKind::Unsupported).remedy("name servers with etcd 3.4 or later"),
         Code::InvalidArgument | Code::FailedPrecondition => refused(ErrorKind::Protocol),
         _ => Meaning::new(ErrorKind::Protocol, Effect::Unknown),

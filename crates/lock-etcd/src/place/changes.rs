@@ -4,10 +4,12 @@ use lock_core::{Claim, Limit, Mode, Owner};
 use tonic::Status;
 
 use super::entry_leases::EntryLeases;
-use super::{Attempt, Place, State};
+use super::writing::Attempt;
+use super::{Place, State};
 use crate::cluster::Cluster;
 use crate::directory::OwnerHash;
-use crate::entry::{Entry, Listed, Value};
+use crate::entry::{Entry, Value};
+use crate::listed::Listed;
 use crate::proto::{Compare, RequestOp};
 use crate::txn;
 

@@ -10,7 +10,7 @@ use tonic::Status;
 use super::{Place, State};
 use crate::cluster::Cluster;
 use crate::directory::OwnerHash;
-use crate::entry::LISTED_MAX;
+use crate::listed::LISTED_MAX;
 use crate::proto::Compare;
 use crate::txn;
 

@@ -75,7 +75,10 @@ fn a_server_that_asks_for_a_certificate_gets_the_one_of_the_url() {
     let url = |options: &str| secured("127.0.0.1", server.port(), &certificates.authority(), options);
     Client::new(&url(&identity(&certificates))).take(&claim("identified"));
     for options in ["".to_owned(), identity(&others)] {
-        is_refused(&url(&options), ErrorKind::Config, "sslcert=FILE");
+        let error = refusal(&url(&options));
+        // Over TLS 1.3, the server may close the connection before its reason is read.
+        assert!(matches!(error.kind(), ErrorKind::Config | ErrorKind::Unreachable), "{error:?}");
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains("certificate")), "{error:?}");
     }
 }
 
