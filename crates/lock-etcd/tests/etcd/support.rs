@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Fenced, Lease, Mode,
-    NameKind, Note, Owner, Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Width,
+    NameKind, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ttl, Width,
 };
 use lock_etcd::nonblocking::Store;
 use lock_etcd::{EtcdConfig, blocking};
@@ -25,7 +25,7 @@ pub(crate) fn server() -> Arc<EtcdServer> {
 
 /// A client of the store, and the events that it was told.
 pub(crate) struct Client {
-    store: Arc<Bridged<Store>>,
+    pub(crate) store: Arc<Bridged<Store>>,
     told: Mutex<Receiver<StoreEvent>>,
     noted: Mutex<Vec<StoreEvent>>,
 }
@@ -92,6 +92,10 @@ impl Client {
 
     pub(crate) fn release(&self, claim: &Claim, certainty: Certainty) -> Released {
         self.store.release(&claim.release(certainty), SOON).unwrap()
+    }
+
+    pub(crate) fn keep(&self, request: &ReleaseRequest) -> Released {
+        self.store.release(request, SOON).unwrap()
     }
 
     #[track_caller]
