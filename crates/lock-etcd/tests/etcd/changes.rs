@@ -125,7 +125,20 @@ fn a_holder_whose_entry_another_client_has_changed_still_ends_it() {
     assert_eq!(one.take(&shared).tokens, lease.tokens);
     assert!(two.renew(&lease).unwrap().is_some());
     two.releases(&shared);
+    assert_eq!(one.release(&shared, Certainty::Answered), Released::NotHeld);
     one.take(&claim("twice"));
+}
+
+#[test]
+fn a_client_whose_lease_another_one_has_replaced_cannot_end_it() {
+    let server = server();
+    let [one, two] = [(); 2].map(|()| Client::new(&server.url()));
+    let old = claim("adopted");
+    let before = one.take(&old);
+    let lease = two.take(&replacing(&old, Mode::Exclusive));
+    assert_eq!(one.release(&old, Certainty::Answered), Released::NotHeld);
+    assert_eq!(one.renew(&before).unwrap(), None);
+    assert!(two.renew(&lease).unwrap().is_some());
 }
 
 #[test]
