@@ -11,7 +11,7 @@ use tonic::transport::Endpoint;
 use crate::directory::Directory;
 use crate::entry::Listed;
 use crate::leases::Leases;
-use crate::proto::TxnRequest;
+use crate::proto::{RequestOp, TxnRequest};
 use crate::servers::{Seen, Servers};
 use crate::tokens::Base;
 use crate::txn::{self, Told};
@@ -66,12 +66,17 @@ impl Cluster {
         Ok((Told::read(answer), seen))
     }
 
+    /// Reads, all as it was at one moment.
+    pub(crate) async fn read(&self, reads: Vec<RequestOp>) -> Result<(Told, Seen), Status> {
+        self.transact(txn::transaction(vec![], [reads, vec![]], &[])).await
+    }
+
     /// Carries out a transaction whose branches end with a look at this directory.
     pub(crate) async fn look(
         &self,
         directory: &Directory,
         compare: Vec<crate::proto::Compare>,
-        branches: [Vec<crate::proto::RequestOp>; 2],
+        branches: [Vec<RequestOp>; 2],
     ) -> Result<(Told, Seen), Status> {
         let look = txn::look(&self.root, directory);
         let (answer, seen) = self.servers.transact(txn::transaction(compare, branches, &look)).await?;
@@ -81,15 +86,14 @@ impl Cluster {
     /// All entries of a lock.
     pub(crate) async fn list_all(&self, directory: &Directory) -> Result<Listed, Status> {
         let reads = [txn::list(directory, 0), txn::get(txn::base_key(&self.root))];
-        let (told, _) = self.transact(txn::transaction(vec![], [vec![], vec![]], &reads)).await?;
+        let (told, _) = self.read(reads.into()).await?;
         let base = told.base(1)?;
         Ok(Listed { base, ..told.list(0).ok_or_else(|| Status::internal("no list was answered"))? })
     }
 
     /// The slots that holders of permits have.
     pub(crate) async fn taken_slots(&self, directory: &Directory) -> Result<HashSet<u32>, Status> {
-        let read = [txn::keys(directory.slots(), 0)];
-        let (told, _) = self.transact(txn::transaction(vec![], [vec![], vec![]], &read)).await?;
+        let (told, _) = self.read(vec![txn::keys(directory.slots(), 0)]).await?;
         let keys = told.ranges.first().into_iter().flat_map(|range| &range.kvs);
         Ok(keys.filter_map(|slot| std::str::from_utf8(&slot.key).ok()?.rsplit_once('/')?.1.parse().ok()).collect())
     }

@@ -49,7 +49,36 @@ impl Directory {
     pub(crate) fn slots(&self) -> (Vec<u8>, Vec<u8>) {
         keys_below(&format!("{}{SLOTS}{}", self.root, self.name))
     }
+
+    /// The latch of the same name.
+    pub(crate) fn latch(&self) -> Latch {
+        Latch(format!("{}{LATCHES}{}", self.root, self.name))
+    }
 }
+
+/// Where the keys of a latch are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Latch(String);
+
+impl Latch {
+    /// The key of its state.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        self.0.clone().into_bytes()
+    }
+
+    /// The key of some of its arrivals.
+    pub(crate) fn part(&self, number: u8) -> Vec<u8> {
+        format!("{}/{number:02}", self.0).into_bytes()
+    }
+
+    /// The first key of arrivals, and the one after the last.
+    pub(crate) fn parts(&self) -> (Vec<u8>, Vec<u8>) {
+        keys_below(&self.0)
+    }
+}
+
+/// Where all latches are.
+const LATCHES: &str = "leasehold-latches/";
 
 /// Where the slots of all semaphores are.
 const SLOTS: &str = "leasehold-slots/";

@@ -47,7 +47,7 @@ pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Statu
     let (first, end) = cluster.all_keys();
     let after = query.cursor.as_ref().map_or(first, |cursor| cursor.0.clone().into_bytes());
     let reads = [txn::keys((after, end), KEYS_MAX), txn::get(txn::base_key(cluster.root()))];
-    let (told, _) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &reads)).await?;
+    let (told, _) = cluster.read(reads.into()).await?;
     let base = told.base(1)?;
     let keys: Vec<Entry> = told.ranges.first().into_iter().flat_map(|list| &list.kvs).map(Entry::read).collect();
     let is_cut = told.ranges.first().is_some_and(|list| list.count > KEYS_MAX);
@@ -112,10 +112,8 @@ pub(crate) async fn revoke(
 
 /// Who ended the lease whose highest token this is.
 pub(crate) async fn revoked_by(cluster: &Cluster, highest: FencingToken) -> Result<Option<Note>, Status> {
-    let read = txn::transaction(vec![], [vec![], vec![]], &[txn::get(note_of(cluster, highest))]);
-    let (told, _) = cluster.transact(read).await?;
-    let note = told.ranges.first().and_then(|range| range.kvs.first());
-    Ok(note.map(|note| Note::from_wire(&String::from_utf8_lossy(&note.value))))
+    let (told, _) = cluster.read(vec![txn::get(note_of(cluster, highest))]).await?;
+    Ok(told.kv(0).map(|note| Note::from_wire(&String::from_utf8_lossy(&note.value))))
 }
 
 fn note_of(cluster: &Cluster, highest: FencingToken) -> Vec<u8> {

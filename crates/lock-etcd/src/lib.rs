@@ -9,6 +9,7 @@ mod directory;
 mod entry;
 mod error;
 mod inspect;
+mod latches;
 mod leases;
 mod place;
 mod proto;

@@ -5,8 +5,8 @@ use tonic::Status;
 use crate::directory::Directory;
 use crate::entry::{Entry, LISTED_MAX, Listed};
 use crate::proto::{
-    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
-    Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
+    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, KeyValue, PutRequest, RangeRequest,
+    RangeResponse, Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
 };
 use crate::tokens::Base;
 
@@ -22,6 +22,11 @@ pub(crate) fn is_absent(key: Vec<u8>) -> Compare {
 /// That the key was created then, and is there.
 pub(crate) fn is_of(key: Vec<u8>, created: i64) -> Compare {
     compare(key, CompareTarget::Create, CompareWith::Create(created))
+}
+
+/// That the key was last changed then, or is absent if this is 0.
+pub(crate) fn is_last_changed(key: Vec<u8>, at: i64) -> Compare {
+    compare(key, CompareTarget::Mod, CompareWith::Mod(at))
 }
 
 /// That the directory has no entry.
@@ -116,13 +121,17 @@ impl Told {
 
     /// The base of the tokens, which was read at this place in its branch.
     pub(crate) fn base(&self, at: usize) -> Result<Base, Status> {
-        let read = self.ranges.get(at).and_then(|range| range.kvs.first()).and_then(|base| Base::read(&base.value));
-        read.ok_or_else(no_base)
+        self.kv(at).and_then(|base| Base::read(&base.value)).ok_or_else(no_base)
     }
 
     /// The key that was read at this place in its branch.
+    pub(crate) fn kv(&self, at: usize) -> Option<&KeyValue> {
+        self.ranges.get(at)?.kvs.first()
+    }
+
+    /// The entry that was read at this place in its branch.
     pub(crate) fn key(&self, at: usize) -> Option<Entry> {
-        self.ranges.get(at)?.kvs.first().map(Entry::read)
+        self.kv(at).map(Entry::read)
     }
 }
 

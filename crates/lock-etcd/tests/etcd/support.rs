@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Fenced, Lease, Mode,
     NameKind, Note, Owner, Queueing, Released, Renewed, StoreEvent, Terms, Ttl, Width,
@@ -88,6 +89,10 @@ impl Client {
 
     pub(crate) fn fence(&self, lease: &Lease) -> Fenced {
         self.store.fence(lease, SOON).unwrap()
+    }
+
+    pub(crate) fn latch(&self, name: &str, act: Act) -> Result<Option<LatchState>, BackendError> {
+        self.store.latch(&Request { name: name.parse().unwrap(), act }, SOON).map(|seen| seen.state)
     }
 
     pub(crate) fn release(&self, claim: &Claim, certainty: Certainty) -> Released {
