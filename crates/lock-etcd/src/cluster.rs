@@ -47,8 +47,8 @@ impl Cluster {
     }
 
     /// The lock that a key belongs to. `None` if it belongs to none of this client's.
-    pub(crate) fn directory_of(&self, key: &[u8]) -> Option<(Directory, LockName)> {
-        Directory::of_key(&self.root, &self.prefix, key)
+    pub(crate) fn name_of(&self, key: &[u8]) -> Option<LockName> {
+        Directory::name_of(&self.root, &self.prefix, key)
     }
 
     /// The first key that this client may have, and one behind the last.

@@ -20,14 +20,13 @@ impl Directory {
         Self { root: root.to_owned(), name }
     }
 
-    /// That of the entry with this key, and the name of its lock. `None` if the key is that of no entry, or of a lock without the prefix.
-    pub(crate) fn of_key(root: &str, prefix: &Prefix, key: &[u8]) -> Option<(Self, LockName)> {
+    /// The name of the lock that the entry with this key is of. `None` if the key is that of no entry, or of a lock without the prefix.
+    pub(crate) fn name_of(root: &str, prefix: &Prefix, key: &[u8]) -> Option<LockName> {
         let key = std::str::from_utf8(key).ok()?.strip_prefix(root)?;
         let (escaped, _) = key.split_once('/')?;
         let plain = escaped.replace("%6C", "l").replace("%2F", "/").replace("%25", "%");
         let name = prefix.name(&plain)?;
-        let directory = Self::of(root, prefix, &name);
-        (directory.name == escaped).then_some((directory, name))
+        (Self::of(root, prefix, &name).name == escaped).then_some(name)
     }
 
     /// The key of the entry under this lease. The clients of etcd name theirs in the same way.

@@ -61,10 +61,12 @@ pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Statu
             next = chunk.first().map(|entry| Cursor(String::from_utf8_lossy(&entry.key).into_owned()));
             break;
         }
-        let Some((found, name)) = chunk.first().and_then(|entry| cluster.directory_of(&entry.key)) else { continue };
+        let Some(first) = chunk.first() else { continue };
         if is_cut && is_last {
-            next = Some(Cursor(String::from_utf8_lossy(&found.range().1).into_owned()));
+            // The first key after those of this directory.
+            next = Some(Cursor(format!("{}0", String::from_utf8_lossy(lock_of(&first.key)))));
         }
+        let Some(name) = cluster.name_of(&first.key) else { continue };
         if glob_matches(&query.pattern, name.as_str()) {
             let mut in_order = chunk.to_vec();
             in_order.sort_by_key(|entry| entry.created);

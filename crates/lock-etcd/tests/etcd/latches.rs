@@ -8,7 +8,7 @@ use lock_core::latch::{Act, ArrivalId, LatchState};
 use test_support::EtcdServer;
 use test_support::bounds::wait_for;
 
-use crate::support::{Client, server};
+use crate::support::{Client, claim, server};
 
 /// The shortest lease of the server.
 const SHORT: Duration = Duration::from_secs(2);
@@ -82,4 +82,14 @@ fn generations_rise_over_the_loss_of_all_data() {
     };
     let after = wait_for("an answer", || arrived(1).ok().flatten());
     assert!(after.generation > before.generation && after.arrived == 1, "{before:?}, {after:?}");
+}
+
+#[test]
+fn locks_are_listed_although_many_latches_come_before_them() {
+    let server = EtcdServer::start();
+    let client = Client::new(&server.url());
+    client.take(&claim("lock"));
+    let ttl = Ttl::new(LONG).unwrap();
+    (0..1100).for_each(|number| _ = client.latch(&number.to_string(), Act::Make { ttl }).unwrap());
+    assert_eq!(client.list_all(), ["lock"]);
 }

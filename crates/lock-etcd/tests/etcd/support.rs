@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lock_core::inspect::Query;
 use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Fenced, Lease, Mode,
@@ -89,6 +90,17 @@ impl Client {
 
     pub(crate) fn fence(&self, lease: &Lease) -> Fenced {
         self.store.fence(lease, SOON).unwrap()
+    }
+
+    /// The names of all locks that are held.
+    pub(crate) fn list_all(&self) -> Vec<String> {
+        let (mut names, mut query) = (Vec::new(), Query::all());
+        loop {
+            let page = self.store.list(&query, SOON).unwrap();
+            names.extend(page.entries.iter().map(|entry| entry.name.to_string()));
+            let Some(next) = page.next else { return names };
+            query.cursor = Some(next);
+        }
     }
 
     pub(crate) fn latch(&self, name: &str, act: Act) -> Result<Option<LatchState>, BackendError> {
