@@ -130,6 +130,12 @@ impl Client {
     }
 }
 
+/// The same store with the facade for threads.
+pub(crate) fn facade(url: &str) -> lock_blocking::Client {
+    let config = EtcdConfig::from_url(url).unwrap();
+    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
+}
+
 pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: name.parse().unwrap(),
