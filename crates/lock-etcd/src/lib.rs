@@ -8,6 +8,8 @@ mod config;
 mod directory;
 mod entry;
 mod error;
+#[cfg(test)]
+mod golden;
 mod inspect;
 mod latches;
 mod leases;

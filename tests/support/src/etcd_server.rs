@@ -65,8 +65,13 @@ impl EtcdServer {
 
     /// A command of the client program.
     pub fn etcdctl(&self, words: &[&str]) -> Command {
+        self.etcdctl_at(self.port, words)
+    }
+
+    /// The same over another port, such as that of a proxy.
+    pub fn etcdctl_at(&self, port: u16, words: &[&str]) -> Command {
         let mut command = Command::new(Path::new(PROGRAMS).join("etcdctl"));
-        command.args(["--endpoints", &format!("127.0.0.1:{}", self.port)]).args(words).env("ETCDCTL_API", "3");
+        command.args(["--endpoints", &format!("127.0.0.1:{port}")]).args(words).env("ETCDCTL_API", "3");
         command
     }
 
