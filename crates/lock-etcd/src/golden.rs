@@ -11,9 +11,10 @@ use futures_util::stream::{iter, pending};
 use lock_core::Prefix;
 use prost::Message;
 use serde_json::Value;
-use test_support::bounds::{output_of, wait_for};
+use test_support::bounds::{PATIENCE, output_of, wait_for};
 use test_support::{EtcdServer, Shared};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 use tonic::transport::Endpoint;
 
 use crate::cluster::Cluster;
@@ -251,8 +252,10 @@ fn a_watch_has_the_number_that_it_was_given_and_tells_ends_alone() {
     ];
     let requests = iter(acts).map(|act| WatchRequest { act: Some(act) }).chain(pending());
     runtime.block_on(async {
-        let mut answers = cluster.servers.stream(0, "/etcdserverpb.Watch/Watch", requests).await.unwrap();
-        let mut next = async || -> WatchResponse { answers.message().await.unwrap().unwrap() };
+        let mut answers =
+            timeout(PATIENCE, cluster.servers.stream(0, "/etcdserverpb.Watch/Watch", requests)).await.unwrap().unwrap();
+        let mut next =
+            async || -> WatchResponse { timeout(PATIENCE, answers.message()).await.unwrap().unwrap().unwrap() };
         for begun in [7, 8] {
             let answer = next().await;
             assert!(answer.created && !answer.canceled && answer.watch_id == begun, "{answer:?}");

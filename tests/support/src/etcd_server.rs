@@ -55,6 +55,13 @@ impl EtcdServer {
         format!("etcd://127.0.0.1:{}", self.port)
     }
 
+    /// The version of the server.
+    pub fn version(&self) -> String {
+        let told = self.run(&["endpoint", "status", "--write-out", "fields"]);
+        let version = told.lines().find_map(|line| line.strip_prefix("\"Version\" : "));
+        version.unwrap_or_default().trim_matches('"').to_owned()
+    }
+
     /// Runs a command of the client program, such as `&["get", "--prefix", "key"]`, and returns what it prints.
     #[track_caller]
     pub fn run(&self, words: &[&str]) -> String {
