@@ -20,7 +20,8 @@ use crate::txn;
 
 /// How many keys the arrivals are spread over. Chosen: a transaction has at most 128 operations, and an arrival writes a small part of all.
 const PARTS: u8 = 64;
-/// How long a request waits at most before it asks again. Chosen: others that ask at the same time get through.
+/// How long a request waits at most before it asks again, and how much longer each further time. Chosen: others that ask at the same time get
+/// through.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The value of a latch's key.
@@ -61,6 +62,7 @@ pub(crate) async fn ask(cluster: &Cluster, request: &Request) -> Result<Option<L
         Act::Arrive { id, .. } => Some(Spot::of(&latch, id)),
         Act::Make { .. } | Act::Expect { .. } | Act::Reset { .. } | Act::Look { .. } => None,
     };
+    let mut pause = PAUSE;
     loop {
         let loaded = match load(cluster, &latch, spot.as_ref()).await {
             // The servers have lost their data.
@@ -75,7 +77,8 @@ pub(crate) async fn ask(cluster: &Cluster, request: &Request) -> Result<Option<L
         if write(cluster, (&latch, spot.as_ref()), loaded, &commit).await? {
             return Ok(state);
         }
-        tokio::time::sleep(PAUSE.mul_f32(fastrand::f32())).await;
+        tokio::time::sleep(pause.mul_f32(fastrand::f32())).await;
+        pause += PAUSE;
     }
 }
 
