@@ -11,7 +11,10 @@ mod described;
 mod directory;
 mod entry;
 mod error;
+#[cfg(test)]
+mod golden;
 mod inspect;
+mod latches;
 mod leases;
 mod limits;
 mod listed;

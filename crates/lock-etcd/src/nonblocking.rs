@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Ability, Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, Durability, Effect, EntriesEnd,
@@ -23,7 +24,7 @@ use crate::client::Client;
 use crate::cluster::Cluster;
 use crate::error::{self, BACKEND};
 use crate::servers::{Servers, is_of_server};
-use crate::{inspect, limits};
+use crate::{inspect, latches, limits};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -100,13 +101,13 @@ async fn within<T>(
 }
 
 impl Store {
-    async fn inspect<T>(
-        &self,
+    /// Carries out a request that is not about a claim.
+    async fn ask<T>(
+        operation: Operation,
         time: Duration,
         run: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, BackendError> {
-        let told = async { run.await.map_err(|status| error::of(Operation::Inspect, status)) };
-        within(Operation::Inspect, time, told).await
+        within(operation, time, async { run.await.map_err(|status| error::of(operation, status)) }).await
     }
 }
 
@@ -116,7 +117,7 @@ impl Backend for Store {
             .with_ordering(RequestOrder::Unordered)
             .with_isolation(Isolation::Isolated)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Inspect])
+            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch, Ability::Inspect])
             .with_entries_end(EntriesEnd::WithTtl)
     }
 
@@ -157,12 +158,18 @@ impl AsyncBackend for Store {
         within(Operation::Limit, time, limits::ask(&self.0.cluster, request)).await
     }
 
+    async fn latch(&self, request: &latch::Request, time: Duration) -> Result<Seen, BackendError> {
+        let asked = latches::ask(&self.0.cluster, request);
+        let state = Self::ask(Operation::Latch, time, asked).await?;
+        Ok(Seen { state, told: false })
+    }
+
     async fn holder(&self, name: &LockName, time: Duration) -> Result<Option<Entry>, BackendError> {
-        self.inspect(time, inspect::shown(&self.0.cluster, name)).await
+        Self::ask(Operation::Inspect, time, inspect::shown(&self.0.cluster, name)).await
     }
 
     async fn list(&self, query: &Query, time: Duration) -> Result<Page, BackendError> {
-        self.inspect(time, inspect::list(&self.0.cluster, query)).await
+        Self::ask(Operation::Inspect, time, inspect::list(&self.0.cluster, query)).await
     }
 
     async fn revoke(
@@ -172,7 +179,7 @@ impl AsyncBackend for Store {
         by: &Note,
         time: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.inspect(time, inspect::revoke(&self.0.cluster, name, token, by)).await
+        Self::ask(Operation::Inspect, time, inspect::revoke(&self.0.cluster, name, token, by)).await
     }
 
     async fn revoked_by(
@@ -181,7 +188,7 @@ impl AsyncBackend for Store {
         highest: FencingToken,
         time: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        self.inspect(time, inspect::revoked_by(&self.0.cluster, highest)).await
+        Self::ask(Operation::Inspect, time, inspect::revoked_by(&self.0.cluster, highest)).await
     }
 }
 

@@ -6,8 +6,8 @@ use crate::directory::Directory;
 use crate::entry::Entry;
 use crate::listed::{Changes, Listed};
 use crate::proto::{
-    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
-    Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
+    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, KeyValue, PutRequest, RangeRequest,
+    RangeResponse, Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
 };
 use crate::tokens::Base;
 
@@ -137,8 +137,13 @@ impl Told {
     }
 
     /// The key that was read at this place in its branch.
+    pub(crate) fn kv(&self, at: usize) -> Option<&KeyValue> {
+        self.ranges.get(at)?.kvs.first()
+    }
+
+    /// The entry that was read at this place in its branch.
     pub(crate) fn key(&self, at: usize) -> Option<Entry> {
-        self.ranges.get(at)?.kvs.first().map(Entry::read)
+        self.kv(at).map(Entry::read)
     }
 }
 

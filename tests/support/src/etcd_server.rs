@@ -17,7 +17,7 @@ use crate::must;
 use crate::process::Process;
 
 /// The programs, which come from a Python package.
-const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/etcd-3.4");
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/servers/etcd-3.5");
 /// How long a server may take to answer. Chosen: even a loaded machine starts one within a few seconds.
 const START_WITHIN: Duration = Duration::from_secs(30);
 /// How often to retry on other ports, because a free port may be taken before the server binds it.
@@ -57,6 +57,13 @@ impl EtcdServer {
         format!("etcd://127.0.0.1:{}", self.port)
     }
 
+    /// The version of the server.
+    pub fn version(&self) -> String {
+        let told = self.run(&["endpoint", "status", "--write-out", "fields"]);
+        let version = told.lines().find_map(|line| line.strip_prefix("\"Version\" : "));
+        version.unwrap_or_default().trim_matches('"').to_owned()
+    }
+
     /// Runs a command of the client program, such as `&["get", "--prefix", "key"]`, and returns what it prints.
     #[track_caller]
     pub fn run(&self, words: &[&str]) -> String {
@@ -67,8 +74,13 @@ impl EtcdServer {
 
     /// A command of the client program.
     pub fn etcdctl(&self, words: &[&str]) -> Command {
+        self.etcdctl_at(self.port, words)
+    }
+
+    /// The same over another port, such as that of a proxy.
+    pub fn etcdctl_at(&self, port: u16, words: &[&str]) -> Command {
         let mut command = Command::new(Path::new(PROGRAMS).join("etcdctl"));
-        command.args(["--endpoints", &format!("127.0.0.1:{}", self.port)]).args(words).env("ETCDCTL_API", "3");
+        command.args(["--endpoints", &format!("127.0.0.1:{port}")]).args(words).env("ETCDCTL_API", "3");
         command
     }
 

@@ -2,8 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod beside_go;
 mod changes;
 mod configured;
+mod latches;
 mod locks;
 mod outages;
 mod peers;

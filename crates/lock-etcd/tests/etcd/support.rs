@@ -4,6 +4,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use lock_core::inspect::Query;
+use lock_core::latch::{Act, LatchState, Request};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Fenced, Lease, Mode,
     NameKind, Note, Owner, Queueing, ReleaseRequest, Released, Renewed, StoreEvent, Terms, Ttl, Width,
@@ -90,6 +92,21 @@ impl Client {
         self.store.fence(lease, SOON).unwrap()
     }
 
+    /// The names of all locks that are held.
+    pub(crate) fn list_all(&self) -> Vec<String> {
+        let (mut names, mut query) = (Vec::new(), Query::all());
+        loop {
+            let page = self.store.list(&query, SOON).unwrap();
+            names.extend(page.entries.iter().map(|entry| entry.name.to_string()));
+            let Some(next) = page.next else { return names };
+            query.cursor = Some(next);
+        }
+    }
+
+    pub(crate) fn latch(&self, name: &str, act: Act) -> Result<Option<LatchState>, BackendError> {
+        self.store.latch(&Request { name: name.parse().unwrap(), act }, SOON).map(|seen| seen.state)
+    }
+
     pub(crate) fn release(&self, claim: &Claim, certainty: Certainty) -> Released {
         self.store.release(&claim.release(certainty), SOON).unwrap()
     }
@@ -122,6 +139,12 @@ impl Client {
         wait_for("a grant", || self.is_granted(claim.owner));
         self.take(claim)
     }
+}
+
+/// The same store with the facade for threads.
+pub(crate) fn facade(url: &str) -> lock_blocking::Client {
+    let config = EtcdConfig::from_url(url).unwrap();
+    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
 }
 
 pub(crate) fn claim(name: &str) -> Claim {

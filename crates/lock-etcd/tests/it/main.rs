@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_conformance::Need;
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_etcd::EtcdConfig;
 use test_support::bounds::wait_for;
@@ -28,7 +27,6 @@ fn config(url: &str) -> EtcdConfig {
 impl Way for Alone {
     type Server = EtcdServer;
     const WAITERS_ACT: bool = true;
-    const LACKS: &'static [(Need, &'static str)] = &[(Need::Latch, "they are not made yet")];
     /// A ttl is rounded up to a second, and one more is added. The server looks every half second for leases that have ended.
     const ENDS_LATE: Duration = Duration::from_secs(3);
 
