@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::stream::unfold;
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
+use lock_rules::{LeaseProof, Renewal};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -27,7 +28,7 @@ const IDLE_MAX: usize = 64;
 /// wait for so much longer if a holder dies.
 const USED_AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
-/// A lease, and until when it is sure to last.
+/// A lease, and how long it is sure to last.
 #[derive(Debug)]
 pub(crate) struct Lease {
     id: i64,
@@ -35,24 +36,15 @@ pub(crate) struct Lease {
     asked: i64,
     /// How long it lasts from a renewal.
     ttl: Duration,
-    sure_until: Moment,
-    renewal: Option<Renewal>,
+    proof: LeaseProof,
     /// Whether another client may use it.
     is_shared: bool,
-}
-
-/// A renewal that was answered. The server that answered may have been deposed, and its followers then know nothing of the renewal. So it
-/// counts only with answers of one term from before and after it.
-#[derive(Clone, Copy, Debug)]
-struct Renewal {
-    sent: Moment,
-    seen: Seen,
 }
 
 impl Lease {
     /// One that another client has made.
     pub(crate) const fn of_others(id: i64) -> Self {
-        Self { id, asked: 0, ttl: Duration::ZERO, sure_until: Moment::ORIGIN, renewal: None, is_shared: true }
+        Self { id, asked: 0, ttl: Duration::ZERO, proof: LeaseProof::new(Moment::ORIGIN), is_shared: true }
     }
 
     pub(crate) const fn id(&self) -> i64 {
@@ -66,7 +58,7 @@ impl Lease {
 
     /// How long it is sure to last.
     pub(crate) fn lasts(&self, now: Moment) -> Duration {
-        self.sure_until.since(now)
+        self.proof.lasts(now)
     }
 
     /// Whether little of its time is left, or nothing is known of it.
@@ -76,9 +68,7 @@ impl Lease {
 
     /// Counts its renewal, if this answer proves it: it has to be to a transaction that was sent after the renewal was answered.
     pub(crate) fn prove(&mut self, seen: Seen) {
-        if let Some(renewal) = self.renewal.take_if(|renewal| renewal.seen == seen) {
-            self.sure_until = self.sure_until.max(renewal.sent + self.ttl);
-        }
+        self.proof.prove(&seen);
     }
 }
 
@@ -124,7 +114,7 @@ impl Leases {
         let (granted, _): (LeaseGrantResponse, usize) =
             self.servers.ask("/etcdserverpb.Lease/LeaseGrant", request).await?;
         let ttl = duration(granted.ttl);
-        Ok(Lease { id: granted.id, asked: seconds_asked, ttl, sure_until: sent + ttl, renewal: None, is_shared: false })
+        Ok(Lease { id: granted.id, asked: seconds_asked, ttl, proof: LeaseProof::new(sent + ttl), is_shared: false })
     }
 
     /// Takes the leases back of an entry that was deleted or not written.
@@ -141,7 +131,7 @@ impl Leases {
     /// Renews a lease; false if the server does not know it, which it may not yet, after a restart. The renewal counts once it is proved.
     pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
         let (sent, server) = (HostClock.now(), self.servers.current());
-        let seen = self.servers.seen(server);
+        let before = self.servers.seen(server);
         let answered = self.renewing(server).ask(lease.id);
         let answer = match timeout(ANSWERS_WITHIN, answered).await {
             Ok(Ok(answer)) => answer,
@@ -153,8 +143,8 @@ impl Leases {
         };
         if answer.ttl > 0 {
             lease.ttl = duration(answer.ttl);
-            let seen = seen.filter(|seen| seen.is_by(answer.header.unwrap_or_default()));
-            lease.renewal = seen.map(|seen| Renewal { sent, seen });
+            let (ttl, by, answered) = (lease.ttl, answer.header.unwrap_or_default().member_id, HostClock.now());
+            lease.proof.renewed(Renewal { sent, answered, ttl, before, by });
         }
         Ok(answer.ttl > 0)
     }

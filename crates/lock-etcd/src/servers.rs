@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lock_core::BackendError;
+use lock_host::{Clock, HostClock};
+pub(crate) use lock_rules::Seen;
 use prost::Message;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
@@ -16,7 +18,7 @@ use tonic::{Code, Status, Streaming};
 use crate::calls::{self, Token};
 use crate::connections::channels;
 use crate::login::{self, Login};
-use crate::proto::{Header, StatusRequest, StatusResponse, TxnRequest, TxnResponse};
+use crate::proto::{StatusRequest, StatusResponse, TxnRequest, TxnResponse};
 use crate::{EtcdConfig, version};
 
 /// How long a server may take before other requests go to the next one. Chosen: several round trips of a slow disk, and less
@@ -24,17 +26,6 @@ use crate::{EtcdConfig, version};
 pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_millis(300);
 /// How long a login may take. Chosen: servers compute the hash of the password, which is made to take long.
 const LOGS_IN_WITHIN: Duration = Duration::from_secs(1);
-
-/// Where and when a request was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// The number of the address.
-    server: usize,
-    /// The server that has answered. There may be several behind one address.
-    member: u64,
-    /// The term of the latest entry that it had applied.
-    term: u64,
-}
 
 /// The servers, and which one is asked.
 pub(crate) struct Servers {
@@ -44,13 +35,6 @@ pub(crate) struct Servers {
     current: AtomicUsize,
     seen: Mutex<Option<Seen>>,
     runtime: Handle,
-}
-
-impl Seen {
-    /// Whether the same server has given this answer too.
-    pub(crate) const fn is_by(self, header: Header) -> bool {
-        self.member == header.member_id
-    }
 }
 
 impl Servers {
@@ -165,9 +149,10 @@ impl Servers {
 
     /// Carries out a transaction that the leader orders. Also returns where and when it was answered.
     pub(crate) async fn transact(self: &Arc<Self>, transaction: TxnRequest) -> Result<(TxnResponse, Seen), Status> {
+        let sent = HostClock.now();
         let (answer, server): (TxnResponse, usize) = self.ask("/etcdserverpb.KV/Txn", transaction).await?;
-        let header = answer.header.unwrap_or_default();
-        let seen = Seen { server, member: header.member_id, term: header.raft_term };
+        let (header, answered) = (answer.header.unwrap_or_default(), HostClock.now());
+        let seen = Seen { server, member: header.member_id, term: header.raft_term, sent, answered };
         *self.lock_seen() = Some(seen);
         Ok((answer, seen))
     }

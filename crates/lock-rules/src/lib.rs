@@ -17,12 +17,13 @@
 //! Reading order: `rows` (what a store keeps of a lock) · `plan` (one request: what it has read and decided) · `acquire`,
 //! `release`, `renew`, `limit`, `entry` (the requests) · `latch` (latches, which are no locks) · `periods` (the constants) · `window`
 //! (the same requests for stores behind a network) · `poll` (waiters of stores that do not push) · `entries` (stores that keep an order
-//! of their own, without rows) · `session_proof` (how long a session of such a store lasts at least).
+//! of their own, without rows) · `session_proof`, `lease_proof` (how long a session, or a lease, of such a store lasts at least).
 
 mod acquire;
 pub mod entries;
 mod entry;
 mod latch;
+mod lease_proof;
 mod limit;
 mod periods;
 mod plan;
@@ -38,6 +39,7 @@ pub mod window;
 pub use acquire::{acquire, is_replaced_by};
 pub use entry::{entry, fits_at};
 pub use latch::{Change, LatchRows, LatchUpdate, ask_latch};
+pub use lease_proof::{LeaseProof, Renewal, Seen};
 pub use limit::{limit, limit_after};
 pub use periods::{PLACE_MAX, REPLACED_FOR, TOMBSTONE_MIN, place_for, remembered_until, tombstone_for};
 pub use position::{COUNTED_MAX, position};

@@ -39,9 +39,8 @@ pub fn limit_after(
     let (known, in_use) = (request.known, used_as.and_then(Mode::limit));
     let in_force = record.map(Record::limit).or(in_use).unwrap_or(known);
     let is_served = record.map_or(known == in_force, |record| record.serves(known));
-    let refused = |used| {
-        BackendError::in_other_use(backend, used, Mode::one_permit(known)).of_operation(Operation::Limit)
-    };
+    let refused =
+        |used| BackendError::in_other_use(backend, used, Mode::one_permit(known)).of_operation(Operation::Limit);
     if let Some(lock) = used_as.filter(|used| used.limit().is_none()) {
         return Err(refused(lock));
     }
