@@ -8,6 +8,7 @@ use crate::bounds::wait_for;
 use crate::etcd_member::{EtcdMember, EtcdVersion};
 use crate::etcd_server::EtcdServer;
 use crate::links::Links;
+use crate::must;
 use crate::permit::Permit;
 use crate::redis_server::free_port;
 
@@ -92,12 +93,28 @@ impl EtcdCluster {
         self.links.heal(number);
     }
 
+    /// When the first key with this beginning ends at the latest, unless it is renewed, as this server says.
+    #[track_caller]
+    pub fn ends(&self, number: usize, key: &str) -> Instant {
+        let server = &self.servers[number];
+        let shown = server.run(&["get", "--prefix", "--limit", "1", "--write-out", "fields", key]);
+        let lease = must("read the lease", number_after(&shown, "\"Lease\" : ").ok_or(&shown));
+        let shown = server.run(&["lease", "timetolive", &format!("{lease:x}"), "--write-out", "fields"]);
+        // In whole seconds, without what is left of one.
+        let seconds = must("read the time", number_after(&shown, "\"TTL\" : ").ok_or(&shown));
+        Instant::now() + Duration::from_secs(seconds.saturating_add(1))
+    }
+
     /// Kills all servers, and restarts them with what this snapshot has.
     pub fn restart_from(&mut self, snapshot: &Path) {
         self.servers.iter_mut().for_each(EtcdServer::kill);
         self.servers.iter_mut().for_each(|server| server.restart_from(snapshot));
         self.wait_until_serving();
     }
+}
+
+fn number_after(text: &str, label: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(label))?.trim().parse().ok()
 }
 
 fn spawn(version: EtcdVersion, arguments: &[&str]) -> (Links, Vec<EtcdServer>) {

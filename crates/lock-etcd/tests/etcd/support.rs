@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Certainty, Claim, EventSink, Fairness, Fenced, Lease, Mode,
@@ -14,13 +14,20 @@ use lock_host::Bridged;
 use test_support::bounds::wait_for;
 use test_support::{EtcdServer, Shared};
 
+use crate::VERSION;
+
 /// How long a request may take that is expected to be answered.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// The server that tests share which break nothing of it.
 pub(crate) fn server() -> Arc<EtcdServer> {
     static SERVER: Shared<EtcdServer> = Shared::new();
-    SERVER.get(EtcdServer::start)
+    SERVER.get(start)
+}
+
+/// A server of the version that is tested.
+pub(crate) fn start() -> EtcdServer {
+    EtcdServer::start_version(VERSION)
 }
 
 /// A client of the store, and the events that it was told.
@@ -84,6 +91,13 @@ impl Client {
             [Renewed::NotHeld] => None,
             other => panic!("{other:?}"),
         })
+    }
+
+    /// Until when a lease is sure to last after a renewal; an error too if it is not held.
+    pub(crate) fn renew_until(&self, lease: &Lease) -> Result<Instant, String> {
+        let asked = Instant::now();
+        let lasts = self.renew(lease).map_err(|error| error.to_string())?;
+        lasts.map(|lasts| asked + lasts).ok_or_else(|| "not held".to_owned())
     }
 
     pub(crate) fn fence(&self, lease: &Lease) -> Fenced {

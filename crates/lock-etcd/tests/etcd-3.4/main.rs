@@ -1,0 +1,17 @@
+//! The same on the oldest etcd.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
+
+#[path = "../etcd/deposed.rs"]
+mod deposed;
+#[path = "../etcd/locks.rs"]
+mod locks;
+#[path = "../etcd/outages.rs"]
+mod outages;
+#[path = "../etcd/peers.rs"]
+mod peers;
+#[path = "../etcd/support.rs"]
+mod support;
+
+/// The version that is tested.
+const VERSION: test_support::EtcdVersion = test_support::EtcdVersion::V3_4;
