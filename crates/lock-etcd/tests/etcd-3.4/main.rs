@@ -6,12 +6,18 @@
 mod deposed;
 #[path = "../etcd/locks.rs"]
 mod locks;
+#[path = "../etcd/nodes.rs"]
+mod nodes;
 #[path = "../etcd/outages.rs"]
 mod outages;
 #[path = "../etcd/peers.rs"]
 mod peers;
+#[path = "../etcd/renewals.rs"]
+mod renewals;
 #[path = "../etcd/support.rs"]
 mod support;
+#[path = "../etcd/upkeep.rs"]
+mod upkeep;
 
 /// The version that is tested.
 const VERSION: test_support::EtcdVersion = test_support::EtcdVersion::V3_4;

@@ -4,9 +4,12 @@
 
 mod deposed;
 mod locks;
+mod nodes;
 mod outages;
 mod peers;
+mod renewals;
 mod support;
+mod upkeep;
 
 /// The version that is tested.
 const VERSION: test_support::EtcdVersion = test_support::EtcdVersion::V3_5;

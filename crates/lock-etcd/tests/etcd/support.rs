@@ -32,7 +32,7 @@ pub(crate) fn start() -> EtcdServer {
 
 /// A client of the store, and the events that it was told.
 pub(crate) struct Client {
-    store: Arc<Bridged<Store>>,
+    pub(crate) store: Arc<Bridged<Store>>,
     told: Mutex<Receiver<StoreEvent>>,
     noted: Mutex<Vec<StoreEvent>>,
 }

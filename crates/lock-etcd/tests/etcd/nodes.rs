@@ -1,0 +1,198 @@
+//! Three servers of which some end, hang, or are cut off.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::{BackendError, BlockingBackend, Certainty, Claim, ErrorKind, OnUnavailable};
+use lock_etcd::{EtcdConfig, blocking};
+use test_support::bounds::wait_for;
+use test_support::{EtcdCluster, Fault, Proxy};
+
+use crate::VERSION;
+use crate::support::{Client, claim, waiting};
+
+/// How long a request may take here.
+const TIME: Duration = Duration::from_secs(2);
+/// How long it then takes at most, on a busy machine.
+const TIME_AND_MORE: Duration = Duration::from_secs(6);
+
+/// A URL with this server first.
+fn url_from(cluster: &EtcdCluster, first: usize) -> String {
+    let [second, third] = cluster.others(first);
+    let ports = [first, second, third].map(|number| format!("127.0.0.1:{}", cluster.server(number).port()));
+    format!("etcd://{}", ports.join(","))
+}
+
+/// A client with a keeper.
+fn keeping(url: &str) -> lock_blocking::Client {
+    let config = EtcdConfig::from_url(url).unwrap();
+    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
+}
+
+/// Checks that a request fails in time, because the cluster does not answer.
+fn fails_in_time<T: std::fmt::Debug>(ask: impl FnOnce() -> Result<T, BackendError>) {
+    let asked = Instant::now();
+    let error = ask().unwrap_err();
+    assert!(asked.elapsed() < TIME_AND_MORE, "{:?}: {error}", asked.elapsed());
+    assert!(matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable), "{error}");
+}
+
+#[test]
+fn waiters_and_holders_outlive_their_leader() {
+    let mut cluster = EtcdCluster::start(VERSION);
+    let leader = cluster.leader();
+    let url = url_from(&cluster, leader);
+    let (holder, waiter) = (keeping(&url), keeping(&url));
+    let guard = holder.mutex("kept").ttl(Duration::from_secs(6)).acquire().unwrap();
+    thread::scope(|scope| {
+        let waits =
+            scope.spawn(|| waiter.mutex("kept").on_unavailable(OnUnavailable::Wait).acquire().unwrap().fencing_token());
+        wait_for("the waiter", || {
+            cluster
+                .server(leader)
+                .run(&["get", "--prefix", "--keys-only", "leasehold/kept/"])
+                .lines()
+                .filter(|line| !line.is_empty())
+                .count()
+                == 2
+        });
+        cluster.server_mut(leader).kill();
+        let until = guard.valid_until();
+        wait_for("a renewal", || guard.valid_until() > until + Duration::from_secs(1));
+        guard.verify().unwrap();
+        let token = guard.fencing_token();
+        guard.release().unwrap();
+        assert!(waits.join().unwrap() > token);
+    });
+}
+
+#[test]
+fn without_a_majority_requests_fail_in_time_and_leases_last() {
+    let mut cluster = EtcdCluster::start(VERSION);
+    let client = Client::new(&cluster.url());
+    let (held, free) = (claim("held"), claim("free"));
+    let lease = client.take(&held);
+    let until = client.renew_until(&lease).unwrap();
+    for way in ["suspended", "killed"] {
+        let leader = cluster.leader();
+        let [_, gone] = cluster.others(leader);
+        let gone = [leader, gone];
+        for server in gone {
+            if way == "killed" { cluster.server_mut(server).kill() } else { cluster.server(server).stop() }
+        }
+        fails_in_time(|| client.store.acquire(&free, TIME));
+        fails_in_time(|| client.store.renew(std::slice::from_ref(&lease), TIME));
+        fails_in_time(|| client.store.release(&free.release(Certainty::Unknown), TIME));
+        fails_in_time(|| client.store.fence(&lease, TIME));
+        for server in gone {
+            if way == "killed" {
+                cluster.server_mut(server).restart_with_data()
+            } else {
+                cluster.server(server).resume()
+            }
+        }
+        let renewed = wait_for("a renewal", || client.renew_until(&lease));
+        assert!(renewed > until, "it was not lost, and not renewed meanwhile");
+        cluster.wait_until_serving();
+    }
+    wait_for("a release", || client.try_release(&held).ok());
+    client.take(&claim("held"));
+}
+
+#[test]
+fn who_is_cut_off_with_an_old_leader_finds_the_others() {
+    let cluster = EtcdCluster::start(VERSION);
+    let leader = cluster.leader();
+    let holder = keeping(&url_from(&cluster, cluster.others(leader)[0]));
+    let waiter = keeping(&url_from(&cluster, leader));
+    let both = ["one", "two"];
+    let [one, two] = both.map(|name| holder.mutex(name).acquire().unwrap());
+    let kept = waiter.mutex("kept").ttl(Duration::from_secs(6)).acquire().unwrap();
+    thread::scope(|scope| {
+        let waits = both.map(|name| {
+            scope.spawn({
+                let waiter = &waiter;
+                move || waiter.mutex(name).on_unavailable(OnUnavailable::Wait).acquire().unwrap().fencing_token()
+            })
+        });
+        let server = cluster.server(leader);
+        wait_for("the waiters", || {
+            both.iter().all(|name| {
+                server.run(&["get", "--prefix", "--keys-only", &format!("leasehold/{name}/")]).matches(name).count()
+                    == 2
+            })
+        });
+        cluster.cut(leader);
+        // The first one is released while nobody leads, the second one after that.
+        let token = one.fencing_token();
+        drop(one);
+        cluster.leader();
+        let until = kept.valid_until();
+        wait_for("a renewal", || kept.valid_until() > until + Duration::from_secs(1));
+        drop(two);
+        let tokens = waits.map(|wait| wait.join().unwrap());
+        assert!(tokens[0] > token);
+        kept.verify().unwrap();
+        cluster.heal(leader);
+    });
+}
+
+#[test]
+fn slow_ways_are_only_slow() {
+    let cluster = EtcdCluster::start(VERSION);
+    let proxies = [0, 1, 2].map(|number| Proxy::start(cluster.server(number).port()));
+    let hosts: Vec<_> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
+    let (far, near) = (keeping(&format!("etcd://{}", hosts.join(","))), keeping(&cluster.url()));
+    proxies.iter().for_each(|proxy| proxy.set(Fault::Delay(Duration::from_millis(60))));
+    let guard = far.mutex("far").ttl(Duration::from_secs(6)).acquire().unwrap();
+    let until = guard.valid_until();
+    wait_for("a renewal", || guard.valid_until() > until + Duration::from_secs(1));
+    thread::scope(|scope| {
+        let waits =
+            scope.spawn(|| near.mutex("far").on_unavailable(OnUnavailable::Wait).acquire().unwrap().fencing_token());
+        guard.verify().unwrap();
+        let token = guard.fencing_token();
+        guard.release().unwrap();
+        assert!(waits.join().unwrap() > token);
+    });
+    assert!(proxies.iter().any(|proxy| proxy.fired() > 0));
+}
+
+/// How many keys of locks there are, and how many leases of etcd.
+fn left(cluster: &EtcdCluster, server: usize) -> (usize, usize) {
+    let server = cluster.server(server);
+    let keys = server.run(&["get", "--prefix", "--keys-only", "leasehold/crowd"]);
+    let leases = server.run(&["lease", "list"]);
+    (keys.matches("leasehold/crowd").count(), leases.lines().count() - 1)
+}
+
+#[test]
+fn a_hundred_claims_at_servers_that_hang_end_in_time_and_leave_nothing() {
+    const CLAIMS: usize = 100;
+    let cluster = EtcdCluster::start(VERSION);
+    let client = Client::new(&cluster.url());
+    let claims: Vec<Claim> = (0..CLAIMS).map(|number| waiting(&format!("crowd {}", number % 10))).collect();
+    (0..3).for_each(|number| cluster.server(number).stop());
+    let asked = Instant::now();
+    thread::scope(|scope| {
+        for claim in &claims {
+            let store = &client.store;
+            scope.spawn(move || {
+                store.acquire(claim, TIME).unwrap_err();
+                store.release(&claim.release(Certainty::Unknown), TIME).unwrap_err();
+            });
+        }
+    });
+    assert!(asked.elapsed() < 2 * TIME_AND_MORE, "{:?}", asked.elapsed());
+    (0..3).for_each(|number| cluster.server(number).resume());
+    cluster.wait_until_serving();
+    // As stations do: a claim that failed is given up until that is answered.
+    for claim in &claims {
+        wait_for("an answer", || client.store.release(&claim.release(Certainty::Unknown), TIME));
+    }
+    wait_for("the end of all entries", || left(&cluster, 0).0 == 0);
+    let (_, leases) = left(&cluster, 0);
+    println!("{leases} leases are left");
+    assert!(leases <= 3 * CLAIMS, "{leases}");
+}

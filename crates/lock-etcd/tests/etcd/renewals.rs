@@ -1,0 +1,39 @@
+//! What a holder learns from a renewal when its key was deleted.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lock_core::LossReason;
+use lock_etcd::{EtcdConfig, blocking};
+use test_support::Proxy;
+use test_support::bounds::wait_for;
+
+use crate::support::{Client, server, waiting};
+
+const TTL: Duration = Duration::from_secs(9);
+
+#[test]
+fn a_deletion_by_hand_is_learnt_at_the_next_renewal_although_the_lease_of_etcd_lives() {
+    let (server, proxy) = (server(), Proxy::start(server().port()));
+    let config = EtcdConfig::from_url(&format!("etcd://127.0.0.1:{}", proxy.port())).unwrap();
+    let holder = lock_blocking::Client::new(Arc::new(blocking::connect(&config).unwrap())).unwrap();
+    let guard = holder.mutex("deleted").ttl(TTL).acquire().unwrap();
+    let (next, claim) = (Client::new(&server.url()), waiting("deleted"));
+    next.queue(&claim, 1);
+    let keys = server.run(&["get", "--prefix", "--keys-only", "--sort-by", "CREATE", "leasehold/deleted/"]);
+    let key = keys.lines().next().unwrap();
+
+    server.run(&["del", key]);
+    let deleted = Instant::now();
+    assert!(proxy.cut() > 0);
+    next.wait_for_grant(&claim);
+    let lost = guard.lost();
+    let learnt = deleted.elapsed();
+    assert!(matches!(lost.reason, LossReason::NotHeld), "{lost}");
+    assert!(learnt < TTL * 2 / 3, "it was renewed every {:?}, and learnt of the loss after {learnt:?}", TTL / 3);
+    // Who renews only the lease of etcd learns nothing.
+    let told = server.run(&["lease", "keep-alive", "--once", key.rsplit('/').next().unwrap()]);
+    assert!(told.contains("keepalived with TTL"), "{told}");
+    next.releases(&claim);
+    drop(wait_for("the lock", || holder.mutex("deleted").try_acquire().ok().flatten()));
+}

@@ -1,0 +1,119 @@
+//! What operators do to a cluster: they compact it, run out of its quota, and restore it.
+
+use std::time::Duration;
+
+use lock_core::{BlockingBackend, Certainty, Effect, ErrorKind};
+use test_support::bounds::wait_for;
+use test_support::{EtcdCluster, temp_dir};
+
+use crate::VERSION;
+use crate::support::{Client, SOON, claim, start, waiting};
+
+#[test]
+fn waiters_are_woken_after_a_compaction() {
+    let server = start();
+    let [one, two] = [(); 2].map(|()| Client::new(&server.url()));
+    let (first, next) = (claim("compacted"), waiting("compacted"));
+    one.take(&first);
+    two.queue(&next, 1);
+    (0..100).for_each(|_| {
+        one.releases(&{
+            let other = claim("other");
+            one.take(&other);
+            other
+        })
+    });
+    let revision = server.run(&["get", "--write-out", "fields", "none"]);
+    let revision = revision.lines().find_map(|line| line.strip_prefix("\"Revision\" : ")).unwrap().to_owned();
+    server.run(&["compact", "--physical", &revision]);
+    server.run(&["defrag"]);
+    two.queue(&next, 1);
+    one.releases(&first);
+    two.wait_for_grant(&next);
+}
+
+#[test]
+fn without_room_nothing_is_granted_and_what_is_held_is_kept() {
+    let cluster = EtcdCluster::start_with(VERSION, &["--quota-backend-bytes", "1000000"]);
+    let client = Client::new(&cluster.url());
+    let [held, given_back] = ["held", "given back"].map(claim);
+    let (lease, _) = (client.take(&held), client.take(&given_back));
+    let other = Client::new(&cluster.url());
+    let next = waiting("given back");
+    other.queue(&next, 1);
+    fill(&cluster);
+
+    let late = claim("late");
+    let error = wait_for("a refusal", || client.acquire(&late).err());
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::Unknown), "{error}");
+    assert!(error.to_string().contains("etcdctl alarm disarm"), "{error}");
+    println!("claim: {error}");
+    println!("renew: {:?}", client.renew(&lease));
+    println!("release: {:?}", client.try_release(&given_back));
+    println!("late: {:?}", client.store.release(&late.release(Certainty::Unknown), SOON));
+    println!("next: {:?}", other.acquire(&next));
+
+    make_room(&cluster);
+    assert_eq!(count(&cluster, "leasehold/late/"), 0);
+    wait_for("a renewal", || client.renew(&lease).is_ok_and(|lasts| lasts > Some(Duration::from_secs(50))));
+    client.releases(&held);
+    _ = client.try_release(&given_back);
+    other.wait_for_grant(&next);
+    client.take(&claim("late"));
+}
+
+/// How many keys begin so.
+fn count(cluster: &EtcdCluster, beginning: &str) -> usize {
+    cluster.server(0).run(&["get", "--prefix", "--keys-only", beginning]).matches(beginning).count()
+}
+
+/// Writes until the servers take no more.
+fn fill(cluster: &EtcdCluster) {
+    let value = "x".repeat(100_000);
+    wait_for("the end of all room", || {
+        let mut put = cluster.server(0).etcdctl(&["put", "filler", &value]);
+        !put.output().unwrap().status.success()
+    });
+    assert!(cluster.server(0).run(&["alarm", "list"]).contains("NOSPACE"));
+}
+
+fn make_room(cluster: &EtcdCluster) {
+    let server = cluster.server(0);
+    server.run(&["del", "filler"]);
+    let revision = server.run(&["get", "--write-out", "fields", "none"]);
+    let revision = revision.lines().find_map(|line| line.strip_prefix("\"Revision\" : ")).unwrap().to_owned();
+    server.run(&["compact", "--physical", &revision]);
+    (0..3).for_each(|number| drop(cluster.server(number).run(&["defrag"])));
+    server.run(&["alarm", "disarm"]);
+}
+
+#[test]
+fn after_a_restore_holders_of_before_are_told_and_tokens_rise_above_a_base() {
+    let mut cluster = EtcdCluster::start(VERSION);
+    let client = Client::new(&cluster.url());
+    let [before, after] = ["before", "after"].map(claim);
+    let kept = client.take(&before);
+    let folder = temp_dir();
+    let snapshot = folder.path().join("snapshot");
+    cluster.server(0).run(&["snapshot", "save", &snapshot.to_string_lossy()]);
+    for number in 0..20 {
+        client.releases(&{
+            let other = claim(&format!("other {number}"));
+            client.take(&other);
+            other
+        });
+    }
+    let lost = client.take(&after);
+
+    cluster.restart_from(&snapshot);
+    // Its key is there again, with the lease that it had.
+    let answer = wait_for("an answer", || client.renew(&kept));
+    println!("kept: {answer:?}");
+    assert_eq!(wait_for("an answer", || client.renew(&lost)), None, "its key is gone");
+    let low = wait_for("a grant", || Client::new(&cluster.url()).try_take(&claim("after")));
+    assert!(low.tokens.low() <= lost.tokens.high(), "the revisions of before are counted again");
+    let base = lost.tokens.high().get() + 1;
+    cluster.server(0).run(&["put", "leasehold/leasehold-base", &base.to_string()]);
+    let later = Client::new(&cluster.url()).take(&claim("later"));
+    assert!(later.tokens.low() > lost.tokens.high());
+}
