@@ -4,6 +4,10 @@
 
 #[path = "../etcd/deposed.rs"]
 mod deposed;
+#[path = "../etcd/histories.rs"]
+mod histories;
+#[path = "../etcd/history.rs"]
+mod history;
 #[path = "../etcd/locks.rs"]
 mod locks;
 #[path = "../etcd/nodes.rs"]

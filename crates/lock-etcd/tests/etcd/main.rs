@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod deposed;
+mod histories;
+mod history;
 mod locks;
 mod nodes;
 mod outages;

@@ -140,11 +140,22 @@ fn who_is_cut_off_with_an_old_leader_finds_the_others() {
 
 #[test]
 fn slow_ways_are_only_slow() {
+    renews_and_hands_over_with_a_delay_of(Duration::from_millis(60));
+}
+
+#[test]
+#[ignore = "no renewal waits for an answer for more than 300 ms"]
+fn very_slow_ways_are_only_slow() {
+    renews_and_hands_over_with_a_delay_of(Duration::from_millis(200));
+}
+
+/// In each direction.
+fn renews_and_hands_over_with_a_delay_of(delay: Duration) {
     let cluster = EtcdCluster::start(VERSION);
     let proxies = [0, 1, 2].map(|number| Proxy::start(cluster.server(number).port()));
     let hosts: Vec<_> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
     let (far, near) = (keeping(&format!("etcd://{}", hosts.join(","))), keeping(&cluster.url()));
-    proxies.iter().for_each(|proxy| proxy.set(Fault::Delay(Duration::from_millis(60))));
+    proxies.iter().for_each(|proxy| proxy.set(Fault::Delay(delay)));
     let guard = far.mutex("far").ttl(Duration::from_secs(6)).acquire().unwrap();
     let until = guard.valid_until();
     wait_for("a renewal", || guard.valid_until() > until + Duration::from_secs(1));
@@ -193,6 +204,22 @@ fn a_hundred_claims_at_servers_that_hang_end_in_time_and_leave_nothing() {
     }
     wait_for("the end of all entries", || left(&cluster, 0).0 == 0);
     let (_, leases) = left(&cluster, 0);
-    println!("{leases} leases are left");
+    // Each request may have been carried out late. These leases end by themselves.
     assert!(leases <= 3 * CLAIMS, "{leases}");
+}
+
+#[test]
+#[ignore = "each time that a claim is asked again at servers that hang, another lease of etcd is granted when they go on"]
+fn a_claim_that_is_asked_again_at_servers_that_hang_leaves_no_leases() {
+    let cluster = EtcdCluster::start(VERSION);
+    let (client, claim) = (Client::new(&cluster.url()), claim("crowd"));
+    (0..3).for_each(|number| cluster.server(number).stop());
+    for _ in 0..50 {
+        client.store.acquire(&claim, TIME / 20).unwrap_err();
+    }
+    (0..3).for_each(|number| cluster.server(number).resume());
+    cluster.wait_until_serving();
+    wait_for("a grant", || client.try_take(&claim));
+    let (_, leases) = left(&cluster, 0);
+    assert!(leases < 10, "{leases}");
 }

@@ -1,0 +1,132 @@
+//! Clients that take turns while their servers are killed, suspended and cut off.
+
+use std::env;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lock_core::OnUnavailable;
+use lock_etcd::{EtcdConfig, blocking};
+use test_support::bounds::wait_for;
+use test_support::{EtcdCluster, Fault, Proxy};
+
+use crate::VERSION;
+use crate::history::History;
+use crate::support::server;
+
+const CLIENTS: usize = 6;
+const TTL: Duration = Duration::from_secs(2);
+/// How long faults are injected, unless the environment says otherwise.
+const STORM: Duration = Duration::from_secs(12);
+/// How long there are none between two of them.
+const CALM: Duration = Duration::from_millis(700);
+
+fn connect(url: &str) -> lock_blocking::Client {
+    let config = EtcdConfig::from_url(url).unwrap();
+    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
+}
+
+/// Takes one turn. Some last so long that they need renewals.
+fn turn(client: &lock_blocking::Client, history: &History, lasts: Duration) {
+    let lock = client.mutex("number").ttl(TTL).wait(10 * TTL).on_unavailable(OnUnavailable::Wait);
+    let Ok(guard) = lock.acquire() else { return };
+    let (token, read, until) = (guard.fencing_token().get(), history.begin(&guard), Instant::now() + lasts);
+    while Instant::now() < until {
+        history.go_on(&guard);
+        thread::sleep(Duration::from_millis(10));
+    }
+    history.end(token, read);
+}
+
+/// What is done to the leader.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    Kill,
+    Stop,
+    Cut,
+    /// As before, and then it goes on before it has found the others.
+    StopAndCut,
+}
+
+impl Trouble {
+    const ALL: [Self; 4] = [Self::StopAndCut, Self::Kill, Self::Stop, Self::Cut];
+
+    fn strike(self, cluster: &mut EtcdCluster) {
+        let leader = cluster.leader();
+        match self {
+            Self::Kill => cluster.server_mut(leader).kill(),
+            Self::Stop => cluster.server(leader).stop(),
+            Self::Cut => cluster.cut(leader),
+            Self::StopAndCut => {
+                cluster.server(leader).stop();
+                cluster.cut(leader);
+            }
+        }
+        // Longer than an election, or than a lease too.
+        thread::sleep(Duration::from_millis(fastrand::u64(1500..3500)));
+        match self {
+            Self::Kill => cluster.server_mut(leader).restart_with_data(),
+            Self::Stop => cluster.server(leader).resume(),
+            Self::Cut => cluster.heal(leader),
+            Self::StopAndCut => {
+                cluster.server(leader).resume();
+                thread::sleep(Duration::from_millis(500));
+                cluster.heal(leader);
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_else_holds_before_a_deadline_and_no_update_is_lost() {
+    let storm = env::var("LEASEHOLD_STRESS_SECONDS").map_or(STORM, |text| Duration::from_secs(text.parse().unwrap()));
+    let mut cluster = EtcdCluster::start(VERSION);
+    let (history, is_over) = (History::default(), AtomicBool::new(false));
+    let clients: Vec<_> = (0..CLIENTS).map(|_| connect(&cluster.url())).collect();
+    thread::scope(|scope| {
+        for client in &clients {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    let long = if fastrand::u8(..20) == 0 { 3 } else { 0 };
+                    turn(client, &history, Duration::from_millis(20) + TTL / 2 * long);
+                }
+            });
+        }
+        let until = Instant::now() + storm;
+        for trouble in Trouble::ALL.into_iter().cycle() {
+            let before = history.turns();
+            trouble.strike(&mut cluster);
+            cluster.wait_until_serving();
+            wait_for("turns go on", || history.turns() > before);
+            thread::sleep(CALM);
+            if Instant::now() > until {
+                break;
+            }
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    println!("{history:?}");
+    assert_eq!(history.problems(), [""; 0]);
+    drop(clients);
+    wait_for("the end of all entries", || {
+        cluster.server(0).run(&["get", "--prefix", "--keys-only", "leasehold/number/"]).trim().is_empty()
+    });
+}
+
+#[test]
+fn a_client_that_does_not_look_whether_it_holds_is_found() {
+    let (server, history) = (server(), History::default());
+    let proxy = Proxy::start(server.port());
+    let (blind, other) = (connect(&format!("etcd://127.0.0.1:{}", proxy.port())), connect(&server.url()));
+    let guard = blind.mutex("blind").ttl(TTL).acquire().unwrap();
+    let read = history.begin(&guard);
+    proxy.set(Fault::Hold);
+    let next = other.mutex("blind").acquire().unwrap();
+    history.believe(&guard, Instant::now() + TTL);
+    let later = history.begin(&next);
+    history.end(next.fencing_token().get(), later);
+    history.end(guard.fencing_token().get(), read);
+    assert_eq!((history.turns(), history.problems().len()), (1, 1), "{history:?}");
+    proxy.heal();
+}
