@@ -3,12 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lock_core::Claim;
+use lock_core::{BlockingBackend, Claim, Renewed};
 use test_support::bounds::wait_for;
 use test_support::{EtcdCluster, Fault, Proxy};
 
 use crate::VERSION;
-use crate::support::{Client, claim, lasting, waiting};
+use crate::support::{Client, SOON, claim, lasting, waiting};
 
 /// How long a lease of etcd lasts here.
 const TTL: Duration = Duration::from_secs(6);
@@ -119,4 +119,39 @@ fn answered_by_a_deposed_leader(cluster: &EtcdCluster, claim: &Claim) -> Option<
     let until = renewed.ok()?;
     assert!(until <= ends, "{:?} too long", until - ends);
     Some(until - sent)
+}
+
+#[test]
+#[ignore = "etcd before 3.4.30 and 3.5.13: a deposed leader has leases ended that were renewed elsewhere"]
+fn leases_that_are_renewed_at_the_new_leader_are_not_ended_by_the_old_one() {
+    let cluster = EtcdCluster::start(VERSION);
+    (0..ROUNDS_MAX).for_each(|round| renew_elsewhere(&cluster, &format!("{round} ")));
+}
+
+/// Renews leases while the old leader is suspended, for longer than they last, and looks whether they are there after it goes on.
+fn renew_elsewhere(cluster: &EtcdCluster, beginning: &str) {
+    let old = cluster.leader();
+    let [new, _] = cluster.others(old).map(|number| cluster.server(number));
+    let client = Client::new(&new.url());
+    let claims = (0..50).map(|number| lasting(claim(&format!("{beginning}{number}")), Duration::from_secs(2)));
+    let leases: Vec<_> = claims.map(|claim| client.take(&claim)).collect();
+    cluster.server(old).stop();
+    let stopped = Instant::now();
+    let mut until = stopped;
+    while stopped.elapsed() < Duration::from_secs(5) {
+        let asked = Instant::now();
+        let told = client.store.renew(&leases, SOON).unwrap_or_default();
+        let lasts = told
+            .iter()
+            .map(|told| if let Renewed::Renewed { valid_for, .. } = told { *valid_for } else { Duration::ZERO });
+        until = lasts.min().map_or(until, |lasts| asked + lasts);
+    }
+    cluster.server(old).resume();
+    thread::sleep(Duration::from_millis(300));
+    let key = format!("leasehold/{beginning}");
+    let left = new.run(&["get", "--prefix", "--keys-only", &key]).matches(&key).count();
+    if Instant::now() < until {
+        assert_eq!(left, leases.len(), "they were to last for {:?} more", until - Instant::now());
+    }
+    cluster.wait_until_serving();
 }
