@@ -103,18 +103,23 @@ fn answered_by_a_deposed_leader(cluster: &EtcdCluster, claim: &Claim) -> Option<
     let lease = client.take(claim);
     client.renew_until(&lease).unwrap();
     cluster.server(old).stop();
+    cluster.cut(old);
     let leader = cluster.leader();
     // Long enough to tell a lease that begins now from one that began with the new leader.
     thread::sleep(Duration::from_millis(4500));
-    // The renewal is there when the server is resumed. The transaction comes after it has heard of the new leader.
-    proxy.set(Fault::Delay(Duration::from_millis(100)));
+    proxy.set(Fault::Delay(Duration::from_millis(50)));
     let sent = Instant::now();
     let renewed = thread::scope(|scope| {
         let renewed = scope.spawn(|| client.renew_until(&lease));
-        thread::sleep(Duration::from_millis(130));
+        // The renewal is there when the server goes on. The transaction comes after it has heard of the new leader.
+        thread::sleep(Duration::from_millis(70));
+        proxy.set(Fault::Delay(Duration::from_millis(150)));
         cluster.server(old).resume();
+        thread::sleep(Duration::from_millis(20));
+        cluster.heal(old);
         renewed.join().unwrap()
     });
+    proxy.heal();
     let ends = cluster.ends(leader, &format!("leasehold/{}/", claim.name));
     let until = renewed.ok()?;
     assert!(until <= ends, "{:?} too long", until - ends);
