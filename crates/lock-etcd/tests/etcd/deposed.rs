@@ -8,7 +8,7 @@ use test_support::bounds::wait_for;
 use test_support::{EtcdCluster, Fault, Proxy};
 
 use crate::VERSION;
-use crate::support::{Client, SOON, claim, lasting, waiting};
+use crate::support::{Client, SOON, claim, count, lasting, waiting};
 
 /// How long a lease of etcd lasts here.
 const TTL: Duration = Duration::from_secs(6);
@@ -153,8 +153,7 @@ fn renew_elsewhere(cluster: &EtcdCluster, beginning: &str) {
     }
     cluster.server(old).resume();
     thread::sleep(Duration::from_millis(300));
-    let key = format!("leasehold/{beginning}");
-    let left = new.run(&["get", "--prefix", "--keys-only", &key]).matches(&key).count();
+    let left = count(new, &format!("leasehold/{beginning}"));
     if Instant::now() < until {
         assert_eq!(left, leases.len(), "they were to last for {:?} more", until - Instant::now());
     }

@@ -1,19 +1,17 @@
 //! Clients that take turns while their servers are killed, suspended and cut off.
 
 use std::env;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::OnUnavailable;
-use lock_etcd::{EtcdConfig, blocking};
 use test_support::bounds::wait_for;
 use test_support::{EtcdCluster, Fault, Proxy};
 
 use crate::VERSION;
 use crate::history::History;
-use crate::support::server;
+use crate::support::{count, keeping, server};
 
 const CLIENTS: usize = 6;
 /// Longer than leaders are away, because an old leader has leases ended that it takes for ended. See the test of leaders that are deposed.
@@ -24,11 +22,6 @@ const SHORT_TTL: Duration = Duration::from_secs(2);
 const STORM: Duration = Duration::from_secs(12);
 /// How long there are none between two of them.
 const CALM: Duration = Duration::from_millis(700);
-
-fn connect(url: &str) -> lock_blocking::Client {
-    let config = EtcdConfig::from_url(url).unwrap();
-    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
-}
 
 /// A client, and its way to the servers.
 struct Client {
@@ -42,7 +35,7 @@ impl Client {
     fn new(cluster: &EtcdCluster) -> Self {
         let proxies = [0, 1, 2].map(|number| Proxy::start(cluster.server(number).port()));
         let hosts: Vec<_> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
-        Self { locks: connect(&format!("etcd://{}", hosts.join(","))), proxies, is_deaf: AtomicBool::new(false) }
+        Self { locks: keeping(&format!("etcd://{}", hosts.join(","))), proxies, is_deaf: AtomicBool::new(false) }
     }
 
     /// Takes one turn. Some last so long that they need renewals.
@@ -158,16 +151,14 @@ fn take_turns(ttl: Duration) {
     });
     assert_eq!(history.problems(), [""; 0], "{history:?}");
     drop(clients);
-    wait_for("the end of all entries", || {
-        cluster.server(0).run(&["get", "--prefix", "--keys-only", "leasehold/number/"]).trim().is_empty()
-    });
+    wait_for("the end of all entries", || count(cluster.server(0), "leasehold/number/") == 0);
 }
 
 #[test]
 fn a_client_that_does_not_look_whether_it_holds_is_found() {
     let (server, history) = (server(), History::default());
     let proxy = Proxy::start(server.port());
-    let (blind, other) = (connect(&format!("etcd://127.0.0.1:{}", proxy.port())), connect(&server.url()));
+    let (blind, other) = (keeping(&format!("etcd://127.0.0.1:{}", proxy.port())), keeping(&server.url()));
     let guard = blind.mutex("blind").ttl(SHORT_TTL).acquire().unwrap();
     let read = history.begin(&guard);
     proxy.set(Fault::Hold);

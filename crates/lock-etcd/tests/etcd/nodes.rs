@@ -1,16 +1,14 @@
 //! Three servers of which some end, hang, or are cut off.
 
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lock_core::{BackendError, BlockingBackend, Certainty, Claim, ErrorKind, OnUnavailable};
-use lock_etcd::{EtcdConfig, blocking};
 use test_support::bounds::wait_for;
 use test_support::{EtcdCluster, Fault, Proxy};
 
 use crate::VERSION;
-use crate::support::{Client, claim, waiting};
+use crate::support::{Client, claim, count, keeping, waiting};
 
 /// How long a request may take here.
 const TIME: Duration = Duration::from_secs(2);
@@ -22,12 +20,6 @@ fn url_from(cluster: &EtcdCluster, first: usize) -> String {
     let [second, third] = cluster.others(first);
     let ports = [first, second, third].map(|number| format!("127.0.0.1:{}", cluster.server(number).port()));
     format!("etcd://{}", ports.join(","))
-}
-
-/// A client with a keeper.
-fn keeping(url: &str) -> lock_blocking::Client {
-    let config = EtcdConfig::from_url(url).unwrap();
-    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
 }
 
 /// Checks that a request fails in time, because the cluster does not answer.
@@ -48,15 +40,7 @@ fn waiters_and_holders_outlive_their_leader() {
     thread::scope(|scope| {
         let waits =
             scope.spawn(|| waiter.mutex("kept").on_unavailable(OnUnavailable::Wait).acquire().unwrap().fencing_token());
-        wait_for("the waiter", || {
-            cluster
-                .server(leader)
-                .run(&["get", "--prefix", "--keys-only", "leasehold/kept/"])
-                .lines()
-                .filter(|line| !line.is_empty())
-                .count()
-                == 2
-        });
+        wait_for("the waiter", || count(cluster.server(leader), "leasehold/kept/") == 2);
         cluster.server_mut(leader).kill();
         let until = guard.valid_until();
         wait_for("a renewal", || guard.valid_until() > until + Duration::from_secs(1));
@@ -117,12 +101,7 @@ fn who_is_cut_off_with_an_old_leader_finds_the_others() {
             })
         });
         let server = cluster.server(leader);
-        wait_for("the waiters", || {
-            both.iter().all(|name| {
-                server.run(&["get", "--prefix", "--keys-only", &format!("leasehold/{name}/")]).matches(name).count()
-                    == 2
-            })
-        });
+        wait_for("the waiters", || both.iter().all(|name| count(server, &format!("leasehold/{name}/")) == 2));
         cluster.cut(leader);
         // The first one is released while nobody leads, the second one after that.
         let token = one.fencing_token();
@@ -170,12 +149,10 @@ fn renews_and_hands_over_with_a_delay_of(delay: Duration) {
     assert!(proxies.iter().any(|proxy| proxy.fired() > 0));
 }
 
-/// How many keys of locks there are, and how many leases of etcd.
-fn left(cluster: &EtcdCluster, server: usize) -> (usize, usize) {
-    let server = cluster.server(server);
-    let keys = server.run(&["get", "--prefix", "--keys-only", "leasehold/crowd"]);
-    let leases = server.run(&["lease", "list"]);
-    (keys.matches("leasehold/crowd").count(), leases.lines().count() - 1)
+/// How many leases of etcd there are.
+fn leases(cluster: &EtcdCluster) -> usize {
+    // Behind a line that says how many there are.
+    cluster.server(0).run(&["lease", "list"]).lines().skip(1).count()
 }
 
 #[test]
@@ -202,8 +179,8 @@ fn a_hundred_claims_at_servers_that_hang_end_in_time_and_leave_nothing() {
     for claim in &claims {
         wait_for("an answer", || client.store.release(&claim.release(Certainty::Unknown), TIME));
     }
-    wait_for("the end of all entries", || left(&cluster, 0).0 == 0);
-    let (_, leases) = left(&cluster, 0);
+    wait_for("the end of all entries", || count(cluster.server(0), "leasehold/crowd") == 0);
+    let leases = leases(&cluster);
     // Each request may have been carried out late. These leases end by themselves.
     assert!(leases <= 3 * CLAIMS, "{leases}");
 }
@@ -220,6 +197,6 @@ fn a_claim_that_is_asked_again_at_servers_that_hang_leaves_no_leases() {
     (0..3).for_each(|number| cluster.server(number).resume());
     cluster.wait_until_serving();
     wait_for("a grant", || client.try_take(&claim));
-    let (_, leases) = left(&cluster, 0);
+    let leases = leases(&cluster);
     assert!(leases < 10, "{leases}");
 }

@@ -1,22 +1,19 @@
 //! What a holder learns from a renewal when its key was deleted.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lock_core::LossReason;
-use lock_etcd::{EtcdConfig, blocking};
 use test_support::Proxy;
 use test_support::bounds::wait_for;
 
-use crate::support::{Client, server, waiting};
+use crate::support::{Client, keeping, server, waiting};
 
 const TTL: Duration = Duration::from_secs(12);
 
 #[test]
 fn a_deletion_by_hand_is_learnt_at_the_next_renewal_although_the_lease_of_etcd_lives() {
     let (server, proxy) = (server(), Proxy::start(server().port()));
-    let config = EtcdConfig::from_url(&format!("etcd://127.0.0.1:{}", proxy.port())).unwrap();
-    let holder = lock_blocking::Client::new(Arc::new(blocking::connect(&config).unwrap())).unwrap();
+    let holder = keeping(&format!("etcd://127.0.0.1:{}", proxy.port()));
     let guard = holder.mutex("deleted").ttl(TTL).acquire().unwrap();
     let (next, claim) = (Client::new(&server.url()), waiting("deleted"));
     next.queue(&claim, 1);

@@ -127,6 +127,17 @@ impl Client {
     }
 }
 
+/// A client that renews by itself.
+pub(crate) fn keeping(url: &str) -> lock_blocking::Client {
+    let config = EtcdConfig::from_url(url).unwrap();
+    lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
+}
+
+/// How many keys begin so.
+pub(crate) fn count(server: &EtcdServer, beginning: &str) -> usize {
+    server.run(&["get", "--prefix", "--keys-only", beginning]).matches(beginning).count()
+}
+
 pub(crate) fn claim(name: &str) -> Claim {
     Claim {
         name: name.parse().unwrap(),

@@ -7,7 +7,7 @@ use test_support::bounds::wait_for;
 use test_support::{EtcdCluster, EtcdServer, temp_dir};
 
 use crate::VERSION;
-use crate::support::{Client, SOON, claim, start, waiting};
+use crate::support::{Client, SOON, claim, count, start, waiting};
 
 #[test]
 fn waiters_are_woken_after_a_compaction() {
@@ -52,7 +52,7 @@ fn without_room_nothing_is_granted_and_what_is_held_is_kept() {
     has_remedy(&other.acquire(&next).unwrap_err());
     // This writes that the owner has given up.
     has_remedy(&client.store.release(&late.release(Certainty::Unknown), SOON).unwrap_err());
-    assert_eq!(count(&cluster, "leasehold/late/"), 0);
+    assert_eq!(count(cluster.server(0), "leasehold/late/"), 0);
 
     make_room(&cluster);
     wait_for("a renewal", || client.renew(&lease).is_ok_and(|lasts| lasts > Some(Duration::from_secs(50))));
@@ -74,11 +74,6 @@ fn or_remedy<T>(answer: Result<T, BackendError>) -> Option<T> {
 fn has_remedy(error: &BackendError) {
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unavailable, Effect::Unknown), "{error}");
     assert!(error.to_string().contains("etcdctl alarm disarm"), "{error}");
-}
-
-/// How many keys begin so.
-fn count(cluster: &EtcdCluster, beginning: &str) -> usize {
-    cluster.server(0).run(&["get", "--prefix", "--keys-only", beginning]).matches(beginning).count()
 }
 
 /// Writes until the servers take no more.
