@@ -1,12 +1,12 @@
-//! What a holder learns from a renewal when its key was deleted.
+//! What clients learn when their watches are cut, and what a renewal tells of a key that was deleted.
 
 use std::time::{Duration, Instant};
 
-use lock_core::LossReason;
+use lock_core::{LossReason, StoreEvent};
 use test_support::Proxy;
 use test_support::bounds::wait_for;
 
-use crate::support::{Client, keeping, server, waiting};
+use crate::support::{Client, claim, keeping, server, waiting};
 
 const TTL: Duration = Duration::from_secs(12);
 
@@ -33,4 +33,18 @@ fn a_deletion_by_hand_is_learnt_at_the_next_renewal_although_the_lease_of_etcd_l
     assert!(told.contains("keepalived with TTL"), "{told}");
     next.releases(&claim);
     drop(wait_for("the lock", || holder.mutex("deleted").try_acquire().ok().flatten()));
+}
+
+#[test]
+fn waiters_are_told_that_their_watch_was_cut() {
+    let (server, proxy) = (server(), Proxy::start(server().port()));
+    let [one, two] = [server.port(), proxy.port()].map(|port| Client::new(&format!("etcd://127.0.0.1:{port}")));
+    let (first, next) = (claim("cut"), waiting("cut"));
+    one.take(&first);
+    two.queue(&next, 1);
+    assert!(proxy.cut() > 0);
+    wait_for("an event", || two.is_told(|event| matches!(event, StoreEvent::RecheckAll)));
+    wait_for("the place", || two.acquire(&next).is_ok());
+    one.releases(&first);
+    two.wait_for_grant(&next);
 }

@@ -114,9 +114,14 @@ impl Client {
     }
 
     pub(crate) fn is_granted(&self, owner: Owner) -> bool {
+        self.is_told(|event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == owner))
+    }
+
+    /// Whether there was such an event.
+    pub(crate) fn is_told(&self, is_it: impl Fn(&StoreEvent) -> bool) -> bool {
         let mut noted = self.noted.lock().unwrap();
         noted.extend(self.told.lock().unwrap().try_iter());
-        noted.iter().any(|event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == owner))
+        noted.iter().any(is_it)
     }
 
     /// Waits until a claim that waits is granted, and asks for the lease once more, as stations do.
