@@ -5,10 +5,19 @@
 mod beside_go;
 mod changes;
 mod configured;
+mod deposed;
+mod histories;
+mod history;
 mod latches;
 mod locks;
+mod nodes;
 mod outages;
 mod peers;
+mod renewals;
 #[cfg(feature = "tls")]
 mod security;
 mod support;
+mod upkeep;
+
+/// The version that is tested.
+const VERSION: test_support::EtcdVersion = test_support::EtcdVersion::V3_5;

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lock_core::inspect::Query;
 use lock_core::latch::{Act, LatchState, Request};
@@ -16,13 +16,20 @@ use lock_host::Bridged;
 use test_support::bounds::wait_for;
 use test_support::{EtcdServer, Shared};
 
+use crate::VERSION;
+
 /// How long a request may take that is expected to be answered.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// The server that tests share which break nothing of it.
 pub(crate) fn server() -> Arc<EtcdServer> {
     static SERVER: Shared<EtcdServer> = Shared::new();
-    SERVER.get(EtcdServer::start)
+    SERVER.get(start)
+}
+
+/// A server of the version that is tested.
+pub(crate) fn start() -> EtcdServer {
+    EtcdServer::start_version(VERSION)
 }
 
 /// A client of the store, and the events that it was told.
@@ -88,6 +95,13 @@ impl Client {
         })
     }
 
+    /// Until when a lease is sure to last after a renewal; an error too if it is not held.
+    pub(crate) fn renew_until(&self, lease: &Lease) -> Result<Instant, String> {
+        let asked = Instant::now();
+        let lasts = self.renew(lease).map_err(|error| error.to_string())?;
+        lasts.map(|lasts| asked + lasts).ok_or_else(|| "not held".to_owned())
+    }
+
     pub(crate) fn fence(&self, lease: &Lease) -> Fenced {
         self.store.fence(lease, SOON).unwrap()
     }
@@ -121,16 +135,19 @@ impl Client {
     }
 
     pub(crate) fn is_granted(&self, owner: Owner) -> bool {
+        self.is_told(|event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == owner))
+    }
+
+    /// Whether there was such an event.
+    pub(crate) fn is_told(&self, is_it: impl Fn(&StoreEvent) -> bool) -> bool {
         let mut noted = self.noted.lock().unwrap();
         noted.extend(self.told.lock().unwrap().try_iter());
-        noted.iter().any(|event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == owner))
+        noted.iter().any(is_it)
     }
 
     /// Whether it was told that ends may have been missed.
     pub(crate) fn is_to_recheck(&self) -> bool {
-        let mut noted = self.noted.lock().unwrap();
-        noted.extend(self.told.lock().unwrap().try_iter());
-        noted.iter().any(|event| matches!(event, StoreEvent::RecheckAll))
+        self.is_told(|event| matches!(event, StoreEvent::RecheckAll))
     }
 
     /// Waits until a claim that waits is granted, and asks for the lease once more, as stations do.
@@ -141,10 +158,15 @@ impl Client {
     }
 }
 
-/// The same store with the facade for threads.
+/// The same store with the facade for threads, which renews by itself.
 pub(crate) fn facade(url: &str) -> lock_blocking::Client {
     let config = EtcdConfig::from_url(url).unwrap();
     lock_blocking::Client::new(Arc::new(wait_for("a connection", || blocking::connect(&config)))).unwrap()
+}
+
+/// How many keys begin so.
+pub(crate) fn count(server: &EtcdServer, beginning: &str) -> usize {
+    server.run(&["get", "--prefix", "--keys-only", beginning]).matches(beginning).count()
 }
 
 pub(crate) fn claim(name: &str) -> Claim {

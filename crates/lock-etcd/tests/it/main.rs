@@ -10,7 +10,7 @@ use lock_core::{AsyncBackend, BlockingBackend};
 use lock_etcd::EtcdConfig;
 use test_support::bounds::wait_for;
 use test_support::suite::{OverProxy, Way};
-use test_support::{EtcdServer, Shared};
+use test_support::{EtcdServer, EtcdVersion, Shared};
 use tokio::runtime::Handle;
 
 lock_conformance::suite!(OverProxy<Alone>);
@@ -31,11 +31,11 @@ impl Way for Alone {
     const ENDS_LATE: Duration = Duration::from_secs(3);
 
     fn shared() -> Arc<EtcdServer> {
-        SERVER.get(EtcdServer::start)
+        SERVER.get(|| EtcdServer::start_version(EtcdVersion::V3_4))
     }
 
     fn alone() -> EtcdServer {
-        EtcdServer::start()
+        EtcdServer::start_version(EtcdVersion::V3_4)
     }
 
     fn url_at(_: &EtcdServer, port: u16) -> String {
