@@ -112,14 +112,13 @@ fn lease(server: &EtcdServer) -> (i64, String) {
     let (sent, answer, told) = call(server, &["lease", "grant", "60"], "");
     assert_eq!(sent, LeaseGrantRequest { ttl: 60 }.encode_to_vec());
     let id = told["ID"].as_i64().unwrap();
-    let granted = LeaseGrantResponse { id, ttl: told["TTL"].as_i64().unwrap() };
+    let granted = LeaseGrantResponse { header: header(&told), id, ttl: told["TTL"].as_i64().unwrap() };
     assert_eq!((LeaseGrantResponse::decode(&answer[..]).unwrap(), granted.ttl), (granted, 60));
     (id, format!("{id:x}"))
 }
 
 fn header(told: &Value) -> Option<Header> {
-    let [member_id, raft_term] = ["member_id", "raft_term"].map(|field| told[field].as_u64().unwrap());
-    Some(Header { member_id, revision: told["revision"].as_i64().unwrap(), raft_term })
+    Some(Header { revision: told["revision"].as_i64().unwrap(), raft_term: told["raft_term"].as_u64().unwrap() })
 }
 
 /// A key as it is printed; its name and its value are known.

@@ -33,6 +33,8 @@ struct Stored {
     completed: Option<u64>,
     /// The generation before, whose arrivals are kept.
     before: Option<u64>,
+    /// The term in which its lease was granted, if that is known.
+    granted_in: Option<u64>,
 }
 
 /// The value of a key for arrivals: for each generation, the hashes of the ids, each with the call that counted it.
@@ -108,15 +110,18 @@ async fn write(
     loaded: Loaded,
     commit: &LatchCommit,
 ) -> Result<bool, Status> {
-    let (since, stored, ttl) = (HostClock.now(), loaded.changed(commit), commit.until.since(Moment::ORIGIN));
-    let mut values = BTreeMap::from([(latch.key(), to_wire(&stored))]);
-    let mut lease = Lease::of_others(loaded.lease);
-    let is_kept = loaded.lease != 0 && cluster.leases.renew(&mut lease).await? && lease.ttl() >= ttl;
+    let (since, ttl) = (HostClock.now(), commit.until.since(Moment::ORIGIN));
+    let mut values = BTreeMap::new();
+    let mut lease = Lease::of_others(loaded.lease, loaded.stored.and_then(|stored| stored.granted_in));
+    let may_be_kept = loaded.lease != 0 && cluster.leases.renewals_count(&lease);
+    let is_kept = may_be_kept && cluster.leases.renew(&mut lease).await? && lease.ttl() >= ttl;
     if !is_kept {
         lease = cluster.leases.take(ttl).await?;
         let (parts, _) = cluster.read(vec![txn::keys(latch.parts(), 0)]).await?;
         values.extend(parts.ranges.into_iter().flat_map(|range| range.kvs).map(|part| (part.key, part.value)));
     }
+    let stored = Stored { granted_in: lease.granted_in(), ..loaded.changed(commit) };
+    values.insert(latch.key(), to_wire(&stored));
     if let (Some(spot), Some((_, call))) = (spot, &commit.arrival) {
         values.insert(spot.key.clone(), to_wire(&loaded.with_arrival(&stored, spot, *call)));
     }
@@ -134,10 +139,10 @@ async fn write(
     }
     // The renewal may not have counted.
     while lease.lasts(since) < ttl {
-        if !cluster.leases.renew(&mut lease).await? {
+        if !cluster.leases.renewals_count(&lease) || !cluster.leases.renew(&mut lease).await? {
             return Ok(false);
         }
-        lease.prove(cluster.read(vec![txn::get(latch.key())]).await?.1);
+        lease.prove(cluster.read(vec![txn::log(cluster.root())]).await?.1);
     }
     Ok(true)
 }
@@ -198,6 +203,7 @@ impl Loaded {
             arrived: state.arrived,
             completed: state.completed.map(Generation::get),
             before,
+            granted_in: None,
         }
     }
 }

@@ -12,9 +12,6 @@ pub(crate) use self::servers::{AuthenticateRequest, AuthenticateResponse, Status
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Header {
-    /// The server that has answered.
-    #[prost(uint64, tag = "2")]
-    pub(crate) member_id: u64,
     #[prost(int64, tag = "3")]
     pub(crate) revision: i64,
     /// The term of the latest entry that the server has applied.
@@ -199,6 +196,8 @@ pub(crate) struct LeaseGrantRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct LeaseGrantResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) header: Option<Header>,
     #[prost(int64, tag = "2")]
     pub(crate) id: i64,
     #[prost(int64, tag = "3")]

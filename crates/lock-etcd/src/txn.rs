@@ -89,6 +89,17 @@ pub(crate) fn list(directory: &Directory, limit: i64) -> RequestOp {
     }))
 }
 
+/// Has a transaction written into the log that else only reads. Nobody writes this key.
+pub(crate) fn log(root: &str) -> RequestOp {
+    delete(format!("{root}leasehold-none").into_bytes())
+}
+
+/// Whether a transaction is written into the log. One that only reads is not.
+pub(crate) fn is_logged(transaction: &TxnRequest) -> bool {
+    let all = transaction.success.iter().chain(&transaction.failure);
+    all.into_iter().any(|op| !matches!(op.request, Some(Request::Range(_))))
+}
+
 /// The key of the base of the tokens.
 pub(crate) fn base_key(root: &str) -> Vec<u8> {
     format!("{root}leasehold-base").into_bytes()

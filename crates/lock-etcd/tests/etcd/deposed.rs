@@ -127,7 +127,6 @@ fn answered_by_a_deposed_leader(cluster: &EtcdCluster, claim: &Claim) -> Option<
 }
 
 #[test]
-#[ignore = "etcd before 3.4.31 and 3.5.13: a deposed leader has leases ended that were renewed elsewhere"]
 fn leases_that_are_renewed_at_the_new_leader_are_not_ended_by_the_old_one() {
     let cluster = EtcdCluster::start(VERSION);
     (0..ROUNDS_MAX).for_each(|round| renew_elsewhere(&cluster, &format!("{round} ")));

@@ -118,7 +118,6 @@ fn nobody_else_holds_before_a_deadline_and_no_update_is_lost() {
 }
 
 #[test]
-#[ignore = "etcd before 3.4.31 and 3.5.13: a deposed leader has leases ended that were renewed elsewhere"]
 fn the_same_with_leases_that_are_shorter_than_leaders_are_away() {
     take_turns(SHORT_TTL);
 }
