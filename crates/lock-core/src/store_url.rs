@@ -156,6 +156,12 @@ impl StoreUrl {
         format!("{scheme}://{login}{at}{host}/{path}")
     }
 
+    /// The same with this host alone.
+    #[must_use]
+    pub fn at(&self, host: &UrlHost) -> Self {
+        Self { hosts: vec![host.clone()], ..self.clone() }
+    }
+
     /// The scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme

@@ -1,10 +1,15 @@
 //! What an `etcd:` URL says.
 
-use lock_core::{Invalid, Prefix, StoreUrl, UrlForm, UrlHost};
+mod table;
+
+use std::time::Duration;
+
+use lock_core::{Invalid, Policy, Prefix, StoreUrl, UrlForm, UrlHost, parse_duration};
+use serde::Deserialize;
 use tonic::transport::Endpoint;
 
 const FORM: UrlForm = UrlForm { what: "etcd URL", host: "a server", remedy: "write etcd://HOST:PORT,HOST:PORT/PATH" };
-const OPTIONS: &[&str] = &["prefix"];
+const OPTIONS: &[&str] = &["prefix", "op_timeout"];
 
 /// What keys begin with if the URL has no path: many programs may use one cluster.
 const ROOT: &str = "leasehold/";
@@ -18,22 +23,29 @@ const PORT: u16 = 2379;
 /// let config = EtcdConfig::from_url("etcd://e1,e2:2379,e3/shop/")?;
 /// # Ok::<(), lock_core::Invalid>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "table::Table", description = "An etcd cluster."))]
+#[serde(try_from = "table::Table")]
 #[non_exhaustive]
 pub struct EtcdConfig {
     url: StoreUrl,
     prefix: Prefix,
+    pub(crate) op_timeout: Option<Duration>,
 }
 
 impl EtcdConfig {
     /// Reads `etcd://HOST:PORT,HOST:PORT/PATH`. The keys of all locks begin with the path and a slash; without a path, with `leasehold/`.
     ///
-    /// Option behind the question mark: `prefix`.
+    /// Options behind the question mark: `prefix`, `op_timeout`.
     ///
     /// # Errors
     /// `Invalid` for another scheme, a missing host, and options that are unknown, given twice or not valid.
     pub fn from_url(url: &str) -> Result<Self, Invalid> {
-        let url = StoreUrl::read(url, FORM)?;
+        Self::of(StoreUrl::read(url, FORM)?)
+    }
+
+    fn of(url: StoreUrl) -> Result<Self, Invalid> {
         if url.scheme() != "etcd" {
             return Err(url.refuse_form("its scheme is another one"));
         }
@@ -41,7 +53,17 @@ impl EtcdConfig {
             return Err(url.refuse_form("it names no host"));
         }
         url.check_options(&[], OPTIONS)?;
-        Ok(Self { prefix: url.option("prefix").map(str::parse).transpose()?.unwrap_or_default(), url })
+        let op_timeout = url.option("op_timeout").map(|text| parse_duration("op_timeout", text)).transpose()?;
+        Ok(Self {
+            prefix: url.option("prefix").map(str::parse).transpose()?.unwrap_or_default(),
+            op_timeout: Policy::check_op_timeout(op_timeout)?,
+            url,
+        })
+    }
+
+    /// The same with each server alone.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Self> {
+        self.url.hosts().iter().map(|host| Self { url: self.url.at(host), ..self.clone() })
     }
 
     /// The servers, each with its port.
@@ -60,6 +82,14 @@ impl EtcdConfig {
             "" => ROOT.to_owned(),
             path => format!("{path}/"),
         }
+    }
+
+    pub(crate) fn has_login(&self) -> bool {
+        self.url.user().is_some()
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.url.scheme() == "etcds"
     }
 
     pub(crate) const fn prefix(&self) -> &Prefix {

@@ -1,20 +1,26 @@
 //! The backend for etcd: locks in the layout of etcd's own clients, so that Go services with `concurrency.Mutex`, `etcdctl lock` and this
 //! library exclude each other and wait in one queue.
 
+mod base;
 mod claim;
 mod client;
 mod cluster;
 mod config;
+mod described;
 mod directory;
 mod entry;
 mod error;
+mod examine;
+mod fence;
 mod inspect;
 mod leases;
+mod once;
 mod place;
 mod proto;
 mod remaining;
 mod renewal;
 mod servers;
+mod status;
 mod tokens;
 mod txn;
 mod waiters;
@@ -24,3 +30,4 @@ pub mod blocking;
 pub mod nonblocking;
 
 pub use config::EtcdConfig;
+pub use fence::HeldKey;

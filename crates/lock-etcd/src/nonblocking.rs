@@ -15,10 +15,9 @@ use lock_host::Bridge;
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
-use crate::EtcdConfig;
 use crate::client::Client;
 use crate::error::{self, BACKEND};
-use crate::inspect;
+use crate::{EtcdConfig, HeldKey, fence, inspect};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -44,6 +43,21 @@ pub(crate) fn bridge() -> Result<Bridge, BackendError> {
 /// Can be dropped at any point.
 pub async fn connect(config: &EtcdConfig) -> Result<Store, BackendError> {
     over(config, bridge()?).await
+}
+
+/// Finds the key of the lock that is held with this token, for [transactions of your own](HeldKey). Returns `None` if it is not held any more.
+///
+/// # Errors
+/// `Unreachable` or `Timeout` if no majority answers.
+///
+/// # Cancel safety
+/// Can be dropped at any point.
+pub async fn held_key(
+    config: &EtcdConfig,
+    name: &LockName,
+    token: FencingToken,
+) -> Result<Option<HeldKey>, BackendError> {
+    fence::held_key(config, bridge()?, name, token).await
 }
 
 pub(crate) async fn over(config: &EtcdConfig, bridge: Bridge) -> Result<Store, BackendError> {

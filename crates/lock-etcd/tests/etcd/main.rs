@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod base;
+mod examined;
 mod locks;
 mod outages;
 mod peers;
