@@ -78,7 +78,8 @@ impl EtcdConfig {
 
     /// What all keys begin with.
     pub(crate) fn root(&self) -> String {
-        match self.url.path().trim_matches('/') {
+        // Keys of other programs may begin with a slash, so only the one behind the hosts is left out.
+        match self.url.path().trim_end_matches('/').strip_prefix('/').unwrap_or_default() {
             "" => ROOT.to_owned(),
             path => format!("{path}/"),
         }

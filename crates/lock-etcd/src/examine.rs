@@ -93,7 +93,7 @@ fn versions(told: &[&Told]) -> Check {
     }
     let faults = Vec::from_iter(faults).join("; ");
     Check::finding("version", format!("etcd {shown}: {faults}"))
-        .with_remedy("upgrade to 3.5.13, or to 3.4.31, or to a later version")
+        .with_remedy(format!("upgrade to {}, or to a later version of one of these lines", status::MENDED))
 }
 
 /// Clusters that were started with the same settings have the same number, but not the same base.
@@ -165,7 +165,7 @@ mod tests {
 
     fn told(alarms: &[&str]) -> Told {
         let alarms = alarms.iter().map(ToString::to_string).collect();
-        Told { version: "3.6.0".to_owned(), cluster: 1, is_leader: true, is_learner: true, alarms }
+        Told { version: "3.6.9".to_owned(), cluster: 1, is_leader: true, is_learner: true, alarms }
     }
 
     #[test]

@@ -57,34 +57,35 @@ pub(crate) async fn ask(servers: &Servers) -> Result<Told, Status> {
     })
 }
 
-/// A fault, and the first versions of each line without it.
+/// A fault, and the first versions 3.4.X, 3.5.X and 3.6.X without it.
 struct Fault {
     means: &'static str,
-    mended: [[u32; 3]; 2],
+    mended: [u32; 3],
 }
 
 /// # Source
-/// etcd's changelogs, with their pull requests 17425 and 17465, 13908, 14178 and 14899.
-const FAULTS: [Fault; 3] = [
+/// etcd's changelogs. The pull requests of 3.5 are 17425, 21387 and 21421, 13908, 14178 and 14899.
+const FAULTS: [Fault; 4] = [
     Fault {
         means: "a leader that hangs, for instance on its disk, can end leases that its successor has renewed",
-        mended: [[3, 4, 31], [3, 5, 13]],
+        mended: [31, 13, 0],
     },
-    Fault { means: "after a crash, servers can have different data", mended: [[3, 4, 0], [3, 5, 3]] },
-    Fault {
-        means: "a server can crash when a client of another kind breaks off a transaction that only reads",
-        mended: [[3, 4, 23], [3, 5, 7]],
-    },
+    Fault { means: "a server that was suspended can answer with old data", mended: [42, 28, 9] },
+    Fault { means: "after a crash, servers can have different data", mended: [0, 3, 0] },
+    Fault { means: "a server can crash when a client breaks off a transaction that only reads", mended: [23, 7, 0] },
 ];
+
+/// The oldest versions without any of them.
+pub(crate) const MENDED: &str = "3.4.42, 3.5.28 or 3.6.9";
 
 /// What a server of this version may do to locks. `None` if that is no version.
 pub(crate) fn faults(version: &str) -> Option<Vec<&'static str>> {
     let mut numbers = version.split(['.', '-']).map(str::parse);
     let mut next = || numbers.next()?.ok();
-    let version: [u32; 3] = [next()?, next()?, next()?];
-    let has = |fault: &&Fault| {
-        let [earlier, later] = fault.mended;
-        version < earlier || ([3, 5, 0]..later).contains(&version)
+    let (major, minor, patch): (u32, u32, u32) = (next()?, next()?, next()?);
+    let has = |fault: &&Fault| match (major, minor.checked_sub(4).map(usize::try_from)) {
+        (3, Some(Ok(line))) => fault.mended.get(line).is_some_and(|mended| patch < *mended),
+        (major, _) => major < 4,
     };
     Some(FAULTS.iter().filter(has).map(|fault| fault.means).collect())
 }
@@ -96,8 +97,8 @@ mod tests {
     #[test]
     fn versions_are_known_by_their_faults() {
         let count = |version| faults(version).map(|faults| faults.len());
-        let versions = ["3.3.27", "3.4.0", "3.4.30", "3.4.31", "3.5.1", "3.5.4", "3.5.12", "3.5.13", "3.6.0", "4.0.0"];
-        assert_eq!(versions.map(count), [3, 2, 1, 0, 3, 2, 1, 0, 0, 0].map(Some));
-        assert_eq!((count("3.6.0-rc.1"), count("main"), count("3.5")), (Some(0), None, None));
+        let versions = ["3.3.27", "3.4.0", "3.4.31", "3.4.42", "3.5.1", "3.5.4", "3.5.13", "3.5.28", "3.6.8", "3.6.9"];
+        assert_eq!(versions.map(count), [4, 3, 1, 0, 4, 3, 1, 0, 1, 0].map(Some));
+        assert_eq!(["3.7.0-rc.1", "4.0.0", "main", "3.5"].map(count), [Some(0), Some(0), None, None]);
     }
 }

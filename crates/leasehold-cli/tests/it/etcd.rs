@@ -45,13 +45,13 @@ fn slots_and_leaders_are_as_elsewhere() {
     assert!(text(&output.stdout).trim().parse::<u64>().unwrap() > 0, "{}", text(&output.stderr));
 }
 
-/// `etcdctl lock` and `leasehold run` take the same lock.
+/// `etcdctl lock` and `leasehold run` take the same lock, whose key begins with a slash.
 #[test]
 fn a_lock_of_etcdctl_keeps_a_command_out() {
     let (server, leasehold) = (server(), Leasehold::new());
-    let url = url("shared");
+    let url = url("/shared");
     let held = leasehold.start(&format!("--url {url} a"), &until_let_go("held"), "held");
-    let mut other = server.etcdctl(&["lock", "shared/a", "echo", "theirs"]);
+    let mut other = server.etcdctl(&["lock", "/shared/a", "echo", "theirs"]);
     let other = std::thread::spawn(move || other.finish());
     let waits = || (leasehold.json(&format!("show --url {url} a"))["waiters"] == 1).then_some(());
     crate::support::wait_for("the waiter of etcdctl", waits);

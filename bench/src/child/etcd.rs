@@ -1,0 +1,208 @@
+//! The least that a lock in etcd needs: a key of one's own, the list of all keys in the order of their creation, and word of the end of the one
+//! before. One transaction writes and lists. A watch begins when somebody first waits, and serves all waiters of the client.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result};
+use bench_measure::{Client, Lock, Plan};
+use prost::Message;
+use tokio::sync::{OnceCell, oneshot};
+use tonic::Request as Call;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::Channel;
+use tonic_prost::ProstCodec;
+
+use self::proto::{
+    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, DeleteRangeResponse, KeyValue,
+    LeaseGrantRequest, LeaseGrantResponse, PutRequest, RangeRequest, RangeResponse, Request, RequestOp, Response,
+    SortOrder, SortTarget, TxnRequest, TxnResponse, WatchAct, WatchCreate, WatchFilter, WatchRequest, WatchResponse,
+};
+
+/// The messages that the store itself sends.
+#[path = "../../../crates/lock-etcd/src/proto.rs"]
+#[expect(dead_code, reason = "the store uses more of them")]
+mod proto;
+
+/// What all keys begin with, and what follows the last of them.
+const ALL: [&[u8]; 2] = [b"bare/", b"bare0"];
+
+/// As many as the store lists.
+const LISTED_MAX: i64 = 33;
+
+/// Whether the plan is about etcd.
+pub(super) fn is_wanted_by(plan: &Plan) -> bool {
+    address(plan).is_some()
+}
+
+fn address(plan: &Plan) -> Option<&str> {
+    plan.server().ok()?.strip_prefix("etcd://")
+}
+
+/// A client: a connection, and a lease for all of its keys.
+pub(super) struct Bare(Arc<Session>);
+
+struct Session {
+    channel: Channel,
+    lease: i64,
+    next: AtomicU64,
+    ends: OnceCell<Arc<Mutex<Ends>>>,
+}
+
+/// What the watch has told, and who waits for it.
+#[derive(Default)]
+struct Ends {
+    /// When a key was last deleted.
+    latest: HashMap<Vec<u8>, i64>,
+    waiting: HashMap<Vec<u8>, oneshot::Sender<()>>,
+}
+
+/// One lock.
+pub(super) struct BareLock {
+    session: Arc<Session>,
+    /// What its keys begin with, and what follows the last of them.
+    directory: [Vec<u8>; 2],
+    own: Vec<u8>,
+}
+
+impl Bare {
+    pub(super) async fn connect(plan: &Plan) -> Result<Self> {
+        let address = format!("http://{}", address(plan).context("no address")?);
+        let channel = Channel::from_shared(address)?.tcp_nodelay(true).connect().await?;
+        // The bench is over before it ends.
+        let request = LeaseGrantRequest { ttl: 3600 };
+        let granted: LeaseGrantResponse = ask(&channel, "/etcdserverpb.Lease/LeaseGrant", request).await?;
+        let next = AtomicU64::new(fastrand::u64(..1 << 32) << 32);
+        Ok(Self(Arc::new(Session { channel, lease: granted.id, next, ends: OnceCell::new() })))
+    }
+}
+
+impl Client for Bare {
+    type Lock = BareLock;
+
+    fn lock(&self, name: &str) -> Result<BareLock> {
+        let own = format!("bare/{name}/{:x}", self.0.next.fetch_add(1, Ordering::Relaxed)).into_bytes();
+        let directory = [format!("bare/{name}/").into_bytes(), format!("bare/{name}0").into_bytes()];
+        Ok(BareLock { session: Arc::clone(&self.0), directory, own })
+    }
+}
+
+impl Session {
+    /// What the watch tells, which begins before this returns.
+    async fn ends(&self) -> Result<&Arc<Mutex<Ends>>> {
+        self.ends.get_or_try_init(|| watch(self.channel.clone())).await
+    }
+}
+
+async fn watch(channel: Channel) -> Result<Arc<Mutex<Ends>>> {
+    let [key, range_end] = ALL.map(<[u8]>::to_vec);
+    let filters = vec![i32::from(WatchFilter::NoPut)];
+    let create = WatchAct::Create(WatchCreate { key, range_end, filters, watch_id: 1 });
+    let requests = futures_util::StreamExt::chain(
+        futures_util::stream::iter([WatchRequest { act: Some(create) }]),
+        futures_util::stream::pending(),
+    );
+    let mut grpc = Grpc::new(channel);
+    grpc.ready().await?;
+    let codec: ProstCodec<WatchRequest, WatchResponse> = ProstCodec::default();
+    let path = PathAndQuery::from_static("/etcdserverpb.Watch/Watch");
+    let mut told = grpc.streaming(Call::new(requests), path, codec).await?.into_inner();
+    told.message().await?.context("the watch has not begun")?;
+    let ends = Arc::<Mutex<Ends>>::default();
+    let heard = Arc::clone(&ends);
+    tokio::spawn(async move {
+        while let Ok(Some(answer)) = told.message().await {
+            let mut ends = lock(&heard);
+            for ended in answer.events.into_iter().filter_map(|event| event.kv) {
+                ends.waiting.remove(&ended.key).map(|waits| waits.send(()));
+                ends.latest.insert(ended.key, ended.mod_revision);
+            }
+        }
+    });
+    Ok(ends)
+}
+
+impl BareLock {
+    fn list(&self) -> RangeRequest {
+        let [key, range_end] = self.directory.clone();
+        let (sort_order, sort_target) = (SortOrder::Ascend.into(), SortTarget::Create.into());
+        RangeRequest { key, range_end, limit: LISTED_MAX, sort_order, sort_target }
+    }
+
+    /// Waits until the key before this one has gone. Returns at once if this is the first.
+    async fn wait_behind(&self, mut listed: RangeResponse) -> Result<()> {
+        while let Some(before) = self.before(&listed.kvs) {
+            let ends = self.session.ends().await?;
+            let (tell, told) = oneshot::channel();
+            let is_over = {
+                let mut ends = lock(ends);
+                let is_over = ends.latest.get(&before.key).is_some_and(|end| *end > before.create_revision);
+                _ = ends.waiting.insert(before.key.clone(), tell);
+                is_over
+            };
+            // One that ended before the watch began is found by the list.
+            if !is_over && self.ask_list().await?.kvs.iter().any(|listed| *listed == *before) {
+                told.await?;
+            }
+            listed = self.ask_list().await?;
+        }
+        Ok(())
+    }
+
+    fn before<'a>(&self, listed: &'a [KeyValue]) -> Option<&'a KeyValue> {
+        let place = listed.iter().position(|listed| listed.key == self.own).unwrap_or(listed.len());
+        listed.get(place.checked_sub(1)?)
+    }
+
+    async fn ask_list(&self) -> Result<RangeResponse> {
+        ask(&self.session.channel, "/etcdserverpb.KV/Range", self.list()).await
+    }
+}
+
+impl Lock for BareLock {
+    type Held = ();
+    const RENEWS_BY_ITSELF: bool = true;
+
+    async fn acquire(&self) -> Result<()> {
+        let is_absent = Compare {
+            result: CompareResult::Equal.into(),
+            target: CompareTarget::Version.into(),
+            key: self.own.clone(),
+            with: Some(CompareWith::Version(0)),
+            range_end: Vec::new(),
+        };
+        let put = PutRequest { key: self.own.clone(), value: Vec::new(), lease: self.session.lease };
+        let success = [Request::Put(put), Request::Range(self.list())];
+        let success = success.map(|request| RequestOp { request: Some(request) }).to_vec();
+        let txn = TxnRequest { compare: vec![is_absent], success, failure: Vec::new() };
+        let told: TxnResponse = ask(&self.session.channel, "/etcdserverpb.KV/Txn", txn).await?;
+        let listed = told.responses.into_iter().find_map(|told| match told.response? {
+            Response::Range(listed) => Some(listed),
+            Response::Put(_) | Response::DeleteRange(_) => None,
+        });
+        self.wait_behind(listed.context("the key was there")?).await
+    }
+
+    async fn release(&self, (): ()) -> Result<()> {
+        let delete = DeleteRangeRequest { key: self.own.clone(), range_end: Vec::new() };
+        let _: DeleteRangeResponse = ask(&self.session.channel, "/etcdserverpb.KV/DeleteRange", delete).await?;
+        Ok(())
+    }
+}
+
+async fn ask<Q, A>(channel: &Channel, method: &'static str, message: Q) -> Result<A>
+where
+    Q: Message + Send + Sync + 'static,
+    A: Message + Default + Send + Sync + 'static,
+{
+    let mut grpc = Grpc::new(channel.clone());
+    grpc.ready().await?;
+    let codec: ProstCodec<Q, A> = ProstCodec::default();
+    Ok(grpc.unary(Call::new(message), PathAndQuery::from_static(method), codec).await?.into_inner())
+}
+
+fn lock(ends: &Mutex<Ends>) -> MutexGuard<'_, Ends> {
+    ends.lock().unwrap_or_else(PoisonError::into_inner)
+}
