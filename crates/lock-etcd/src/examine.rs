@@ -93,7 +93,7 @@ fn versions(told: &[&Told]) -> Check {
     }
     let faults = Vec::from_iter(faults).join("; ");
     Check::finding("version", format!("etcd {shown}: {faults}"))
-        .with_remedy(format!("upgrade to {}, or to a later version of one of these lines", status::MENDED))
+        .with_remedy(format!("upgrade to {}, or to a later version of one of these lines", status::FIXED))
 }
 
 /// Clusters that were started with the same settings have the same number, but not the same base.

@@ -60,7 +60,7 @@ pub(crate) async fn ask(servers: &Servers) -> Result<Told, Status> {
 /// A fault, and the first versions 3.4.X, 3.5.X and 3.6.X without it.
 struct Fault {
     means: &'static str,
-    mended: [u32; 3],
+    fixed: [u32; 3],
 }
 
 /// # Source
@@ -68,15 +68,15 @@ struct Fault {
 const FAULTS: [Fault; 4] = [
     Fault {
         means: "a leader that hangs, for instance on its disk, can end leases that its successor has renewed",
-        mended: [31, 13, 0],
+        fixed: [31, 13, 0],
     },
-    Fault { means: "a server that was suspended can answer with old data", mended: [42, 28, 9] },
-    Fault { means: "after a crash, servers can have different data", mended: [0, 3, 0] },
-    Fault { means: "a server can crash when a client breaks off a transaction that only reads", mended: [23, 7, 0] },
+    Fault { means: "a server that was suspended can answer with old data", fixed: [42, 28, 9] },
+    Fault { means: "after a crash, servers can have different data", fixed: [0, 3, 0] },
+    Fault { means: "a server can crash when a client breaks off a transaction that only reads", fixed: [23, 7, 0] },
 ];
 
 /// The oldest versions without any of them.
-pub(crate) const MENDED: &str = "3.4.42, 3.5.28 or 3.6.9";
+pub(crate) const FIXED: &str = "3.4.42, 3.5.28 or 3.6.9";
 
 /// What a server of this version may do to locks. `None` if that is no version.
 pub(crate) fn faults(version: &str) -> Option<Vec<&'static str>> {
@@ -84,7 +84,7 @@ pub(crate) fn faults(version: &str) -> Option<Vec<&'static str>> {
     let mut next = || numbers.next()?.ok();
     let (major, minor, patch): (u32, u32, u32) = (next()?, next()?, next()?);
     let has = |fault: &&Fault| match (major, minor.checked_sub(4).map(usize::try_from)) {
-        (3, Some(Ok(line))) => fault.mended.get(line).is_some_and(|mended| patch < *mended),
+        (3, Some(Ok(line))) => fault.fixed.get(line).is_some_and(|fixed| patch < *fixed),
         (major, _) => major < 4,
     };
     Some(FAULTS.iter().filter(has).map(|fault| fault.means).collect())

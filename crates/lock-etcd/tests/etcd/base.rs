@@ -33,10 +33,10 @@ fn a_raised_base_counts_for_all_clients() {
 #[test]
 fn a_base_that_is_no_number_is_written_again() {
     let server = server();
-    let url = format!("{}/mended", server.url());
+    let url = format!("{}/fixed", server.url());
     let token = FencingToken::new(2_000_000_000_000_000).unwrap();
     assert!(raise(&url, token), "there was none");
-    server.run(&["put", "mended/leasehold-base", "soon"]);
+    server.run(&["put", "fixed/leasehold-base", "soon"]);
     let error = wait_for("an answer", || match blocking::connect(&config(&url)).map(drop) {
         Err(error) if error.kind() == ErrorKind::Config => Ok(error),
         other => Err(format!("{other:?}")),
