@@ -7,7 +7,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::invalid::Invalid;
-use host::decoded;
+use host::{decoded, hidden};
 
 pub use host::UrlHost;
 
@@ -294,11 +294,6 @@ impl<'a> Raw<'a> {
         let login = if self.login.is_none_or(str::is_empty) { "" } else { "***@" };
         format!("{}://{login}{}{}", self.scheme.to_ascii_lowercase(), self.hosts, self.path)
     }
-}
-
-/// Only the scheme.
-fn hidden(scheme: &str) -> String {
-    format!("{}://...", scheme.to_ascii_lowercase())
 }
 
 #[cfg(test)]

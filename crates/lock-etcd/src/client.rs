@@ -22,6 +22,7 @@ use crate::entry::Entry;
 use crate::error;
 use crate::place::{Place, State};
 use crate::renewal;
+use crate::servers::Servers;
 use crate::waiters::{Waiter, Waiters};
 use crate::watches::Watcher;
 
@@ -47,9 +48,9 @@ struct Shared {
 }
 
 impl Client {
-    pub(crate) fn new(config: &EtcdConfig, bridge: Bridge) -> Arc<Self> {
+    pub(crate) fn new(config: &EtcdConfig, servers: Servers, bridge: Bridge) -> Arc<Self> {
         Arc::new_cyclic(|own| Self {
-            cluster: Cluster::new(config.endpoints(), config.root(), config.prefix().clone(), bridge.handle()),
+            cluster: Cluster::new(servers, config.root(), config.prefix().clone(), bridge.handle()),
             config: config.clone(),
             bridge,
             listeners: Listeners::default(),
@@ -94,8 +95,10 @@ impl Client {
         let (shared, since) = (self.place(claim), HostClock.now());
         let mut place = shared.place.lock().await;
         let answer = self.ask(claim, Some(since), async |asking: &Asking<'_>| asking.claim(&mut place).await).await;
+        let has_nothing = matches!(place.state, State::None);
+        let answer = answer.map_err(|error| if has_nothing { error } else { error::after_others(error) });
         let is_refused = answer.as_ref().is_err_and(|error| error.effect() == Effect::None);
-        if matches!(answer, Ok(Answer::Busy { .. })) || is_refused && matches!(place.state, State::None) {
+        if matches!(answer, Ok(Answer::Busy { .. })) || is_refused && has_nothing {
             self.forget(&claim.name, claim.owner);
         }
         answer

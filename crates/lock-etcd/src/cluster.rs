@@ -6,7 +6,6 @@ use std::sync::Arc;
 use lock_core::{LockName, Prefix};
 use tokio::runtime::Handle;
 use tonic::Status;
-use tonic::transport::Endpoint;
 
 use crate::directory::Directory;
 use crate::entry::Listed;
@@ -26,8 +25,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    pub(crate) fn new(endpoints: Vec<Endpoint>, root: String, prefix: Prefix, runtime: &Handle) -> Self {
-        let servers = Arc::new(Servers::new(endpoints, runtime));
+    pub(crate) fn new(servers: Servers, root: String, prefix: Prefix, runtime: &Handle) -> Self {
+        let servers = Arc::new(servers);
         Self {
             leases: Leases::new(Arc::clone(&servers), runtime.clone()),
             watches: Watches::new(Arc::clone(&servers), runtime.clone()),

@@ -1,13 +1,42 @@
 //! What the answers of the servers mean for a request.
 
+mod answers;
+mod connection;
+
 use std::error::Error;
 use std::time::Duration;
 
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
-use tonic::{Code, Status};
+use tonic::Status;
+
+use crate::EtcdConfig;
 
 /// The store's name in errors.
 pub(crate) const BACKEND: &str = "etcd";
+
+/// What to do if no server answers.
+const CHECK_SERVERS: &str = "check that a majority of the servers is running and reachable";
+
+/// What a failure means.
+struct Meaning {
+    kind: ErrorKind,
+    effect: Effect,
+    remedy: Option<&'static str>,
+}
+
+impl Meaning {
+    const fn new(kind: ErrorKind, effect: Effect) -> Self {
+        Self { kind, effect, remedy: None }
+    }
+
+    const fn remedy(self, remedy: &'static str) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
+    fn of(status: &Status) -> Self {
+        connection::meaning(status).unwrap_or_else(|| answers::meaning(status))
+    }
+}
 
 /// An error of a request.
 pub(crate) fn new(operation: Operation, kind: ErrorKind, effect: Effect, message: impl Into<String>) -> BackendError {
@@ -16,26 +45,60 @@ pub(crate) fn new(operation: Operation, kind: ErrorKind, effect: Effect, message
 
 /// The error of a request that was sent.
 pub(crate) fn of(operation: Operation, status: Status) -> BackendError {
-    let (kind, effect, remedy) = meaning(&status);
-    let told = new(operation, kind, effect, reason(&status)).with_source(status);
-    remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
+    let meaning = Meaning::of(&status);
+    told(operation, meaning, status, "")
+}
+
+/// The same error of a request that had others before it, which were carried out.
+pub(crate) fn after_others(error: BackendError) -> BackendError {
+    let Some(status) = error.source().and_then(|source| source.downcast_ref::<Status>()) else { return error };
+    let meaning = Meaning { effect: Effect::Unknown, ..Meaning::of(status) };
+    told(error.operation(), meaning, status.clone(), "")
 }
 
 /// The error of a connection. Whatever was sent, it touched no lock.
-pub(crate) fn of_opening(servers: &str, status: Status) -> BackendError {
-    let (kind, _, remedy) = meaning(&status);
-    let message = format!("no answer of {servers}: {}", reason(&status));
-    let told = new(Operation::Connect, kind, Effect::None, message).with_source(status);
+pub(crate) fn of_opening(config: &EtcdConfig, status: Status) -> BackendError {
+    let meaning = Meaning { effect: Effect::None, ..Meaning::of(&status) };
+    let unreachable = meaning.kind == ErrorKind::Unreachable && status.source().is_some();
+    let before = if unreachable { "no connection to " } else { "" };
+    let told = told(Operation::Connect, meaning, status, &format!("{before}{}: ", names(config)));
+    if unreachable { told.with_remedy(check_ports(config)) } else { told }
+}
+
+fn names(config: &EtcdConfig) -> String {
+    config.servers().collect::<Vec<_>>().join(", ")
+}
+
+/// What to do if no connection is made. Servers close those that are not what they expect, and do not say why.
+const fn check_ports(config: &EtcdConfig) -> &'static str {
+    match config.tls() {
+        None => {
+            "check that the servers are running and reachable, and that these ports are not those for TLS: for them, write etcds://"
+        }
+        Some(_) => {
+            "check that the servers are running and reachable, that these are their ports for TLS, and that they accept the client's certificate"
+        }
+    }
+}
+
+fn told(operation: Operation, meaning: Meaning, status: Status, before: &str) -> BackendError {
+    let Meaning { kind, effect, remedy } = meaning;
+    let message = format!("{before}{}", reason(&status));
+    let told = new(operation, kind, effect, message).with_source(status);
     remedy.map_or(told.clone(), |remedy| told.with_remedy(remedy))
 }
 
-/// The innermost error: the outer ones say only that there is one.
 fn reason(status: &Status) -> String {
-    let Some(mut innermost) = status.source() else { return status.message().to_owned() };
+    status.source().map_or_else(|| status.message().to_owned(), |source| innermost(source).to_string())
+}
+
+/// The innermost error: the outer ones say only that there is one.
+pub(crate) fn innermost<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    innermost.to_string()
+    innermost
 }
 
 /// No answer came in time.
@@ -43,29 +106,8 @@ pub(crate) fn timeout(operation: Operation, within: Duration) -> BackendError {
     new(operation, ErrorKind::Timeout, Effect::Unknown, format!("no answer within {within:?}"))
 }
 
-#[allow(clippy::wildcard_enum_match_arm, reason = "the other codes mean that the servers and this crate differ")]
-fn meaning(status: &Status) -> (ErrorKind, Effect, Option<&'static str>) {
-    match status.code() {
-        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => (
-            ErrorKind::Unreachable,
-            Effect::Unknown,
-            Some("check that a majority of the servers is running and reachable"),
-        ),
-        Code::Unauthenticated | Code::PermissionDenied => {
-            (ErrorKind::Denied, Effect::None, Some("check user and password of the URL, and the role of the user"))
-        }
-        // The transaction that fills the quota is carried out, and answered so.
-        Code::ResourceExhausted => (
-            ErrorKind::Unavailable,
-            Effect::Unknown,
-            Some("make room: etcdctl compact, then etcdctl defrag, then etcdctl alarm disarm"),
-        ),
-        Code::NotFound | Code::Aborted => (ErrorKind::Unavailable, Effect::None, None),
-        Code::FailedPrecondition => (
-            ErrorKind::Config,
-            Effect::None,
-            Some("write a number above all fencing tokens that were in use into leasehold-base, with etcdctl put"),
-        ),
-        _ => (ErrorKind::Protocol, Effect::Unknown, None),
-    }
+/// No server answered a new client in time.
+pub(crate) fn silence(config: &EtcdConfig, within: Duration) -> BackendError {
+    let message = format!("no answer of {} within {within:?}", names(config));
+    new(Operation::Connect, ErrorKind::Timeout, Effect::Unknown, message).with_remedy(check_ports(config))
 }

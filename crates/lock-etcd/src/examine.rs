@@ -11,18 +11,18 @@ use tonic::Status;
 
 use crate::EtcdConfig;
 use crate::cluster::Cluster;
-use crate::proto::KeyValue;
-use crate::status::{self, Told};
+use crate::proto::{KeyValue, StatusRequest, StatusResponse};
 use crate::tokens::Base;
-use crate::txn;
+use crate::{error, once, txn, version};
 
 /// How long an answer may take.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// What a server answered.
 struct Asked {
-    server: String,
-    told: Result<Told, Status>,
+    /// That of the server alone.
+    config: EtcdConfig,
+    told: Result<StatusResponse, Status>,
     /// The base of the tokens, if a majority has answered for it.
     base: Result<Option<KeyValue>, Status>,
 }
@@ -30,15 +30,9 @@ struct Asked {
 /// Asks each server, and compares the answers.
 pub(crate) fn examine(config: &EtcdConfig) -> Result<Vec<Check>, BackendError> {
     let bridge = crate::nonblocking::bridge()?;
-    let asked = config.each().map(|alone| {
-        let cluster = Cluster::new(alone.endpoints(), alone.root(), alone.prefix().clone(), bridge.handle());
-        async move {
-            let told = in_time(status::ask(&cluster.servers)).await;
-            let base = in_time(base(&cluster)).await;
-            Asked { server: alone.servers().collect(), told, base }
-        }
-    });
-    let asked = bridge.block_on(join_all(asked));
+    let alone = |alone: EtcdConfig| Ok((once::cluster(&alone, bridge.handle())?, alone));
+    let alone: Vec<_> = config.each().map(alone).collect::<Result<_, BackendError>>()?;
+    let asked = bridge.block_on(join_all(alone.into_iter().map(|(cluster, alone)| ask(cluster, alone))));
     let works = asked.iter().any(|asked| asked.told.is_ok());
     let mut checks: Vec<_> = asked.iter().map(|asked| reach(asked, works)).collect();
     let told: Vec<_> = asked.iter().filter_map(|asked| asked.told.as_ref().ok()).collect();
@@ -53,6 +47,13 @@ pub(crate) fn examine(config: &EtcdConfig) -> Result<Vec<Check>, BackendError> {
     Ok(checks)
 }
 
+async fn ask(cluster: Cluster, config: EtcdConfig) -> Asked {
+    let status = async { Ok(cluster.servers.ask("/etcdserverpb.Maintenance/Status", StatusRequest {}).await?.0) };
+    let told = in_time(status).await;
+    let base = in_time(base(&cluster)).await;
+    Asked { config, told, base }
+}
+
 async fn in_time<T>(answer: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     let late = |_| Err(Status::deadline_exceeded(format!("no answer within {ANSWERS_WITHIN:?}")));
     timeout(ANSWERS_WITHIN, answer).await.unwrap_or_else(late)
@@ -65,40 +66,49 @@ async fn base(cluster: &Cluster) -> Result<Option<KeyValue>, Status> {
     Ok(told.ranges.into_iter().flat_map(|range| range.kvs).next())
 }
 
+impl Asked {
+    fn server(&self) -> String {
+        self.config.servers().collect()
+    }
+}
+
 /// Whether a server answers. If others do, it endangers no lock that this one does not.
 fn reach(asked: &Asked, others_do: bool) -> Check {
     let check = match &asked.told {
-        Ok(told) if told.is_leader => Check::ok("reach", format!("etcd {}, the leader", told.version)),
+        Ok(told) if told.header.is_some_and(|header| header.member_id == told.leader) => {
+            Check::ok("reach", format!("etcd {}, the leader", told.version))
+        }
         Ok(told) => Check::ok("reach", format!("etcd {}", told.version)),
         Err(failure) => {
-            let message = crate::error::of_opening(&asked.server, failure.clone()).to_string();
+            let message = error::of_opening(&asked.config, failure.clone()).to_string();
             if others_do { Check::remark("reach", message) } else { Check::failed("reach", message) }
         }
     };
-    check.of(&asked.server)
+    check.of(&asked.server())
 }
 
 fn learner(asked: &Asked) -> Option<Check> {
     let is_learner = asked.told.as_ref().is_ok_and(|told| told.is_learner);
-    let check = Check::remark("learner", "it is a learner, which serves no client").of(&asked.server);
+    let check = Check::remark("learner", "it is a learner, which serves no client").of(&asked.server());
     is_learner.then(|| check.with_remedy("promote it, or leave it out of the URL"))
 }
 
-fn versions(told: &[&Told]) -> Check {
+fn versions(told: &[&StatusResponse]) -> Check {
     let versions: BTreeSet<_> = told.iter().map(|told| &*told.version).collect();
     let shown = Vec::from_iter(versions.iter().copied()).join(", ");
-    let faults: BTreeSet<_> = versions.iter().filter_map(|version| status::faults(version)).flatten().collect();
+    let faults: BTreeSet<_> = versions.iter().filter_map(|version| version::faults(version)).flatten().collect();
     if faults.is_empty() {
         return Check::ok("version", format!("etcd {shown}"));
     }
     let faults = Vec::from_iter(faults).join("; ");
     Check::finding("version", format!("etcd {shown}: {faults}"))
-        .with_remedy(format!("upgrade to {}, or to a later version of one of these lines", status::FIXED))
+        .with_remedy(format!("upgrade to {}, or to a later version of one of these lines", version::FIXED))
 }
 
 /// Clusters that were started with the same settings have the same number, but not the same base.
-fn clusters(told: &[&Told], bases: &[&Option<KeyValue>]) -> Check {
-    let differ = told.iter().any(|other| other.cluster != told[0].cluster);
+fn clusters(told: &[&StatusResponse], bases: &[&Option<KeyValue>]) -> Check {
+    let number = |told: &StatusResponse| told.header.map(|header| header.cluster_id);
+    let differ = told.iter().any(|other| number(other) != number(told[0]));
     if differ || bases.iter().any(|other| *other != bases[0]) {
         return Check::finding("cluster", "the servers belong to different clusters: locks in one are not in another")
             .with_remedy("name the servers of one cluster only");
@@ -106,8 +116,8 @@ fn clusters(told: &[&Told], bases: &[&Option<KeyValue>]) -> Check {
     Check::ok("cluster", "the servers that answered are of one cluster")
 }
 
-fn alarms(told: &[&Told]) -> Check {
-    let raised: BTreeSet<_> = told.iter().flat_map(|told| &told.alarms).map(|alarm| alarm.trim()).collect();
+fn alarms(told: &[&StatusResponse]) -> Check {
+    let raised: BTreeSet<_> = told.iter().flat_map(|told| &told.errors).map(|alarm| alarm.trim()).collect();
     let has = |kind: &str| raised.iter().any(|alarm| alarm.contains(kind));
     let shown = || Vec::from_iter(raised.iter().copied()).join("; ");
     if has("NOSPACE") {
@@ -139,21 +149,22 @@ fn broken_base(bases: &[&Option<KeyValue>]) -> Option<Check> {
 
 /// Who may end locks behind the library's back.
 fn access(config: &EtcdConfig) -> Check {
-    if config.has_login() {
-        return Check::ok("access", "only users of the servers can change the keys, if their roles say so");
+    let has_certificate = config.tls().is_some_and(|tls| tls.identity.is_some());
+    if config.login().is_some() || has_certificate {
+        return Check::ok("access", "if the servers have users, only those with a role for these keys can change them");
     }
     Check::remark("access", "anybody who can connect can delete the keys of locks")
         .with_remedy("enable authentication, and write a user and a password into the URL")
 }
 
 fn encryption(config: &EtcdConfig) -> Check {
-    match (config.is_encrypted(), config.has_login()) {
-        (true, _) => Check::ok("encryption", "connections are encrypted"),
-        (false, true) => {
+    match (config.tls(), config.login()) {
+        (Some(_), _) => Check::ok("encryption", "connections are encrypted"),
+        (None, Some(_)) => {
             Check::remark("encryption", "connections are not encrypted: who listens in learns the password")
                 .with_remedy("use etcds:")
         }
-        (false, false) => Check::remark("encryption", "connections are not encrypted"),
+        (None, None) => Check::remark("encryption", "connections are not encrypted"),
     }
 }
 
@@ -163,9 +174,9 @@ mod tests {
 
     use super::*;
 
-    fn told(alarms: &[&str]) -> Told {
-        let alarms = alarms.iter().map(ToString::to_string).collect();
-        Told { version: "3.6.9".to_owned(), cluster: 1, is_leader: true, is_learner: true, alarms }
+    fn told(alarms: &[&str]) -> StatusResponse {
+        let errors = alarms.iter().map(ToString::to_string).collect();
+        StatusResponse { errors, is_learner: true, ..StatusResponse::default() }
     }
 
     #[test]
@@ -173,7 +184,8 @@ mod tests {
         let verdict = |alarm: &[&str]| alarms(&[&told(&[]), &told(alarm)]).verdict;
         let raised = [&["memberID:1 alarm:NOSPACE "][..], &["memberID:1 alarm:CORRUPT "], &["another"], &[]];
         assert_eq!(raised.map(verdict), [Verdict::Failed, Verdict::Finding, Verdict::Remark, Verdict::Ok]);
-        let asked = Asked { server: "e1".to_owned(), told: Ok(told(&[])), base: Ok(None) };
+        let config = EtcdConfig::from_url("etcd://e1").unwrap();
+        let asked = Asked { config, told: Ok(told(&[])), base: Ok(None) };
         assert_eq!(learner(&asked).map(|check| check.verdict), Some(Verdict::Remark));
     }
 }

@@ -1,6 +1,7 @@
 //! Leases of etcd: each entry has one of its own, so it ends by itself unless that is renewed. Those of entries that were deleted are used
 //! again, and so are their names, which name the keys too: etcd keeps the names of deleted keys for a while, and each list walks them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -166,11 +167,10 @@ impl Leases {
     }
 
     fn open(&self, server: usize) -> Renewing {
-        let (ids, mut to_send) = mpsc::unbounded_channel::<(i64, oneshot::Sender<LeaseKeepAliveResponse>)>();
+        let (ids, mut to_send) = mpsc::unbounded_channel::<(i64, Answer)>();
         let servers = Arc::clone(&self.servers);
         self.runtime.spawn(async move {
-            // The server answers in the order of the requests.
-            let waiting: Arc<Mutex<VecDeque<oneshot::Sender<LeaseKeepAliveResponse>>>> = Arc::default();
+            let waiting = Arc::<Mutex<Unanswered>>::default();
             let asked = Arc::clone(&waiting);
             let Some(first) = to_send.recv().await else { return };
             let messages = unfold((Some(first), to_send), move |(first, mut to_send)| {
@@ -181,24 +181,22 @@ impl Leases {
                         None => to_send.recv().await,
                     };
                     let (id, answer) = next?;
-                    lock(&asked).push_back(answer);
+                    lock(&asked).asked(id, answer);
                     Some((LeaseKeepAliveRequest { id }, (None, to_send)))
                 }
             });
             let opened = tokio::select! {
                 opened = servers.stream(server, "/etcdserverpb.Lease/LeaseKeepAlive", messages) => opened,
-                () = servers.left(server) => return lock(&waiting).clear(),
+                () = servers.left(server) => return lock(&waiting).0.clear(),
             };
             let Ok(mut answers) = opened else { return servers.leave(server) };
             loop {
                 tokio::select! {
                     answer = answers.message() => {
                         let Ok(Some(answer)) = answer else { return servers.leave(server) };
-                        if let Some(told) = lock(&waiting).pop_front() {
-                            _ = told.send(answer);
-                        }
+                        lock(&waiting).answered(answer);
                     }
-                    () = servers.left(server) => return lock(&waiting).clear(),
+                    () = servers.left(server) => return lock(&waiting).0.clear(),
                 }
             }
         });
@@ -210,7 +208,31 @@ impl Leases {
 #[derive(Clone)]
 struct Renewing {
     server: usize,
-    ids: mpsc::UnboundedSender<(i64, oneshot::Sender<LeaseKeepAliveResponse>)>,
+    ids: mpsc::UnboundedSender<(i64, Answer)>,
+}
+
+/// What learns of the answer to a renewal.
+type Answer = oneshot::Sender<LeaseKeepAliveResponse>;
+
+/// The renewals that were not answered yet, by lease. Those of one lease are answered in their order.
+#[derive(Default)]
+struct Unanswered(HashMap<i64, VecDeque<Answer>>);
+
+impl Unanswered {
+    fn asked(&mut self, id: i64, answer: Answer) {
+        self.0.entry(id).or_default().push_back(answer);
+    }
+
+    fn answered(&mut self, answer: LeaseKeepAliveResponse) {
+        let Entry::Occupied(mut waiting) = self.0.entry(answer.id) else { return };
+        let first = waiting.get_mut().pop_front();
+        if waiting.get().is_empty() {
+            waiting.remove();
+        }
+        if let Some(first) = first {
+            _ = first.send(answer);
+        }
+    }
 }
 
 impl Renewing {
@@ -234,4 +256,29 @@ fn duration(seconds: i64) -> Duration {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_that_of_the_first_request_for_its_lease() {
+        let mut unanswered = Unanswered::default();
+        let mut ask = |id| {
+            let (answer, answered) = oneshot::channel();
+            unanswered.asked(id, answer);
+            answered
+        };
+        let [mut one, mut two, mut again] = [ask(1), ask(2), ask(1)];
+        let mut tell = |id, ttl| unanswered.answered(LeaseKeepAliveResponse { header: None, id, ttl });
+        tell(2, 20);
+        tell(3, 30);
+        assert_eq!((two.try_recv().unwrap().ttl, one.try_recv().is_err()), (20, true));
+        tell(1, 10);
+        assert_eq!((one.try_recv().unwrap().ttl, again.try_recv().is_err()), (10, true));
+        tell(1, 11);
+        assert_eq!(again.try_recv().unwrap().ttl, 11);
+        assert!(unanswered.0.is_empty());
+    }
 }

@@ -2,10 +2,12 @@
 //! library exclude each other and wait in one queue.
 
 mod base;
+mod calls;
 mod claim;
 mod client;
 mod cluster;
 mod config;
+mod connections;
 mod described;
 mod directory;
 mod entry;
@@ -14,15 +16,16 @@ mod examine;
 mod fence;
 mod inspect;
 mod leases;
+mod login;
 mod once;
 mod place;
 mod proto;
 mod remaining;
 mod renewal;
 mod servers;
-mod status;
 mod tokens;
 mod txn;
+mod version;
 mod waiters;
 mod watches;
 

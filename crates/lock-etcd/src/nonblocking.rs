@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::{
     Ability, Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, Durability, Effect, EntriesEnd,
@@ -13,11 +14,13 @@ use lock_core::{
 };
 use lock_host::Bridge;
 use tokio::time::timeout;
-use tonic::{Code, Status};
+use tonic::Status;
 
 use crate::client::Client;
+use crate::cluster::Cluster;
 use crate::error::{self, BACKEND};
-use crate::{EtcdConfig, HeldKey, fence, inspect};
+use crate::servers::Servers;
+use crate::{EtcdConfig, HeldKey, fence, inspect, once};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -37,7 +40,8 @@ pub(crate) fn bridge() -> Result<Bridge, BackendError> {
 /// Connects to the first server that answers.
 ///
 /// # Errors
-/// `Unreachable` or `Timeout` if no majority answers, `Config` if the base of the tokens is not a number.
+/// `Unreachable` or `Timeout` if no majority answers, `Denied` if the servers refuse the user, `Unsupported` if they are older than etcd 3.4,
+/// `Config` if TLS cannot work as configured, or the base of the tokens is not a number.
 ///
 /// # Cancel safety
 /// Can be dropped at any point.
@@ -48,7 +52,7 @@ pub async fn connect(config: &EtcdConfig) -> Result<Store, BackendError> {
 /// Finds the key of the lock that is held with this token, for [transactions of your own](HeldKey). Returns `None` if it is not held any more.
 ///
 /// # Errors
-/// `Unreachable` or `Timeout` if no majority answers.
+/// Those of [`connect`].
 ///
 /// # Cancel safety
 /// Can be dropped at any point.
@@ -61,27 +65,19 @@ pub async fn held_key(
 }
 
 pub(crate) async fn over(config: &EtcdConfig, bridge: Bridge) -> Result<Store, BackendError> {
-    let client = Client::new(config, bridge);
-    let opened = async {
-        open(&client).await.map_err(|status| {
-            let servers = config.servers().collect::<Vec<_>>().join(", ");
-            error::of_opening(&servers, status)
-        })
-    };
-    within(Operation::Connect, CONNECT_WITHIN, opened).await?;
+    let servers = Servers::new(config, bridge.handle())?;
+    let client = Client::new(config, servers, bridge);
+    let opened = timeout(CONNECT_WITHIN, once::first_answer(&client.cluster, |cluster| try_out(cluster).boxed())).await;
+    match opened {
+        Ok(opened) => opened.map_err(|status| error::of_opening(config, status))?,
+        Err(_) => return Err(error::silence(config, CONNECT_WITHIN)),
+    }
     Ok(Store(client))
 }
 
-/// Asks each server until one answers.
-async fn open(client: &Client) -> Result<(), Status> {
-    let mut asked = client.cluster.check_base().await;
-    for _ in 1..client.config.servers().count() {
-        match asked {
-            Err(status) if status.code() == Code::Unavailable => asked = client.cluster.check_base().await,
-            told => return told,
-        }
-    }
-    asked
+async fn try_out(cluster: &Cluster) -> Result<(), Status> {
+    cluster.servers.check_version().await?;
+    cluster.check_base().await
 }
 
 async fn within<T>(

@@ -4,10 +4,16 @@
 //! # Source
 //! etcd, `rpc.proto` and `kv.proto`.
 
+mod servers;
+
 use prost::{Enumeration, Message, Oneof};
+
+pub(crate) use self::servers::{AuthenticateRequest, AuthenticateResponse, StatusRequest, StatusResponse};
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Header {
+    #[prost(uint64, tag = "1")]
+    pub(crate) cluster_id: u64,
     /// The server that has answered.
     #[prost(uint64, tag = "2")]
     pub(crate) member_id: u64,
@@ -210,6 +216,8 @@ pub(crate) struct LeaseKeepAliveRequest {
 pub(crate) struct LeaseKeepAliveResponse {
     #[prost(message, optional, tag = "1")]
     pub(crate) header: Option<Header>,
+    #[prost(int64, tag = "2")]
+    pub(crate) id: i64,
     /// In seconds; 0 if the lease has ended.
     #[prost(int64, tag = "3")]
     pub(crate) ttl: i64,

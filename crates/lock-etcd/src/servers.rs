@@ -1,27 +1,29 @@
 //! The servers of a cluster. One of them is asked, until it does not answer.
 
+use std::error::Error;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lock_core::BackendError;
 use prost::Message;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
-use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status, Streaming};
-use tonic_prost::ProstCodec;
+use tonic::transport::Channel;
+use tonic::{Code, Status, Streaming};
 
-use crate::proto::{Header, TxnRequest, TxnResponse};
+use crate::calls::{self, Token};
+use crate::connections::channels;
+use crate::login::{self, Login};
+use crate::proto::{Header, StatusRequest, StatusResponse, TxnRequest, TxnResponse};
+use crate::{EtcdConfig, version};
 
 /// How long a server may take before other requests go to the next one. Chosen: several round trips of a slow disk, and less
 /// than requests have in all.
 pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_millis(300);
-/// How long a connection may take.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(2);
-/// Makes a server refuse a request while it knows no leader, instead of keeping it.
-const NEEDS_LEADER: &str = "hasleader";
+/// How long a login may take. Chosen: servers compute the hash of the password, which is made to take long.
+const LOGS_IN_WITHIN: Duration = Duration::from_secs(1);
 
 /// Where and when a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +39,9 @@ pub(crate) struct Seen {
 /// The servers, and which one is asked.
 pub(crate) struct Servers {
     channels: Vec<Channel>,
+    login: Option<Login>,
     /// Counts up. Of a number, the remainder is that of a server.
-    current: Arc<AtomicUsize>,
+    current: AtomicUsize,
     seen: Mutex<Option<Seen>>,
     runtime: Handle,
 }
@@ -52,15 +55,20 @@ impl Seen {
 
 impl Servers {
     /// Connects when the first request is sent.
-    pub(crate) fn new(endpoints: Vec<Endpoint>, runtime: &Handle) -> Self {
+    pub(crate) fn new(config: &EtcdConfig, runtime: &Handle) -> Result<Self, BackendError> {
         let _entered = runtime.enter();
-        let connect = |endpoint: Endpoint| endpoint.connect_timeout(CONNECTS_WITHIN).tcp_nodelay(true).connect_lazy();
-        Self {
-            channels: endpoints.into_iter().map(connect).collect(),
-            current: Arc::default(),
+        Ok(Self {
+            channels: channels(config)?,
+            login: config.login().map(Login::new),
+            current: AtomicUsize::default(),
             seen: Mutex::default(),
             runtime: runtime.clone(),
-        }
+        })
+    }
+
+    /// How many servers the URL names.
+    pub(crate) const fn count(&self) -> usize {
+        self.channels.len()
     }
 
     /// The number of the server that is asked now.
@@ -70,7 +78,7 @@ impl Servers {
 
     /// Leaves this server for the next one, unless that was done.
     pub(crate) fn leave(&self, server: usize) {
-        leave(&self.current, server);
+        self.go_to(server, 1);
     }
 
     /// The latest answer of this server that was ordered by the leader.
@@ -79,38 +87,84 @@ impl Servers {
     }
 
     /// Sends a request. Returns the number of the server with the answer.
-    pub(crate) async fn ask<Q, A>(&self, method: &'static str, message: Q) -> Result<(A, usize), Status>
+    pub(crate) async fn ask<Q, A>(self: &Arc<Self>, method: &'static str, message: Q) -> Result<(A, usize), Status>
+    where
+        Q: Message + Clone + Send + Sync + 'static,
+        A: Message + Default + Send + Sync + 'static,
+    {
+        // A task of its own, so that a caller that gives up does not cancel the request: etcd before 3.5.5 panics when a transaction that only
+        // reads is cancelled.
+        let servers = Arc::clone(self);
+        let answered = self.runtime.spawn(async move { servers.ask_as_user(method, message).await });
+        answered.await.unwrap_or_else(|ended| Err(Status::cancelled(ended.to_string())))
+    }
+
+    /// Sends a request, and once more after another login if the one before is over. Nothing was carried out then.
+    async fn ask_as_user<Q, A>(&self, method: &'static str, message: Q) -> Result<(A, usize), Status>
+    where
+        Q: Message + Clone + Send + Sync + 'static,
+        A: Message + Default + Send + Sync + 'static,
+    {
+        let server = self.current();
+        let token = self.token(server).await?;
+        match self.ask_server(server, method, message.clone(), token.clone()).await {
+            Err(status) if self.is_logged_out(&status, server, token.as_ref()).await => {
+                let server = self.current();
+                let token = self.token(server).await?;
+                Ok((self.ask_server(server, method, message, token).await?, server))
+            }
+            answer => Ok((answer?, server)),
+        }
+    }
+
+    async fn ask_server<Q, A>(
+        &self,
+        server: usize,
+        method: &'static str,
+        message: Q,
+        token: Option<Token>,
+    ) -> Result<A, Status>
     where
         Q: Message + Send + Sync + 'static,
         A: Message + Default + Send + Sync + 'static,
     {
-        let server = self.current();
-        let mut grpc = Grpc::new(self.channel(server));
-        // A task of its own, so that a caller that gives up does not cancel the request: etcd before 3.5.5 panics when a transaction that only
-        // reads is cancelled.
-        let current = Arc::clone(&self.current);
-        let answered = self.runtime.spawn(async move {
-            let asked = async {
-                ready(&mut grpc).await?;
-                let codec: ProstCodec<Q, A> = ProstCodec::default();
-                grpc.unary(with_leader(message), PathAndQuery::from_static(method), codec).await
-            };
-            let mut asked = Box::pin(asked);
-            if let Ok(answer) = timeout(ANSWERS_WITHIN, &mut asked).await {
-                return answer;
+        let mut asked = pin!(calls::ask(self.channel(server), method, message, token));
+        let answer = match timeout(ANSWERS_WITHIN, &mut asked).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.leave(server);
+                asked.await
             }
-            leave(&current, server);
-            asked.await
-        });
-        let answer = answered.await.unwrap_or_else(|ended| Err(Status::cancelled(ended.to_string())));
-        if answer.as_ref().is_err_and(|status| status.code() == tonic::Code::Unavailable) {
+        };
+        if answer.as_ref().is_err_and(is_of_server) {
             self.leave(server);
         }
-        Ok((answer?.into_inner(), server))
+        answer
+    }
+
+    /// The token for requests to this server, if there is a user.
+    async fn token(&self, server: usize) -> Result<Option<Token>, Status> {
+        let Some(login) = &self.login else { return Ok(None) };
+        let silent = || Status::unavailable("the login was not answered in time");
+        let told = timeout(LOGS_IN_WITHIN, login.token(self.channel(server))).await.unwrap_or_else(|_| Err(silent()));
+        if told.as_ref().is_err_and(is_of_server) {
+            self.leave(server);
+        }
+        told
+    }
+
+    /// Whether another login may help, after this refusal of a request with this token.
+    async fn is_logged_out(&self, refusal: &Status, server: usize, token: Option<&Token>) -> bool {
+        let Some(login) = self.login.as_ref().filter(|_| login::is_over(refusal)) else { return false };
+        if login.forget(token).await {
+            // The same server by another number, so that streams open anew.
+            self.go_to(server, self.count());
+        }
+        true
     }
 
     /// Carries out a transaction that the leader orders. Also returns where and when it was answered.
-    pub(crate) async fn transact(&self, transaction: TxnRequest) -> Result<(TxnResponse, Seen), Status> {
+    pub(crate) async fn transact(self: &Arc<Self>, transaction: TxnRequest) -> Result<(TxnResponse, Seen), Status> {
         let (answer, server): (TxnResponse, usize) = self.ask("/etcdserverpb.KV/Txn", transaction).await?;
         let header = answer.header.unwrap_or_default();
         let seen = Seen { server, member: header.member_id, term: header.raft_term };
@@ -129,11 +183,17 @@ impl Servers {
         Q: Message + Send + Sync + 'static,
         A: Message + Default + Send + Sync + 'static,
     {
-        let mut grpc = Grpc::new(self.channel(server));
-        ready(&mut grpc).await?;
-        let codec: ProstCodec<Q, A> = ProstCodec::default();
-        let answers = grpc.streaming(with_leader(messages), PathAndQuery::from_static(method), codec).await?;
-        Ok(answers.into_inner())
+        let token = self.token(server).await?;
+        calls::stream(self.channel(server), method, messages, token).await
+    }
+
+    /// Refuses servers that are too old. Newer ones may keep their version from some users.
+    pub(crate) async fn check_version(self: &Arc<Self>) -> Result<(), Status> {
+        match self.ask("/etcdserverpb.Maintenance/Status", StatusRequest {}).await {
+            Ok((StatusResponse { version, .. }, _)) => version::check(&version),
+            Err(status) if status.code() == Code::PermissionDenied => Ok(()),
+            Err(status) => Err(status),
+        }
     }
 
     /// Waits until another server than this one is asked.
@@ -141,6 +201,11 @@ impl Servers {
         while self.current() == server {
             sleep(ANSWERS_WITHIN / 3).await;
         }
+    }
+
+    fn go_to(&self, server: usize, further: usize) {
+        let next = server.wrapping_add(further);
+        _ = self.current.compare_exchange(server, next, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     fn channel(&self, server: usize) -> Channel {
@@ -152,16 +217,7 @@ impl Servers {
     }
 }
 
-fn leave(current: &AtomicUsize, server: usize) {
-    _ = current.compare_exchange(server, server.wrapping_add(1), Ordering::SeqCst, Ordering::SeqCst);
-}
-
-async fn ready(grpc: &mut Grpc<Channel>) -> Result<(), Status> {
-    grpc.ready().await.map_err(|failure| Status::unavailable(failure.to_string()))
-}
-
-fn with_leader<T>(message: T) -> Request<T> {
-    let mut request = Request::new(message);
-    request.metadata_mut().insert(NEEDS_LEADER, tonic::metadata::MetadataValue::from_static("true"));
-    request
+/// Whether another server may do better: this one is not there, or cannot serve.
+pub(crate) fn is_of_server(status: &Status) -> bool {
+    status.code() == Code::Unavailable || status.source().is_some()
 }

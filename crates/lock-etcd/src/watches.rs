@@ -1,7 +1,7 @@
 //! The watches of names that somebody waits for. Each begins before the waiter's entry is written, and is not resumed from an earlier revision:
 //! a server sends the changes since then only every 100 ms.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -49,9 +49,14 @@ struct Watch {
     asked: Instant,
 }
 
-/// What the task that reads the stream shares with the requests: who waits for a watch to begin.
+/// What the task that reads the stream shares with the requests.
 #[derive(Default)]
-struct Shared(Mutex<HashMap<i64, Vec<oneshot::Sender<()>>>>);
+struct Shared {
+    /// Who waits for a watch to begin.
+    beginning: Mutex<HashMap<i64, Vec<oneshot::Sender<()>>>>,
+    /// The watches that were asked to end.
+    ending: Mutex<HashSet<i64>>,
+}
 
 impl Watches {
     pub(crate) fn new(servers: Arc<Servers>, runtime: Handle) -> Self {
@@ -96,7 +101,7 @@ impl Watches {
                 () = servers.left(server) => {}
             }
             servers.leave(server);
-            lock(&told.0).clear();
+            lock(&told.beginning).clear();
             if let Some(watcher) = watcher.upgrade() {
                 watcher.missed();
             }
@@ -107,8 +112,12 @@ impl Watches {
 
 async fn follow(mut answers: Streaming<WatchResponse>, shared: &Shared, watcher: &Weak<dyn Watcher>) {
     while let Ok(Some(answer)) = answers.message().await {
-        let Some(watcher) = watcher.upgrade().filter(|_| !answer.canceled) else { return };
-        let began = if answer.created { lock(&shared.0).remove(&answer.watch_id) } else { None };
+        let Some(watcher) = watcher.upgrade() else { return };
+        // A watch that the server ends has missed what follows. Such an answer may name none.
+        if answer.canceled && !lock(&shared.ending).remove(&answer.watch_id) {
+            return;
+        }
+        let began = if answer.created { lock(&shared.beginning).remove(&answer.watch_id) } else { None };
         began.into_iter().flatten().for_each(|began| _ = began.send(()));
         for ended in answer.events.iter().filter_map(|event| event.kv.as_ref()) {
             watcher.ended(&ended.key, ended.mod_revision);
@@ -121,7 +130,7 @@ impl Open {
         let (key, range_end) = directory.range();
         if let Some(watch) = self.known.get_mut(&key) {
             watch.asked = Instant::now();
-            let mut beginning = lock(&self.shared.0);
+            let mut beginning = lock(&self.shared.beginning);
             let waiting = beginning.get_mut(&watch.id)?;
             let (begins, began) = oneshot::channel();
             waiting.push(begins);
@@ -131,17 +140,18 @@ impl Open {
         let (id, (begins, began)) = (self.next_id, oneshot::channel());
         self.next_id += 1;
         self.known.insert(key.clone(), Watch { id, asked: Instant::now() });
-        lock(&self.shared.0).insert(id, vec![begins]);
+        lock(&self.shared.beginning).insert(id, vec![begins]);
         let filters = vec![i32::from(WatchFilter::NoPut)];
         _ = self.requests.send(WatchAct::Create(WatchCreate { key, range_end, filters, watch_id: id }));
         Some(began)
     }
 
     fn end_unused(&mut self) {
-        let requests = &self.requests;
+        let (requests, mut ending) = (&self.requests, lock(&self.shared.ending));
         self.known.retain(|_, watch| {
             let is_used = watch.asked.elapsed() < KEPT_FOR;
             if !is_used {
+                ending.insert(watch.id);
                 _ = requests.send(WatchAct::Cancel(WatchCancel { watch_id: watch.id }));
             }
             is_used
@@ -151,4 +161,61 @@ impl Open {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use lock_core::{LockName, Prefix};
+    use test_support::EtcdServer;
+    use test_support::bounds::wait_for;
+
+    use super::*;
+    use crate::EtcdConfig;
+
+    /// Notes the keys that have ended, and whether some may have been missed.
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<Vec<u8>>>, AtomicBool);
+
+    impl Watcher for Noted {
+        fn ended(&self, key: &[u8], _: i64) {
+            lock(&self.0).push(key.to_vec());
+        }
+
+        fn missed(&self) {
+            self.1.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_watch_that_nobody_uses_ends_no_other() {
+        let server = EtcdServer::start();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let servers = Servers::new(&EtcdConfig::from_url(&server.url()).unwrap(), runtime.handle()).unwrap();
+        let watches = Watches::new(Arc::new(servers), runtime.handle().clone());
+        let noted = Arc::<Noted>::default();
+        let watcher: Weak<dyn Watcher> = Arc::downgrade(&noted) as Weak<dyn Watcher>;
+        let watch = |name: &str| {
+            let directory = Directory::of("r/", &Prefix::default(), &name.parse::<LockName>().unwrap());
+            runtime.block_on(watches.watch(&directory, &watcher)).unwrap()
+        };
+        assert!(watch("old") && watch("used"), "they begin");
+        {
+            let mut state = lock(&watches.state);
+            let old = state.as_mut().unwrap().known.values_mut().find(|watch| watch.id == 1).unwrap();
+            old.asked = old.asked.checked_sub(KEPT_FOR).unwrap();
+        }
+        assert!(watch("next"), "it begins, and ends the old one");
+        wait_for("the end of the old watch", || {
+            lock(&watches.state).as_ref().is_some_and(|open| lock(&open.shared.ending).is_empty())
+        });
+        assert!(!watch("used") && watch("old"), "the others are there, and the old one begins anew");
+        for name in ["used", "next", "old"] {
+            server.run(&["put", &format!("r/{name}/1"), ""]);
+            server.run(&["del", &format!("r/{name}/1")]);
+        }
+        wait_for("the ends", || lock(&noted.0).len() == 3);
+        assert!(!noted.1.load(Ordering::SeqCst), "nothing was missed");
+    }
 }

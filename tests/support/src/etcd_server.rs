@@ -1,5 +1,7 @@
 //! A real etcd server on its own loopback ports.
 
+pub(crate) mod secured;
+
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

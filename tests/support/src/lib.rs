@@ -37,6 +37,7 @@ pub use certificates::Certificates;
 pub use cluster::Cluster;
 pub use detour::Detour;
 pub use etcd_server::EtcdServer;
+pub use etcd_server::secured::{EtcdOptions, SecuredEtcd};
 pub use migration::Migration;
 pub use mysql_server::{MysqlOptions, MysqlServer, Product};
 pub use pooler::Pooler;

@@ -66,9 +66,10 @@ fn a_lock_of_etcdctl_keeps_a_command_out() {
 fn a_cluster_that_cannot_be_used_says_why() {
     let (server, leasehold) = (server(), Leasehold::new());
     for (url, expected, words) in [
-        ("etcd://127.0.0.1:1".to_owned(), 69, "no answer of 127.0.0.1:1"),
+        ("etcd://127.0.0.1:1".to_owned(), 69, "no connection to 127.0.0.1:1"),
         (format!("{}?timeout=1s", server.url()), 78, "timeout"),
-        (format!("etcd://:sesame@127.0.0.1:{}?timeout=1s", server.port()), 78, "timeout"),
+        (format!("etcd://:sesame@127.0.0.1:{}", server.port()), 78, "a password and no user"),
+        (format!("etcds://127.0.0.1:{}", server.port()), 78, "write etcd://"),
         ("etcd:///shop".to_owned(), 78, "names no host"),
     ] {
         let refused = leasehold.run(&format!("-n --url {url} a"), "true");

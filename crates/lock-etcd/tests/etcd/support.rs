@@ -105,6 +105,13 @@ impl Client {
         noted.iter().any(|event| matches!(event, StoreEvent::Granted { lease, .. } if lease.owner == owner))
     }
 
+    /// Whether it was told that ends may have been missed.
+    pub(crate) fn is_to_recheck(&self) -> bool {
+        let mut noted = self.noted.lock().unwrap();
+        noted.extend(self.told.lock().unwrap().try_iter());
+        noted.iter().any(|event| matches!(event, StoreEvent::RecheckAll))
+    }
+
     /// Waits until a claim that waits is granted, and asks for the lease once more, as stations do.
     #[track_caller]
     pub(crate) fn wait_for_grant(&self, claim: &Claim) -> Lease {

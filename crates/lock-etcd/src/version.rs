@@ -1,60 +1,19 @@
-//! What a server says of itself, and versions with faults that endanger locks.
+//! The versions of etcd that this crate works with, and those with faults that endanger locks.
 
-use prost::Message;
 use tonic::Status;
 
-use crate::servers::Servers;
+/// The first version in which a client numbers its watches.
+const OLDEST: (u32, u32) = (3, 4);
 
-#[derive(Clone, PartialEq, Message)]
-struct StatusRequest {}
-
-#[derive(Clone, PartialEq, Message)]
-struct StatusHeader {
-    #[prost(uint64, tag = "1")]
-    cluster_id: u64,
-    #[prost(uint64, tag = "2")]
-    member_id: u64,
-}
-
-/// # Source
-/// etcd, `rpc.proto`.
-#[derive(Clone, PartialEq, Message)]
-struct StatusResponse {
-    #[prost(message, optional, tag = "1")]
-    header: Option<StatusHeader>,
-    #[prost(string, tag = "2")]
-    version: String,
-    #[prost(uint64, tag = "4")]
-    leader: u64,
-    #[prost(string, repeated, tag = "8")]
-    errors: Vec<String>,
-    #[prost(bool, tag = "10")]
-    is_learner: bool,
-}
-
-/// What a server says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) version: String,
-    pub(crate) cluster: u64,
-    pub(crate) is_leader: bool,
-    /// Whether it has no vote, and serves nobody.
-    pub(crate) is_learner: bool,
-    /// Its alarms, as it writes them.
-    pub(crate) alarms: Vec<String>,
-}
-
-/// Asks a server.
-pub(crate) async fn ask(servers: &Servers) -> Result<Told, Status> {
-    let (told, _): (StatusResponse, usize) = servers.ask("/etcdserverpb.Maintenance/Status", StatusRequest {}).await?;
-    let header = told.header.unwrap_or_default();
-    Ok(Told {
-        version: told.version,
-        cluster: header.cluster_id,
-        is_leader: told.leader == header.member_id,
-        is_learner: told.is_learner,
-        alarms: told.errors,
-    })
+/// Refuses a version that is too old. One that is not understood is taken for a new one.
+pub(crate) fn check(version: &str) -> Result<(), Status> {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) if (major, minor) < OLDEST => {
+            Err(Status::unimplemented(format!("this is etcd {version}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A fault, and the first versions 3.4.X, 3.5.X and 3.6.X without it.
@@ -93,6 +52,16 @@ pub(crate) fn faults(version: &str) -> Option<Vec<&'static str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_before_3_4_are_refused() {
+        for version in ["3.4.0", "3.5.1", "3.10.0-rc.0", "4.0.0", "", "unknown"] {
+            assert!(check(version).is_ok(), "{version}");
+        }
+        for version in ["2.3.8", "3.3.27", "3.0.0+git"] {
+            assert!(check(version).unwrap_err().message().contains(version), "{version}");
+        }
+    }
 
     #[test]
     fn versions_are_known_by_their_faults() {
