@@ -23,7 +23,6 @@ use self::proto::{
 
 /// The messages that the store itself sends.
 #[path = "../../../crates/lock-etcd/src/proto.rs"]
-#[expect(dead_code, reason = "the store uses more of them")]
 mod proto;
 
 /// What all keys begin with, and what follows the last of them.

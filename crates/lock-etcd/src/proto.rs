@@ -4,6 +4,8 @@
 //! # Source
 //! etcd, `rpc.proto` and `kv.proto`.
 
+// The benchmark includes this file by its path, too.
+#[path = "proto/servers.rs"]
 mod servers;
 
 use prost::{Enumeration, Message, Oneof};
