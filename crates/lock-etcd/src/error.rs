@@ -2,6 +2,7 @@
 
 mod answers;
 mod connection;
+mod meaning;
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,56 +10,37 @@ use std::time::Duration;
 use lock_core::{BackendError, Effect, ErrorKind, Operation};
 use tonic::Status;
 
+use self::meaning::Meaning;
 use crate::EtcdConfig;
 
 /// The store's name in errors.
 pub(crate) const BACKEND: &str = "etcd";
-
-/// What to do if no server answers.
-const CHECK_SERVERS: &str = "check that a majority of the servers is running and reachable";
-
-/// What a failure means.
-struct Meaning {
-    kind: ErrorKind,
-    effect: Effect,
-    remedy: Option<&'static str>,
-}
-
-impl Meaning {
-    const fn new(kind: ErrorKind, effect: Effect) -> Self {
-        Self { kind, effect, remedy: None }
-    }
-
-    const fn remedy(self, remedy: &'static str) -> Self {
-        Self { remedy: Some(remedy), ..self }
-    }
-
-    fn of(status: &Status) -> Self {
-        connection::meaning(status).unwrap_or_else(|| answers::meaning(status))
-    }
-}
 
 /// An error of a request.
 pub(crate) fn new(operation: Operation, kind: ErrorKind, effect: Effect, message: impl Into<String>) -> BackendError {
     BackendError::new(BACKEND, operation, kind, effect, message)
 }
 
+fn meaning(status: &Status) -> Meaning {
+    connection::meaning(status).unwrap_or_else(|| answers::meaning(status))
+}
+
 /// The error of a request that was sent.
 pub(crate) fn of(operation: Operation, status: Status) -> BackendError {
-    let meaning = Meaning::of(&status);
+    let meaning = meaning(&status);
     told(operation, meaning, status, "")
 }
 
 /// The same error of a request that had others before it, which were carried out.
 pub(crate) fn after_others(error: BackendError) -> BackendError {
     let Some(status) = error.source().and_then(|source| source.downcast_ref::<Status>()) else { return error };
-    let meaning = Meaning { effect: Effect::Unknown, ..Meaning::of(status) };
+    let meaning = Meaning { effect: Effect::Unknown, ..meaning(status) };
     told(error.operation(), meaning, status.clone(), "")
 }
 
 /// The error of a connection. Whatever was sent, it touched no lock.
 pub(crate) fn of_opening(config: &EtcdConfig, status: Status) -> BackendError {
-    let meaning = Meaning { effect: Effect::None, ..Meaning::of(&status) };
+    let meaning = Meaning { effect: Effect::None, ..meaning(&status) };
     let unreachable = meaning.kind == ErrorKind::Unreachable && status.source().is_some();
     let before = if unreachable { "no connection to " } else { "" };
     let told = told(Operation::Connect, meaning, status, &format!("{before}{}: ", names(config)));

@@ -176,9 +176,9 @@ mod tests {
 
     /// Notes the keys that have ended, and whether some may have been missed.
     #[derive(Default)]
-    struct Noted(Mutex<Vec<Vec<u8>>>, AtomicBool);
+    struct Told(Mutex<Vec<Vec<u8>>>, AtomicBool);
 
-    impl Watcher for Noted {
+    impl Watcher for Told {
         fn ended(&self, key: &[u8], _: i64) {
             lock(&self.0).push(key.to_vec());
         }
@@ -194,7 +194,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let servers = Servers::new(&EtcdConfig::from_url(&server.url()).unwrap(), runtime.handle()).unwrap();
         let watches = Watches::new(Arc::new(servers), runtime.handle().clone());
-        let noted = Arc::<Noted>::default();
+        let noted = Arc::<Told>::default();
         let watcher: Weak<dyn Watcher> = Arc::downgrade(&noted) as Weak<dyn Watcher>;
         let watch = |name: &str| {
             let directory = Directory::of("r/", &Prefix::default(), &name.parse::<LockName>().unwrap());
@@ -217,5 +217,10 @@ mod tests {
         }
         wait_for("the ends", || lock(&noted.0).len() == 3);
         assert!(!noted.1.load(Ordering::SeqCst), "nothing was missed");
+        // A server refuses a watch by its end, which names none.
+        lock(&watches.state).as_mut().unwrap().next_id = 2;
+        let directory = Directory::of("r/", &Prefix::default(), &"again".parse::<LockName>().unwrap());
+        runtime.block_on(watches.watch(&directory, &watcher)).unwrap_err();
+        wait_for("the news that ends may have been missed", || noted.1.load(Ordering::SeqCst));
     }
 }

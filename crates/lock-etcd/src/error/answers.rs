@@ -3,7 +3,7 @@
 use lock_core::{Effect, ErrorKind};
 use tonic::{Code, Status};
 
-use super::{CHECK_SERVERS, Meaning};
+use super::meaning::{CHECK_SERVERS, Meaning};
 use crate::txn;
 
 const LOGIN: &str = "check user and password of the URL";

@@ -6,7 +6,7 @@ use std::{io, iter};
 use lock_core::{Effect, ErrorKind};
 use tonic::{ConnectError, Status};
 
-use super::{CHECK_SERVERS, Meaning};
+use super::meaning::{CHECK_SERVERS, Meaning};
 
 /// What a failure of a connection means; `None` if a server has answered.
 pub(super) fn meaning(status: &Status) -> Option<Meaning> {
@@ -41,7 +41,7 @@ mod tls {
     };
     use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
 
-    use super::Meaning;
+    use crate::error::meaning::Meaning;
 
     /// What TLS found wrong.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most faults of TLS are those of a broken connection")]

@@ -3,10 +3,10 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use lock_core::{Effect, ErrorKind};
+use lock_core::{Effect, ErrorKind, Mode};
 use lock_etcd::{EtcdConfig, blocking};
 use test_support::bounds::wait_for;
-use test_support::{EtcdServer, Fault, Proxy};
+use test_support::{EtcdOptions, EtcdServer, Fault, Proxy, SecuredEtcd};
 
 use crate::support::{Client, claim, server, waiting};
 
@@ -22,11 +22,13 @@ fn of_several_servers_one_that_answers_is_enough() {
 fn a_hung_server_is_left_for_the_next_one() {
     let (hung, server) = (EtcdServer::start(), server());
     hung.stop();
-    let url = format!("etcd://127.0.0.1:{},127.0.0.1:{}", hung.port(), server.port());
-    let begun = Instant::now();
-    let store = blocking::connect(&EtcdConfig::from_url(&url).unwrap());
-    let took = begun.elapsed();
-    assert!(store.is_ok() && took < Duration::from_secs(4), "{:?} after {took:?}", store.err());
+    for login in ["", "app:sesame@"] {
+        let url = format!("etcd://{login}127.0.0.1:{},127.0.0.1:{}", hung.port(), server.port());
+        let begun = Instant::now();
+        let store = blocking::connect(&EtcdConfig::from_url(&url).unwrap());
+        let took = begun.elapsed();
+        assert!(store.is_ok() && took < Duration::from_secs(4), "{:?} after {took:?}", store.err());
+    }
 }
 
 #[test]
@@ -59,4 +61,20 @@ fn an_idle_client_is_not_taken_for_an_attacker() {
     two.queue(&waiting("idle"), 1);
     std::thread::sleep(Duration::from_secs(30));
     assert!(!two.is_to_recheck(), "its connection has lasted");
+}
+
+#[test]
+fn limits_of_the_servers_are_named() {
+    let limits = ["--max-txn-ops", "40", "--max-request-bytes", "4000"];
+    let server = SecuredEtcd::start(EtcdOptions::default().arguments(&limits));
+    let client = Client::new(&format!("etcd://127.0.0.1:{}", server.port()));
+    let permits = |name: &str, count| claim(name).in_mode(Mode::permits(count, 64).unwrap());
+    client.take(&permits("few", 2));
+    let long = "a".repeat(120);
+    for (refused, limit) in [(permits("many", 60), "--max-txn-ops"), (permits(&long, 30), "--max-request-bytes")] {
+        let error = client.acquire(&refused).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error:?}");
+        assert!(error.remedy().is_some_and(|remedy| remedy.contains(limit)), "{error:?}");
+    }
+    client.take(&claim(&long));
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use lock_core::inspect::Query;
 use lock_core::{BackendError, BlockingBackend, Certainty, Effect, ErrorKind, Mode, Note, Released};
 use lock_etcd::{EtcdConfig, blocking};
-use test_support::bounds::wait_for;
 use test_support::{Certificates, EtcdOptions, SecuredEtcd};
 
 use crate::support::{Client, SOON, claim, server, waiting};
@@ -148,6 +147,20 @@ fn a_role_for_the_keys_of_the_path_is_enough_for_everything() {
 }
 
 #[test]
+fn the_name_in_a_certificate_is_a_user() {
+    let certificates = Certificates::new();
+    let options = EtcdOptions::default().tls(&certificates).client_certificates(&certificates);
+    let server = SecuredEtcd::start(options);
+    server.enable_users("sesame", "leasehold/");
+    let options = identity(&certificates);
+    let url = secured("127.0.0.1", server.port(), &certificates.authority(), &options);
+    is_refused(&url, ErrorKind::Denied, "role grant-permission");
+    server.run(&["user", "add", "--no-password", "server"]);
+    server.run(&["user", "grant-role", "server", "app"]);
+    Client::new(&url).take(&claim("named"));
+}
+
+#[test]
 fn a_token_that_has_expired_is_replaced_and_streams_open_anew() {
     let server = with_users();
     let [one, two] = [(); 2].map(|()| Client::new(&url(&server, "app:sesame@", "shop")));
@@ -162,15 +175,6 @@ fn a_token_that_has_expired_is_replaced_and_streams_open_anew() {
     two.queue(&next, 1);
     one.releases(&held);
     two.wait_for_grant(&next);
-}
-
-#[test]
-fn a_server_that_has_forgotten_its_tokens_is_logged_in_to_again() {
-    let mut server = with_users();
-    let client = Client::new(&url(&server, "app:sesame@", "shop"));
-    let lease = client.take(&claim("restarted"));
-    server.restart_with_data();
-    wait_for("a renewal", || client.renew(&lease).is_ok_and(|lasts| lasts.is_some()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{PROGRAMS, START_TRIES, START_WITHIN, free_port, is_healthy};
 use crate::bounds::Finish;
 use crate::process::Process;
-use crate::{Certificates, must, temp_dir};
+use crate::{Certificates, temp_dir};
 
 /// The user that may do everything, once there are users.
 const ROOT: &str = "root:open";
@@ -47,8 +47,8 @@ impl EtcdOptions {
 /// A running etcd server that is a cluster of its own. Dropping this kills it and removes its data.
 #[derive(Debug)]
 pub struct SecuredEtcd {
-    process: Process,
-    directory: TempDir,
+    _process: Process,
+    _directory: TempDir,
     options: EtcdOptions,
     port: u16,
 }
@@ -59,7 +59,7 @@ impl SecuredEtcd {
         for _ in 0..START_TRIES {
             let (directory, port) = (temp_dir(), free_port());
             if let Some(process) = spawn(&directory, port, &options) {
-                return Self { process, directory, options, port };
+                return Self { _process: process, _directory: directory, options, port };
             }
         }
         panic!("the server did not start on {START_TRIES} ports in a row");
@@ -68,13 +68,6 @@ impl SecuredEtcd {
     /// The port for clients on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
-    }
-
-    /// Kills the server and restarts it on the same port with its data on disk.
-    pub fn restart_with_data(&mut self) {
-        self.process.kill();
-        let started = spawn(&self.directory, self.port, &self.options);
-        self.process = must("start the server again", started.ok_or("it ended"));
     }
 
     /// Has the servers ask for users. Makes the user `app`, who may use the keys that begin with this.
