@@ -55,7 +55,7 @@ struct Session {
 struct Ends {
     /// When a key was last deleted.
     latest: HashMap<Vec<u8>, i64>,
-    waiting: HashMap<Vec<u8>, oneshot::Sender<()>>,
+    waiting: HashMap<Vec<u8>, Vec<oneshot::Sender<()>>>,
 }
 
 /// One lock.
@@ -115,7 +115,8 @@ async fn watch(channel: Channel) -> Result<Arc<Mutex<Ends>>> {
         while let Ok(Some(answer)) = told.message().await {
             let mut ends = lock(&heard);
             for ended in answer.events.into_iter().filter_map(|event| event.kv) {
-                ends.waiting.remove(&ended.key).map(|waits| waits.send(()));
+                let waiting = ends.waiting.remove(&ended.key).unwrap_or_default();
+                waiting.into_iter().for_each(|waits| _ = waits.send(()));
                 ends.latest.insert(ended.key, ended.mod_revision);
             }
         }
@@ -138,7 +139,7 @@ impl BareLock {
             let is_over = {
                 let mut ends = lock(ends);
                 let is_over = ends.latest.get(&before.key).is_some_and(|end| *end > before.create_revision);
-                _ = ends.waiting.insert(before.key.clone(), tell);
+                ends.waiting.entry(before.key.clone()).or_default().push(tell);
                 is_over
             };
             // One that ended before the watch began is found by the list.
