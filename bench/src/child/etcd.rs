@@ -1,5 +1,5 @@
 //! The least that a lock in etcd needs: a key of one's own, the list of all keys in the order of their creation, and word of the end of the one
-//! before. One transaction writes and lists. A watch begins when somebody first waits, and serves all waiters of the client.
+//! before. The transactions are those of the store: one writes, lists and reads, and one lists and deletes. A watch begins when somebody first waits, and serves all waiters of the client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,17 +16,23 @@ use tonic::transport::Channel;
 use tonic_prost::ProstCodec;
 
 use self::proto::{
-    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, DeleteRangeResponse, KeyValue,
-    LeaseGrantRequest, LeaseGrantResponse, PutRequest, RangeRequest, RangeResponse, Request, RequestOp, Response,
-    SortOrder, SortTarget, TxnRequest, TxnResponse, WatchAct, WatchCreate, WatchFilter, WatchRequest, WatchResponse,
+    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, KeyValue, LeaseGrantRequest,
+    LeaseGrantResponse, PutRequest, RangeRequest, RangeResponse, Request, RequestOp, Response, SortOrder, SortTarget,
+    TxnRequest, TxnResponse, WatchAct, WatchCreate, WatchFilter, WatchRequest, WatchResponse,
 };
 
 /// The messages that the store itself sends.
 #[path = "../../../crates/lock-etcd/src/proto.rs"]
+#[allow(dead_code, unused_imports, reason = "the store uses more of them")]
 mod proto;
 
 /// What all keys begin with, and what follows the last of them.
 const ALL: [&[u8]; 2] = [b"bare/", b"bare0"];
+
+/// What stands for the other keys that the store reads.
+const NOTHING: &[u8] = b"bare-nothing";
+/// As long as those of the store.
+const VALUE: &[u8] = &[b'x'; 120];
 
 /// As many as the store lists.
 const LISTED_MAX: i64 = 33;
@@ -156,39 +162,51 @@ impl BareLock {
         listed.get(place.checked_sub(1)?)
     }
 
+    async fn transact<const N: usize>(&self, compare: Vec<Compare>, requests: [Request; N]) -> Result<TxnResponse> {
+        let success = requests.map(|request| RequestOp { request: Some(request) }).to_vec();
+        ask(&self.session.channel, "/etcdserverpb.KV/Txn", TxnRequest { compare, success, failure: Vec::new() }).await
+    }
+
     async fn ask_list(&self) -> Result<RangeResponse> {
         ask(&self.session.channel, "/etcdserverpb.KV/Range", self.list()).await
     }
 }
 
 impl Lock for BareLock {
-    type Held = ();
+    /// The revision that created the key.
+    type Held = i64;
     const RENEWS_BY_ITSELF: bool = true;
 
-    async fn acquire(&self) -> Result<()> {
-        let is_absent = Compare {
-            result: CompareResult::Equal.into(),
-            target: CompareTarget::Version.into(),
-            key: self.own.clone(),
-            with: Some(CompareWith::Version(0)),
-            range_end: Vec::new(),
-        };
-        let put = PutRequest { key: self.own.clone(), value: Vec::new(), lease: self.session.lease };
-        let success = [Request::Put(put), Request::Range(self.list())];
-        let success = success.map(|request| RequestOp { request: Some(request) }).to_vec();
-        let txn = TxnRequest { compare: vec![is_absent], success, failure: Vec::new() };
-        let told: TxnResponse = ask(&self.session.channel, "/etcdserverpb.KV/Txn", txn).await?;
+    async fn acquire(&self) -> Result<i64> {
+        let put = PutRequest { key: self.own.clone(), value: VALUE.to_vec(), lease: self.session.lease };
+        let read = RangeRequest { key: NOTHING.to_vec(), ..RangeRequest::default() };
+        let compare = [&*self.own, NOTHING].map(|key| is_created(key, 0)).to_vec();
+        let told =
+            self.transact(compare, [Request::Put(put), Request::Range(self.list()), Request::Range(read)]).await?;
+        let created = told.header.unwrap_or_default().revision;
         let listed = told.responses.into_iter().find_map(|told| match told.response? {
             Response::Range(listed) => Some(listed),
             Response::Put(_) | Response::DeleteRange(_) => None,
         });
-        self.wait_behind(listed.context("the key was there")?).await
+        self.wait_behind(listed.context("the key was there")?).await?;
+        Ok(created)
     }
 
-    async fn release(&self, (): ()) -> Result<()> {
+    async fn release(&self, created: i64) -> Result<()> {
         let delete = DeleteRangeRequest { key: self.own.clone(), range_end: Vec::new() };
-        let _: DeleteRangeResponse = ask(&self.session.channel, "/etcdserverpb.KV/DeleteRange", delete).await?;
-        Ok(())
+        let requests = [Request::Range(self.list()), Request::DeleteRange(delete)];
+        self.transact(vec![is_created(&self.own, created)], requests).await.map(drop)
+    }
+}
+
+/// That the key was created at this revision; 0 if there is none.
+fn is_created(key: &[u8], revision: i64) -> Compare {
+    Compare {
+        result: CompareResult::Equal.into(),
+        target: CompareTarget::Create.into(),
+        key: key.to_vec(),
+        with: Some(CompareWith::Create(revision)),
+        range_end: Vec::new(),
     }
 }
 
