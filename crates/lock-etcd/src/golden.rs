@@ -118,7 +118,9 @@ fn lease(server: &EtcdServer) -> (i64, String) {
 }
 
 fn header(told: &Value) -> Option<Header> {
-    Some(Header { revision: told["revision"].as_i64().unwrap(), raft_term: told["raft_term"].as_u64().unwrap() })
+    let [cluster_id, member_id, raft_term] =
+        ["cluster_id", "member_id", "raft_term"].map(|field| told[field].as_u64().unwrap());
+    Some(Header { cluster_id, member_id, revision: told["revision"].as_i64().unwrap(), raft_term })
 }
 
 /// A key as it is printed; its name and its value are known.

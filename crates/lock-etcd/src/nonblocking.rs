@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::FutureExt;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
@@ -19,12 +18,11 @@ use lock_host::Bridge;
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::EtcdConfig;
 use crate::client::Client;
 use crate::cluster::Cluster;
 use crate::error::{self, BACKEND};
-use crate::servers::{Servers, is_of_server};
-use crate::{inspect, latches, limits};
+use crate::servers::Servers;
+use crate::{EtcdConfig, HeldKey, fence, inspect, latches, limits, once};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -53,38 +51,30 @@ pub async fn connect(config: &EtcdConfig) -> Result<Store, BackendError> {
     over(config, bridge()?).await
 }
 
+/// Finds the key of the lock that is held with this token, for [transactions of your own](HeldKey). Returns `None` if it is not held any more.
+///
+/// # Errors
+/// Those of [`connect`].
+///
+/// # Cancel safety
+/// Can be dropped at any point.
+pub async fn held_key(
+    config: &EtcdConfig,
+    name: &LockName,
+    token: FencingToken,
+) -> Result<Option<HeldKey>, BackendError> {
+    fence::held_key(config, bridge()?, name, token).await
+}
+
 pub(crate) async fn over(config: &EtcdConfig, bridge: Bridge) -> Result<Store, BackendError> {
     let servers = Servers::new(config, bridge.handle())?;
     let client = Client::new(config, servers, bridge);
-    let opened = timeout(CONNECT_WITHIN, open(&client.cluster)).await;
+    let opened = timeout(CONNECT_WITHIN, once::first_answer(&client.cluster, |cluster| try_out(cluster).boxed())).await;
     match opened {
         Ok(opened) => opened.map_err(|status| error::of_opening(config, status))?,
         Err(_) => return Err(error::silence(config, CONNECT_WITHIN)),
     }
     Ok(Store(client))
-}
-
-/// Asks each server until one answers. One that is silent goes on to be asked beside the next ones.
-async fn open(cluster: &Cluster) -> Result<(), Status> {
-    let (mut asked, mut failed) = (FuturesUnordered::new(), 0);
-    asked.push(try_out(cluster));
-    loop {
-        let current = cluster.servers.current();
-        tokio::select! {
-            Some(told) = asked.next() => match told {
-                Err(status) if is_of_server(&status) => {
-                    failed += 1;
-                    if failed < cluster.servers.count() {
-                        asked.push(try_out(cluster));
-                    } else if asked.is_empty() {
-                        return Err(status);
-                    }
-                }
-                told => return told,
-            },
-            () = cluster.servers.left(current) => asked.push(try_out(cluster)),
-        }
-    }
 }
 
 async fn try_out(cluster: &Cluster) -> Result<(), Status> {

@@ -194,7 +194,7 @@ impl Servers {
     /// Refuses servers that are too old. Newer ones may keep their version from some users.
     pub(crate) async fn check_version(self: &Arc<Self>) -> Result<(), Status> {
         match self.ask("/etcdserverpb.Maintenance/Status", StatusRequest {}).await {
-            Ok((StatusResponse { version }, _)) => version::check(&version),
+            Ok((StatusResponse { version, .. }, _)) => version::check(&version),
             Err(status) if status.code() == Code::PermissionDenied => Ok(()),
             Err(status) => Err(status),
         }

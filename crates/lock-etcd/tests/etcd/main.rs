@@ -2,10 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod base;
 mod beside_go;
 mod changes;
 mod configured;
 mod deposed;
+mod examined;
 mod histories;
 mod history;
 mod latches;
