@@ -164,11 +164,14 @@ impl Leases {
     pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
         let (sent, server) = (HostClock.now(), self.servers.current());
         let answered = self.renewing(server).ask(lease.id);
-        let answer = match timeout(self.servers.patience(), answered).await {
+        let patience = self.servers.patience();
+        let answer = match timeout(patience, answered).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => return Err(Status::unavailable("the connection for renewals has ended")),
             Err(_) => {
                 self.servers.leave(server);
+                // It may only be slow.
+                self.servers.answered_after(patience);
                 return Err(Status::unavailable("a renewal was not answered in time"));
             }
         };

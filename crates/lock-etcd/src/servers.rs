@@ -71,7 +71,8 @@ impl Servers {
         (Duration::from_micros(self.pace.load(Ordering::Relaxed)) * 4).clamp(ANSWERS_WITHIN, ANSWERS_WITHIN_MAX)
     }
 
-    fn answered_after(&self, time: Duration) {
+    /// An answer took this long, or longer.
+    pub(crate) fn answered_after(&self, time: Duration) {
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let paced = |pace: u64| Some(time.max(pace - pace / 8));
         _ = self.pace.fetch_update(Ordering::Relaxed, Ordering::Relaxed, paced);

@@ -132,23 +132,11 @@ fn who_is_cut_off_with_an_old_leader_finds_the_others() {
 
 #[test]
 fn slow_ways_are_only_slow() {
-    renews_and_hands_over_with_a_delay_of(Duration::from_millis(60), Duration::from_secs(6));
-}
-
-#[test]
-fn very_slow_ways_are_only_slow() {
-    // A renewal takes two round trips, and has a second at most.
-    renews_and_hands_over_with_a_delay_of(Duration::from_millis(160), Duration::from_secs(15));
-}
-
-/// In each direction.
-fn renews_and_hands_over_with_a_delay_of(delay: Duration, ttl: Duration) {
     let cluster = EtcdCluster::start(VERSION);
-    let proxies = [0, 1, 2].map(|number| Proxy::start(cluster.server(number).port()));
-    let hosts: Vec<_> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
-    let (far, near) = (facade(&format!("etcd://{}", hosts.join(","))), facade(&cluster.url()));
-    proxies.iter().for_each(|proxy| proxy.set(Fault::Delay(delay)));
-    let guard = far.mutex("far").ttl(ttl).acquire().unwrap();
+    let (proxies, url) = ways(&cluster);
+    let (far, near) = (facade(&url), facade(&cluster.url()));
+    proxies.iter().for_each(|proxy| proxy.set(Fault::Delay(Duration::from_millis(60))));
+    let guard = far.mutex("far").ttl(Duration::from_secs(6)).acquire().unwrap();
     let until = guard.valid_until();
     wait_for("a renewal", || guard.valid_until() > until + Duration::from_secs(1));
     thread::scope(|scope| {
@@ -160,6 +148,25 @@ fn renews_and_hands_over_with_a_delay_of(delay: Duration, ttl: Duration) {
         assert!(waits.join().unwrap() > token);
     });
     assert!(proxies.iter().any(|proxy| proxy.fired() > 0));
+}
+
+#[test]
+fn leases_are_renewed_over_very_slow_ways() {
+    let cluster = EtcdCluster::start(VERSION);
+    let (proxies, url) = ways(&cluster);
+    let client = Client::new(&url);
+    let lease = client.take(&claim("very far"));
+    proxies.iter().for_each(|proxy| proxy.set(Fault::Delay(Duration::from_millis(250))));
+    wait_for("a renewal", || client.renew(&lease).is_ok_and(|lasts| lasts > Some(Duration::from_secs(50))));
+    assert!(client.renew(&lease).unwrap() > Some(Duration::from_secs(50)), "the client knows by now how slow they are");
+}
+
+/// A proxy before each server, and the URL over all of them.
+fn ways(cluster: &EtcdCluster) -> ([Proxy; 3], String) {
+    let proxies = [0, 1, 2].map(|number| Proxy::start(cluster.server(number).port()));
+    let hosts: Vec<_> = proxies.iter().map(|proxy| format!("127.0.0.1:{}", proxy.port())).collect();
+    let url = format!("etcd://{}", hosts.join(","));
+    (proxies, url)
 }
 
 /// How many leases of etcd there are.
