@@ -11,6 +11,7 @@ use lock_core::{
 
 use super::lane::{Lane, Line};
 use super::layer::Layer;
+use super::leasing::{Leasing, Step};
 use super::mistake::Mistake;
 use super::replies::{What, failed, reply};
 use super::session::Session;
@@ -45,14 +46,18 @@ pub(crate) struct Translator {
     pub(super) mistake: Option<Mistake>,
     /// Where entries end with one.
     pub(super) session: Option<Session>,
+    /// Where each ends with a lease of its own.
+    pub(super) leasing: Option<Leasing>,
 }
 
 #[derive(Debug)]
 pub(super) struct Pending {
     what: What,
     pub(super) ask: Ask,
+    /// The request that is under way, if what is asked for takes several.
+    pub(super) step: Option<Step>,
     pub(super) asked_at: Moment,
-    deadline: Moment,
+    pub(super) deadline: Moment,
     pub(super) sent_on: Option<ConnId>,
 }
 
@@ -68,8 +73,9 @@ impl Translator {
             RequestOrder::Unordered => POOL + 1,
         };
         let (pending, layers, lanes) = (BTreeMap::new(), BTreeMap::new(), (0..lanes).map(|_| Lane::new()).collect());
-        let (last_answered, last_tag, session) = (None, 0, None);
-        Self { process, inbox, server: SERVER, lanes, pending, last_answered, last_tag, layers, mistake, session }
+        let (last_answered, last_tag, session, leasing) = (None, 0, None, None);
+        let server = SERVER;
+        Self { process, inbox, server, lanes, pending, last_answered, last_tag, layers, mistake, session, leasing }
     }
 
     /// What lies between a site and its requests.
@@ -80,21 +86,26 @@ impl Translator {
     /// Asks, now or once there is a connection; or fails at once if there is none.
     pub(super) fn submit(&mut self, env: &mut Env<Words>, time: Time, what: What, ask: Ask) -> Option<Heard> {
         let (asked_at, deadline) = (time.0, time.0 + time.1);
-        let lane = match what {
+        self.begin(env, asked_at, Pending { what, ask, step: None, asked_at, deadline, sent_on: None })
+    }
+
+    /// Sends a request, now or once there is a connection; or fails at once if there is none.
+    pub(super) fn send(&mut self, env: &mut Env<Words>, mut pending: Pending) -> Option<Heard> {
+        let lane = match pending.what {
             What::Action(..) | What::Latch(_) | What::Nothing => env.dice.from(0, self.lanes.len().saturating_sub(2)),
             What::Renewal(_) => self.lanes.len() - 1,
         };
         let tag = self.next_tag();
-        let sent_on = if let Line::Up(conn) = self.lanes[lane].line { Some(conn) } else { None };
-        match sent_on {
-            Some(conn) => env.ask(conn, tag, ask.clone()),
+        pending.sent_on = if let Line::Up(conn) = self.lanes[lane].line { Some(conn) } else { None };
+        match pending.sent_on {
+            Some(conn) => env.ask(conn, tag, pending.under_way().clone()),
             None if env.dice.chance(300) => {
                 env.fired(Fault::NotSent);
-                return failed(what, &ask, ErrorKind::Unreachable, Effect::None);
+                return failed(pending.what, &pending.ask, ErrorKind::Unreachable, Effect::None);
             }
             None => self.lanes[lane].held_back.push_back(tag),
         }
-        self.pending.insert(tag, Pending { what, ask, asked_at, deadline, sent_on });
+        self.pending.insert(tag, pending);
         None
     }
 
@@ -129,13 +140,22 @@ impl Translator {
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
+        if self.leasing.is_some() {
+            return self.stepped(env, now, (conn, tag, say));
+        }
         let say = self.relied_on(now, tag, say)?;
-        let Pending { what, ask, .. } = self.pending.remove(&tag)?;
+        let pending = self.pending.remove(&tag)?;
+        self.finish(Some(tag), pending, say)
+    }
+
+    /// What was asked for is answered.
+    pub(super) fn finish(&mut self, tag: Option<Tag>, pending: Pending, say: Say) -> Option<Heard> {
+        let Pending { what, ask, .. } = pending;
         match (what, say) {
             (what, Say::TooFew) => failed(what, &ask, ErrorKind::Unavailable, Effect::Unknown),
             (What::Renewal(batch), Say::Renew(answers)) => Some(Heard::Renewal(batch, Ok(answers))),
             (What::Action(site, id), say) => {
-                self.last_answered = Some((tag, site, id));
+                self.last_answered = tag.map(|tag| (tag, site, id));
                 Some(Heard::Reply(site, id, reply(say)?))
             }
             (What::Latch(call), Say::Latch(seen)) => Some(Heard::Latch(call, Ok(seen))),
@@ -171,7 +191,7 @@ impl Translator {
         while let Some(tag) = lane.held_back.pop_front() {
             if let Some(pending) = self.pending.get_mut(&tag) {
                 pending.sent_on = Some(conn);
-                env.ask(conn, tag, pending.ask.clone());
+                env.ask(conn, tag, pending.under_way().clone());
             }
         }
         (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
@@ -268,7 +288,7 @@ impl Backend for Translator {
             }
         }
         self.beat(env, now);
-        self.end(env, |pending| pending.deadline <= now, ErrorKind::Timeout)
+        self.leave_silent(env, now)
     }
 
     fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {

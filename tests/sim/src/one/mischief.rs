@@ -104,7 +104,7 @@ impl<M: Model> World<One<M>> {
             let backlog = mem::take(backlog);
             self.stores.service = Service::Up;
             for (conn, tag, ask) in backlog {
-                if let Ask::Acquire(claim, _) = &ask {
+                if let Ask::Acquire(claim, _) = ask.request() {
                     self.stores.served_late.insert(claim.owner);
                 }
                 self.serve(conn, tag, &ask);

@@ -28,6 +28,8 @@ pub(crate) trait Model: Debug + Sized {
     const ORDER: Order;
     /// How many of a thousand clients are notified.
     const TOLD: u32 = 650;
+    /// Whether each entry ends with a lease of its own.
+    const HAS_LEASES: bool = false;
 
     /// A new server.
     fn new(dice: &mut Dice, mistake: Option<Mistake>) -> Self;

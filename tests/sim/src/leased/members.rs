@@ -1,0 +1,183 @@
+//! The servers: who leads, who does not know of it, and who counts the leases down.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lock_core::Moment;
+
+use super::data::Tie;
+use super::store::{MEMBERS, Server};
+use crate::dice::Dice;
+use crate::fault::Fault;
+use crate::network::ConnId;
+use crate::one::{KeptAlive, LeaseId, Say, whole_seconds};
+use crate::ordered::{Replica, Watch};
+
+/// How far servers lag behind, in milliseconds.
+const LAGS: [u64; 4] = [0, 0, 500, 5000];
+/// How long one that is cut off does not learn of the next term.
+const CUT_OFF_MAX: Duration = Duration::from_secs(25);
+/// How often the leader looks for leases that have ended.
+const LOOKS_EVERY: u64 = 500_000_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Member {
+    pub(super) replica: Replica<Tie>,
+    /// The latest term that it knows of.
+    pub(super) term: u64,
+    /// When each lease ends, as it knows, if it believes to lead.
+    pub(super) ends: BTreeMap<LeaseId, Moment>,
+    deposed: Deposed,
+}
+
+/// Whether it has led, and does not know that another one does now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Deposed {
+    #[default]
+    No,
+    /// It learns of it with the first request that the leader has to order.
+    Stuck,
+    /// It learns of it then.
+    CutOff(Moment),
+}
+
+impl Server {
+    /// Which server a connection leads to.
+    #[expect(clippy::cast_possible_truncation, reason = "it is the rest of a division")]
+    pub(super) fn at(conn: ConnId) -> usize {
+        (conn.0 % MEMBERS as u64) as usize
+    }
+
+    /// A server leads from now on, in the next term. All leases begin anew.
+    pub(super) fn elect(&mut self, now: Moment, leader: usize) {
+        (self.leader, self.term) = (leader, self.term + 1);
+        for member in self.members.iter_mut().filter(|member| member.deposed == Deposed::No) {
+            (member.term, member.ends) = (self.term, BTreeMap::new());
+        }
+        self.members[leader].ends = self.data.leases.iter().map(|(id, lasts)| (*id, now + *lasts)).collect();
+    }
+
+    /// Another server leads, and the one before does not know it. There is only one such at a time: the others are a majority.
+    pub(super) fn depose(&mut self, now: Moment, dice: &mut Dice) -> Fault {
+        self.all_learn();
+        let old = self.leader;
+        let time = dice.between(Duration::from_secs(1), CUT_OFF_MAX);
+        self.members[old].deposed = if dice.chance(500) { Deposed::Stuck } else { Deposed::CutOff(now + time) };
+        self.elect(now, (old + dice.from(1, MEMBERS - 1)) % MEMBERS);
+        Fault::PromotedBesideOld
+    }
+
+    pub(super) fn all_learn(&mut self) {
+        (0..MEMBERS).for_each(|at| self.learn(at));
+    }
+
+    fn learn(&mut self, at: usize) {
+        let member = &mut self.members[at];
+        if member.deposed != Deposed::No {
+            (member.deposed, member.term, member.ends) = (Deposed::No, self.term, BTreeMap::new());
+        }
+    }
+
+    /// Whether a server can have something ordered.
+    pub(super) fn can_order(&mut self, at: usize) -> bool {
+        if self.members[at].deposed == Deposed::Stuck {
+            self.learn(at);
+        }
+        self.members[at].deposed == Deposed::No
+    }
+
+    /// What happens by itself: servers learn who leads, and leases end.
+    pub(super) fn pass_time(&mut self, now: Moment) {
+        for at in 0..MEMBERS {
+            if let Deposed::CutOff(until) = self.members[at].deposed
+                && until <= now
+            {
+                self.learn(at);
+            }
+        }
+        self.expire(now);
+    }
+
+    /// Leases end late, when the leader looks.
+    pub(super) fn expire(&mut self, now: Moment) {
+        let ends = &mut self.members[self.leader].ends;
+        let looks = |end: Moment| Moment::from_nanos(end.as_nanos().div_ceil(LOOKS_EVERY) * LOOKS_EVERY);
+        let is_late = ends.values().any(|end| *end <= now && now < looks(*end));
+        let over: Vec<_> = ends.extract_if(.., |_, end| looks(*end) <= now).map(|(id, _)| id).collect();
+        self.faults.extend(is_late.then_some(Fault::ExpiredLate));
+        over.into_iter().for_each(|id| self.data.end(id));
+    }
+
+    /// When the entry of a lease ends, as the leader has it.
+    pub(super) fn end_of(&self, lease: LeaseId) -> Option<Moment> {
+        self.members[self.leader].ends.get(&lease).copied()
+    }
+
+    /// A new lease.
+    pub(super) fn grant(&mut self, now: Moment, time: Duration) -> LeaseId {
+        self.last_lease += 1;
+        let (id, lasts) = (LeaseId(self.last_lease), whole_seconds(time));
+        self.data.leases.insert(id, lasts);
+        self.members[self.leader].ends.insert(id, now + lasts);
+        id
+    }
+
+    /// Renews leases at the leader, or at what this server believes to be the leader: itself.
+    pub(super) fn keep_alive(&mut self, now: Moment, at: usize, ids: &[LeaseId]) -> Say {
+        let by = if self.members[at].deposed == Deposed::No { self.leader } else { at };
+        self.faults.extend((by != self.leader).then_some(Fault::ServedByOld));
+        let (leases, ends) = (&self.data.leases, &mut self.members[by].ends);
+        let mut renew = |id: &LeaseId| {
+            let lasts = *leases.get(id)?;
+            *ends.get_mut(id)? = now + lasts;
+            Some(lasts)
+        };
+        Say::KeptAlive(KeptAlive { member: Self::number(at), lasts: ids.iter().map(&mut renew).collect() })
+    }
+
+    pub(super) fn number(at: usize) -> u64 {
+        u64::try_from(at).unwrap_or_default()
+    }
+
+    /// A server gets what the leader has.
+    pub(super) fn catch_up(&mut self, at: usize) {
+        let woken = self.members[at].replica.catch_up(&self.data.entries, self.data.revision);
+        self.published.extend(woken.into_iter().map(Watch::wake));
+    }
+
+    /// Servers get what the leader has, each in its time.
+    pub(super) fn replicate(&mut self, now: Moment) {
+        for at in 0..MEMBERS {
+            let member = &mut self.members[at];
+            if member.deposed == Deposed::No && member.replica.is_due(now, self.data.revision) {
+                let (before, is_late) = (self.published.len(), !member.replica.lag.is_zero());
+                self.catch_up(at);
+                self.faults.extend((is_late && before < self.published.len()).then_some(Fault::WatchLate));
+            }
+        }
+    }
+
+    /// From now on, servers lag behind like this.
+    pub(super) fn lag(&mut self, dice: &mut Dice) -> Fault {
+        for member in &mut self.members {
+            member.replica.lag = dice.pick(&LAGS).map(Duration::from_millis).unwrap_or_default();
+        }
+        Fault::Lagged
+    }
+
+    /// A server has compacted what it has not told those who watch. They look again, if that reaches them.
+    pub(super) fn compact(&mut self, dice: &mut Dice) -> Fault {
+        let lost = self.members[dice.from(0, MEMBERS - 1)].replica.take_watches();
+        self.published_later.extend(lost.into_iter().map(Watch::wake));
+        Fault::Compacted
+    }
+
+    /// The servers start again, with what is stored. One of them leads.
+    pub(super) fn start_with_data(&mut self, now: Moment) {
+        self.all_learn();
+        self.elect(now, self.leader);
+        for member in &mut self.members {
+            member.replica.start_again(&self.data.entries, self.data.revision);
+        }
+    }
+}
