@@ -174,11 +174,13 @@ pub enum Fault {
     ChangedMeanwhile,
     /// The entry of a holder moved from the lease of its place to one that lasts for the ttl.
     MovedToOwnLease,
+    /// A server that had just started did not know its leases.
+    LeaseUnknown,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::MovedToOwnLease as usize + 1;
+    const COUNT: usize = Self::LeaseUnknown as usize + 1;
 }
 
 /// How often each fault fired.

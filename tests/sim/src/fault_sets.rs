@@ -96,7 +96,7 @@ impl Fault {
     ];
 
     /// What can go wrong with a store where each entry ends with a lease of its own.
-    pub const WITH_LEASES: [Self; 35] = [
+    pub const WITH_LEASES: [Self; 36] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -132,6 +132,7 @@ impl Fault {
         Self::KeyReused,
         Self::ChangedMeanwhile,
         Self::MovedToOwnLease,
+        Self::LeaseUnknown,
     ];
 
     /// What can go wrong with a Redis that has replicas.

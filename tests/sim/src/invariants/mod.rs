@@ -118,11 +118,9 @@ pub(crate) struct Epoch(u32);
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     epoch: Epoch,
-    revoked: Option<Revocation>,
+    /// When an operator ended it.
+    revoked: Option<Time>,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Revocation;
 
 /// Remembers what the rules need, and the first that was broken.
 #[derive(Debug, Default)]
@@ -182,10 +180,10 @@ impl Watch {
         self.grants.entry(lease.name.clone()).or_default().insert(lease.tokens, grant);
     }
 
-    pub(crate) fn revoked(&mut self, name: &LockName, tokens: TokenRange) {
+    pub(crate) fn revoked(&mut self, now: Time, name: &LockName, tokens: TokenRange) {
         self.kept.ended(name);
         if let Some(grant) = self.grants.get_mut(name).and_then(|grants| grants.get_mut(&tokens)) {
-            grant.revoked = Some(Revocation);
+            grant.revoked = Some(now);
         }
     }
 
@@ -211,6 +209,17 @@ impl Watch {
     pub(crate) fn epoch_of(&self, lease: &Lease) -> Option<Epoch> {
         let grant = self.grants.get(&lease.name)?.get(&lease.tokens)?;
         grant.revoked.is_none().then_some(grant.epoch)
+    }
+
+    /// Nobody relies on a lease that an operator ended for longer than its ttl: it is not renewed any more, unless the store forgets that.
+    pub(crate) fn ends_when_revoked(&self, holding: &Holding<'_>) -> Result<(), String> {
+        let lease = holding.hold.lease();
+        let grant = self.grants.get(&lease.name).and_then(|grants| grants.get(&lease.tokens));
+        let grant = grant.filter(|grant| grant.epoch == self.epoch);
+        match grant.and_then(|grant| grant.revoked).filter(|revoked| *revoked + lease.terms.ttl.get() < holding.until) {
+            Some(revoked) => Err(format!("{holding:?} was revoked at {revoked:?}, and is relied on")),
+            None => Ok(()),
+        }
     }
 
     /// A holder writes, with this much left of its hold at that moment. If the store lost data since the grant, there

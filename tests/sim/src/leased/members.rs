@@ -17,6 +17,8 @@ use crate::ordered::{Replica, Watch};
 const LAGS: [u64; 4] = [0, 0, 500, 5000];
 /// How long one that is cut off does not learn of the next term.
 const CUT_OFF_MAX: Duration = Duration::from_secs(25);
+/// How long a server that has started does not know its leases: it reads its log.
+const READS_FOR: Duration = Duration::from_secs(1);
 /// How often the leader looks for leases that have ended.
 const LOOKS_EVERY: u64 = 500_000_000;
 
@@ -124,6 +126,10 @@ impl Server {
 
     /// Renews leases at the leader, or at what this server believes to be the leader: itself.
     pub(super) fn keep_alive(&mut self, now: Moment, at: usize, ids: &[LeaseId]) -> Say {
+        if self.knows_leases.is_some_and(|from| now < from) {
+            self.faults.push(Fault::LeaseUnknown);
+            return Say::KeptAlive(KeptAlive { member: Self::number(at), lasts: vec![None; ids.len()] });
+        }
         let by = if self.members[at].deposed == Deposed::No { self.leader } else { at };
         self.faults.extend((by != self.leader).then_some(Fault::ServedByOld));
         let (leases, ends) = (&self.data.leases, &mut self.members[by].ends);
@@ -176,6 +182,7 @@ impl Server {
     pub(super) fn start_with_data(&mut self, now: Moment) {
         self.all_learn();
         self.elect(now, self.leader);
+        self.knows_leases = Some(now + READS_FOR);
         for member in &mut self.members {
             member.replica.start_again(&self.data.entries, self.data.revision);
         }

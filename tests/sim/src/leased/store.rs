@@ -27,6 +27,8 @@ pub(super) struct Server {
     pub(super) leader: usize,
     pub(super) term: u64,
     pub(super) last_lease: u64,
+    /// From when on the leases are known, after a start.
+    pub(super) knows_leases: Option<Moment>,
     /// The keys that entries have had.
     pub(super) keys: BTreeSet<LeaseId>,
     pub(super) listeners: Listeners,

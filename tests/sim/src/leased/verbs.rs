@@ -117,11 +117,7 @@ impl Server {
         if !is_same {
             self.faults.push(Fault::ChangedMeanwhile);
         }
-        match self.mistake {
-            Some(Mistake::NothingCompared) => true,
-            Some(Mistake::CreationCompared) => tie.version.created == version.created,
-            Some(_) | None => is_same,
-        }
+        is_same || self.mistake == Some(Mistake::CreationCompared) && tie.version.created == version.created
     }
 
     /// Tells which entries are there, and writes into those of holders that they hold, with the leases that they are to end with.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lock_core::{Answer, Lease, Moment, Owner, Renewed};
+use lock_core::{Answer, Claim, Lease, Moment, Owner, Renewed};
 use lock_rules::{LeaseProof, PLACE_MAX, Renewal, Seen, place_for};
 
 use super::known::{KeptAlive, Known, LeaseId, Told, Version, whole_seconds};
@@ -117,18 +117,7 @@ impl Leasing {
             Ask::Acquire(claim, seat) => match self.places.get(&claim.owner) {
                 Some(place) if place.version.is_some() => Ask::KeepAlive(vec![place.current.id]),
                 Some(_) => self.transact(goal),
-                None => {
-                    let ttl = if *seat == Seat::Unwanted { claim.terms.ttl.get() } else { place_for(claim.terms.ttl) };
-                    let lasts = whole_seconds(ttl + USED_AGAIN_WITHIN);
-                    let fits = |lease: &OwnLease| lease.lasts == lasts && lease.proof.lasts(now) >= ttl;
-                    match self.idle.iter().position(fits) {
-                        Some(at) => {
-                            self.places.insert(claim.owner, Place::new(self.idle.swap_remove(at)));
-                            self.transact(goal)
-                        }
-                        None => Ask::Grant(lasts),
-                    }
-                }
+                None => self.take(now, claim, *seat),
             },
             Ask::Renew(leases) => {
                 let ids: Vec<_> = self.places_of(leases).flat_map(Place::leases).map(|lease| lease.id).collect();
@@ -145,6 +134,18 @@ impl Leasing {
             other => other.clone(),
         };
         self.step(now, ask, rounds)
+    }
+
+    /// Takes a lease for an entry that is not there yet.
+    fn take(&mut self, now: Moment, claim: &Claim, seat: Seat) -> Ask {
+        let ttl = if seat == Seat::Unwanted { claim.terms.ttl.get() } else { place_for(claim.terms.ttl) };
+        let lasts = whole_seconds(ttl + USED_AGAIN_WITHIN);
+        let fits = |lease: &OwnLease| lease.lasts == lasts && !lease.proof.lasts(now).is_zero();
+        let Some(at) = self.idle.iter().position(fits) else { return Ask::Grant(lasts) };
+        let lease = self.idle.swap_remove(at);
+        let (id, is_short) = (lease.id, lease.proof.lasts(now) < ttl);
+        self.places.insert(claim.owner, Place::new(lease));
+        if is_short { Ask::KeepAlive(vec![id]) } else { self.transact(&Ask::Acquire(claim.clone(), seat)) }
     }
 
     fn step(&self, sent: Moment, ask: Ask, rounds: u32) -> Next {
@@ -275,7 +276,12 @@ impl Leasing {
             if matches!(asked, Ask::Acquire(..)) && place.version.is_none() {
                 place.unanswered = place.unanswered.saturating_sub(1);
             }
-            match entry {
+            // Another entry of the owner is not the one that it held by.
+            let is_same = |known: &&Known| {
+                let created = |version: Option<Version>| version.map(|version| version.created);
+                matches!(asked, Ask::Acquire(..)) || created(known.version) == created(place.version.or(known.version))
+            };
+            match entry.as_ref().filter(is_same) {
                 Some(known) => place.learn(*known, seen),
                 None if self.mistake == Some(Mistake::KeyUnread) && matches!(asked, Ask::Renew(_)) => {
                     place.current.proof.prove(seen);

@@ -73,6 +73,4 @@ pub enum Mistake {
     KeyUnread,
     /// A change or a deletion of an entry compares only the revision that created it.
     CreationCompared,
-    /// A change or a deletion of an entry compares nothing.
-    NothingCompared,
 }

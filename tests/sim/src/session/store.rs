@@ -45,6 +45,7 @@ impl Model for Server {
     const REPEATS: &'static [u32] = &[0, 50];
     const ORDER: Order = Order::OfThoseWhoListen;
     const TOLD: u32 = 1000;
+    const READS_THE_PAST: bool = true;
 
     fn new(dice: &mut Dice, mistake: Option<Mistake>) -> Self {
         let mut new = Self { mistake, ..Self::default() };
