@@ -133,7 +133,7 @@ mod tests {
     }
 
     /// How far the model plays.
-    const STEPS: usize = 4;
+    const STEPS: u32 = 4;
     /// How much later than that everything is answered.
     const LATE: u64 = 3;
 
@@ -195,7 +195,7 @@ mod tests {
         let sent = || (1..).zip(requests).filter_map(|(sent, request)| Some((sent, (*request)?)));
         let renewed = || sent().filter(|(_, (renews, ..))| *renews).map(|(sent, (_, wait, _))| sent + wait);
         let mut befores = std::collections::BTreeMap::new();
-        for now in 1..=STEPS as u64 + LATE {
+        for now in 1..=u64::from(STEPS) + LATE {
             for (sent, (renews, wait, back)) in sent() {
                 if sent == now && renews {
                     befores.insert(sent, latest);
@@ -236,15 +236,15 @@ mod tests {
             (true, 1, 1),
         ];
         let choices: Vec<Request> = kinds.into_iter().map(Some).chain([None]).collect();
-        let end = STEPS as u64 + 2;
+        let end = u64::from(STEPS) + 2;
         let courses = (1..=end).flat_map(|deposed| {
             (deposed..=end).flat_map(move |learns| (learns..=end).map(move |back| Course { deposed, learns, back }))
         });
         let courses: Vec<_> = courses.collect();
         let (mut is_safe, mut has_relied) = (true, false);
-        for number in 0..choices.len().pow(STEPS as u32) {
+        for number in 0..choices.len().pow(STEPS) {
             let requests: Vec<_> =
-                (0..STEPS as u32).map(|place| choices[number / choices.len().pow(place) % choices.len()]).collect();
+                (0..STEPS).map(|place| choices[number / choices.len().pow(place) % choices.len()]).collect();
             for course in &courses {
                 let (safe, relied) = play(ignored, *course, &requests);
                 (is_safe, has_relied) = (is_safe && safe, has_relied || relied);

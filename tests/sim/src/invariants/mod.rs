@@ -8,6 +8,7 @@ mod fencing;
 mod kept;
 mod latches;
 mod refusals;
+mod revoked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -209,17 +210,6 @@ impl Watch {
     pub(crate) fn epoch_of(&self, lease: &Lease) -> Option<Epoch> {
         let grant = self.grants.get(&lease.name)?.get(&lease.tokens)?;
         grant.revoked.is_none().then_some(grant.epoch)
-    }
-
-    /// Nobody relies on a lease that an operator ended for longer than its ttl: it is not renewed any more, unless the store forgets that.
-    pub(crate) fn ends_when_revoked(&self, holding: &Holding<'_>) -> Result<(), String> {
-        let lease = holding.hold.lease();
-        let grant = self.grants.get(&lease.name).and_then(|grants| grants.get(&lease.tokens));
-        let grant = grant.filter(|grant| grant.epoch == self.epoch);
-        match grant.and_then(|grant| grant.revoked).filter(|revoked| *revoked + lease.terms.ttl.get() < holding.until) {
-            Some(revoked) => Err(format!("{holding:?} was revoked at {revoked:?}, and is relied on")),
-            None => Ok(()),
-        }
     }
 
     /// A holder writes, with this much left of its hold at that moment. If the store lost data since the grant, there

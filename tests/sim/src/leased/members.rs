@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use lock_core::Moment;
 
-use super::data::Tie;
-use super::store::{MEMBERS, Server};
+use super::member::{Deposed, MEMBERS};
+use super::store::Server;
 use crate::dice::Dice;
 use crate::fault::Fault;
 use crate::network::ConnId;
 use crate::one::{KeptAlive, LeaseId, Say, whole_seconds};
-use crate::ordered::{Replica, Watch};
+use crate::ordered::Watch;
 
 /// How far servers lag behind, in milliseconds.
 const LAGS: [u64; 4] = [0, 0, 500, 5000];
@@ -21,27 +21,6 @@ const CUT_OFF_MAX: Duration = Duration::from_secs(25);
 const READS_FOR: Duration = Duration::from_secs(1);
 /// How often the leader looks for leases that have ended.
 const LOOKS_EVERY: u64 = 500_000_000;
-
-#[derive(Debug, Default)]
-pub(super) struct Member {
-    pub(super) replica: Replica<Tie>,
-    /// The latest term that it knows of.
-    pub(super) term: u64,
-    /// When each lease ends, as it knows, if it believes to lead.
-    pub(super) ends: BTreeMap<LeaseId, Moment>,
-    deposed: Deposed,
-}
-
-/// Whether it has led, and does not know that another one does now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Deposed {
-    #[default]
-    No,
-    /// It learns of it with the first request that the leader has to order.
-    Stuck,
-    /// It learns of it then.
-    CutOff(Moment),
-}
 
 impl Server {
     /// Which server a connection leads to.
@@ -105,7 +84,8 @@ impl Server {
         let ends = &mut self.members[self.leader].ends;
         let looks = |end: Moment| Moment::from_nanos(end.as_nanos().div_ceil(LOOKS_EVERY) * LOOKS_EVERY);
         let is_late = ends.values().any(|end| *end <= now && now < looks(*end));
-        let over: Vec<_> = ends.extract_if(.., |_, end| looks(*end) <= now).map(|(id, _)| id).collect();
+        let over: Vec<_> = ends.iter().filter(|(_, end)| looks(**end) <= now).map(|(id, _)| *id).collect();
+        ends.retain(|_, end| now < looks(*end));
         self.faults.extend(is_late.then_some(Fault::ExpiredLate));
         over.into_iter().for_each(|id| self.data.end(id));
     }

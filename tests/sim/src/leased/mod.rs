@@ -11,9 +11,10 @@
 //! A waiter sleeps until a watch at its server fires. Then it looks again, as after a new connection, and now and then by itself.
 //!
 //! Not played: permits, latches, replaced leases, what happens between the two transactions of a claim that others are before, the base
-//! of the tokens (whoever restores an old snapshot raises it), and leaders that end leases of which their successor knows more.
+//! of the tokens (it is raised with each restored snapshot), and leaders that end leases of which their successor knows more.
 
 mod data;
+mod member;
 mod members;
 mod store;
 mod verbs;

@@ -8,16 +8,13 @@ use lock_core::latch::LatchState;
 use lock_core::{Ability, Capabilities, EntriesEnd, Lease, LockName, ModeKind, Moment, Owner, Slots, StoreEvent};
 
 use super::data::{Data, Tie};
-use super::members::Member;
+use super::member::{MEMBERS, Member};
 use crate::client::Usage;
 use crate::dice::Dice;
 use crate::fault::Fault;
 use crate::network::ConnId;
 use crate::one::{Ask, Inbox, LeaseId, Listeners, Mistake, Model, Order, Outcome, Stored, micros};
 use crate::ordered::Entry;
-
-/// How many servers there are. A connection leads to one of them.
-pub(super) const MEMBERS: usize = 3;
 
 /// The store, and who is connected.
 #[derive(Debug, Default)]
@@ -96,7 +93,7 @@ impl Model for Server {
         self.data.counter = micros(now).max(self.data.counter);
     }
 
-    /// With earlier data, whoever restores them raises the base of the tokens.
+    /// With earlier data, the base of the tokens is raised.
     fn start_again(&mut self, now: Moment, data: Data) {
         self.listeners.clear();
         if data.revision != self.data.revision {

@@ -19,7 +19,7 @@ impl Server {
         let at = Self::at(conn);
         match ask {
             Ask::Hello(inbox) => {
-                inbox.into_iter().for_each(|inbox| self.listeners.add(*inbox, conn));
+                inbox.iter().for_each(|inbox| self.listeners.add(*inbox, conn));
                 Say::Hello
             }
             Ask::KeepAlive(ids) => self.keep_alive(now, at, ids),
@@ -38,24 +38,20 @@ impl Server {
         let at = Self::at(conn);
         // What a server answers that the leader has ordered, it has.
         self.catch_up(at);
-        let (answer, owners) = match ask {
-            Ask::Acquire(claim, seat) => {
-                if self.is_lease_missing(claim, known) {
-                    return Say::NoLease;
-                }
-                (Some(Say::Acquire(self.acquire(conn, claim, *seat, known))), vec![claim.owner])
+        let answer = if let Ask::Acquire(claim, seat) = ask {
+            if self.is_lease_missing(claim, known) {
+                return Say::NoLease;
             }
-            Ask::Renew(leases) => {
-                (self.renew(leases, known).map(Say::Renew), leases.iter().map(|lease| lease.owner).collect())
-            }
-            Ask::Release(request) => {
-                (self.release(now, request, known).map(|told| Say::Release(Ok(told))), vec![request.owner])
-            }
-            Ask::Look(owner) => (Some(Say::Hello), vec![*owner]),
-            _ => (Some(Say::Hello), Vec::new()),
+            Some(Say::Acquire(self.acquire(conn, claim, *seat, known)))
+        } else if let Ask::Renew(leases) = ask {
+            self.renew(leases, known).map(Say::Renew)
+        } else if let Ask::Release(request) = ask {
+            self.release(now, request, known).map(|told| Say::Release(Ok(told)))
+        } else {
+            Some(Say::Hello)
         };
         self.catch_up(at);
-        let entries = owners.into_iter().map(|owner| self.data.known(owner)).collect();
+        let entries = ask.owners().into_iter().map(|owner| self.data.known(owner)).collect();
         Say::Txn(answer.map(Box::new), Told { member: Self::number(at), term: self.members[at].term, entries })
     }
 

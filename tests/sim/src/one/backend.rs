@@ -20,10 +20,8 @@ use super::words::{Ask, SERVER, Say, Words};
 use crate::client::{Backend, Calling, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, ConnectionEnd, ProcessId, StoreId, Tag};
+use crate::network::{ConnId, ProcessId, StoreId, Tag};
 
-/// How long the first words on a connection may take.
-const GREETING_WITHIN: Duration = Duration::from_secs(1);
 /// How many connections carry requests that may overtake each other.
 const POOL: usize = 3;
 
@@ -32,8 +30,8 @@ type Time = (Moment, Duration);
 
 #[derive(Debug)]
 pub(crate) struct Translator {
-    process: ProcessId,
-    inbox: Option<Inbox>,
+    pub(super) process: ProcessId,
+    pub(super) inbox: Option<Inbox>,
     pub(super) server: StoreId,
     /// The connections for actions, and last the keeper's. Messages arrive over the first.
     pub(super) lanes: Vec<Lane>,
@@ -163,40 +161,6 @@ impl Translator {
         }
     }
 
-    fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        let (conn, tag) = (env.network.connect(self.process, self.server), self.next_tag());
-        let inbox = self.inbox.filter(|_| index == 0);
-        env.ask(conn, tag, self.session.as_ref().map_or(Ask::Hello(inbox), |session| Ask::Join(session.id, inbox)));
-        self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
-    }
-
-    /// Tries again a little later.
-    fn hang_up(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        if let Some(conn) = self.lanes[index].conn() {
-            env.leave(conn, ConnectionEnd::Said);
-        }
-        self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
-    }
-
-    fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
-        let greets =
-            |lane: &Lane| matches!(lane.line, Line::Greeting { conn: on, tag: by, .. } if on == conn && by == tag);
-        self.lanes.iter().position(greets)
-    }
-
-    fn connected(&mut self, env: &mut Env<Words>, conn: ConnId, index: usize) -> Option<Heard> {
-        let lane = &mut self.lanes[index];
-        lane.line = Line::Up(conn);
-        lane.made += 1;
-        while let Some(tag) = lane.held_back.pop_front() {
-            if let Some(pending) = self.pending.get_mut(&tag) {
-                pending.sent_on = Some(conn);
-                env.ask(conn, tag, pending.under_way().clone());
-            }
-        }
-        (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
-    }
-
     pub(super) fn end(
         &mut self,
         env: &mut Env<Words>,
@@ -233,7 +197,7 @@ impl Translator {
         }
     }
 
-    fn next_tag(&mut self) -> Tag {
+    pub(super) fn next_tag(&mut self) -> Tag {
         self.last_tag += 1;
         Tag(self.last_tag)
     }

@@ -8,6 +8,7 @@ use lock_rules::{LeaseProof, PLACE_MAX, Renewal, Seen, place_for};
 
 use super::known::{KeptAlive, Known, LeaseId, Told, Version, whole_seconds};
 use super::mistake::Mistake;
+use super::place::{OwnLease, Place};
 use super::units::Seat;
 use super::words::{Ask, Say};
 use crate::network::ConnId;
@@ -50,62 +51,6 @@ pub(super) struct Leasing {
     seen: Option<Seen>,
 }
 
-/// A lease of the store, for one entry.
-#[derive(Debug)]
-struct OwnLease {
-    id: LeaseId,
-    lasts: Duration,
-    proof: LeaseProof,
-}
-
-/// What one owner has at the store.
-#[derive(Debug)]
-struct Place {
-    key: LeaseId,
-    /// The version of the entry that is there, if it is known to be.
-    version: Option<Version>,
-    /// Whether the entry says that it holds.
-    is_marked: bool,
-    current: OwnLease,
-    /// The one that the entry is being moved to.
-    next: Option<OwnLease>,
-    /// How many claims were not answered: they may still write the entry.
-    unanswered: u32,
-}
-
-impl OwnLease {
-    /// One that another lasts as long as.
-    fn is_old(&self, now: Moment) -> bool {
-        self.proof.lasts(now) < self.lasts / 3 * 2
-    }
-}
-
-impl Place {
-    fn new(lease: OwnLease) -> Self {
-        Self { key: lease.id, version: None, is_marked: false, current: lease, next: None, unanswered: 0 }
-    }
-
-    fn known(&self) -> Known {
-        let Self { key, version, is_marked, .. } = *self;
-        Known { key, version, lease: self.next.as_ref().unwrap_or(&self.current).id, is_marked }
-    }
-
-    fn leases(&mut self) -> impl Iterator<Item = &mut OwnLease> {
-        [Some(&mut self.current), self.next.as_mut()].into_iter().flatten()
-    }
-
-    /// Remembers what was read of its entry, which is there.
-    fn learn(&mut self, known: Known, seen: &Seen) {
-        (self.key, self.version, self.is_marked) = (known.key, known.version, known.is_marked);
-        if let Some(next) = self.next.take_if(|next| next.id == known.lease) {
-            self.current = next;
-        } else if known.lease != self.current.id {
-            self.current = OwnLease { id: known.lease, lasts: Duration::ZERO, proof: LeaseProof::new(Moment::ORIGIN) };
-        }
-        self.current.proof.prove(seen);
-    }
-}
-
 impl Leasing {
     pub(super) fn new(mistake: Option<Mistake>) -> Self {
         Self { mistake, places: BTreeMap::new(), idle: Vec::new(), seen: None }
@@ -113,25 +58,25 @@ impl Leasing {
 
     /// The first step towards what a station asks for, or another one of this round.
     pub(super) fn begin(&mut self, now: Moment, goal: &Ask, rounds: u32) -> Next {
-        let ask = match goal {
-            Ask::Acquire(claim, seat) => match self.places.get(&claim.owner) {
+        let ask = if let Ask::Acquire(claim, seat) = goal {
+            match self.places.get(&claim.owner) {
                 Some(place) if place.version.is_some() => Ask::KeepAlive(vec![place.current.id]),
                 Some(_) => self.transact(goal),
                 None => self.take(now, claim, *seat),
-            },
-            Ask::Renew(leases) => {
-                let ids: Vec<_> = self.places_of(leases).flat_map(Place::leases).map(|lease| lease.id).collect();
-                if ids.is_empty() {
-                    return Next::Told(Say::Renew(leases.iter().map(|_| Renewed::NotHeld).collect()));
-                }
-                Ask::KeepAlive(ids)
             }
+        } else if let Ask::Renew(leases) = goal {
+            let ids: Vec<_> = self.places_of(leases).flat_map(Place::leases).map(|lease| lease.id).collect();
+            if ids.is_empty() {
+                return Next::Told(Say::Renew(leases.iter().map(|_| Renewed::NotHeld).collect()));
+            }
+            Ask::KeepAlive(ids)
+        } else if let Ask::Release(request) = goal
+            && self.places.get(&request.owner).is_some_and(|place| place.version.is_none())
+        {
             // What is not sure to be there is read first.
-            Ask::Release(request) if self.places.get(&request.owner).is_some_and(|place| place.version.is_none()) => {
-                Ask::Txn(Box::new(Ask::Look(request.owner)), Vec::new())
-            }
-            Ask::Release(_) => self.transact(goal),
-            other => other.clone(),
+            Ask::Txn(Box::new(Ask::Look(request.owner)), Vec::new())
+        } else {
+            self.transact(goal)
         };
         self.step(now, ask, rounds)
     }
@@ -159,28 +104,24 @@ impl Leasing {
         there.map(|(_, place)| place)
     }
 
-    fn known(&self, owner: Owner) -> Vec<Known> {
-        self.places.get(&owner).map(Place::known).into_iter().collect()
+    fn known(&self, asked: &Ask) -> Vec<Known> {
+        asked.owners().iter().filter_map(|owner| self.places.get(owner)).map(Place::known).collect()
     }
 
     /// The transaction that does what is asked for.
     fn transact(&mut self, goal: &Ask) -> Ask {
-        match goal {
-            Ask::Acquire(claim, _) => {
-                let place = self.places.get_mut(&claim.owner);
-                place.filter(|place| place.version.is_none()).into_iter().for_each(|place| place.unanswered += 1);
-                Ask::Txn(Box::new(goal.clone()), self.known(claim.owner))
-            }
-            Ask::Renew(leases) => {
-                let is_there =
-                    |lease: &&Lease| self.places.get(&lease.owner).is_some_and(|place| place.version.is_some());
-                let there: Vec<_> = leases.iter().filter(is_there).cloned().collect();
-                let known = there.iter().flat_map(|lease| self.known(lease.owner)).collect();
-                Ask::Txn(Box::new(Ask::Renew(there)), known)
-            }
-            Ask::Release(request) => Ask::Txn(Box::new(goal.clone()), self.known(request.owner)),
-            other => other.clone(),
+        if let Ask::Renew(leases) = goal {
+            let is_there = |lease: &&Lease| self.places.get(&lease.owner).is_some_and(|place| place.version.is_some());
+            let there: Vec<_> = leases.iter().filter(is_there).cloned().collect();
+            let there = Ask::Renew(there);
+            let known = self.known(&there);
+            return Ask::Txn(Box::new(there), known);
         }
+        if let Ask::Acquire(claim, _) = goal {
+            let place = self.places.get_mut(&claim.owner).filter(|place| place.version.is_none());
+            place.into_iter().for_each(|place| place.unanswered += 1);
+        }
+        Ask::Txn(Box::new(goal.clone()), self.known(goal))
     }
 
     /// What follows from the answer to a step.
@@ -218,15 +159,13 @@ impl Leasing {
 
     /// A lease for an entry that is not there yet, or for a holder's entry that ends with that of its place.
     fn granted(&mut self, goal: &Ask, lease: OwnLease) {
-        match goal {
-            Ask::Acquire(claim, _) => _ = self.places.entry(claim.owner).or_insert_with(|| Place::new(lease)),
-            Ask::Renew(leases) => {
-                let owner = self.too_short(leases).map(|lease| lease.owner);
-                if let Some(place) = owner.and_then(|owner| self.places.get_mut(&owner)) {
-                    place.next = Some(lease);
-                }
+        if let Ask::Acquire(claim, _) = goal {
+            self.places.entry(claim.owner).or_insert_with(|| Place::new(lease));
+        } else if let Ask::Renew(leases) = goal {
+            let owner = self.too_short(leases).map(|lease| lease.owner);
+            if let Some(place) = owner.and_then(|owner| self.places.get_mut(&owner)) {
+                place.next = Some(lease);
             }
-            _ => {}
         }
     }
 
@@ -265,13 +204,7 @@ impl Leasing {
 
     /// Compares the places with their keys as they were read.
     fn read(&mut self, goal: &Ask, asked: &Ask, told: &Told, seen: &Seen) {
-        let owners: Vec<_> = match (goal, asked) {
-            (Ask::Acquire(claim, _), _) => vec![claim.owner],
-            (Ask::Release(request), _) => vec![request.owner],
-            (_, Ask::Renew(leases)) => leases.iter().map(|lease| lease.owner).collect(),
-            _ => Vec::new(),
-        };
-        for (owner, entry) in owners.into_iter().zip(&told.entries) {
+        for (owner, entry) in asked.owners().into_iter().zip(&told.entries) {
             let Some(place) = self.places.get_mut(&owner) else { continue };
             if matches!(asked, Ask::Acquire(..)) && place.version.is_none() {
                 place.unanswered = place.unanswered.saturating_sub(1);

@@ -67,7 +67,7 @@ pub enum Mistake {
     ExpiredEarly,
     /// The store begins to count tokens anew after a loss of data.
     TokensFall,
-    /// A renewal of a lease counts when it is answered, whoever answers.
+    /// A renewal of a lease counts when it is answered, by any server.
     KeepaliveCounts,
     /// A renewal says that the entry is there without reading its key.
     KeyUnread,

@@ -71,13 +71,26 @@ pub enum Ask {
     /// Read what is there of an owner.
     Look(Owner),
     /// In one step: compare these entries, carry the request out if they are as they are known to be, and read them.
-    Txn(Box<Ask>, Vec<Known>),
+    Txn(Box<Self>, Vec<Known>),
 }
 
 impl Ask {
     /// What is asked for, whatever is compared first.
     pub(crate) fn request(&self) -> &Self {
         if let Self::Txn(ask, _) = self { ask } else { self }
+    }
+
+    /// Whose entries it is about.
+    pub(crate) fn owners(&self) -> Vec<Owner> {
+        if let Self::Renew(leases) = self {
+            return leases.iter().map(|lease| lease.owner).collect();
+        }
+        if let Self::Acquire(Claim { owner, .. }, _) | Self::Release(ReleaseRequest { owner, .. }) | Self::Look(owner) =
+            self
+        {
+            return vec![*owner];
+        }
+        Vec::new()
     }
 
     /// Whether the server that leads carries it out. A claim may be a read alone.
@@ -122,7 +135,7 @@ pub enum Say {
     /// To [`Ask::KeepAlive`].
     KeptAlive(KeptAlive),
     /// To [`Ask::Txn`]. `None` if the entries were not as they were known to be.
-    Txn(Option<Box<Say>>, Told),
+    Txn(Option<Box<Self>>, Told),
     /// To [`Ask::Txn`]: its lease has ended.
     NoLease,
 }
