@@ -130,8 +130,8 @@ impl Leases {
 
     /// Renews a lease; false if the server does not know it, which it may not yet, after a restart. The renewal counts once it is proved.
     pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
-        let (sent, server) = (HostClock.now(), self.servers.current());
-        let before = self.servers.seen(server);
+        let server = self.servers.current();
+        let (before, sent) = (self.servers.seen(server), HostClock.now());
         let answered = self.renewing(server).ask(lease.id);
         let answer = match timeout(ANSWERS_WITHIN, answered).await {
             Ok(Ok(answer)) => answer,

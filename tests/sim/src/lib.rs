@@ -4,8 +4,9 @@
 //! scripts, as `docs/wire.md` describes them, for exclusive leases; [`memory`] is the reference store of `lock-memory`, with
 //! readers, permits, kept locks, replaced leases and latches, where everything goes wrong that can go wrong with one Redis;
 //! [`session`] is a store like ZooKeeper, whose entries end with the session of their client, with followers that answer from the
-//! past; [`leased`] is a store like etcd, whose entries end with a lease each, with leaders that do not know that they lead no more; [`replicated`] is the Redis of [`redis`] with replicas and sentinels; and [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`. Between processes and stores is a network that
-//! delays, loses, duplicates and reorders packets, cuts connections, and has partitions. Processes and stores are suspended, end
+//! past; [`leased`] is a store like etcd, whose entries end with a lease each, with leaders that do not know that they lead no
+//! more; [`replicated`] is the Redis of [`redis`] with replicas and sentinels; and [`quorum`] is the real code of a quorum over the
+//! model nodes of `lock-memory`. Between processes and stores is a network that delays, loses, duplicates and reorders packets, cuts connections, and has partitions. Processes and stores are suspended, end
 //! and restart; stores restart with their data, without it, or with an old copy. Every clock shows a different time.
 //!
 //! One seed decides everything: playing the same seed does the same in every detail. In the first part of a run
