@@ -4,6 +4,7 @@ mod bare;
 mod blocking;
 mod by_hand;
 mod connection;
+mod etcd;
 mod mysql;
 pub(crate) mod ours;
 mod postgres;
@@ -29,6 +30,7 @@ pub(crate) fn main(argument: Option<String>) -> Result<()> {
         Subject::Bare if postgres::is_wanted_by(&plan) => run(&plan, postgres::Bare::connect(&plan)),
         Subject::Bare if mysql::is_wanted_by(&plan) => run(&plan, mysql::Bare::connect(&plan)),
         Subject::Bare if zookeeper::is_wanted_by(&plan) => run(&plan, zookeeper::Bare::connect(&plan)),
+        Subject::Bare if etcd::is_wanted_by(&plan) => run(&plan, etcd::Bare::connect(&plan)),
         Subject::Bare => run(&plan, bare::Bare::connect(&plan)),
         Subject::ByHand if plan.servers.len() > 1 => run(&plan, quorum::ByHand::connect(&plan)),
         Subject::ByHand => run(&plan, by_hand::ByHand::connect(&plan, Mode::Exclusive)),

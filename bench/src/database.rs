@@ -1,4 +1,4 @@
-//! One run of one subject with a database: a SQLite file, or a server of PostgreSQL, MariaDB or ZooKeeper.
+//! One run of one subject with a database: a SQLite file, or a server of PostgreSQL, MariaDB, ZooKeeper or etcd.
 
 use std::any::Any;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
-use test_support::{MysqlServer, PostgresServer, ZookeeperServer};
+use test_support::{EtcdServer, MysqlServer, PostgresServer, ZookeeperServer};
 
 use crate::figures::{Figure, Figures};
 use crate::kind::Database;
@@ -74,6 +74,10 @@ impl Ground<'_> {
             }
             Database::Mysql => {
                 let server = MysqlServer::start();
+                Place { url: server.url(), _server: Box::new(server) }
+            }
+            Database::Etcd => {
+                let server = EtcdServer::start();
                 Place { url: server.url(), _server: Box::new(server) }
             }
             Database::Zookeeper => {

@@ -60,6 +60,8 @@ pub(crate) enum Database {
     Mysql,
     /// A server of ZooKeeper.
     Zookeeper,
+    /// A server of etcd.
+    Etcd,
 }
 
 /// How a node breaks.

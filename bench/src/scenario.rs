@@ -61,12 +61,20 @@ const fn wait_in_zookeeper(waiters: u32) -> Kind {
     Kind::DatabaseContend { database: Database::Zookeeper, waiters }
 }
 
+const fn in_etcd(tasks: u32) -> Kind {
+    Kind::DatabasePairs { database: Database::Etcd, tasks, runtime: CurrentThread }
+}
+
+const fn wait_in_etcd(waiters: u32) -> Kind {
+    Kind::DatabaseContend { database: Database::Etcd, waiters }
+}
+
 const fn scenario(name: &'static str, title: &'static str, kind: Kind) -> Scenario {
     Scenario { name, title, kind }
 }
 
 /// All scenarios, in the order of the tables.
-pub(crate) const ALL: [Scenario; 54] = [
+pub(crate) const ALL: [Scenario; 58] = [
     scenario("one", "One task, a free lock", pairs(1, CurrentThread)),
     scenario("one-mt", "One task, a free lock, two worker threads", pairs(1, TwoThreads)),
     scenario("dropped", "One task, a free lock, the guard is dropped", dropped(CurrentThread)),
@@ -137,6 +145,10 @@ pub(crate) const ALL: [Scenario; 54] = [
     scenario("zookeeper-64", "ZooKeeper: 64 tasks, a free lock each, one client", in_zookeeper(64)),
     scenario("zookeeper-waiters-8", "ZooKeeper: 8 waiters for one lock, two processes", wait_in_zookeeper(8)),
     scenario("zookeeper-waiters-64", "ZooKeeper: 64 waiters for one lock, two processes", wait_in_zookeeper(64)),
+    scenario("etcd-one", "etcd: one task, a free lock", in_etcd(1)),
+    scenario("etcd-64", "etcd: 64 tasks, a free lock each, one client", in_etcd(64)),
+    scenario("etcd-waiters-8", "etcd: 8 waiters for one lock, two processes", wait_in_etcd(8)),
+    scenario("etcd-waiters-64", "etcd: 64 waiters for one lock, two processes", wait_in_etcd(64)),
     scenario(
         "reads",
         "A thousand reads of a lock that the process reads already; the bare pair is tokio's `RwLock`",

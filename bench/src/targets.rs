@@ -82,7 +82,7 @@ impl Target {
 }
 
 /// All targets but that of overlaps, which is one for all scenarios.
-const TARGETS: [Target; 96] = [
+const TARGETS: [Target; 99] = [
     // One task: a third more than the least that a lock costs.
     Target::to("one", Leasehold, ServerTime, Bare, AtMost(1.25)),
     Target::to("one", Leasehold, ClientTime, Bare, AtMost(1.3)),
@@ -189,6 +189,10 @@ const TARGETS: [Target; 96] = [
     Target::to("zookeeper-one", Leasehold, P50, Bare, AtMost(1.2)),
     Target::to("zookeeper-waiters-8", Leasehold, Rate, Bare, AtLeast(0.9)),
     Target::to("zookeeper-waiters-64", Leasehold, Rate, Bare, AtLeast(0.9)),
+    // A server of etcd.
+    Target::to("etcd-one", Leasehold, P50, Bare, AtMost(1.2)),
+    Target::to("etcd-waiters-8", Leasehold, Rate, Bare, AtLeast(0.9)),
+    Target::to("etcd-waiters-64", Leasehold, Rate, Bare, AtLeast(0.9)),
     // Readers of one process.
     Target::to("reads", Leasehold, P50, Bare, AtMost(10.0)),
     // A primary that is replaced.

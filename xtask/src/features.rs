@@ -23,6 +23,8 @@ const CHOSEN: [Sets; 12] = [
             "mysql",
             "zookeeper",
             "zookeeper-tls",
+            "etcd",
+            "etcd-tls",
             "tls",
             "connection-manager",
             "deadpool",
@@ -52,7 +54,7 @@ const CHOSEN: [Sets; 12] = [
     ("lock-redlock", &["", "async", "twins"]),
     ("lock-sqlite", &["", "async"]),
     ("lock-zookeeper", &["", "tls", "schema"]),
-    ("lock-etcd", &[""]),
+    ("lock-etcd", &["", "tls", "schema"]),
 ];
 
 /// The other sets that were ever asked for.
@@ -74,6 +76,8 @@ const OTHERS: [Sets; 3] = [
             "blocking,mysql",
             "async,zookeeper",
             "blocking,zookeeper",
+            "async,etcd",
+            "blocking,etcd",
             "async,tls",
             "blocking,tls",
             "async,macros",

@@ -12,6 +12,7 @@ mod deny;
 mod drivers;
 mod features;
 mod fetch;
+mod go;
 mod metadata;
 mod model;
 mod mutants;
@@ -48,6 +49,7 @@ usage: cargo xtask COMMAND
   drivers  try the fenced statements with sqlx and diesel
   mysql    run the tests of lock-mysql on MySQL; those for a change run on MariaDB
   curator  run Curator's own tests of its locks on ZooKeeper while clients of lock-zookeeper want the same locks
+  go       run lock-etcd beside the client of etcd for Go, which needs Go
   package  package and build every crate that can be published; --no-verify only packages
   release  check whether all crates can be published as one version: --dry-run; --publish does it
   ci       check a change before it is merged: test and sim, then format, lints, docs, feature builds, house rules; --full: everything
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Some("features") => features::run(),
         Some("mysql") => mysql::run(),
         Some("curator") => curator::run(),
+        Some("go") => go::run(),
         Some("drivers") => drivers::run(),
         Some("servers") => services::all(),
         Some("sim") => sim::run(&arguments),

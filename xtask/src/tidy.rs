@@ -54,6 +54,7 @@ const EDGES: [(&str, &[&str]); 20] = [
             "lock-redis",
             "lock-redlock",
             "lock-zookeeper",
+            "lock-etcd",
         ],
     ),
     ("leasehold-cli", &["leasehold", "lock-core", "lock-host"]),

@@ -36,6 +36,7 @@ pub(crate) use self::store::StoreArgs;
 pub(crate) use self::watching::WatchArgs;
 use self::work::WorkArgs;
 use crate::demo::args::DemoArgs;
+use crate::etcd::args::EtcdArgs;
 use crate::mysql::args::MysqlArgs;
 use crate::postgres::args::PostgresArgs;
 use crate::redis::args::RedisArgs;
@@ -154,6 +155,8 @@ pub(crate) enum Command {
     Redlock(RedlockArgs),
     /// Manage the fencing tokens of a ZooKeeper ensemble.
     Zookeeper(ZookeeperArgs),
+    /// Manage the fencing tokens of an etcd cluster.
+    Etcd(EtcdArgs),
     /// Show how simpler locks fail, and what each improvement prevents.
     #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
     Demo(DemoArgs),
@@ -254,6 +257,7 @@ impl Command {
             Self::Redis(args) => args.json(),
             Self::Redlock(args) => args.json(),
             Self::Zookeeper(args) => args.json(),
+            Self::Etcd(args) => args.json(),
             Self::Mysql(_) | Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
         }
     }

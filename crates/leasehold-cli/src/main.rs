@@ -1,16 +1,18 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes), `zookeeper` (the tokens of an ensemble) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes), `zookeeper`, `etcd` (the tokens of an ensemble or a cluster: `base`) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
+mod base;
 mod breaking;
 mod dashboard;
 mod defaults;
 mod demo;
 mod doctor;
 mod durations;
+mod etcd;
 mod exit;
 mod held;
 mod hold;
@@ -148,6 +150,7 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Redis(args) => redis::run(args),
         Command::Redlock(args) => redlock::run(args),
         Command::Zookeeper(args) => zookeeper::run(args),
+        Command::Etcd(args) => etcd::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Man { out } => man::man(out.as_deref()),
         Command::Completions { shell } => {

@@ -65,7 +65,7 @@ const TYPOS_MAX: usize = 3;
 
 impl BackendConfig {
     /// Reads a URL: `sqlite:PATH`, `redis://...`, `rediss://...`, `valkey://...`, `valkeys://...`, `redis+unix://...`,
-    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redis+cluster://...`, `rediss+cluster://...`, `postgres://...`, `postgresql://...`, `mysql://...`, `zookeeper://...`, `zookeeper+tls://...`,
+    /// `redis+sentinel://...`, `rediss+sentinel://...`, `redis+cluster://...`, `rediss+cluster://...`, `postgres://...`, `postgresql://...`, `mysql://...`, `zookeeper://...`, `zookeeper+tls://...`, `etcd://...`, `etcds://...`,
     /// `redlock://...`, `memory:NAME` (one store per name in this process) or `memory:` (a new store for each client).
     ///
     /// # Errors
@@ -171,7 +171,7 @@ fn is_hosts(rest: &str) -> bool {
 }
 
 fn forms() -> &'static str {
-    "sqlite:PATH, postgres://HOST/DATABASE, mysql://HOST/DATABASE, zookeeper://HOST,HOST,HOST, redis://HOST:PORT/DB, redlock://HOST,HOST,HOST or memory:"
+    "sqlite:PATH, postgres://HOST/DATABASE, mysql://HOST/DATABASE, zookeeper://HOST,HOST,HOST, etcd://HOST,HOST,HOST, redis://HOST:PORT/DB, redlock://HOST,HOST,HOST or memory:"
 }
 
 #[cfg(test)]
@@ -224,6 +224,7 @@ mod tests {
             ("postgres", "postgres://HOST/DATABASE"),
             ("mysql", "mysql://HOST/DATABASE"),
             ("zookeeper", "zookeeper://HOST,HOST,HOST"),
+            ("etcd", "etcd://HOST,HOST,HOST"),
             ("memory", "memory:"),
             ("SQLite", "sqlite:PATH"),
         ] {

@@ -65,6 +65,7 @@
 //! | the data is in PostgreSQL, and its transactions should keep the lock until they end | `postgres://HOST/DATABASE` | `postgres` |
 //! | the same in MySQL or MariaDB | `mysql://HOST/DATABASE` | `mysql` |
 //! | you have a ZooKeeper, perhaps with Java services that use Curator | `zookeeper://HOST,HOST,HOST` | `zookeeper` |
+//! | you have an etcd, perhaps with Go services that use its `concurrency.Mutex` | `etcd://HOST,HOST,HOST` | `etcd` |
 //! | you have a Redis or a Valkey | `redis://HOST` | `redis` |
 //! | locks must be available while a Redis server is unreachable | `redlock://HOST,HOST,HOST` | `redlock` |
 //!
@@ -151,7 +152,7 @@
 //! |---|---|
 //! | [`AcquireError::TimedOut`] | somebody else holds the lock: try again later, or give up |
 //! | [`AcquireError::Backend`] | if [`ErrorKind::is_transient`], try again later; otherwise fix the store or the configuration as the error says |
-//! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair. On ZooKeeper, run `leasehold zookeeper base` |
+//! | [`AcquireError::Forgotten`] | the store lost its data; the error says what to repair. On ZooKeeper or etcd, run `leasehold zookeeper base` or `leasehold etcd base` |
 //! | [`AcquireError::TicketOver`], from `adopt` | acquire the lock again, and start from what the resource has stored |
 //! | [`AcquireError::Invalid`] | fix the name or the option |
 //! | [`AcquireError::Closed`] | nothing: this client is shutting down |
@@ -344,8 +345,8 @@
 //!
 //! # Features
 //!
-//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `mysql`, `zookeeper`, `redis`, `redlock` and `memory` the stores. `tls` adds
-//! `rediss://`, and `zookeeper-tls` adds `zookeeper+tls://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
+//! `async` (default) and `blocking` are the two APIs; `sqlite`, `postgres`, `mysql`, `zookeeper`, `etcd`, `redis`, `redlock` and `memory` the stores. `tls` adds
+//! `rediss://`, and `zookeeper-tls` adds `zookeeper+tls://`, and `etcd-tls` adds `etcds://`; `deadpool`, `connection-manager` and `r2d2` accept your existing Redis clients. `fence` checks fencing tokens at
 //! the resource, and `tower` does so for HTTP services. `macros` adds `#[leasehold::locked]`. `tracing` emits events, and `metrics` records metrics. `schema` makes JSON schemas of configurations. `full` enables everything.
 //!
 //! To keep locks in another store, write a [`backend`].
@@ -401,6 +402,8 @@ pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, ErrorKind, Fairness, FencingToken, Holder, Invalid, LockName,
     LossReason, Lost, OnUnavailable, Ticket, TryAcquireError, Ttl, WriteToken,
 };
+#[cfg(feature = "etcd")]
+pub use lock_etcd as etcd;
 #[cfg(feature = "fence")]
 pub use lock_fence as fence;
 pub use lock_host::{CancelToken, ChangeError, Error, HoldError, LockOptions};

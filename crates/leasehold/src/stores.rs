@@ -204,6 +204,13 @@ stores! {
     "zookeeper" "zookeeper": "zookeeper://HOST,HOST,HOST",
     "zookeeper-tls" "zookeeper+tls": "zookeeper+tls://HOST,HOST,HOST?sslrootcert=FILE",
 
+    /// An etcd cluster.
+    Etcd(Box<lock_etcd::EtcdConfig>) = "etcd",
+    async |config| std::sync::Arc::new(lock_etcd::nonblocking::connect(config).await?),
+    blocking |config| std::sync::Arc::new(lock_etcd::blocking::connect(config)?),
+    "etcd" "etcd": "etcd://HOST,HOST,HOST",
+    "etcd-tls" "etcds": "etcds://HOST,HOST,HOST",
+
     /// A quorum of independent Redis servers.
     Redlock(lock_redlock::RedlockConfig) = "redlock",
     async |config| std::sync::Arc::new(crate::redlock::nonblocking::connect(config).await?.0),

@@ -7,7 +7,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::invalid::Invalid;
-use host::decoded;
+use host::{decoded, hidden};
 
 pub use host::UrlHost;
 
@@ -156,6 +156,12 @@ impl StoreUrl {
         format!("{scheme}://{login}{at}{host}/{path}")
     }
 
+    /// The same with this host alone.
+    #[must_use]
+    pub fn at(&self, host: &UrlHost) -> Self {
+        Self { hosts: vec![host.clone()], ..self.clone() }
+    }
+
     /// The scheme in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme
@@ -288,11 +294,6 @@ impl<'a> Raw<'a> {
         let login = if self.login.is_none_or(str::is_empty) { "" } else { "***@" };
         format!("{}://{login}{}{}", self.scheme.to_ascii_lowercase(), self.hosts, self.path)
     }
-}
-
-/// Only the scheme.
-fn hidden(scheme: &str) -> String {
-    format!("{}://...", scheme.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const LOOKS_MAX: u32 = 16;
 /// How often it looks for the slots that a waiter before it is taking. Chosen: that takes two round trips; the waiter may also have died.
 const DUE_MAX: u32 = 4;
 
-/// How often it renews a lease that is not sure to last. Chosen: the first one may not count, because nothing was heard of the server before.
+/// How often it renews a lease that is not sure to last. Chosen: the first time may find out that another leader was elected.
 const RENEWALS_MAX: u32 = 3;
 
 /// What has happened after a list.
@@ -71,14 +71,14 @@ impl Asking<'_> {
         // Asking again gives a lease and a place all of their time.
         let mut is_old = matches!(place.state, State::There(..));
         for number in 0..LOOKS_MAX {
-            if is_old || place.marking().is_some() {
+            if is_old || !place.moving().is_empty() {
                 place.renew(self.cluster).await.map_err(failed)?;
             }
             let look = self.look(place).await?;
             is_old = place.is_old();
             match look {
                 // The lease may be one that was used before, and its renewal may not have counted.
-                Look::Told(answer) if !is_old && place.marking().is_none() || number >= RENEWALS_MAX => {
+                Look::Told(answer) if !is_old && place.moving().is_empty() || number >= RENEWALS_MAX => {
                     return Ok(answer);
                 }
                 Look::Waits(answer, since) if !is_old || number >= RENEWALS_MAX => {
@@ -98,7 +98,9 @@ impl Asking<'_> {
 
     /// Looks whether the turn of a waiter has come.
     pub(crate) async fn go_on(&self, place: &mut Place) -> Result<Option<Answer>, BackendError> {
-        place.renew(self.cluster).await.map_err(failed)?;
+        if place.is_old() {
+            place.renew(self.cluster).await.map_err(failed)?;
+        }
         for _ in 0..LOOKS_MAX {
             if !matches!(place.state, State::There(..)) {
                 break;

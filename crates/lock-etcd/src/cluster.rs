@@ -50,8 +50,8 @@ impl Cluster {
     }
 
     /// The lock that a key belongs to. `None` if it belongs to none of this client's.
-    pub(crate) fn directory_of(&self, key: &[u8]) -> Option<(Directory, LockName)> {
-        Directory::of_key(&self.root, &self.prefix, key)
+    pub(crate) fn name_of(&self, key: &[u8]) -> Option<LockName> {
+        Directory::name_of(&self.root, &self.prefix, key)
     }
 
     /// The first key that this client may have, and one behind the last.
@@ -67,6 +67,11 @@ impl Cluster {
     pub(crate) async fn transact(&self, transaction: TxnRequest) -> Result<(Told, Seen), Status> {
         let (answer, seen) = self.servers.transact(transaction).await?;
         Ok((Told::read(answer), seen))
+    }
+
+    /// Reads, all as it was at one moment.
+    pub(crate) async fn read(&self, reads: Vec<RequestOp>) -> Result<(Told, Seen), Status> {
+        self.transact(txn::transaction(vec![], [reads, vec![]], &[])).await
     }
 
     /// Carries out a transaction whose branches end with a look at this directory.
@@ -98,8 +103,7 @@ impl Cluster {
 
     /// The slots that holders of permits have, and the revisions that created their keys.
     pub(crate) async fn taken_slots(&self, directory: &Directory) -> Result<HashMap<u32, i64>, Status> {
-        let read = [txn::keys(directory.slots(), 0)];
-        let (told, _) = self.transact(txn::transaction(vec![], [vec![], vec![]], &read)).await?;
+        let (told, _) = self.read(vec![txn::keys(directory.slots(), 0)]).await?;
         let keys = told.ranges.first().into_iter().flat_map(|range| &range.kvs);
         let slot = |key: &[u8]| std::str::from_utf8(key).ok()?.rsplit_once('/')?.1.parse().ok();
         Ok(keys.filter_map(|kv| Some((slot(&kv.key)?, kv.create_revision))).collect())

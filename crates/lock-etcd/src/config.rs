@@ -85,6 +85,11 @@ impl EtcdConfig {
         })
     }
 
+    /// The same with each server alone.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Self> {
+        self.url.hosts().iter().map(|host| Self { url: self.url.at(host), ..self.clone() })
+    }
+
     /// The servers, each with its port.
     pub(crate) fn servers(&self) -> impl Iterator<Item = String> {
         self.url.hosts().iter().map(|host| UrlHost { port: host.port.or(Some(PORT)), ..host.clone() }.to_string())
@@ -101,7 +106,8 @@ impl EtcdConfig {
 
     /// What all keys begin with.
     pub(crate) fn root(&self) -> String {
-        match self.url.path().trim_matches('/') {
+        // Keys of other programs may begin with a slash, so only the one behind the hosts is left out.
+        match self.url.path().trim_end_matches('/').strip_prefix('/').unwrap_or_default() {
             "" => ROOT.to_owned(),
             path => format!("{path}/"),
         }

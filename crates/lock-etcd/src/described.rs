@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::{Invalid, Reach, StoreConfig};
+use lock_core::examine::Check;
+use lock_core::{BackendError, Invalid, Reach, StoreConfig};
 
-use crate::EtcdConfig;
+use crate::{EtcdConfig, examine};
 
 impl StoreConfig for EtcdConfig {
     fn from_url(url: &str) -> Result<Self, Invalid> {
@@ -25,5 +26,9 @@ impl StoreConfig for EtcdConfig {
 
     fn op_timeout(&self) -> Option<Duration> {
         self.op_timeout
+    }
+
+    fn examine(&self) -> Result<Vec<Check>, BackendError> {
+        examine::examine(self)
     }
 }

@@ -20,14 +20,13 @@ impl Directory {
         Self { root: root.to_owned(), name }
     }
 
-    /// That of the entry with this key, and the name of its lock. `None` if the key is that of no entry, or of a lock without the prefix.
-    pub(crate) fn of_key(root: &str, prefix: &Prefix, key: &[u8]) -> Option<(Self, LockName)> {
+    /// The name of the lock that the entry with this key is of. `None` if the key is that of no entry, or of a lock without the prefix.
+    pub(crate) fn name_of(root: &str, prefix: &Prefix, key: &[u8]) -> Option<LockName> {
         let key = std::str::from_utf8(key).ok()?.strip_prefix(root)?;
         let (escaped, _) = key.split_once('/')?;
         let plain = escaped.replace("%6C", "l").replace("%2F", "/").replace("%25", "%");
         let name = prefix.name(&plain)?;
-        let directory = Self::of(root, prefix, &name);
-        (directory.name == escaped).then_some((directory, name))
+        (Self::of(root, prefix, &name).name == escaped).then_some(name)
     }
 
     /// The key of the entry under this lease. The clients of etcd name theirs in the same way.
@@ -64,7 +63,36 @@ impl Directory {
     pub(crate) fn changes(&self) -> (Vec<u8>, Vec<u8>) {
         keys_below(&format!("{}{CHANGES}{}", self.root, self.name))
     }
+
+    /// The latch of the same name.
+    pub(crate) fn latch(&self) -> Latch {
+        Latch(format!("{}{LATCHES}{}", self.root, self.name))
+    }
 }
+
+/// Where the keys of a latch are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Latch(String);
+
+impl Latch {
+    /// The key of its state.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        self.0.clone().into_bytes()
+    }
+
+    /// The key of some of its arrivals.
+    pub(crate) fn part(&self, number: u8) -> Vec<u8> {
+        format!("{}/{number:02}", self.0).into_bytes()
+    }
+
+    /// The first key of arrivals, and the one after the last.
+    pub(crate) fn parts(&self) -> (Vec<u8>, Vec<u8>) {
+        keys_below(&self.0)
+    }
+}
+
+/// Where all latches are.
+const LATCHES: &str = "leasehold-latches/";
 
 /// Where the slots of all semaphores are.
 const SLOTS: &str = "leasehold-slots/";

@@ -43,6 +43,11 @@ pub(crate) fn is_refusal(status: &Status) -> bool {
     meaning(status).effect == Effect::None
 }
 
+/// Whether the servers write nothing because they have no room.
+pub(crate) fn is_full(status: &Status) -> bool {
+    status.code() == tonic::Code::ResourceExhausted
+}
+
 /// The error of a connection. Whatever was sent, it touched no lock.
 pub(crate) fn of_opening(config: &EtcdConfig, status: Status) -> BackendError {
     let meaning = Meaning { effect: Effect::None, ..meaning(&status) };

@@ -44,8 +44,7 @@ async fn held(cluster: &Cluster, listed: &Listed, entry: &Entry) -> Result<Held,
 pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Status> {
     let (first, end) = cluster.all_keys();
     let after = query.cursor.as_ref().map_or(first, |cursor| cursor.0.clone().into_bytes());
-    let reads = [txn::keys((after, end), KEYS_MAX)];
-    let (told, _) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &reads)).await?;
+    let (told, _) = cluster.read(vec![txn::keys((after, end), KEYS_MAX)]).await?;
     let keys: Vec<Entry> = told.ranges.first().into_iter().flat_map(|list| &list.kvs).map(Entry::read).collect();
     let is_cut = told.ranges.first().is_some_and(|list| list.count > KEYS_MAX);
     let (mut entries, mut next) = (Vec::new(), None);
@@ -58,10 +57,12 @@ pub(crate) async fn list(cluster: &Cluster, query: &Query) -> Result<Page, Statu
             next = chunk.first().map(|entry| Cursor(String::from_utf8_lossy(&entry.key).into_owned()));
             break;
         }
-        let Some((found, name)) = chunk.first().and_then(|entry| cluster.directory_of(&entry.key)) else { continue };
+        let Some(first) = chunk.first() else { continue };
         if is_cut && is_last {
-            next = Some(Cursor(String::from_utf8_lossy(&found.range().1).into_owned()));
+            // The first key after those of this directory.
+            next = Some(Cursor(format!("{}0", String::from_utf8_lossy(lock_of(&first.key)))));
         }
+        let Some(name) = cluster.name_of(&first.key) else { continue };
         if glob_matches(&query.pattern, name.as_str()) {
             entries.extend(shown(cluster, &name).await?);
         }
@@ -108,10 +109,8 @@ pub(crate) async fn revoke(
 
 /// Who ended the lease whose highest token this is.
 pub(crate) async fn revoked_by(cluster: &Cluster, highest: FencingToken) -> Result<Option<Note>, Status> {
-    let read = txn::transaction(vec![], [vec![], vec![]], &[txn::get(note_of(cluster, highest))]);
-    let (told, _) = cluster.transact(read).await?;
-    let note = told.ranges.first().and_then(|range| range.kvs.first());
-    Ok(note.map(|note| Note::from_wire(&String::from_utf8_lossy(&note.value))))
+    let (told, _) = cluster.read(vec![txn::get(note_of(cluster, highest))]).await?;
+    Ok(told.kv(0).map(|note| Note::from_wire(&String::from_utf8_lossy(&note.value))))
 }
 
 fn note_of(cluster: &Cluster, highest: FencingToken) -> Vec<u8> {

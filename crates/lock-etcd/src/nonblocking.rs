@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::FutureExt;
 use lock_core::inspect::{Entry, Page, Query, Revoked};
+use lock_core::latch::{self, Seen};
 use lock_core::limit::{self, Usage};
 use lock_core::{
     Ability, Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, Durability, Effect, EntriesEnd,
@@ -18,12 +18,11 @@ use lock_host::Bridge;
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::EtcdConfig;
 use crate::client::Client;
 use crate::cluster::Cluster;
 use crate::error::{self, BACKEND};
-use crate::servers::{Servers, is_of_server};
-use crate::{inspect, limits};
+use crate::servers::Servers;
+use crate::{EtcdConfig, HeldKey, fence, inspect, latches, limits, once};
 
 /// How long connecting may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -52,38 +51,30 @@ pub async fn connect(config: &EtcdConfig) -> Result<Store, BackendError> {
     over(config, bridge()?).await
 }
 
+/// Finds the key of the lock that is held with this token, for [transactions of your own](HeldKey). Returns `None` if it is not held any more.
+///
+/// # Errors
+/// Those of [`connect`].
+///
+/// # Cancel safety
+/// Can be dropped at any point.
+pub async fn held_key(
+    config: &EtcdConfig,
+    name: &LockName,
+    token: FencingToken,
+) -> Result<Option<HeldKey>, BackendError> {
+    fence::held_key(config, bridge()?, name, token).await
+}
+
 pub(crate) async fn over(config: &EtcdConfig, bridge: Bridge) -> Result<Store, BackendError> {
     let servers = Servers::new(config, bridge.handle())?;
     let client = Client::new(config, servers, bridge);
-    let opened = timeout(CONNECT_WITHIN, open(&client.cluster)).await;
+    let opened = timeout(CONNECT_WITHIN, once::first_answer(&client.cluster, |cluster| try_out(cluster).boxed())).await;
     match opened {
         Ok(opened) => opened.map_err(|status| error::of_opening(config, status))?,
         Err(_) => return Err(error::silence(config, CONNECT_WITHIN)),
     }
     Ok(Store(client))
-}
-
-/// Asks each server until one answers. One that is silent goes on to be asked beside the next ones.
-async fn open(cluster: &Cluster) -> Result<(), Status> {
-    let (mut asked, mut failed) = (FuturesUnordered::new(), 0);
-    asked.push(try_out(cluster));
-    loop {
-        let current = cluster.servers.current();
-        tokio::select! {
-            Some(told) = asked.next() => match told {
-                Err(status) if is_of_server(&status) => {
-                    failed += 1;
-                    if failed < cluster.servers.count() {
-                        asked.push(try_out(cluster));
-                    } else if asked.is_empty() {
-                        return Err(status);
-                    }
-                }
-                told => return told,
-            },
-            () = cluster.servers.left(current) => asked.push(try_out(cluster)),
-        }
-    }
 }
 
 async fn try_out(cluster: &Cluster) -> Result<(), Status> {
@@ -100,13 +91,13 @@ async fn within<T>(
 }
 
 impl Store {
-    async fn inspect<T>(
-        &self,
+    /// Carries out a request that is not about a claim.
+    async fn ask<T>(
+        operation: Operation,
         time: Duration,
         run: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, BackendError> {
-        let told = async { run.await.map_err(|status| error::of(Operation::Inspect, status)) };
-        within(Operation::Inspect, time, told).await
+        within(operation, time, async { run.await.map_err(|status| error::of(operation, status)) }).await
     }
 }
 
@@ -116,7 +107,7 @@ impl Backend for Store {
             .with_ordering(RequestOrder::Unordered)
             .with_isolation(Isolation::Isolated)
             .with_modes(&[ModeKind::Exclusive, ModeKind::Shared, ModeKind::Permits])
-            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Inspect])
+            .with_abilities(&[Ability::Keep, Ability::Replace, Ability::SetLimit, Ability::Latch, Ability::Inspect])
             .with_entries_end(EntriesEnd::WithTtl)
     }
 
@@ -157,12 +148,18 @@ impl AsyncBackend for Store {
         within(Operation::Limit, time, limits::ask(&self.0.cluster, request)).await
     }
 
+    async fn latch(&self, request: &latch::Request, time: Duration) -> Result<Seen, BackendError> {
+        let asked = latches::ask(&self.0.cluster, request);
+        let state = Self::ask(Operation::Latch, time, asked).await?;
+        Ok(Seen { state, told: false })
+    }
+
     async fn holder(&self, name: &LockName, time: Duration) -> Result<Option<Entry>, BackendError> {
-        self.inspect(time, inspect::shown(&self.0.cluster, name)).await
+        Self::ask(Operation::Inspect, time, inspect::shown(&self.0.cluster, name)).await
     }
 
     async fn list(&self, query: &Query, time: Duration) -> Result<Page, BackendError> {
-        self.inspect(time, inspect::list(&self.0.cluster, query)).await
+        Self::ask(Operation::Inspect, time, inspect::list(&self.0.cluster, query)).await
     }
 
     async fn revoke(
@@ -172,7 +169,7 @@ impl AsyncBackend for Store {
         by: &Note,
         time: Duration,
     ) -> Result<Revoked, BackendError> {
-        self.inspect(time, inspect::revoke(&self.0.cluster, name, token, by)).await
+        Self::ask(Operation::Inspect, time, inspect::revoke(&self.0.cluster, name, token, by)).await
     }
 
     async fn revoked_by(
@@ -181,7 +178,7 @@ impl AsyncBackend for Store {
         highest: FencingToken,
         time: Duration,
     ) -> Result<Option<Note>, BackendError> {
-        self.inspect(time, inspect::revoked_by(&self.0.cluster, highest)).await
+        Self::ask(Operation::Inspect, time, inspect::revoked_by(&self.0.cluster, highest)).await
     }
 }
 

@@ -9,12 +9,13 @@ use std::mem;
 use std::time::Duration;
 
 use lock_core::{Limit, Mode, Moment, Owner, Ttl};
-use lock_rules::PLACE_MAX;
+use lock_rules::place_for;
 use tonic::Status;
 
 use crate::cluster::Cluster;
 use crate::directory::{Directory, OwnerHash};
 use crate::entry::{Entry, Value, Version};
+use crate::error::is_full;
 use crate::leases::Lease;
 use crate::listed::{Listed, Turn};
 use crate::place::entry_leases::EntryLeases;
@@ -112,8 +113,17 @@ impl Place {
     pub(crate) async fn list(&mut self, cluster: &Cluster) -> Result<Option<Listed>, Status> {
         let Some(is_there) = self.is_there() else { return Ok(None) };
         let read = txn::get(is_there.key.clone());
-        let (success, failure) = (self.marking().into_iter().chain([read.clone()]).collect(), vec![read]);
-        let (told, seen) = cluster.look(&self.directory, vec![is_there], [success, failure]).await?;
+        let proof = self.is_pending().then(|| txn::log(cluster.root()));
+        let reads: Vec<_> = proof.into_iter().chain([read]).collect();
+        let look = |moving: Vec<RequestOp>| {
+            let branches = [[&moving[..], &reads[..]].concat(), reads.clone()];
+            cluster.look(&self.directory, vec![is_there.clone()], branches)
+        };
+        let (told, seen) = match look(self.moving()).await {
+            // Without room, nothing is written, and the rest works.
+            Err(failure) if is_full(&failure) => look(Vec::new()).await?,
+            told => told?,
+        };
         let entry = told.key(0);
         Ok(told.listed.filter(|_| self.confirm(entry, seen)))
     }
@@ -124,7 +134,7 @@ impl Place {
         if self.key().is_some_and(|key| key == found.key) {
             return false;
         }
-        let leases = EntryLeases::of(found.key.clone(), Lease::of_others(found.lease));
+        let leases = EntryLeases::of(found.key.clone(), Lease::of_others(found.lease, None));
         self.state = State::There(found.version, leases);
         self.learn(found);
         true
@@ -148,39 +158,39 @@ impl Place {
         Ok(self.is_granted)
     }
 
-    /// Sends a renewal of its leases. It counts with the next answer of the leader.
+    /// Sends a renewal of its lease, which counts with the next answer of the leader, or takes the lease that the entry is to be moved to.
     pub(crate) async fn renew(&mut self, cluster: &Cluster) -> Result<(), Status> {
         let State::There(_, leases) = &mut self.state else { return Ok(()) };
-        cluster.leases.renew(&mut leases.current).await?;
-        if self.is_granted && self.ttl.get() > PLACE_MAX && leases.earlier.is_none() {
-            self.lengthen(cluster).await?;
+        if cluster.leases.renewals_count(&leases.current) {
+            cluster.leases.renew(&mut leases.current).await?;
         }
-        Ok(())
+        self.find_lease(cluster, if self.is_granted { self.ttl.get() } else { place_for(self.ttl) }).await
     }
 
-    /// Has a lease ready for the ttl. That of a place is too short.
-    async fn lengthen(&mut self, cluster: &Cluster) -> Result<(), Status> {
-        let ttl = self.ttl.get();
+    /// Has another lease ready, if that of the entry lasts for less than this, or if its renewals do not count any more.
+    async fn find_lease(&mut self, cluster: &Cluster, lasts: Duration) -> Result<(), Status> {
         let State::There(_, leases) = &mut self.state else { return Ok(()) };
-        let is_long = match &mut leases.next {
-            Some(next) => cluster.leases.renew(next).await?,
-            None => leases.current.ttl() >= ttl,
+        let is_ready = match &mut leases.next {
+            Some(next) => cluster.leases.renewals_count(next) && cluster.leases.renew(next).await?,
+            None => cluster.leases.renewals_count(&leases.current) && leases.current.ttl() >= lasts,
         };
-        if !is_long {
-            leases.next = Some(cluster.leases.take(ttl).await?);
+        if !is_ready {
+            leases.next = Some(cluster.leases.take(lasts).await?);
         }
         Ok(())
     }
 
-    /// What writes into the entry of a waiter that it was granted, and moves it to the lease that it has from now on.
-    pub(crate) fn marking(&self) -> Option<RequestOp> {
-        let State::There(_, leases) = &self.state else { return None };
-        let value = self.value.as_ref().filter(|value| self.is_granted && !value.is_granted())?;
-        Some(txn::put(
-            leases.key.clone(),
-            value.granted_now().with_tokens_of(self.drawn_at).to_wire(),
-            leases.for_change(),
-        ))
+    /// What moves the entry, with its slots, to the lease that is ready for it, and notes that it was granted. Empty if neither is needed.
+    pub(crate) fn moving(&self) -> Vec<RequestOp> {
+        let (State::There(_, leases), Some(value)) = (&self.state, &self.value) else { return Vec::new() };
+        let is_noted = value.is_granted() || !self.is_granted;
+        if is_noted && leases.next.is_none() {
+            return Vec::new();
+        }
+        let value = if is_noted { value.clone() } else { value.granted_now() };
+        let (value, lease) = (value.with_tokens_of(self.drawn_at).to_wire(), leases.for_change());
+        let slots = self.slots().iter().map(|slot| txn::put(self.directory.slot(*slot), Vec::new(), lease));
+        [txn::put(leases.key.clone(), value, lease)].into_iter().chain(slots).collect()
     }
 
     /// What has to be true for the known version of the entry to be there.
@@ -209,6 +219,11 @@ impl Place {
             State::There(_, leases) => leases.lasts(since),
             State::None | State::Unknown(_) => Duration::ZERO,
         }
+    }
+
+    /// Whether its lease was renewed, and that is not proved yet.
+    fn is_pending(&self) -> bool {
+        matches!(&self.state, State::There(_, leases) if leases.current.is_pending())
     }
 
     /// Whether the entry is sure to last for so little that it has to be renewed.

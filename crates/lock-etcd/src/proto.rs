@@ -4,6 +4,8 @@
 //! # Source
 //! etcd, `rpc.proto` and `kv.proto`.
 
+// The benchmark includes this file by its path, too.
+#[path = "proto/servers.rs"]
 mod servers;
 
 use prost::{Enumeration, Message, Oneof};
@@ -12,6 +14,8 @@ pub(crate) use self::servers::{AuthenticateRequest, AuthenticateResponse, Status
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Header {
+    #[prost(uint64, tag = "1")]
+    pub(crate) cluster_id: u64,
     /// The server that has answered.
     #[prost(uint64, tag = "2")]
     pub(crate) member_id: u64,
@@ -199,6 +203,8 @@ pub(crate) struct LeaseGrantRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct LeaseGrantResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) header: Option<Header>,
     #[prost(int64, tag = "2")]
     pub(crate) id: i64,
     #[prost(int64, tag = "3")]

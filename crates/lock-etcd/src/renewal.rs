@@ -24,10 +24,10 @@ pub(crate) type Locked = OwnedMutexGuard<Place>;
 
 /// How long the check for waiters may take. Chosen: a small part of the time for a renewal.
 const HINT_WITHIN: Duration = Duration::from_millis(100);
-/// How often leases are renewed that are not sure to last. Chosen: the first time may not count, because nothing was heard of the server before.
+/// How often leases are renewed that are not sure to last. Chosen: the first time may find out that another leader was elected.
 const RENEWALS_MAX: u32 = 3;
-/// How many leases one transaction confirms: each may take two of its operations, of which servers take 128 unless they are told otherwise.
-const TOGETHER: usize = 60;
+/// How many operations one transaction has at most. Servers take 128, unless they are told otherwise.
+const OPERATIONS_MAX: usize = 120;
 
 /// Renews the entries of these places, which are those of the leases in their order.
 pub(crate) async fn renew(
@@ -42,9 +42,9 @@ pub(crate) async fn renew(
         let renewals = places.iter_mut().map(|place| place.renew(cluster));
         try_join_all(renewals).await.map_err(failed)?;
         let there: Vec<usize> = (0..places.len()).filter(|at| places[*at].is_there().is_some()).collect();
-        for some in there.chunks(TOGETHER) {
-            let confirmed = confirm(cluster, (leases, since), places, some).await.map_err(failed)?;
-            lasting.extend(iter::zip(some.iter().copied(), confirmed));
+        for some in together(places, &there) {
+            let confirmed = confirm(cluster, (leases, since), places, &some).await.map_err(failed)?;
+            lasting.extend(iter::zip(some, confirmed));
         }
         if !places.iter().any(|place| place.is_old()) {
             break;
@@ -77,6 +77,23 @@ async fn wanted(cluster: &Cluster, leases: &[Lease]) -> HashSet<LockName> {
     join_all(looks).await.into_iter().flatten().collect()
 }
 
+/// These places in groups, each for one transaction.
+fn together(places: &[Locked], there: &[usize]) -> Vec<Vec<usize>> {
+    let (mut groups, mut operations) = (Vec::<Vec<usize>>::new(), OPERATIONS_MAX);
+    for at in there {
+        let own = 1 + places[*at].moving().len();
+        operations += own;
+        match groups.last_mut() {
+            Some(group) if operations <= OPERATIONS_MAX => group.push(*at),
+            Some(_) | None => {
+                groups.push(vec![*at]);
+                operations = own;
+            }
+        }
+    }
+    groups
+}
+
 /// Reads the keys of these places, and moves those to their own leases that need it, if all are there.
 async fn confirm(
     cluster: &Cluster,
@@ -86,10 +103,19 @@ async fn confirm(
 ) -> Result<Vec<Option<Duration>>, tonic::Status> {
     let asked = || there.iter().map(|at| &places[*at]);
     let compare: Vec<_> = asked().filter_map(|place| place.is_there()).collect();
-    let moves: Vec<_> = asked().filter_map(|place| place.marking()).collect();
+    let moves: Vec<_> = asked().flat_map(|place| place.moving()).collect();
     let base = txn::get(txn::base_key(cluster.root()));
     let reads: Vec<_> = compare.iter().map(|compare| txn::get(compare.key.clone())).chain([base]).collect();
-    let (told, seen) = cluster.transact(txn::transaction(compare, [moves, vec![]], &reads)).await?;
+    let log = [txn::log(cluster.root())];
+    let ask = |moves: Vec<_>| {
+        let branches = [[&moves[..], &log].concat(), log.to_vec()];
+        cluster.transact(txn::transaction(compare.clone(), branches, &reads))
+    };
+    let (told, seen) = match ask(moves).await {
+        // Without room, nothing is moved, and what lasts goes on to do so.
+        Err(failure) if error::is_full(&failure) => ask(vec![]).await?,
+        told => told?,
+    };
     let read: Vec<_> = (0..there.len()).map(|number| told.key(number)).collect();
     // Without entries, their tokens are not missed: the servers may have lost everything.
     let base = if read.iter().any(Option::is_some) { told.base(there.len())? } else { Base::default() };

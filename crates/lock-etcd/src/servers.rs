@@ -2,8 +2,8 @@
 
 use std::error::Error;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lock_core::BackendError;
@@ -19,11 +19,13 @@ use crate::calls::{self, Token};
 use crate::connections::channels;
 use crate::login::{self, Login};
 use crate::proto::{StatusRequest, StatusResponse, TxnRequest, TxnResponse};
-use crate::{EtcdConfig, version};
+use crate::{EtcdConfig, txn, version};
 
-/// How long a server may take before other requests go to the next one. Chosen: several round trips of a slow disk, and less
+/// How long a server may take at least before other requests go to the next one. Chosen: several round trips of a slow disk, and less
 /// than requests have in all.
-pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_millis(300);
+const ANSWERS_WITHIN: Duration = Duration::from_millis(300);
+/// How long it may take if its answers are slow. Chosen: round the world several times.
+const ANSWERS_WITHIN_MAX: Duration = Duration::from_secs(2);
 /// How long a login may take. Chosen: servers compute the hash of the password, which is made to take long.
 const LOGS_IN_WITHIN: Duration = Duration::from_secs(1);
 
@@ -33,7 +35,10 @@ pub(crate) struct Servers {
     login: Option<Login>,
     /// Counts up. Of a number, the remainder is that of a server.
     current: AtomicUsize,
-    seen: Mutex<Option<Seen>>,
+    /// The raft term of the latest answer that the leader has ordered; 0 if there was none.
+    term: AtomicU64,
+    /// How long answers take, in microseconds: rises at once, and falls slowly.
+    pace: AtomicU64,
     runtime: Handle,
 }
 
@@ -45,7 +50,8 @@ impl Servers {
             channels: channels(config)?,
             login: config.login().map(Login::new),
             current: AtomicUsize::default(),
-            seen: Mutex::default(),
+            term: AtomicU64::default(),
+            pace: AtomicU64::default(),
             runtime: runtime.clone(),
         })
     }
@@ -60,14 +66,26 @@ impl Servers {
         self.current.load(Ordering::SeqCst)
     }
 
+    /// How long a server may take before other requests go to the next one: far longer than answers took of late.
+    pub(crate) fn patience(&self) -> Duration {
+        (Duration::from_micros(self.pace.load(Ordering::Relaxed)) * 4).clamp(ANSWERS_WITHIN, ANSWERS_WITHIN_MAX)
+    }
+
+    /// An answer took this long, or longer.
+    pub(crate) fn answered_after(&self, time: Duration) {
+        let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let paced = |pace: u64| Some(time.max(pace - pace / 8));
+        _ = self.pace.fetch_update(Ordering::Relaxed, Ordering::Relaxed, paced);
+    }
+
     /// Leaves this server for the next one, unless that was done.
     pub(crate) fn leave(&self, server: usize) {
         self.go_to(server, 1);
     }
 
-    /// The latest answer of this server that was ordered by the leader.
-    pub(crate) fn seen(&self, server: usize) -> Option<Seen> {
-        self.lock_seen().filter(|seen| seen.server == server)
+    /// The raft term of the latest request that the leader has ordered.
+    pub(crate) fn term(&self) -> Option<u64> {
+        Some(self.term.load(Ordering::SeqCst)).filter(|term| *term > 0)
     }
 
     /// Sends a request. Returns the number of the server with the answer.
@@ -113,15 +131,18 @@ impl Servers {
         A: Message + Default + Send + Sync + 'static,
     {
         let mut asked = pin!(calls::ask(self.channel(server), method, message, token));
-        let answer = match timeout(ANSWERS_WITHIN, &mut asked).await {
+        let sent = HostClock.now();
+        let answer = match timeout(self.patience(), &mut asked).await {
             Ok(answer) => answer,
             Err(_) => {
                 self.leave(server);
                 asked.await
             }
         };
-        if answer.as_ref().is_err_and(is_of_server) {
-            self.leave(server);
+        match &answer {
+            Ok(_) => self.answered_after(HostClock.now().since(sent)),
+            Err(status) if is_of_server(status) => self.leave(server),
+            Err(_) => {}
         }
         answer
     }
@@ -149,12 +170,11 @@ impl Servers {
 
     /// Carries out a transaction that the leader orders. Also returns where and when it was answered.
     pub(crate) async fn transact(self: &Arc<Self>, transaction: TxnRequest) -> Result<(TxnResponse, Seen), Status> {
-        let sent = HostClock.now();
-        let (answer, server): (TxnResponse, usize) = self.ask("/etcdserverpb.KV/Txn", transaction).await?;
-        let (header, answered) = (answer.header.unwrap_or_default(), HostClock.now());
-        let seen = Seen { server, member: header.member_id, term: header.raft_term, sent, answered };
-        *self.lock_seen() = Some(seen);
-        Ok((answer, seen))
+        let (sent, is_logged) = (HostClock.now(), txn::is_logged(&transaction));
+        let (answer, _): (TxnResponse, usize) = self.ask("/etcdserverpb.KV/Txn", transaction).await?;
+        let term = answer.header.unwrap_or_default().raft_term;
+        self.term.store(term, Ordering::SeqCst);
+        Ok((answer, Seen { term: Some(term).filter(|_| is_logged), sent }))
     }
 
     /// Opens a stream of requests and answers. The server answers the opening together with the first request.
@@ -175,7 +195,7 @@ impl Servers {
     /// Refuses servers that are too old. Newer ones may keep their version from some users.
     pub(crate) async fn check_version(self: &Arc<Self>) -> Result<(), Status> {
         match self.ask("/etcdserverpb.Maintenance/Status", StatusRequest {}).await {
-            Ok((StatusResponse { version }, _)) => version::check(&version),
+            Ok((StatusResponse { version, .. }, _)) => version::check(&version),
             Err(status) if status.code() == Code::PermissionDenied => Ok(()),
             Err(status) => Err(status),
         }
@@ -195,10 +215,6 @@ impl Servers {
 
     fn channel(&self, server: usize) -> Channel {
         self.channels[server % self.channels.len()].clone()
-    }
-
-    fn lock_seen(&self) -> MutexGuard<'_, Option<Seen>> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

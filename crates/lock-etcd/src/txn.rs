@@ -6,8 +6,8 @@ use crate::directory::Directory;
 use crate::entry::Entry;
 use crate::listed::{Changes, Listed};
 use crate::proto::{
-    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
-    Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
+    Compare, CompareResult, CompareTarget, CompareWith, DeleteRangeRequest, KeyValue, PutRequest, RangeRequest,
+    RangeResponse, Request, RequestOp, Response, SortOrder, SortTarget, TxnRequest, TxnResponse,
 };
 use crate::tokens::Base;
 
@@ -89,6 +89,17 @@ pub(crate) fn list(directory: &Directory, limit: i64) -> RequestOp {
     }))
 }
 
+/// Has a transaction written into the log that else only reads. Nobody writes this key.
+pub(crate) fn log(root: &str) -> RequestOp {
+    delete(format!("{root}leasehold-none").into_bytes())
+}
+
+/// Whether a transaction is written into the log. One that only reads is not.
+pub(crate) fn is_logged(transaction: &TxnRequest) -> bool {
+    let all = transaction.success.iter().chain(&transaction.failure);
+    all.into_iter().any(|op| !matches!(op.request, Some(Request::Range(_))))
+}
+
 /// The key of the base of the tokens.
 pub(crate) fn base_key(root: &str) -> Vec<u8> {
     format!("{root}leasehold-base").into_bytes()
@@ -137,8 +148,13 @@ impl Told {
     }
 
     /// The key that was read at this place in its branch.
+    pub(crate) fn kv(&self, at: usize) -> Option<&KeyValue> {
+        self.ranges.get(at)?.kvs.first()
+    }
+
+    /// The entry that was read at this place in its branch.
     pub(crate) fn key(&self, at: usize) -> Option<Entry> {
-        self.ranges.get(at)?.kvs.first().map(Entry::read)
+        self.kv(at).map(Entry::read)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The versions of etcd that this crate works with.
+//! The versions of etcd that this crate works with, and those with faults that endanger locks.
 
 use tonic::Status;
 
@@ -16,6 +16,39 @@ pub(crate) fn check(version: &str) -> Result<(), Status> {
     }
 }
 
+/// A fault, and the first versions 3.4.X, 3.5.X and 3.6.X without it.
+struct Fault {
+    means: &'static str,
+    fixed: [u32; 3],
+}
+
+/// # Source
+/// etcd's changelogs. The pull requests of 3.5 are 17425, 21387 and 21421, 13908, 14178 and 14899.
+const FAULTS: [Fault; 4] = [
+    Fault {
+        means: "a leader that hangs, for instance on its disk, can end leases that its successor has renewed",
+        fixed: [31, 13, 0],
+    },
+    Fault { means: "a server that was suspended can answer with old data", fixed: [42, 28, 9] },
+    Fault { means: "after a crash, servers can have different data", fixed: [0, 3, 0] },
+    Fault { means: "a server can crash when a client breaks off a transaction that only reads", fixed: [23, 7, 0] },
+];
+
+/// The oldest versions without any of them.
+pub(crate) const FIXED: &str = "3.4.42, 3.5.28 or 3.6.9";
+
+/// What a server of this version may do to locks. `None` if that is no version.
+pub(crate) fn faults(version: &str) -> Option<Vec<&'static str>> {
+    let mut numbers = version.split(['.', '-']).map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    let (major, minor, patch): (u32, u32, u32) = (next()?, next()?, next()?);
+    let has = |fault: &&Fault| match (major, minor.checked_sub(4).map(usize::try_from)) {
+        (3, Some(Ok(line))) => fault.fixed.get(line).is_some_and(|fixed| patch < *fixed),
+        (major, _) => major < 4,
+    };
+    Some(FAULTS.iter().filter(has).map(|fault| fault.means).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +61,13 @@ mod tests {
         for version in ["2.3.8", "3.3.27", "3.0.0+git"] {
             assert!(check(version).unwrap_err().message().contains(version), "{version}");
         }
+    }
+
+    #[test]
+    fn versions_are_known_by_their_faults() {
+        let count = |version| faults(version).map(|faults| faults.len());
+        let versions = ["3.3.27", "3.4.0", "3.4.31", "3.4.42", "3.5.1", "3.5.4", "3.5.13", "3.5.28", "3.6.8", "3.6.9"];
+        assert_eq!(versions.map(count), [4, 3, 1, 0, 4, 3, 1, 0, 1, 0].map(Some));
+        assert_eq!(["3.7.0-rc.1", "4.0.0", "main", "3.5"].map(count), [Some(0), Some(0), None, None]);
     }
 }

@@ -4,26 +4,13 @@ use std::time::Duration;
 
 use lock_core::Moment;
 
-/// An answer to a request that the leader has ordered.
+/// An answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// The connection, or the number of the address. It is another one after each change of servers.
-    pub server: usize,
-    /// The server that has answered. There may be several behind one address.
-    pub member: u64,
-    /// The raft term in which it did.
-    pub term: u64,
+    /// The raft term of its entry in the log. `None` for a request that only reads: a server that was suspended may answer it late.
+    pub term: Option<u64>,
     /// When the request was sent.
     pub sent: Moment,
-    /// When it was answered.
-    pub answered: Moment,
-}
-
-impl Seen {
-    /// Whether both are answers of one server in one term.
-    fn suits(&self, other: &Self) -> bool {
-        (self.server, self.member, self.term) == (other.server, other.member, other.term)
-    }
 }
 
 /// A renewal that was answered.
@@ -35,31 +22,36 @@ pub struct Renewal {
     pub answered: Moment,
     /// How long the lease then lasts.
     pub ttl: Duration,
-    /// The latest answer of the server that it was sent to, if there was one.
-    pub before: Option<Seen>,
-    /// The member that has answered.
-    pub by: u64,
 }
 
 /// The proof that the leader has renewed a lease.
 ///
 /// The leader alone counts leases down, in its memory, and a new leader begins anew with all of them. A server that was the leader answers
-/// renewals until it finds out that it is not, and the new leader knows nothing of them. So a renewal counts, from when it was sent, only if the
-/// same server has answered requests that were ordered in one raft term before and after it: one was answered before the renewal was
-/// sent, and the other was sent after the renewal was answered. In between, that server knew who led.
+/// renewals until it finds out that it is not, and the new leader knows nothing of them. It also has the leases ended that it takes for
+/// ended, although the new leader has renewed them.
+///
+/// So the renewals of a lease count only in the term in which it was granted: earlier leaders do not know it, and there are no later ones. A
+/// renewal counts, from when it was sent, once a request that was sent after its answer is in the log of this term, too. In a later
+/// term, the entry of the lease has to be moved to another one.
 ///
 /// # Source
-/// etcd: `LeaseRenew`, and issue 15247.
+/// etcd: `LeaseRenew`, and issues 12528, 15247 and 20418.
 #[derive(Debug)]
 pub struct LeaseProof {
     until: Moment,
+    granted_in: Option<u64>,
     renewal: Option<Renewal>,
 }
 
 impl LeaseProof {
-    /// A lease that lasts until then: the leader has ordered its grant.
-    pub const fn new(until: Moment) -> Self {
-        Self { until, renewal: None }
+    /// A lease that lasts until then: the leader has ordered its grant, in this raft term, if that is known.
+    pub const fn new(until: Moment, granted_in: Option<u64>) -> Self {
+        Self { until, granted_in, renewal: None }
+    }
+
+    /// The term in which the lease was granted, if that is known.
+    pub const fn granted_in(&self) -> Option<u64> {
+        self.granted_in
     }
 
     /// A renewal was answered.
@@ -69,22 +61,20 @@ impl LeaseProof {
 
     /// Counts the latest renewal, if this answer proves it.
     pub fn prove(&mut self, seen: &Seen) {
-        if let Some(renewal) = self.renewal.take_if(|renewal| renewal.is_proved_by(seen)) {
+        let is_in_term = seen.term.is_some() && self.granted_in == seen.term;
+        if let Some(renewal) = self.renewal.take_if(|renewal| is_in_term && renewal.answered <= seen.sent) {
             self.until = self.until.max(renewal.sent + renewal.ttl);
         }
+    }
+
+    /// Whether a renewal was answered that is not proved yet.
+    pub const fn is_pending(&self) -> bool {
+        self.renewal.is_some()
     }
 
     /// How long the lease is sure to last.
     pub fn lasts(&self, now: Moment) -> Duration {
         self.until.since(now)
-    }
-}
-
-impl Renewal {
-    fn is_proved_by(&self, after: &Seen) -> bool {
-        let is_before = |before: &Seen| before.answered <= self.sent && before.member == self.by;
-        let before = self.before.filter(is_before);
-        before.is_some_and(|before| before.suits(after)) && self.answered <= after.sent
     }
 }
 
@@ -98,36 +88,35 @@ mod tests {
         Moment::ORIGIN + Duration::from_secs(1000 + step)
     }
 
-    fn seen(term: u64, sent: u64, answered: u64) -> Seen {
-        Seen { server: 0, member: 7, term, sent: at(sent), answered: at(answered) }
+    fn seen(term: u64, sent: u64) -> Seen {
+        Seen { term: Some(term), sent: at(sent) }
     }
 
-    fn since(before: Option<Seen>, by: u64, after: Seen) -> Moment {
-        let mut proof = LeaseProof::new(at(0) + TTL);
-        proof.renewed(Renewal { sent: at(3), answered: at(4), ttl: TTL, before, by });
+    /// From when a renewal counts, of a lease that was granted in this term.
+    fn since(granted_in: Option<u64>, after: Seen) -> Moment {
+        let mut proof = LeaseProof::new(at(0) + TTL, granted_in);
+        proof.renewed(Renewal { sent: at(3), answered: at(4), ttl: TTL });
         proof.prove(&after);
         at(0) + proof.lasts(at(0)).saturating_sub(TTL)
     }
 
     #[test]
-    fn a_renewal_counts_between_two_answers_of_one_server_in_one_term() {
-        let (before, after) = (seen(1, 1, 2), seen(1, 5, 6));
-        assert_eq!(since(Some(before), 7, after), at(3), "from when it was sent");
-        assert_eq!(since(None, 7, after), at(0), "nothing was heard of the server before");
-        assert_eq!(since(Some(before), 8, after), at(0), "another server behind the same address has answered it");
-        assert_eq!(since(Some(before), 7, Seen { member: 8, ..after }), at(0), "and here the second request");
-        assert_eq!(since(Some(before), 7, Seen { server: 3, ..after }), at(0), "another address");
-        assert_eq!(since(Some(before), 7, seen(2, 5, 6)), at(0), "another term");
-        assert_eq!(since(Some(seen(1, 1, 4)), 7, after), at(0), "answered after the renewal was sent");
-        assert_eq!(since(Some(before), 7, seen(1, 3, 6)), at(0), "sent before the renewal was answered");
+    fn a_renewal_counts_once_a_later_request_was_ordered_in_the_term_of_the_grant() {
+        assert_eq!(since(Some(2), seen(2, 5)), at(3), "from when it was sent");
+        assert_eq!(since(Some(2), seen(3, 5)), at(0), "another term");
+        assert_eq!(since(Some(1), seen(2, 5)), at(0), "an earlier leader knows the lease");
+        assert_eq!(since(None, seen(2, 5)), at(0), "one may know it");
+        for granted_in in [Some(2), None] {
+            assert_eq!(since(granted_in, Seen { term: None, ..seen(2, 5) }), at(0), "nothing was written into the log");
+        }
+        assert_eq!(since(Some(2), seen(2, 3)), at(0), "sent before the renewal was answered");
     }
 
     #[test]
     fn a_proof_counts_once_and_takes_nothing_back() {
-        let mut proof = LeaseProof::new(at(50) + TTL);
-        let renewal = Renewal { sent: at(3), answered: at(4), ttl: TTL, before: Some(seen(1, 1, 2)), by: 7 };
-        proof.renewed(renewal);
-        proof.prove(&seen(1, 5, 6));
+        let mut proof = LeaseProof::new(at(50) + TTL, Some(1));
+        proof.renewed(Renewal { sent: at(3), answered: at(4), ttl: TTL });
+        proof.prove(&seen(1, 5));
         assert_eq!(proof.lasts(at(50)), TTL);
         assert!(proof.renewal.is_none());
     }
@@ -170,20 +159,15 @@ mod tests {
         Nothing,
         After,
         Terms,
-        OrderBefore,
-        OrderAfter,
+        Order,
     }
 
     fn twin(ignored: Ignored, proof: &mut LeaseProof, seen: &Seen) {
-        let mut seen = *seen;
-        let Some(renewal) = &mut proof.renewal else { return };
-        let before = renewal.before.get_or_insert(seen);
+        let (mut seen, Some(renewal)) = (*seen, &mut proof.renewal) else { return };
         match ignored {
             Ignored::Nothing => {}
-            Ignored::After => (seen, renewal.answered) = (*before, before.sent),
-            Ignored::Terms => seen.term = before.term,
-            Ignored::OrderBefore => before.answered = at(0),
-            Ignored::OrderAfter => renewal.answered = at(0),
+            Ignored::Terms => seen.term = Some(1),
+            Ignored::After | Ignored::Order => renewal.answered = at(0),
         }
         proof.prove(&seen);
     }
@@ -191,28 +175,21 @@ mod tests {
     /// Plays these requests, each sent one step after the other. Returns false if the client relies on a renewal that the leader has not heard
     /// of. Also returns whether it relied on any.
     fn play(ignored: Ignored, course: Course, requests: &[Request]) -> (bool, bool) {
-        let (mut proof, mut latest, mut relied) = (LeaseProof::new(at(0) + TTL), None::<Seen>, false);
+        let (mut proof, mut relied) = (LeaseProof::new(at(0) + TTL, Some(1)), false);
         let sent = || (1..).zip(requests).filter_map(|(sent, request)| Some((sent, (*request)?)));
         let renewed = || sent().filter(|(_, (renews, ..))| *renews).map(|(sent, (_, wait, _))| sent + wait);
-        let mut befores = std::collections::BTreeMap::new();
         for now in 1..=u64::from(STEPS) + LATE {
             for (sent, (renews, wait, back)) in sent() {
-                if sent == now && renews {
-                    befores.insert(sent, latest);
-                }
                 if sent + wait + back != now {
                     continue;
                 }
                 if renews {
-                    let before = if ignored == Ignored::OrderBefore { latest } else { befores[&sent] };
-                    proof.renewed(Renewal { sent: at(sent), answered: at(now), ttl: TTL, before, by: 7 });
+                    proof.renewed(Renewal { sent: at(sent), answered: at(now), ttl: TTL });
                 } else if let Some(term) = course.term(sent + wait) {
-                    let seen = seen(term, sent, now);
-                    latest = Some(seen);
-                    twin(ignored, &mut proof, &seen);
+                    twin(ignored, &mut proof, &seen(term, sent));
                 }
                 if ignored == Ignored::After && renews {
-                    twin(ignored, &mut proof, &seen(1, sent, now));
+                    twin(ignored, &mut proof, &seen(1, sent));
                 }
             }
             let since = at(0) + proof.lasts(at(0)).saturating_sub(TTL);
@@ -259,11 +236,6 @@ mod tests {
         // Twins.
         assert_eq!(explore(Ignored::After), (false, true), "a renewal counts when it is answered");
         assert_eq!(explore(Ignored::Terms), (false, true), "terms are not compared");
-        assert_eq!(
-            explore(Ignored::OrderBefore),
-            (false, true),
-            "the first answer may come after the renewal was sent"
-        );
-        assert_eq!(explore(Ignored::OrderAfter), (false, true), "the second request may be sent before the answer");
+        assert_eq!(explore(Ignored::Order), (false, true), "the other request may be sent before the answer");
     }
 }

@@ -176,11 +176,13 @@ pub enum Fault {
     MovedToOwnLease,
     /// A server that had just started did not know its leases.
     LeaseUnknown,
+    /// A leader that had been deposed had a lease ended that the new one did not take for ended.
+    EndedByDeposed,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::LeaseUnknown as usize + 1;
+    const COUNT: usize = Self::EndedByDeposed as usize + 1;
 }
 
 /// How often each fault fired.

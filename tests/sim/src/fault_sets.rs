@@ -96,7 +96,7 @@ impl Fault {
     ];
 
     /// What can go wrong with a store where each entry ends with a lease of its own.
-    pub const WITH_LEASES: [Self; 36] = [
+    pub const WITH_LEASES: [Self; 37] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::AnswerDoubled,
@@ -133,6 +133,7 @@ impl Fault {
         Self::ChangedMeanwhile,
         Self::MovedToOwnLease,
         Self::LeaseUnknown,
+        Self::EndedByDeposed,
     ];
 
     /// What can go wrong with a Redis that has replicas.

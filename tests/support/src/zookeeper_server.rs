@@ -4,7 +4,6 @@ pub(crate) mod answers;
 pub(crate) mod curator;
 mod data;
 pub(crate) mod ensemble;
-mod links;
 pub(crate) mod options;
 pub(crate) mod programs;
 #[cfg(test)]

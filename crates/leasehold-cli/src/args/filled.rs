@@ -35,6 +35,7 @@ impl Command {
             | Self::Redis(_)
             | Self::Redlock(_)
             | Self::Zookeeper(_)
+            | Self::Etcd(_)
             | Self::Demo(_)
             | Self::Man { .. }
             | Self::Completions { .. } => {}
@@ -58,6 +59,7 @@ impl Command {
             | Self::Redis(_)
             | Self::Redlock(_)
             | Self::Zookeeper(_)
+            | Self::Etcd(_)
             | Self::Demo(_)
             | Self::Man { .. }
             | Self::Completions { .. } => None,

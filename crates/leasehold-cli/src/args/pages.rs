@@ -37,7 +37,8 @@ fn calls(blocks: &str) -> Vec<Vec<OsString>> {
 
 /// The commands about servers need a URL, which the pages give them in the environment.
 fn is_accepted(call: &[OsString]) -> bool {
-    let takes_url = call.get(1).is_some_and(|task| task == "redlock" || task == "redis" || task == "zookeeper");
+    let takes_url = |task: &OsString| ["redlock", "redis", "zookeeper", "etcd"].iter().any(|name| task == name);
+    let takes_url = call.get(1).is_some_and(takes_url);
     let with_url = [call, &["redis://db1".into()]].concat();
     line::parse(call).is_ok() || takes_url && line::parse(&with_url).is_ok()
 }

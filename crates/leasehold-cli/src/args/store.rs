@@ -17,7 +17,7 @@ pub(crate) struct StoreArgs {
     /// URL of the store; pass a URL that contains a password through the environment instead.
     ///
     /// For example redis://host, redis+sentinel://host,host,host/NAME, redis+cluster://host,host, redlock://host,host,host,
-    /// postgres://host/database, mysql://host/database, zookeeper://host,host,host or sqlite:/path/to/file. The default is a file in your state directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
+    /// postgres://host/database, mysql://host/database, zookeeper://host,host,host, etcd://host,host,host or sqlite:/path/to/file. The default is a file in your state directory: $XDG_STATE_HOME/leasehold/locks.db, or ~/.local/state/leasehold/locks.db.
     #[arg(id = URL, long = URL, value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
     pub(crate) url: Option<String>,
     /// Whether the URL came from the command line or the environment.

@@ -1,9 +1,8 @@
 //! The command line of `leasehold zookeeper`.
 
 use clap::{Args, Subcommand};
-use leasehold::FencingToken;
 
-use crate::args::token;
+use crate::base::BaseArgs;
 
 const BASE_EXAMPLES: &str = "\
 Examples:
@@ -35,18 +34,4 @@ pub(crate) enum Task {
     /// Raise the base of the fencing tokens, after servers were restored from an old copy.
     #[command(after_help = BASE_EXAMPLES)]
     Base(BaseArgs),
-}
-
-/// `leasehold zookeeper base`.
-#[derive(Debug, Args)]
-pub(crate) struct BaseArgs {
-    /// URL of the ensemble; pass a URL that contains a password through the environment instead.
-    #[arg(value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
-    pub(crate) url: String,
-    /// All later tokens are above this one.
-    #[arg(long, value_name = "TOKEN", value_parser = token)]
-    pub(crate) above: FencingToken,
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
 }

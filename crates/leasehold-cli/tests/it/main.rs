@@ -35,6 +35,7 @@ mod defaults;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod elect;
+mod etcd;
 #[cfg(target_os = "linux")]
 mod guard;
 #[cfg(target_os = "linux")]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::leasehold::{Leasehold, code, text, until_let_go};
-use crate::support::servers::{a_broken_lock_is_seen, found, report, the_next_one_waits};
-use serde_json::json;
+use crate::support::servers::{a_broken_lock_is_seen, found, report, the_base_is_raised_once, the_next_one_waits};
 use test_support::{Finish, Shared, ZookeeperOptions, ZookeeperServer};
 
 /// The server that the tests share. Each has names of its own.
@@ -66,30 +65,8 @@ fn an_ensemble_that_cannot_be_used_says_why() {
 
 #[test]
 fn the_base_of_the_tokens_is_raised_once() {
-    let leasehold = Leasehold::new();
     let server = ZookeeperServer::start_with(ZookeeperOptions::default().volatile());
-    let url = url(&server);
-    let token = || -> u64 {
-        let output = leasehold.run(&format!("--url {url} a"), "echo $LEASEHOLD_FENCE");
-        text(&output.stdout).trim().parse().unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
-    };
-    let above = token() + 1_000_000;
-    let raise = format!("zookeeper base {url} --above {above}");
-    let raised = leasehold.command(&raise).finish();
-    assert_eq!(
-        text(&raised.stdout),
-        format!("raised: all later tokens are above {above}\n"),
-        "{}",
-        text(&raised.stderr)
-    );
-    assert_eq!(leasehold.json(&raise), json!({ "raised": false, "above": above }));
-    assert!(token() > above);
-
-    let refused = leasehold.command(&format!("zookeeper base {url} --above 0")).finish();
-    assert_eq!(code(refused.status), 64, "{}", text(&refused.stderr));
-    let refused = leasehold.command(&format!("zookeeper base sqlite:locks.db --above {above}")).finish();
-    let said = text(&refused.stderr);
-    assert!(code(refused.status) == 78 && said.contains("no ZooKeeper"), "{said}");
+    the_base_is_raised_once("zookeeper", &url(&server));
 }
 
 #[test]

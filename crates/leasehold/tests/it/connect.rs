@@ -175,7 +175,7 @@ fn the_error_of_a_refused_configuration_names_the_field_and_the_allowed_values_b
         (r#" "sesame" "#, "store URL \"(hidden)\" is not valid: it has no scheme; write sqlite:PATH"),
         (
             r#"{ "backend": "redis://:sesame@h" }"#,
-            "field `backend`: expected one of memory, sqlite, redis, postgres, mysql, zookeeper, redlock",
+            "field `backend`: expected one of memory, sqlite, redis, postgres, mysql, zookeeper, etcd, redlock",
         ),
         (r#"{ "backend": "redis", "redis://:sesame@h": "" }"#, "a field has a URL as its name (hidden"),
         (r#"{ "backend": "redis", "a`:sesame@h": "" }"#, "a field has a URL as its name (hidden"),

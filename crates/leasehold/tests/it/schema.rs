@@ -97,6 +97,8 @@ fn what_can_be_read_is_valid() {
         json!({ "backend": "postgres", "url": "postgres://h/shop", "prefix": "a", "schema": "locks", "op_timeout": "1s" }),
         json!({ "backend": "postgres", "url": "postgresql://h/shop", "sslmode": "disable", "sslrootcert": "/etc/ca.pem" }),
         json!({ "backend": "postgres", "url": "postgres://h/shop", "schema": null, "sslmode": null, "op_timeout": null }),
+        json!("etcd://e1,e2:2380//shop?prefix=a"),
+        json!({ "backend": "etcd", "url": "etcds://app:s@e1/shop", "op_timeout": "1s", "sslrootcert": "/etc/ca.pem", "sslcert": null }),
         json!({ "backend": "redlock", "url": "redlock://a,b,c", "nodes": [], "max_ttl": null }),
         json!({ "backend": "redlock", "nodes": ["redis://a", "b:1", "c"], "url": null }),
     ] {

@@ -55,3 +55,8 @@ impl fmt::Display for UrlHost {
 pub(super) fn decoded(text: &str) -> Option<String> {
     percent_decode_str(text).decode_utf8().ok().map(String::from)
 }
+
+/// A URL of which only the scheme is shown.
+pub(super) fn hidden(scheme: &str) -> String {
+    format!("{}://...", scheme.to_ascii_lowercase())
+}

@@ -13,7 +13,8 @@ const ROOM: &str = "make room: etcdctl compact, then etcdctl defrag, then etcdct
 const LATER: &str = "try again; the servers do not keep up with their requests";
 const SIZE: &str = "raise --max-request-bytes of the servers";
 
-const BASE: &str = "write a number above all fencing tokens that were in use: leasehold etcd base --above TOKEN";
+const BASE: &str =
+    "stop all clients, and name a number above all tokens that were in use: leasehold etcd base URL --above TOKEN";
 
 /// What servers say before they have read a request.
 const TOO_LARGE: &str = "grpc: received message larger than max";

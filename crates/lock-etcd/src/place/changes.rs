@@ -46,7 +46,7 @@ impl Place {
         free: &[(u32, i64)],
         (limit, limit_set): (Option<Limit>, i64),
     ) -> Result<(), Status> {
-        self.lengthen(cluster).await?;
+        self.find_lease(cluster, self.ttl.get()).await?;
         let (State::There(_, leases), Some(value)) = (&self.state, &self.value) else { return Ok(()) };
         let slots: Vec<u32> = free.iter().map(|(slot, _)| *slot).collect();
         let key = |slot: u32| self.directory.slot(slot);

@@ -62,7 +62,7 @@ impl Place {
     /// Finds out whether there is an entry.
     pub(crate) async fn look_for(&mut self, cluster: &Cluster) -> Result<(), Status> {
         let Some(key) = self.key() else { return Ok(()) };
-        let (told, seen) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &[txn::get(key)])).await?;
+        let (told, seen) = cluster.read(vec![txn::get(key)]).await?;
         let version = self.found(told.key(0));
         self.settle(cluster, version, seen);
         Ok(())
@@ -77,8 +77,7 @@ impl Place {
 
     /// Whether late claims of its owner are refused.
     pub(crate) async fn is_given_up(&self, cluster: &Cluster) -> Result<bool, Status> {
-        let read = [txn::get(self.owner.tombstone(cluster.root()))];
-        let (told, _) = cluster.transact(txn::transaction(vec![], [vec![], vec![]], &read)).await?;
+        let (told, _) = cluster.read(vec![txn::get(self.owner.tombstone(cluster.root()))]).await?;
         Ok(told.key(0).is_some())
     }
 

@@ -10,7 +10,7 @@ pub(crate) struct EntryLeases {
     /// The key of the entry.
     pub(super) key: Vec<u8>,
     pub(super) current: Lease,
-    /// The one that the entry is being moved to: a place lasts for less than the ttl.
+    /// The one that the entry is to be moved to: that of a place is too short, and renewals count only in the term of the grant.
     pub(super) next: Option<Lease>,
     /// The one that it was moved from. It names the key, so no other entry may have it.
     pub(super) earlier: Option<Lease>,
@@ -34,7 +34,7 @@ impl EntryLeases {
             self.earlier = Some(std::mem::replace(&mut self.current, next));
         } else if lease != self.current.id() {
             // Another client of the owner has moved it.
-            self.earlier = Some(std::mem::replace(&mut self.current, Lease::of_others(lease)));
+            self.earlier = Some(std::mem::replace(&mut self.current, Lease::of_others(lease, None)));
         }
         self.current.prove(seen);
     }

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use lock_core::{Effect, ErrorKind, Fenced};
 use lock_etcd::{EtcdConfig, blocking};
-use test_support::EtcdServer;
 use test_support::bounds::wait_for;
 
-use crate::support::{Client, claim, waiting};
+use crate::support::{Client, claim, start, waiting};
 
 #[test]
 fn a_lease_outlives_a_restart_of_the_server() {
-    let mut server = EtcdServer::start();
+    let mut server = start();
     let client = Client::new(&server.url());
     let lease = client.take(&claim("kept"));
     server.restart_with_data();
@@ -22,7 +21,7 @@ fn a_lease_outlives_a_restart_of_the_server() {
 
 #[test]
 fn waiters_are_woken_after_a_restart_of_the_server() {
-    let mut server = EtcdServer::start();
+    let mut server = start();
     let [one, two] = [(); 2].map(|()| Client::new(&server.url()));
     let (first, next) = (claim("woken"), waiting("woken"));
     one.take(&first);
@@ -35,7 +34,7 @@ fn waiters_are_woken_after_a_restart_of_the_server() {
 
 #[test]
 fn tokens_rise_over_a_loss_of_all_data() {
-    let mut server = EtcdServer::start();
+    let mut server = start();
     let client = Client::new(&server.url());
     let lease = client.take(&claim("lost"));
     server.restart_empty();

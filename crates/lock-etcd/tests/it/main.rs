@@ -6,12 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_conformance::Need;
 use lock_core::{AsyncBackend, BlockingBackend};
 use lock_etcd::EtcdConfig;
 use test_support::bounds::wait_for;
 use test_support::suite::{OverProxy, Way};
-use test_support::{EtcdServer, Shared};
+use test_support::{EtcdServer, EtcdVersion, Shared};
 use tokio::runtime::Handle;
 
 lock_conformance::suite!(OverProxy<Alone>);
@@ -28,16 +27,15 @@ fn config(url: &str) -> EtcdConfig {
 impl Way for Alone {
     type Server = EtcdServer;
     const WAITERS_ACT: bool = true;
-    const LACKS: &'static [(Need, &'static str)] = &[(Need::Latch, "they are not made yet")];
     /// A ttl is rounded up to a second, and one more is added. The server looks every half second for leases that have ended.
     const ENDS_LATE: Duration = Duration::from_secs(3);
 
     fn shared() -> Arc<EtcdServer> {
-        SERVER.get(EtcdServer::start)
+        SERVER.get(|| EtcdServer::start_version(EtcdVersion::V3_4))
     }
 
     fn alone() -> EtcdServer {
-        EtcdServer::start()
+        EtcdServer::start_version(EtcdVersion::V3_4)
     }
 
     fn url_at(_: &EtcdServer, port: u16) -> String {

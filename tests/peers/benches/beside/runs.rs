@@ -8,9 +8,10 @@ use tempfile::TempDir;
 
 use super::figures::Figures;
 use super::process::Process;
-use super::scenario::{Kind, WAITERS};
+use super::scenario::Kind;
 
-const WARM_UP: Duration = Duration::from_millis(200);
+/// How long a process works before anything counts.
+pub(crate) const WARM_UP: Duration = Duration::from_millis(200);
 /// How long a run lasts.
 pub(crate) const SPAN: Duration = Duration::from_secs(1);
 
@@ -37,13 +38,12 @@ impl Ground {
                 process.go_on()?;
                 Figures::of_pairs(&process.report()?)
             }
-            Kind::HandOvers(processes) => self.hand_overs(processes, subject),
+            Kind::HandOvers { waiters, processes } => self.hand_overs([waiters / processes, processes], subject),
         }
     }
 
-    fn hand_overs(&self, processes: u32, subject: Subject) -> Result<Figures> {
+    fn hand_overs(&self, [waiters, processes]: [u32; 2], subject: Subject) -> Result<Figures> {
         let files: Vec<_> = (0..processes).map(|number| self.folder.path().join(number.to_string())).collect();
-        let waiters = WAITERS / processes;
         let work = |turns| Work::Contend { waiters, warm_up: WARM_UP, span: SPAN, turns };
         let started = files.iter().map(|file| Process::start(&self.plan(subject, work(file.clone()))));
         let mut started: Vec<_> = started.collect::<Result<_>>()?;

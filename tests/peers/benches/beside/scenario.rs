@@ -8,24 +8,22 @@ use super::table::Row;
 
 /// What the bench calls a lock without a token, a queue of its own, and renewals. Here it is that of the other library.
 pub(crate) const THEIRS: Subject = Subject::Bare;
-/// How many wait for one lock, in all processes together.
-pub(crate) const WAITERS: u32 = 8;
 
 /// What is done in a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// So many tasks acquire and release, each its own lock.
     Pairs(u32),
-    /// Waiters for one lock, in so many processes.
-    HandOvers(u32),
+    /// So many waiters for one lock, in so many processes.
+    HandOvers { waiters: u32, processes: u32 },
 }
 
 /// What is measured, in so many rounds.
 pub(crate) struct Scenario {
-    title: &'static str,
+    pub(crate) title: &'static str,
     pub(crate) kind: Kind,
     /// Whom of ours to measure.
-    ours: &'static [Subject],
+    pub(crate) ours: &'static [Subject],
 }
 
 /// All of it.
@@ -34,12 +32,12 @@ pub(crate) const SCENARIOS: [Scenario; 4] = [
     Scenario { title: "8 tasks, a free lock each", kind: Kind::Pairs(8), ours: &[Subject::Leasehold] },
     Scenario {
         title: "8 waiters for one lock, one process",
-        kind: Kind::HandOvers(1),
+        kind: Kind::HandOvers { waiters: 8, processes: 1 },
         ours: &[Subject::Leasehold, Subject::Chain0],
     },
     Scenario {
         title: "8 waiters for one lock, two processes",
-        kind: Kind::HandOvers(2),
+        kind: Kind::HandOvers { waiters: 8, processes: 2 },
         ours: &[Subject::Leasehold, Subject::Chain0],
     },
 ];

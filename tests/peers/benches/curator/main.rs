@@ -11,6 +11,8 @@ mod contest;
 mod scenes;
 mod theirs;
 mod trouble;
+#[path = "../beside/turns.rs"]
+mod turns;
 
 use std::env;
 

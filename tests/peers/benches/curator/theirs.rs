@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use bench_measure::{Report, Turn};
+use anyhow::Result;
 use test_support::{CuratorPeer, ZookeeperServer};
 
 use crate::beside::figures::Figures;
-use crate::beside::scenario::{Kind, WAITERS};
+use crate::beside::scenario::Kind;
+use crate::turns;
 
 /// How long Java works at a row before anything counts.
 pub(crate) const WARM_UP: Duration = Duration::from_secs(4);
@@ -32,7 +32,7 @@ impl Theirs {
     pub(crate) fn run(&mut self, kind: Kind, span: Duration) -> Result<Figures> {
         match kind {
             Kind::Pairs(threads) => self.pairs(threads, span),
-            Kind::HandOvers(programs) => self.hand_overs(programs, span),
+            Kind::HandOvers { waiters, processes } => self.hand_overs([waiters / processes, processes], span),
         }
     }
 
@@ -40,31 +40,14 @@ impl Theirs {
         let paths: Vec<_> = (0..threads).map(|thread| format!("/curator/own/{thread}")).collect();
         let [peer, _] = &mut self.0;
         let begun = peer.begin_turns(&paths, span);
-        let turns = peer.turns(begun);
-        let mut report = spanned(turns.iter().map(|turn| [turn.wanted, turn.released]))?;
-        report.set_times(turns.iter().map(|turn| turn.released - turn.wanted).collect());
-        Figures::of_pairs(&report)
+        turns::pairs(&peer.turns(begun))
     }
 
-    fn hand_overs(&mut self, programs: u32, span: Duration) -> Result<Figures> {
-        let paths = vec![SHARED.to_owned(); (WAITERS / programs) as usize];
+    fn hand_overs(&mut self, [waiters, programs]: [u32; 2], span: Duration) -> Result<Figures> {
+        let paths = vec![SHARED.to_owned(); waiters as usize];
         let peers = self.0.iter_mut().take(programs as usize);
-        let mut begun: Vec<_> = peers.map(|peer| (peer.begin_turns(&paths, span), peer)).collect();
-        let (mut reports, mut all) = (Vec::new(), Vec::new());
-        for (claim, peer) in &mut begun {
-            let turns = peer.turns(*claim);
-            reports.push(spanned(turns.iter().map(|turn| [turn.wanted, turn.released]))?);
-            let turn =
-                turns.iter().map(|turn| Turn { waiter: turn.thread, acquired: turn.acquired, released: turn.leaving });
-            all.push(turn.collect());
-        }
-        Figures::of_turns(&reports, &all)
+        let begun: Vec<_> = peers.map(|peer| (peer.begin_turns(&paths, span), peer)).collect();
+        let all: Vec<_> = begun.into_iter().map(|(claim, peer)| peer.turns(claim)).collect();
+        turns::hand_overs(&all)
     }
-}
-
-/// A report that says from when to when these took.
-fn spanned(turns: impl Iterator<Item = [u64; 2]> + Clone) -> Result<Report> {
-    let begun = turns.clone().map(|[begun, _]| begun).min().context("Curator took no lock")?;
-    let ended = turns.map(|[_, ended]| ended).max().unwrap_or(begun);
-    Ok(Report { begun, elapsed: Duration::from_nanos(ended - begun), ..Report::default() })
 }

@@ -1,6 +1,7 @@
 //! The servers: who leads, who does not know of it, and who counts the leases down.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::time::Duration;
 
 use lock_core::Moment;
@@ -10,7 +11,7 @@ use super::store::Server;
 use crate::dice::Dice;
 use crate::fault::Fault;
 use crate::network::ConnId;
-use crate::one::{KeptAlive, LeaseId, Say, whole_seconds};
+use crate::one::{LeaseId, Say, whole_seconds};
 use crate::ordered::Watch;
 
 /// How far servers lag behind, in milliseconds.
@@ -40,7 +41,7 @@ impl Server {
 
     /// Another server leads, and the one before does not know it. There is only one such at a time: the others are a majority.
     pub(super) fn depose(&mut self, now: Moment, dice: &mut Dice) -> Fault {
-        self.all_learn();
+        (0..MEMBERS).for_each(|at| self.learn(now, at));
         let old = self.leader;
         let time = dice.between(Duration::from_secs(1), CUT_OFF_MAX);
         self.members[old].deposed = if dice.chance(500) { Deposed::Stuck } else { Deposed::CutOff(now + time) };
@@ -48,21 +49,26 @@ impl Server {
         Fault::PromotedBesideOld
     }
 
-    pub(super) fn all_learn(&mut self) {
-        (0..MEMBERS).for_each(|at| self.learn(at));
-    }
-
-    fn learn(&mut self, at: usize) {
+    /// A server learns that another one leads. It then has the leases ended that it takes for ended.
+    fn learn(&mut self, now: Moment, at: usize) {
         let member = &mut self.members[at];
-        if member.deposed != Deposed::No {
-            (member.deposed, member.term, member.ends) = (Deposed::No, self.term, BTreeMap::new());
+        if member.deposed == Deposed::No {
+            return;
+        }
+        (member.deposed, member.term) = (Deposed::No, self.term);
+        let ends = mem::take(&mut member.ends);
+        for (id, _) in ends.into_iter().filter(|(_, end)| *end <= now) {
+            if self.members[self.leader].ends.remove(&id).is_some() {
+                self.faults.push(Fault::EndedByDeposed);
+            }
+            self.data.end(id);
         }
     }
 
     /// Whether a server can have something ordered.
-    pub(super) fn can_order(&mut self, at: usize) -> bool {
+    pub(super) fn can_order(&mut self, now: Moment, at: usize) -> bool {
         if self.members[at].deposed == Deposed::Stuck {
-            self.learn(at);
+            self.learn(now, at);
         }
         self.members[at].deposed == Deposed::No
     }
@@ -73,7 +79,7 @@ impl Server {
             if let Deposed::CutOff(until) = self.members[at].deposed
                 && until <= now
             {
-                self.learn(at);
+                self.learn(now, at);
             }
         }
         self.expire(now);
@@ -108,7 +114,7 @@ impl Server {
     pub(super) fn keep_alive(&mut self, now: Moment, at: usize, ids: &[LeaseId]) -> Say {
         if self.knows_leases.is_some_and(|from| now < from) {
             self.faults.push(Fault::LeaseUnknown);
-            return Say::KeptAlive(KeptAlive { member: Self::number(at), lasts: vec![None; ids.len()] });
+            return Say::KeptAlive(vec![None; ids.len()]);
         }
         let by = if self.members[at].deposed == Deposed::No { self.leader } else { at };
         self.faults.extend((by != self.leader).then_some(Fault::ServedByOld));
@@ -118,11 +124,7 @@ impl Server {
             *ends.get_mut(id)? = now + lasts;
             Some(lasts)
         };
-        Say::KeptAlive(KeptAlive { member: Self::number(at), lasts: ids.iter().map(&mut renew).collect() })
-    }
-
-    pub(super) fn number(at: usize) -> u64 {
-        u64::try_from(at).unwrap_or_default()
+        Say::KeptAlive(ids.iter().map(&mut renew).collect())
     }
 
     /// A server gets what the leader has.
@@ -160,7 +162,7 @@ impl Server {
 
     /// The servers start again, with what is stored. One of them leads.
     pub(super) fn start_with_data(&mut self, now: Moment) {
-        self.all_learn();
+        self.members.iter_mut().for_each(|member| member.deposed = Deposed::No);
         self.elect(now, self.leader);
         self.knows_leases = Some(now + READS_FOR);
         for member in &mut self.members {

@@ -114,7 +114,6 @@ impl Model for Server {
     }
 
     fn heal(&mut self) {
-        self.all_learn();
         self.members.iter_mut().for_each(|member| member.replica.lag = Duration::ZERO);
     }
 

@@ -24,8 +24,8 @@ impl Server {
             }
             Ask::KeepAlive(ids) => self.keep_alive(now, at, ids),
             Ask::Revoke(name, token) => Say::Revoke(self.revoke(name, *token)),
-            Ask::Grant(_) | Ask::Txn(..) if !self.can_order(at) => Say::Silence,
-            Ask::Grant(time) => Say::Granted(self.grant(now, *time)),
+            Ask::Grant(_) | Ask::Txn(..) if !self.can_order(now, at) => Say::Silence,
+            Ask::Grant(time) => Say::Granted(self.grant(now, *time), self.term),
             Ask::Txn(ask, known) => self.transact(now, conn, ask, known),
             Ask::Latch(..) => Say::Latch(Seen { state: None, told: false }),
             Ask::ForeignSet(..) | Ask::ForeignDelete(..) => Say::Foreign(false),
@@ -42,6 +42,7 @@ impl Server {
             if self.is_lease_missing(claim, known) {
                 return Say::NoLease;
             }
+            self.move_waiter(claim.owner, known);
             Some(Say::Acquire(self.acquire(conn, claim, *seat, known)))
         } else if let Ask::Renew(leases) = ask {
             self.renew(leases, known).map(Say::Renew)
@@ -52,11 +53,20 @@ impl Server {
         };
         self.catch_up(at);
         let entries = ask.owners().into_iter().map(|owner| self.data.known(owner)).collect();
-        Say::Txn(answer.map(Box::new), Told { member: Self::number(at), term: self.members[at].term, entries })
+        Say::Txn(answer.map(Box::new), Told { term: self.members[at].term, entries })
     }
 
     fn at_key(&self, key: LeaseId) -> Option<&Entry<Tie>> {
         self.data.entries.all().iter().find(|entry| entry.tie.key == key)
+    }
+
+    /// Moves an entry that is as it was known to be to the lease that it is to end with.
+    fn move_waiter(&mut self, owner: Owner, known: &[Known]) {
+        let Some(known) = known.first().filter(|known| known.version.is_some()) else { return };
+        let lease = self.data.entries.entry(owner).filter(|entry| entry.tie.lease != known.lease).map(Entry::lease);
+        if let Some(lease) = lease.filter(|_| self.is_unchanged(known)) {
+            self.put(&lease, known);
+        }
     }
 
     /// Whether an entry would have to be written with a lease that has ended, or whose key is taken.
@@ -123,6 +133,8 @@ impl Server {
         }
         for (lease, known) in leases.iter().zip(known) {
             self.put(lease, known);
+            let entry = self.data.entries.find_mut(|entry| entry.tie.key == known.key);
+            entry.into_iter().for_each(|entry| entry.tie.is_marked = true);
         }
         Some(leases.iter().map(|lease| self.renewed(lease)).collect())
     }
@@ -138,7 +150,7 @@ impl Server {
         }
         self.faults.extend((entry.tie.lease != known.lease).then_some(Fault::MovedToOwnLease));
         entry.put(lease);
-        (entry.tie.lease, entry.tie.is_marked, entry.tie.version.modified) = (known.lease, true, modified);
+        (entry.tie.lease, entry.tie.version.modified) = (known.lease, modified);
         self.data.revision = modified;
     }
 

@@ -139,7 +139,7 @@ impl Translator {
             return None;
         }
         if self.leasing.is_some() {
-            return self.stepped(env, now, (conn, tag, say));
+            return self.stepped(env, now, (tag, say));
         }
         let say = self.relied_on(now, tag, say)?;
         let pending = self.pending.remove(&tag)?;

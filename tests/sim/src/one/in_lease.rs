@@ -7,7 +7,7 @@ use super::leasing::{At, Leasing, Next};
 use super::words::{Ask, Say, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;
-use crate::network::{ConnId, ConnectionEnd, Tag};
+use crate::network::{ConnectionEnd, Tag};
 
 impl Translator {
     /// With leases, and one connection.
@@ -37,14 +37,9 @@ impl Translator {
     }
 
     /// An answer to one request of several.
-    pub(super) fn stepped(
-        &mut self,
-        env: &mut Env<Words>,
-        now: Moment,
-        (conn, tag, say): (ConnId, Tag, Say),
-    ) -> Option<Heard> {
+    pub(super) fn stepped(&mut self, env: &mut Env<Words>, now: Moment, (tag, say): (Tag, Say)) -> Option<Heard> {
         let pending = self.pending.remove(&tag)?;
-        let at = At { now, conn, since: pending.asked_at };
+        let at = At { now, since: pending.asked_at };
         let next = match (&mut self.leasing, &pending.step) {
             (Some(leasing), Some(step)) => leasing.heard(at, &pending.ask, step, say),
             _ => Next::Told(say),

@@ -28,24 +28,13 @@ pub struct Known {
     pub is_marked: bool,
 }
 
-/// What a transaction has read: the keys that were asked for, if they are those of their owners.
+/// What a transaction has read: the entries of the owners that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The server that answers.
-    pub member: u64,
     /// The term in which it does.
     pub term: u64,
-    /// The keys.
+    /// The entries in their order.
     pub entries: Vec<Option<Known>>,
-}
-
-/// The answer to a renewal of leases, by this server: how long each lasts, if it is known there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptAlive {
-    /// The server that answers.
-    pub member: u64,
-    /// The leases in their order.
-    pub lasts: Vec<Option<Duration>>,
 }
 
 /// What a lease is asked for with: whole seconds, rounded up.

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lock_core::{Answer, Claim, Lease, Moment, Owner, Renewed};
-use lock_rules::{LeaseProof, PLACE_MAX, Renewal, Seen, place_for};
+use lock_rules::{LeaseProof, Renewal, Seen, place_for};
 
-use super::known::{KeptAlive, Known, LeaseId, Told, Version, whole_seconds};
+use super::known::{Known, LeaseId, Told, Version, whole_seconds};
 use super::mistake::Mistake;
 use super::place::{OwnLease, Place};
 use super::units::Seat;
 use super::words::{Ask, Say};
-use crate::network::ConnId;
 
 /// How much longer than an entry a lease lasts, so that it can be used again.
 const USED_AGAIN_WITHIN: Duration = Duration::from_secs(1);
@@ -23,7 +22,8 @@ const ROUNDS_MAX: u32 = 3;
 pub(super) struct Step {
     pub(super) ask: Ask,
     sent: Moment,
-    before: Option<Seen>,
+    /// The term of the latest answer by then.
+    term: Option<u64>,
     rounds: u32,
 }
 
@@ -33,11 +33,10 @@ pub(super) enum Next {
     Told(Say),
 }
 
-/// When and where something was answered.
+/// When something was answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) now: Moment,
-    pub(super) conn: ConnId,
     /// When what the station has asked for was handed out.
     pub(super) since: Moment,
 }
@@ -48,28 +47,28 @@ pub(super) struct Leasing {
     places: BTreeMap<Owner, Place>,
     /// Those of entries that were deleted.
     idle: Vec<OwnLease>,
-    seen: Option<Seen>,
+    /// The term of the latest answer that the leader has ordered.
+    term: Option<u64>,
 }
 
 impl Leasing {
     pub(super) fn new(mistake: Option<Mistake>) -> Self {
-        Self { mistake, places: BTreeMap::new(), idle: Vec::new(), seen: None }
+        Self { mistake, places: BTreeMap::new(), idle: Vec::new(), term: None }
     }
 
     /// The first step towards what a station asks for, or another one of this round.
     pub(super) fn begin(&mut self, now: Moment, goal: &Ask, rounds: u32) -> Next {
         let ask = if let Ask::Acquire(claim, seat) = goal {
             match self.places.get(&claim.owner) {
-                Some(place) if place.version.is_some() => Ask::KeepAlive(vec![place.current.id]),
+                Some(place) if place.version.is_some() => return self.renew(now, goal, rounds),
                 Some(_) => self.transact(goal),
                 None => self.take(now, claim, *seat),
             }
         } else if let Ask::Renew(leases) = goal {
-            let ids: Vec<_> = self.places_of(leases).flat_map(Place::leases).map(|lease| lease.id).collect();
-            if ids.is_empty() {
+            if !leases.iter().any(|lease| self.is_there(lease.owner)) {
                 return Next::Told(Say::Renew(leases.iter().map(|_| Renewed::NotHeld).collect()));
             }
-            Ask::KeepAlive(ids)
+            return self.renew(now, goal, rounds);
         } else if let Ask::Release(request) = goal
             && self.places.get(&request.owner).is_some_and(|place| place.version.is_none())
         {
@@ -85,7 +84,10 @@ impl Leasing {
     fn take(&mut self, now: Moment, claim: &Claim, seat: Seat) -> Ask {
         let ttl = if seat == Seat::Unwanted { claim.terms.ttl.get() } else { place_for(claim.terms.ttl) };
         let lasts = whole_seconds(ttl + USED_AGAIN_WITHIN);
-        let fits = |lease: &OwnLease| lease.lasts == lasts && !lease.proof.lasts(now).is_zero();
+        let fits = |lease: &OwnLease| {
+            let left = lease.proof.lasts(now);
+            lease.lasts == lasts && (left >= ttl || !left.is_zero() && counts(lease, self.term, self.mistake))
+        };
         let Some(at) = self.idle.iter().position(fits) else { return Ask::Grant(lasts) };
         let lease = self.idle.swap_remove(at);
         let (id, is_short) = (lease.id, lease.proof.lasts(now) < ttl);
@@ -94,14 +96,21 @@ impl Leasing {
     }
 
     fn step(&self, sent: Moment, ask: Ask, rounds: u32) -> Next {
-        Next::Step(Step { ask, sent, before: self.seen, rounds })
+        Next::Step(Step { ask, sent, term: self.term, rounds })
     }
 
-    /// Those of these leases whose entries are there.
-    fn places_of<'a>(&'a mut self, leases: &'a [Lease]) -> impl Iterator<Item = &'a mut Place> {
-        let is_asked = |owner: &Owner| leases.iter().any(|lease| lease.owner == *owner);
-        let there = self.places.iter_mut().filter(move |(owner, place)| is_asked(owner) && place.version.is_some());
-        there.map(|(_, place)| place)
+    /// Renews those leases of which renewals count.
+    fn renew(&mut self, now: Moment, goal: &Ask, rounds: u32) -> Next {
+        let (term, mistake, mut ids) = (self.term, self.mistake, Vec::new());
+        for owner in goal.owners() {
+            let leases = self.places.get_mut(&owner).into_iter().flat_map(Place::leases);
+            ids.extend(leases.filter(|lease| counts(lease, term, mistake)).map(|lease| lease.id));
+        }
+        if ids.is_empty() { self.after_leases(now, goal, rounds) } else { self.step(now, Ask::KeepAlive(ids), rounds) }
+    }
+
+    fn is_there(&self, owner: Owner) -> bool {
+        self.places.get(&owner).is_some_and(|place| place.version.is_some())
     }
 
     fn known(&self, asked: &Ask) -> Vec<Known> {
@@ -111,9 +120,7 @@ impl Leasing {
     /// The transaction that does what is asked for.
     fn transact(&mut self, goal: &Ask) -> Ask {
         if let Ask::Renew(leases) = goal {
-            let is_there = |lease: &&Lease| self.places.get(&lease.owner).is_some_and(|place| place.version.is_some());
-            let there: Vec<_> = leases.iter().filter(is_there).cloned().collect();
-            let there = Ask::Renew(there);
+            let there = Ask::Renew(leases.iter().filter(|lease| self.is_there(lease.owner)).cloned().collect());
             let known = self.known(&there);
             return Ask::Txn(Box::new(there), known);
         }
@@ -127,9 +134,16 @@ impl Leasing {
     /// What follows from the answer to a step.
     pub(super) fn heard(&mut self, at: At, goal: &Ask, step: &Step, say: Say) -> Next {
         match (&step.ask, say) {
-            (Ask::Grant(lasts), Say::Granted(id)) => {
-                self.granted(goal, OwnLease { id, lasts: *lasts, proof: LeaseProof::new(step.sent + *lasts) });
-                self.after_leases(at.now, goal, step.rounds)
+            (Ask::Grant(lasts), Say::Granted(id, term)) => {
+                let proof = LeaseProof::new(step.sent + *lasts, step.term.filter(|before| *before == term));
+                let is_known = proof.granted_in().is_some();
+                self.granted(goal, OwnLease { id, lasts: *lasts, proof });
+                if is_known {
+                    return self.after_leases(at.now, goal, step.rounds);
+                }
+                // The next one will be of the term that the transaction tells.
+                let ask = self.transact(goal);
+                self.step(at.now, ask, step.rounds)
             }
             (Ask::KeepAlive(ids), Say::KeptAlive(kept)) => {
                 self.kept_alive(at, step, ids, &kept);
@@ -142,14 +156,8 @@ impl Leasing {
                 self.begin(at.now, goal, step.rounds)
             }
             (Ask::Txn(asked, _), Say::Txn(answer, told)) => {
-                let seen = Seen {
-                    server: usize::try_from(at.conn.0).unwrap_or_default(),
-                    member: told.member,
-                    term: told.term,
-                    sent: step.sent,
-                    answered: at.now,
-                };
-                self.seen = Some(seen);
+                let seen = Seen { term: Some(told.term), sent: step.sent };
+                self.term = seen.term;
                 self.read(goal, asked, &told, &seen);
                 self.transacted(at, goal, step, answer.map(|say| *say), asked)
             }
@@ -157,48 +165,57 @@ impl Leasing {
         }
     }
 
-    /// A lease for an entry that is not there yet, or for a holder's entry that ends with that of its place.
+    /// A lease for an entry that is not there yet, or that one is to be moved to.
     fn granted(&mut self, goal: &Ask, lease: OwnLease) {
-        if let Ask::Acquire(claim, _) = goal {
+        if let Some((owner, _)) = self.needs_lease(goal)
+            && let Some(place) = self.places.get_mut(&owner)
+        {
+            place.next = Some(lease);
+        } else if let Ask::Acquire(claim, _) = goal {
             self.places.entry(claim.owner).or_insert_with(|| Place::new(lease));
-        } else if let Ask::Renew(leases) = goal {
-            let owner = self.too_short(leases).map(|lease| lease.owner);
-            if let Some(place) = owner.and_then(|owner| self.places.get_mut(&owner)) {
-                place.next = Some(lease);
-            }
         }
     }
 
-    /// A holder whose entry ends with the lease of its place.
-    fn too_short<'a>(&self, leases: &'a [Lease]) -> Option<&'a Lease> {
-        let is_too_short = |lease: &&Lease| {
-            let ttl = lease.terms.ttl.get();
-            let place = self.places.get(&lease.owner).filter(|place| place.version.is_some() && place.next.is_none());
-            ttl > PLACE_MAX && place.is_some_and(|place| place.current.lasts < ttl)
+    /// Whose entry has to be moved to a lease that lasts for so long: its own is too short, or renewals of that do not count any more.
+    fn needs_lease(&self, goal: &Ask) -> Option<(Owner, Duration)> {
+        let lasts: Vec<(Owner, Duration)> = if let Ask::Renew(leases) = goal {
+            leases.iter().map(|lease| (lease.owner, lease.terms.ttl.get())).collect()
+        } else if let Ask::Acquire(claim, _) = goal {
+            vec![(claim.owner, place_for(claim.terms.ttl))]
+        } else {
+            Vec::new()
         };
-        leases.iter().find(is_too_short)
+        lasts.into_iter().find(|(owner, lasts)| {
+            let place = self.places.get(owner).filter(|place| place.version.is_some());
+            place.is_some_and(|place| {
+                let lease = place.next.as_ref().unwrap_or(&place.current);
+                lease.lasts < *lasts || !counts(lease, self.term, self.mistake)
+            })
+        })
     }
 
     /// The leases are renewed: now for the entries.
     fn after_leases(&mut self, now: Moment, goal: &Ask, rounds: u32) -> Next {
-        let too_short = if let Ask::Renew(leases) = goal { self.too_short(leases) } else { None };
-        let ask = match too_short {
-            Some(lease) => Ask::Grant(whole_seconds(lease.terms.ttl.get() + USED_AGAIN_WITHIN)),
+        let ask = match self.needs_lease(goal) {
+            Some((_, lasts)) => Ask::Grant(whole_seconds(lasts + USED_AGAIN_WITHIN)),
             None => self.transact(goal),
         };
         self.step(now, ask, rounds)
     }
 
-    fn kept_alive(&mut self, at: At, step: &Step, ids: &[LeaseId], kept: &KeptAlive) {
-        let before = step.before.filter(|seen| u64::try_from(seen.server) == Ok(at.conn.0));
-        let (sent, answered, by, mistake) = (step.sent, at.now, kept.member, self.mistake);
-        for (id, lasts) in ids.iter().zip(&kept.lasts) {
+    fn kept_alive(&mut self, at: At, step: &Step, ids: &[LeaseId], kept: &[Option<Duration>]) {
+        let (sent, answered, mistake) = (step.sent, at.now, self.mistake);
+        for (id, lasts) in ids.iter().zip(kept) {
             let lease = self.places.values_mut().flat_map(Place::leases).find(|lease| lease.id == *id);
             let (Some(lease), Some(ttl)) = (lease, *lasts) else { continue };
-            if mistake == Some(Mistake::KeepaliveCounts) {
-                lease.proof = LeaseProof::new(sent + ttl);
+            match mistake {
+                Some(Mistake::KeepaliveCounts) => lease.proof = LeaseProof::new(sent + ttl, step.term),
+                Some(Mistake::AnyTermCounts) => {
+                    lease.proof = LeaseProof::new(at.now + lease.proof.lasts(at.now), step.term);
+                }
+                Some(_) | None => {}
             }
-            lease.proof.renewed(Renewal { sent, answered, ttl, before, by });
+            lease.proof.renewed(Renewal { sent, answered, ttl });
         }
     }
 
@@ -249,7 +266,8 @@ impl Leasing {
                 Next::Told(Say::Acquire(result.map(|answer| valid_no_longer(answer, lasts))))
             }
             (Ask::Renew(leases), answer) => {
-                let is_old = self.places_of(leases).any(|place| place.current.is_old(at.now));
+                let places = leases.iter().filter_map(|lease| self.places.get(&lease.owner));
+                let is_old = places.into_iter().any(|place| place.current.is_old(at.now));
                 if rounds < ROUNDS_MAX && (is_old || answer.is_none()) {
                     return self.begin(at.now, goal, rounds);
                 }
@@ -276,6 +294,12 @@ impl Leasing {
         };
         leases.iter().map(renewed).collect()
     }
+}
+
+/// Whether renewals of a lease can count.
+fn counts(lease: &OwnLease, term: Option<u64>, mistake: Option<Mistake>) -> bool {
+    let is_in_term = lease.proof.granted_in().is_some() && lease.proof.granted_in() == term;
+    is_in_term || matches!(mistake, Some(Mistake::KeepaliveCounts | Mistake::AnyTermCounts))
 }
 
 /// The same answer, valid for no longer than the lease lasts.

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 pub(crate) use backend::Translator;
 pub(crate) use invariants::{Tokens, together};
-pub(crate) use known::{KeptAlive, Known, LeaseId, Told, Version, whole_seconds};
+pub(crate) use known::{Known, LeaseId, Told, Version, whole_seconds};
 pub(crate) use listeners::Listeners;
 pub use mistake::Mistake;
 pub(crate) use model::{Model, Order, Stored};

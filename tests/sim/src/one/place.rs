@@ -57,7 +57,8 @@ impl Place {
         if let Some(next) = self.next.take_if(|next| next.id == known.lease) {
             self.current = next;
         } else if known.lease != self.current.id {
-            self.current = OwnLease { id: known.lease, lasts: Duration::ZERO, proof: LeaseProof::new(Moment::ORIGIN) };
+            self.current =
+                OwnLease { id: known.lease, lasts: Duration::ZERO, proof: LeaseProof::new(Moment::ORIGIN, None) };
         }
         self.current.proof.prove(seen);
     }

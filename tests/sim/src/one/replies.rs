@@ -35,7 +35,7 @@ pub(super) fn reply(say: Say) -> Option<Reply> {
         | Say::NotPrimary
         | Say::TooFew
         | Say::Silence
-        | Say::Granted(_)
+        | Say::Granted(..)
         | Say::KeptAlive(_)
         | Say::Txn(..)
         | Say::NoLease => None,

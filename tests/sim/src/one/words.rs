@@ -9,7 +9,7 @@ use lock_core::{
     StoreEvent,
 };
 
-use super::known::{KeptAlive, Known, LeaseId, Told};
+use super::known::{Known, LeaseId, Told};
 use super::units::{Inbox, Millis, Seat, SessionId};
 use crate::network::{StoreId, Talk};
 
@@ -130,10 +130,10 @@ pub enum Say {
     TooFew,
     /// Nothing: no answer is sent.
     Silence,
-    /// To [`Ask::Grant`].
-    Granted(LeaseId),
-    /// To [`Ask::KeepAlive`].
-    KeptAlive(KeptAlive),
+    /// To [`Ask::Grant`], in this term.
+    Granted(LeaseId, u64),
+    /// To [`Ask::KeepAlive`]: how long each lasts, if it is known there.
+    KeptAlive(Vec<Option<Duration>>),
     /// To [`Ask::Txn`]. `None` if the entries were not as they were known to be.
     Txn(Option<Box<Self>>, Told),
     /// To [`Ask::Txn`]: its lease has ended.

@@ -30,6 +30,12 @@ fn a_renewal_that_counts_when_it_is_answered_is_found() {
 }
 
 #[test]
+fn a_renewal_that_counts_in_a_later_term_than_the_grant_is_found() {
+    let rule = found(Mistake::AnyTermCounts);
+    assert!(matches!(rule, Rule::OneHolder | Rule::StoreKeeps), "{rule:?}");
+}
+
+#[test]
 fn a_renewal_that_does_not_read_the_key_is_found() {
     assert_eq!(found(Mistake::KeyUnread), Rule::StoreKeeps);
 }

@@ -1,15 +1,17 @@
 //! An etcd server with TLS, with users, and with other options of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{PROGRAMS, START_TRIES, START_WITHIN, free_port, is_healthy};
+use super::{START_TRIES, START_WITHIN, is_healthy};
 use crate::bounds::Finish;
+use crate::etcd_member::EtcdVersion;
 use crate::process::Process;
+use crate::redis_server::free_port;
 use crate::{Certificates, temp_dir};
 
 /// The user that may do everything, once there are users.
@@ -84,7 +86,7 @@ impl SecuredEtcd {
     /// Runs a command of the client program as the user that may do everything, and returns what it prints.
     #[track_caller]
     pub fn run(&self, words: &[&str]) -> String {
-        let mut command = Command::new(Path::new(PROGRAMS).join("etcdctl"));
+        let mut command = Command::new(EtcdVersion::default().program("etcdctl"));
         command.args(["--endpoints", &format!("127.0.0.1:{}", self.port), "--user", ROOT]).env("ETCDCTL_API", "3");
         if let Some([authority, certificate, key]) = &self.options.tls {
             command.arg("--cacert").arg(authority).arg("--cert").arg(certificate).arg("--key").arg(key);
@@ -97,11 +99,9 @@ impl SecuredEtcd {
 
 /// Starts a server. `None` if it exited instead of answering, because one of its ports was taken.
 fn spawn(directory: &TempDir, port: u16, options: &EtcdOptions) -> Option<Process> {
-    let program = Path::new(PROGRAMS).join("etcd");
-    assert!(program.exists(), "there is no etcd; get it with: cargo xtask servers");
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let (clients, health) = (format!("{scheme}://127.0.0.1:{port}"), free_port());
-    let mut command = Command::new(program);
+    let mut command = Command::new(EtcdVersion::default().program("etcd"));
     command
         .args(["--data-dir", "data", "--log-level", "error", "--unsafe-no-fsync", "--bcrypt-cost", "4"])
         .args(["--heartbeat-interval", "10", "--election-timeout", "100"])

@@ -45,31 +45,6 @@ pub enum CuratorState {
     ReadOnly,
 }
 
-/// A turn of a thread, in nanoseconds on the monotonic clock, which all processes of a machine share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CuratorTurn {
-    /// Whose, counted within its peer.
-    pub thread: u32,
-    /// When it called acquire.
-    pub wanted: u64,
-    /// When that returned.
-    pub acquired: u64,
-    /// When it called release.
-    pub leaving: u64,
-    /// When that returned.
-    pub released: u64,
-}
-
-impl CuratorTurn {
-    /// Reads a line of the file that a peer leaves; nothing if it has another form.
-    pub(super) fn read(line: &str) -> Option<Self> {
-        let (thread, moments) = line.split_once(' ')?;
-        let moments: Vec<_> = moments.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
-        let [wanted, acquired, leaving, released] = moments.try_into().ok()?;
-        Some(Self { thread: thread.parse().ok()?, wanted, acquired, leaving, released })
-    }
-}
-
 /// The line that lets threads take locks again and again.
 pub(super) fn turns(claim: CuratorClaim, paths: &[String], span: Duration) -> String {
     format!("turns {} {} {}", claim.0, span.as_millis(), paths.join(" "))

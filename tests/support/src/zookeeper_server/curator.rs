@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::answers::{self, CuratorAnswer, CuratorClaim, CuratorLock, CuratorState, CuratorTurn, Told};
+use super::answers::{self, CuratorAnswer, CuratorClaim, CuratorLock, CuratorState, Told};
 use super::programs::{self, JARS, MEASURED, QUICK, jar};
 use crate::bounds::{PATIENCE, wait_for};
 use crate::process::Process;
 use crate::template::{self, done};
-use crate::{Finish, must, temp_dir};
+use crate::{Finish, PeerTurn, must, temp_dir};
 
 /// What the process runs.
 const SOURCE: &str = include_str!("Peer.java");
@@ -95,7 +95,7 @@ impl CuratorPeer {
     /// # Panics
     /// If Curator refused one.
     #[track_caller]
-    pub fn turns(&mut self, claim: CuratorClaim) -> Vec<CuratorTurn> {
+    pub fn turns(&mut self, claim: CuratorClaim) -> Vec<PeerTurn> {
         let done = self.wait("the turns of threads", |told| match told {
             Told::Turns(of, file) if *of == claim => Some(Ok(file.clone())),
             Told::Claim(of, answer) if *of == claim => Some(Err(answer.clone())),
@@ -103,8 +103,7 @@ impl CuratorPeer {
         });
         let file = must("take turns", done.map_err(|answer| format!("Curator says {answer:?}")));
         let text = must("read turns", fs::read_to_string(self.directory.path().join(file)));
-        let read = |line| CuratorTurn::read(line).unwrap_or_else(|| panic!("Curator wrote {line:?}"));
-        text.lines().map(read).collect()
+        PeerTurn::read_all(&text).unwrap_or_else(|| panic!("Curator wrote {text:?}"))
     }
 
     /// Releases a lock. One that is still pending is released as soon as it is acquired.

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 use std::{iter, thread};
 
 use super::data::Membership;
-use super::links::Links;
 use super::options::ZookeeperOptions;
 use super::{START_TRIES, START_WITHIN, ZookeeperServer};
 use crate::bounds::wait_for;
+use crate::links::Links;
 use crate::permit::Permit;
 use crate::redis_server::free_port;
 
@@ -96,7 +96,7 @@ impl ZookeeperEnsemble {
 
 fn spawn(options: &ZookeeperOptions) -> (Links, Vec<ZookeeperServer>) {
     let ports: Vec<_> = iter::repeat_with(|| [free_port(), free_port()]).take(SERVERS).collect();
-    let links = Links::start(ports.clone());
+    let links = Links::start(ports.iter().map(|ports| ports.to_vec()).collect());
     let members = (1..).zip(&links.ways).map(|(id, &way)| Membership { id, ports: ports.clone(), way });
     let servers = members.map(|member| ZookeeperServer::spawn(options.clone(), Some(member))).collect();
     (links, servers)

@@ -60,3 +60,25 @@ pub(crate) fn a_broken_lock_is_seen(url: &str) {
     let again = leasehold.command(&format!("break {url} a --yes --token {token}")).finish();
     assert_eq!(code(again.status), 1, "{}", text(&again.stderr));
 }
+
+/// The base of the tokens is raised, once. The URL is that of a store of this kind without locks.
+pub(crate) fn the_base_is_raised_once(kind: &str, url: &str) {
+    let leasehold = Leasehold::new();
+    let token = || -> u64 {
+        let output = leasehold.run(&format!("--url {url} a"), "echo $LEASEHOLD_FENCE");
+        text(&output.stdout).trim().parse().unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+    };
+    let above = token() + 1_000_000;
+    let raise = format!("{kind} base {url} --above {above}");
+    let raised = leasehold.command(&raise).finish();
+    let said = text(&raised.stderr);
+    assert_eq!(text(&raised.stdout), format!("raised: all later tokens are above {above}\n"), "{said}");
+    assert_eq!(leasehold.json(&raise), json!({ "raised": false, "above": above }));
+    assert!(token() > above);
+
+    let refused = leasehold.command(&format!("{kind} base {url} --above 0")).finish();
+    assert_eq!(code(refused.status), 64, "{}", text(&refused.stderr));
+    let refused = leasehold.command(&format!("{kind} base sqlite:locks.db --above {above}")).finish();
+    let said = text(&refused.stderr);
+    assert!(code(refused.status) == 78 && said.contains("this store is no "), "{said}");
+}

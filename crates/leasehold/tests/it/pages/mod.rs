@@ -3,6 +3,7 @@
 mod configuration;
 mod cookbook;
 mod elections;
+mod etcd;
 mod fencing;
 mod kinds;
 mod kinds_with_threads;
@@ -60,6 +61,7 @@ fn the_code_in_the_pages_is_the_code_here() {
         include_str!("money.rs"),
         include_str!("mysql.rs"),
         include_str!("zookeeper.rs"),
+        include_str!("etcd.rs"),
         include_str!("elections.rs"),
         include_str!("single_flight.rs"),
         include_str!("../../metrics/endpoint.rs"),

@@ -13,7 +13,7 @@ use leasehold::kit::JobError;
 use leasehold::latch::LatchError;
 use leasehold::redlock::{Purpose, RedlockConfig};
 use leasehold::{AcquireError, BackendConfig, BackendError, ErrorKind, HoldError};
-use test_support::{MysqlServer, PostgresServer, RedisServer, ZookeeperServer};
+use test_support::{EtcdServer, MysqlServer, PostgresServer, RedisServer, ZookeeperServer};
 
 const BEGIN: &str = "<!-- stores: written by the tests of leasehold -->\n";
 const END: &str = "<!-- stores: end -->\n";
@@ -193,13 +193,15 @@ fn quorum() -> (Vec<RedisServer>, String) {
 fn the_table_of_stores_is_what_they_say_and_do() {
     let (folder, server, (_nodes, redlock)) = (test_support::temp_dir(), RedisServer::start(), quorum());
     let sqlite = format!("sqlite:{}", folder.path().join("locks.db").display());
-    let (postgres, mysql, zookeeper) = (PostgresServer::start(), MysqlServer::start(), ZookeeperServer::start());
+    let (postgres, mysql) = (PostgresServer::start(), MysqlServer::start());
+    let (zookeeper, etcd) = (ZookeeperServer::start(), EtcdServer::start());
     let stores = [
         ("memory:", "memory:"),
         ("sqlite:", &sqlite),
         ("postgres:", &postgres.url()),
         ("mysql:", &mysql.url()),
         ("zookeeper:", &format!("zookeeper://{}", zookeeper.address())),
+        ("etcd:", &etcd.url()),
         ("redis:", &server.url()),
         ("redlock:", &redlock),
     ];

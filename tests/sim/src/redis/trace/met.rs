@@ -88,7 +88,7 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         | Say::SessionMoved
         | Say::TooFew
         | Say::Silence
-        | Say::Granted(_)
+        | Say::Granted(..)
         | Say::KeptAlive(_)
         | Say::Txn(..)
         | Say::NoLease => None,

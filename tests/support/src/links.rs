@@ -1,4 +1,4 @@
-//! The connections between the servers of an ensemble.
+//! The connections between servers that replicate each other.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -20,16 +20,16 @@ const ASKS_WITHIN: Duration = Duration::from_secs(10);
 /// Proxies between servers: each server reaches the others through one of its own, because they tell each other their real ports.
 /// Dropping this cuts everything.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(crate) struct Links {
     /// The proxy of each server.
-    pub(super) ways: Vec<u16>,
+    pub(crate) ways: Vec<u16>,
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
     /// Where each server listens for the others.
-    ports: Vec<[u16; 2]>,
+    ports: Vec<Vec<u16>>,
     state: Mutex<State>,
 }
 
@@ -50,7 +50,7 @@ struct Link {
 
 impl Links {
     /// Starts a proxy for each server. These are the ports of the servers.
-    pub(super) fn start(ports: Vec<[u16; 2]>) -> Self {
+    pub(crate) fn start(ports: Vec<Vec<u16>>) -> Self {
         let count = ports.len();
         let shared = Arc::new(Shared { ports, state: Mutex::default() });
         let ways = (0..count).map(|server| listen(server, &shared)).collect();
@@ -58,7 +58,7 @@ impl Links {
     }
 
     /// Cuts a server off from the others.
-    pub(super) fn cut(&self, server: usize) {
+    pub(crate) fn cut(&self, server: usize) {
         let mut state = self.shared.lock();
         state.apart.push(server);
         state.open.retain(|link| {
@@ -71,12 +71,12 @@ impl Links {
     }
 
     /// Lets it reach the others again.
-    pub(super) fn heal(&self, server: usize) {
+    pub(crate) fn heal(&self, server: usize) {
         self.shared.lock().apart.retain(|apart| *apart != server);
     }
 
     /// Whether a server is cut off.
-    pub(super) fn is_cut(&self, server: usize) -> bool {
+    pub(crate) fn is_cut(&self, server: usize) -> bool {
         self.shared.lock().apart.contains(&server)
     }
 }
