@@ -166,11 +166,23 @@ pub enum Fault {
     SessionGivenUp,
     /// A sentinel told a client of an earlier primary than another one had told it of.
     OldNews,
+    /// Watches were lost in a compaction.
+    Compacted,
+    /// An entry got a lease, and its key, that another one had before.
+    KeyReused,
+    /// A change of an entry came late: it had changed meanwhile.
+    ChangedMeanwhile,
+    /// The entry of a holder moved from the lease of its place to one that lasts for the ttl.
+    MovedToOwnLease,
+    /// A server that had just started did not know its leases.
+    LeaseUnknown,
+    /// A leader that had been deposed had a lease ended that the new one did not take for ended.
+    EndedByDeposed,
 }
 
 impl Fault {
     /// How many there are.
-    const COUNT: usize = Self::OldNews as usize + 1;
+    const COUNT: usize = Self::EndedByDeposed as usize + 1;
 }
 
 /// How often each fault fired.

@@ -95,6 +95,47 @@ impl Fault {
         Self::SessionGivenUp,
     ];
 
+    /// What can go wrong with a store where each entry ends with a lease of its own.
+    pub const WITH_LEASES: [Self; 37] = [
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::AnswerDoubled,
+        Self::PushLost,
+        Self::Delayed,
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Ghost,
+        Self::NotSent,
+        Self::Paused,
+        Self::Suspended,
+        Self::Killed,
+        Self::Frozen,
+        Self::Hung,
+        Self::RestartedWithData,
+        Self::RestartedEmpty,
+        Self::RestartedFromCopy,
+        Self::SetBack,
+        Self::Flushed,
+        Self::Revoked,
+        Self::Buried,
+        Self::ReadTogether,
+        Self::Cancelled,
+        Self::Kept,
+        Self::Lost,
+        Self::Lagged,
+        Self::ExpiredLate,
+        Self::WatchLate,
+        Self::WatchLost,
+        Self::PromotedBesideOld,
+        Self::ServedByOld,
+        Self::Compacted,
+        Self::KeyReused,
+        Self::ChangedMeanwhile,
+        Self::MovedToOwnLease,
+        Self::LeaseUnknown,
+        Self::EndedByDeposed,
+    ];
+
     /// What can go wrong with a Redis that has replicas.
     pub const WITH_REPLICAS: [Self; 27] = [
         Self::RequestLost,

@@ -1,11 +1,12 @@
 //! The machine against models of its stores, in virtual time.
 //!
-//! The stations and the keeper are the real ones. There are five kinds of store: [`redis`] is one Redis with our
+//! The stations and the keeper are the real ones. There are six kinds of store: [`redis`] is one Redis with our
 //! scripts, as `docs/wire.md` describes them, for exclusive leases; [`memory`] is the reference store of `lock-memory`, with
 //! readers, permits, kept locks, replaced leases and latches, where everything goes wrong that can go wrong with one Redis;
 //! [`session`] is a store like ZooKeeper, whose entries end with the session of their client, with followers that answer from the
-//! past; [`replicated`] is the Redis of [`redis`] with replicas and sentinels; and [`quorum`] is the real code of a quorum over the model nodes of `lock-memory`. Between processes and stores is a network that
-//! delays, loses, duplicates and reorders packets, cuts connections, and has partitions. Processes and stores are suspended, end
+//! past; [`leased`] is a store like etcd, whose entries end with a lease each, with leaders that do not know that they lead no
+//! more; [`replicated`] is the Redis of [`redis`] with replicas and sentinels; and [`quorum`] is the real code of a quorum over the
+//! model nodes of `lock-memory`. Between processes and stores is a network that delays, loses, duplicates and reorders packets, cuts connections, and has partitions. Processes and stores are suspended, end
 //! and restart; stores restart with their data, without it, or with an old copy. Every clock shows a different time.
 //!
 //! One seed decides everything: playing the same seed does the same in every detail. In the first part of a run
@@ -19,8 +20,8 @@
 //! failure, and how to play it again.
 //!
 //! Begin with `world` (what there is, and how time advances); then `client` (a process), `network` (what is in
-//! between), and one kind of store with what goes wrong there: its `mischief`, its `invariants`. What `redis`, `memory` and `session` have in
-//! common is in `one`.
+//! between), and one kind of store with what goes wrong there: its `mischief`, its `invariants`. What `redis`, `memory`, `session` and `leased`
+//! have in common is in `one`, and the order of entries of the last two in `ordered`.
 
 mod arriving;
 mod client;
@@ -31,10 +32,12 @@ mod env;
 mod fault;
 mod fault_sets;
 mod invariants;
+pub mod leased;
 mod ledger;
 pub mod memory;
 mod network;
 mod one;
+mod ordered;
 mod packet;
 pub mod quorum;
 pub mod redis;

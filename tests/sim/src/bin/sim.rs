@@ -10,15 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use lock_sim::{Fault, Report, Tally, memory, quorum, redis, replicated, session};
+use lock_sim::{Fault, Report, Tally, leased, memory, quorum, redis, replicated, session};
 
 const USAGE: &str = "\
 usage: sim [--seeds N] [--first S] [--half NAME] [--mistake NAME]
 
   --seeds N   how many seeds are played, 1000 where nothing is said
   --first S   the first of them, 0 where nothing is said
-  --half H    only with one Redis (redis), a store in memory (memory), a store whose entries end with a session (session), a Redis
-              with replicas (replicated), one fail-over of it (failovers), or one during hand-overs (hand-overs), a quorum (quorum),
+  --half H    only with one Redis (redis), a store in memory (memory), a store whose entries end with a session (session) or
+              with a lease each (leased), a Redis with replicas (replicated), one fail-over of it (failovers), or one during hand-overs (hand-overs), a quorum (quorum),
               or only the plots of a quorum (plots)
   --mistake M with one rule of the quorum, or of the Redis with replicas, turned off; tells which seeds find out
 
@@ -33,7 +33,7 @@ struct Half {
     faults: &'static [&'static [Fault]],
 }
 
-const HALVES: [Half; 8] = [
+const HALVES: [Half; 9] = [
     Half {
         name: "redis",
         play: |seed| redis::play(seed, None),
@@ -51,6 +51,12 @@ const HALVES: [Half; 8] = [
         play: |seed| session::play(seed, None),
         tell: |seed| session::tell(seed, None),
         faults: &[&Fault::WITH_SESSIONS],
+    },
+    Half {
+        name: "leased",
+        play: |seed| leased::play(seed, None),
+        tell: |seed| leased::tell(seed, None),
+        faults: &[&Fault::WITH_LEASES],
     },
     Half {
         name: "replicated",

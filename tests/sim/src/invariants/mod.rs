@@ -8,6 +8,7 @@ mod fencing;
 mod kept;
 mod latches;
 mod refusals;
+mod revoked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -118,11 +119,9 @@ pub(crate) struct Epoch(u32);
 #[derive(Clone, Copy, Debug)]
 struct Grant {
     epoch: Epoch,
-    revoked: Option<Revocation>,
+    /// When an operator ended it.
+    revoked: Option<Time>,
 }
-
-#[derive(Clone, Copy, Debug)]
-struct Revocation;
 
 /// Remembers what the rules need, and the first that was broken.
 #[derive(Debug, Default)]
@@ -182,10 +181,10 @@ impl Watch {
         self.grants.entry(lease.name.clone()).or_default().insert(lease.tokens, grant);
     }
 
-    pub(crate) fn revoked(&mut self, name: &LockName, tokens: TokenRange) {
+    pub(crate) fn revoked(&mut self, now: Time, name: &LockName, tokens: TokenRange) {
         self.kept.ended(name);
         if let Some(grant) = self.grants.get_mut(name).and_then(|grants| grants.get_mut(&tokens)) {
-            grant.revoked = Some(Revocation);
+            grant.revoked = Some(now);
         }
     }
 

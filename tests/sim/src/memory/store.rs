@@ -37,6 +37,7 @@ impl Server {
     fn run(&mut self, now: Moment, ask: &Ask) -> Say {
         match ask {
             Ask::Hello(_) | Ask::Topology => Say::Hello,
+            Ask::Grant(_) | Ask::KeepAlive(_) | Ask::Look(_) | Ask::Txn(..) => Say::NoLease,
             Ask::Join(..) | Ask::Beat | Ask::CatchUp | Ask::EndSession => Say::SessionOver,
             Ask::Acquire(claim, seat) => {
                 let client = self.client(*seat);

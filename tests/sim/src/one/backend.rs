@@ -11,6 +11,7 @@ use lock_core::{
 
 use super::lane::{Lane, Line};
 use super::layer::Layer;
+use super::leasing::{Leasing, Step};
 use super::mistake::Mistake;
 use super::replies::{What, failed, reply};
 use super::session::Session;
@@ -19,10 +20,8 @@ use super::words::{Ask, SERVER, Say, Words};
 use crate::client::{Backend, Calling, Heard};
 use crate::env::Env;
 use crate::fault::Fault;
-use crate::network::{ConnId, ConnectionEnd, ProcessId, StoreId, Tag};
+use crate::network::{ConnId, ProcessId, StoreId, Tag};
 
-/// How long the first words on a connection may take.
-const GREETING_WITHIN: Duration = Duration::from_secs(1);
 /// How many connections carry requests that may overtake each other.
 const POOL: usize = 3;
 
@@ -31,8 +30,8 @@ type Time = (Moment, Duration);
 
 #[derive(Debug)]
 pub(crate) struct Translator {
-    process: ProcessId,
-    inbox: Option<Inbox>,
+    pub(super) process: ProcessId,
+    pub(super) inbox: Option<Inbox>,
     pub(super) server: StoreId,
     /// The connections for actions, and last the keeper's. Messages arrive over the first.
     pub(super) lanes: Vec<Lane>,
@@ -45,14 +44,18 @@ pub(crate) struct Translator {
     pub(super) mistake: Option<Mistake>,
     /// Where entries end with one.
     pub(super) session: Option<Session>,
+    /// Where each ends with a lease of its own.
+    pub(super) leasing: Option<Leasing>,
 }
 
 #[derive(Debug)]
 pub(super) struct Pending {
     what: What,
     pub(super) ask: Ask,
+    /// The request that is under way, if what is asked for takes several.
+    pub(super) step: Option<Step>,
     pub(super) asked_at: Moment,
-    deadline: Moment,
+    pub(super) deadline: Moment,
     pub(super) sent_on: Option<ConnId>,
 }
 
@@ -68,8 +71,9 @@ impl Translator {
             RequestOrder::Unordered => POOL + 1,
         };
         let (pending, layers, lanes) = (BTreeMap::new(), BTreeMap::new(), (0..lanes).map(|_| Lane::new()).collect());
-        let (last_answered, last_tag, session) = (None, 0, None);
-        Self { process, inbox, server: SERVER, lanes, pending, last_answered, last_tag, layers, mistake, session }
+        let (last_answered, last_tag, session, leasing) = (None, 0, None, None);
+        let server = SERVER;
+        Self { process, inbox, server, lanes, pending, last_answered, last_tag, layers, mistake, session, leasing }
     }
 
     /// What lies between a site and its requests.
@@ -80,21 +84,26 @@ impl Translator {
     /// Asks, now or once there is a connection; or fails at once if there is none.
     pub(super) fn submit(&mut self, env: &mut Env<Words>, time: Time, what: What, ask: Ask) -> Option<Heard> {
         let (asked_at, deadline) = (time.0, time.0 + time.1);
-        let lane = match what {
+        self.begin(env, asked_at, Pending { what, ask, step: None, asked_at, deadline, sent_on: None })
+    }
+
+    /// Sends a request, now or once there is a connection; or fails at once if there is none.
+    pub(super) fn send(&mut self, env: &mut Env<Words>, mut pending: Pending) -> Option<Heard> {
+        let lane = match pending.what {
             What::Action(..) | What::Latch(_) | What::Nothing => env.dice.from(0, self.lanes.len().saturating_sub(2)),
             What::Renewal(_) => self.lanes.len() - 1,
         };
         let tag = self.next_tag();
-        let sent_on = if let Line::Up(conn) = self.lanes[lane].line { Some(conn) } else { None };
-        match sent_on {
-            Some(conn) => env.ask(conn, tag, ask.clone()),
+        pending.sent_on = if let Line::Up(conn) = self.lanes[lane].line { Some(conn) } else { None };
+        match pending.sent_on {
+            Some(conn) => env.ask(conn, tag, pending.under_way().clone()),
             None if env.dice.chance(300) => {
                 env.fired(Fault::NotSent);
-                return failed(what, &ask, ErrorKind::Unreachable, Effect::None);
+                return failed(pending.what, &pending.ask, ErrorKind::Unreachable, Effect::None);
             }
             None => self.lanes[lane].held_back.push_back(tag),
         }
-        self.pending.insert(tag, Pending { what, ask, asked_at, deadline, sent_on });
+        self.pending.insert(tag, pending);
         None
     }
 
@@ -129,52 +138,27 @@ impl Translator {
         if self.pending.get(&tag)?.sent_on != Some(conn) {
             return None;
         }
+        if self.leasing.is_some() {
+            return self.stepped(env, now, (tag, say));
+        }
         let say = self.relied_on(now, tag, say)?;
-        let Pending { what, ask, .. } = self.pending.remove(&tag)?;
+        let pending = self.pending.remove(&tag)?;
+        self.finish(Some(tag), pending, say)
+    }
+
+    /// What was asked for is answered.
+    pub(super) fn finish(&mut self, tag: Option<Tag>, pending: Pending, say: Say) -> Option<Heard> {
+        let Pending { what, ask, .. } = pending;
         match (what, say) {
             (what, Say::TooFew) => failed(what, &ask, ErrorKind::Unavailable, Effect::Unknown),
             (What::Renewal(batch), Say::Renew(answers)) => Some(Heard::Renewal(batch, Ok(answers))),
             (What::Action(site, id), say) => {
-                self.last_answered = Some((tag, site, id));
+                self.last_answered = tag.map(|tag| (tag, site, id));
                 Some(Heard::Reply(site, id, reply(say)?))
             }
             (What::Latch(call), Say::Latch(seen)) => Some(Heard::Latch(call, Ok(seen))),
             (What::Renewal(_) | What::Latch(_) | What::Nothing, _) => None,
         }
-    }
-
-    fn greet(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        let (conn, tag) = (env.network.connect(self.process, self.server), self.next_tag());
-        let inbox = self.inbox.filter(|_| index == 0);
-        env.ask(conn, tag, self.session.as_ref().map_or(Ask::Hello(inbox), |session| Ask::Join(session.id, inbox)));
-        self.lanes[index].line = Line::Greeting { conn, tag, until: now + GREETING_WITHIN };
-    }
-
-    /// Tries again a little later.
-    fn hang_up(&mut self, env: &mut Env<Words>, now: Moment, index: usize) {
-        if let Some(conn) = self.lanes[index].conn() {
-            env.leave(conn, ConnectionEnd::Said);
-        }
-        self.lanes[index].line = Line::Down { again_at: now + env.dice.millis(10, 500) };
-    }
-
-    fn greeted(&self, conn: ConnId, tag: Tag) -> Option<usize> {
-        let greets =
-            |lane: &Lane| matches!(lane.line, Line::Greeting { conn: on, tag: by, .. } if on == conn && by == tag);
-        self.lanes.iter().position(greets)
-    }
-
-    fn connected(&mut self, env: &mut Env<Words>, conn: ConnId, index: usize) -> Option<Heard> {
-        let lane = &mut self.lanes[index];
-        lane.line = Line::Up(conn);
-        lane.made += 1;
-        while let Some(tag) = lane.held_back.pop_front() {
-            if let Some(pending) = self.pending.get_mut(&tag) {
-                pending.sent_on = Some(conn);
-                env.ask(conn, tag, pending.ask.clone());
-            }
-        }
-        (index == 0 && lane.made > 1).then_some(Heard::Reconnected)
     }
 
     pub(super) fn end(
@@ -213,7 +197,7 @@ impl Translator {
         }
     }
 
-    fn next_tag(&mut self) -> Tag {
+    pub(super) fn next_tag(&mut self) -> Tag {
         self.last_tag += 1;
         Tag(self.last_tag)
     }
@@ -268,7 +252,7 @@ impl Backend for Translator {
             }
         }
         self.beat(env, now);
-        self.end(env, |pending| pending.deadline <= now, ErrorKind::Timeout)
+        self.leave_silent(env, now)
     }
 
     fn said(&mut self, env: &mut Env<Words>, now: Moment, conn: ConnId, tag: Tag, say: Say) -> Vec<Heard> {

@@ -90,6 +90,10 @@ impl<M: Model> World<One<M>> {
         }
         let kept = invariants::store_keeps(watch, &holdings, &one.server, one.clock, now);
         watch.report(Rule::StoreKeeps, kept);
+        if !M::READS_THE_PAST {
+            let revoked = holdings.iter().try_for_each(|holding| watch.ends_when_revoked(holding));
+            watch.report(Rule::StoreKeeps, revoked);
+        }
     }
 
     /// What must hold long after all is well.

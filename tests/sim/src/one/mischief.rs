@@ -104,7 +104,7 @@ impl<M: Model> World<One<M>> {
             let backlog = mem::take(backlog);
             self.stores.service = Service::Up;
             for (conn, tag, ask) in backlog {
-                if let Ask::Acquire(claim, _) = &ask {
+                if let Ask::Acquire(claim, _) = ask.request() {
                     self.stores.served_late.insert(claim.owner);
                 }
                 self.serve(conn, tag, &ask);
@@ -167,11 +167,11 @@ impl<M: Model> World<One<M>> {
         let Some(Stored { tokens, owner, .. }) = self.env.dice.pick(&holds) else { return };
         if self.stores.is_up() {
             self.env.fired(Fault::Revoked);
-            self.env.watch.revoked(&name, tokens);
+            self.env.watch.revoked(self.env.now, &name, tokens);
             let holdings = self.processes.values().flat_map(|process| process.holdings(self.env.now));
             // Who does not know yet that its lease was replaced.
             for holding in holdings.filter(|holding| holding.replacing == Some(owner)) {
-                self.env.watch.revoked(&name, holding.hold.lease().tokens);
+                self.env.watch.revoked(self.env.now, &name, holding.hold.lease().tokens);
             }
             self.run(OPERATOR, &Ask::Revoke(name, tokens.high()));
         }

@@ -67,4 +67,12 @@ pub enum Mistake {
     ExpiredEarly,
     /// The store begins to count tokens anew after a loss of data.
     TokensFall,
+    /// A renewal of a lease counts when it is answered, by any server.
+    KeepaliveCounts,
+    /// A renewal of a lease counts in any term, if that is the same before and after it.
+    AnyTermCounts,
+    /// A renewal says that the entry is there without reading its key.
+    KeyUnread,
+    /// A change or a deletion of an entry compares only the revision that created it.
+    CreationCompared,
 }

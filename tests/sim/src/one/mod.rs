@@ -2,14 +2,19 @@
 
 mod backend;
 mod checks;
+mod in_lease;
 mod in_session;
 mod invariants;
+mod known;
 mod lane;
 mod layer;
+mod leasing;
+mod lines;
 mod listeners;
 mod mischief;
 mod mistake;
 mod model;
+mod place;
 mod replies;
 mod session;
 mod stores;
@@ -20,6 +25,7 @@ use std::time::Duration;
 
 pub(crate) use backend::Translator;
 pub(crate) use invariants::{Tokens, together};
+pub(crate) use known::{Known, LeaseId, Told, Version, whole_seconds};
 pub(crate) use listeners::Listeners;
 pub use mistake::Mistake;
 pub(crate) use model::{Model, Order, Stored};

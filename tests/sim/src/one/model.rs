@@ -28,6 +28,10 @@ pub(crate) trait Model: Debug + Sized {
     const ORDER: Order;
     /// How many of a thousand clients are notified.
     const TOLD: u32 = 650;
+    /// Whether a claim is answered by what was so some time ago, as a server knows it.
+    const READS_THE_PAST: bool = false;
+    /// Whether each entry ends with a lease of its own.
+    const HAS_LEASES: bool = false;
 
     /// A new server.
     fn new(dice: &mut Dice, mistake: Option<Mistake>) -> Self;

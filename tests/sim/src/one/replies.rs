@@ -33,7 +33,12 @@ pub(super) fn reply(say: Say) -> Option<Reply> {
         | Say::Foreign(_)
         | Say::Primary(..)
         | Say::NotPrimary
-        | Say::TooFew => None,
+        | Say::TooFew
+        | Say::Silence
+        | Say::Granted(..)
+        | Say::KeptAlive(_)
+        | Say::Txn(..)
+        | Say::NoLease => None,
     }
 }
 

@@ -89,7 +89,7 @@ impl<M: Model> One<M> {
             .network
             .asks()
             .chain(waiting.into_iter().flatten())
-            .filter_map(|ask| if let Ask::Acquire(claim, _) = ask { Some(claim.owner) } else { None });
+            .filter_map(|ask| if let Ask::Acquire(claim, _) = ask.request() { Some(claim.owner) } else { None });
         claims.chain(self.served_late.iter().copied()).collect()
     }
 
@@ -121,14 +121,16 @@ impl<M: Model> World<One<M>> {
 
     /// The server runs a request, and answers.
     pub(super) fn serve(&mut self, conn: ConnId, tag: Tag, ask: &Ask) {
-        if self.env.network.is_left(conn) && matches!(ask, Ask::Acquire(..)) {
+        if self.env.network.is_left(conn) && matches!(ask.request(), Ask::Acquire(..)) {
             self.env.fired(Fault::Ghost);
         }
         let say = self.run(conn, ask);
-        if let Say::Acquire(Err(_)) = say {
+        if let Say::Acquire(Err(_)) = say.answer() {
             self.env.fired(Fault::Buried);
         }
-        self.env.say(conn, tag, say);
+        if say != Say::Silence {
+            self.env.say(conn, tag, say);
+        }
     }
 
     /// Runs one request, and sends what it publishes.
@@ -157,7 +159,7 @@ impl<M: Model> World<One<M>> {
                 env.network.push(env.now, &mut env.dice, &mut env.tally, conn, event.clone());
             }
         }
-        if let (Ask::Release(request), Say::Release(Ok(Released::Released))) = (ask, &outcome.say)
+        if let (Ask::Release(request), Say::Release(Ok(Released::Released))) = (ask.request(), outcome.say.answer())
             && request.keep.is_some()
         {
             env.watch.kept(&request.name, request.owner);
@@ -203,6 +205,9 @@ impl<M: Model> Stores for One<M> {
         let mut backend = Translator::new(id, inbox, policy.store.ordering, world.stores.mistake);
         if policy.store.entries_end == EntriesEnd::WithSession {
             backend = backend.with_session(SessionId(id.0), clock.read(env.now));
+        }
+        if M::HAS_LEASES {
+            backend = backend.with_leases();
         }
         if world.stores.mistake == Some(Mistake::GivenUpAfterTtl) {
             policy.store.entries_end = EntriesEnd::WithTtl;

@@ -1,12 +1,15 @@
 //! What goes over the network to the one server and back.
 
+use std::time::Duration;
+
 use lock_core::inspect::Revoked;
 use lock_core::latch::{Request, Seen};
 use lock_core::{
-    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Note, ReleaseRequest, Released, Renewed,
+    Answer, BackendError, Claim, Fenced, FencingToken, Lease, LockName, Note, Owner, ReleaseRequest, Released, Renewed,
     StoreEvent,
 };
 
+use super::known::{Known, LeaseId, Told};
 use super::units::{Inbox, Millis, Seat, SessionId};
 use crate::network::{StoreId, Talk};
 
@@ -61,9 +64,35 @@ pub enum Ask {
     ForeignDelete(LockName, u64),
     /// To a sentinel: which server is the primary?
     Topology,
+    /// A lease that lasts for so long, for an entry to end with.
+    Grant(Duration),
+    /// Renew leases, whatever ends with them.
+    KeepAlive(Vec<LeaseId>),
+    /// Read what is there of an owner.
+    Look(Owner),
+    /// In one step: compare these entries, carry the request out if they are as they are known to be, and read them.
+    Txn(Box<Self>, Vec<Known>),
 }
 
 impl Ask {
+    /// What is asked for, whatever is compared first.
+    pub(crate) fn request(&self) -> &Self {
+        if let Self::Txn(ask, _) = self { ask } else { self }
+    }
+
+    /// Whose entries it is about.
+    pub(crate) fn owners(&self) -> Vec<Owner> {
+        if let Self::Renew(leases) = self {
+            return leases.iter().map(|lease| lease.owner).collect();
+        }
+        if let Self::Acquire(Claim { owner, .. }, _) | Self::Release(ReleaseRequest { owner, .. }) | Self::Look(owner) =
+            self
+        {
+            return vec![*owner];
+        }
+        Vec::new()
+    }
+
     /// Whether the server that leads carries it out. A claim may be a read alone.
     pub(crate) fn is_write(&self) -> bool {
         matches!(self, Self::Renew(_) | Self::Release(_) | Self::CatchUp | Self::EndSession)
@@ -99,6 +128,23 @@ pub enum Say {
     NotPrimary,
     /// To [`Ask::Acquire`] and [`Ask::Renew`]: it was done here, and too few replicas have acknowledged that.
     TooFew,
+    /// Nothing: no answer is sent.
+    Silence,
+    /// To [`Ask::Grant`], in this term.
+    Granted(LeaseId, u64),
+    /// To [`Ask::KeepAlive`]: how long each lasts, if it is known there.
+    KeptAlive(Vec<Option<Duration>>),
+    /// To [`Ask::Txn`]. `None` if the entries were not as they were known to be.
+    Txn(Option<Box<Self>>, Told),
+    /// To [`Ask::Txn`]: its lease has ended.
+    NoLease,
+}
+
+impl Say {
+    /// What is answered to the request itself.
+    pub(crate) fn answer(&self) -> &Self {
+        if let Self::Txn(Some(say), _) = self { say } else { self }
+    }
 }
 
 /// Why a server refused.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use lock_core::Moment;
 
-use super::entries::Entries;
 use crate::network::ConnId;
 use crate::one::{LIVES, SessionId, TICK};
+use crate::ordered::Entries;
 
 /// What it stores.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Data {
     pub(super) version: u64,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     pub(super) ended: BTreeSet<SessionId>,
-    pub(super) entries: Entries,
+    pub(super) entries: Entries<SessionId>,
     pub(super) counter: u64,
 }
 

@@ -14,8 +14,6 @@
 //! the tokens, and an old copy in which sessions live on: here, a restored store has ended all of them.
 
 mod data;
-mod entries;
-mod follower;
 mod sessions;
 mod store;
 mod verbs;

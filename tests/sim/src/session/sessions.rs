@@ -1,11 +1,11 @@
 //! Sessions: which connection one is on, when the leader hears of it, and when it ends.
 
+use std::mem;
 use std::time::Duration;
 
 use lock_core::Moment;
 
 use super::data::{Data, Session};
-use super::follower::Follower;
 use super::store::{FOLLOWERS, Server};
 use crate::dice::Dice;
 use crate::fault::Fault;
@@ -36,8 +36,8 @@ impl Server {
             self.faults.push(Fault::FollowerBehind);
             return Say::NotPrimary;
         }
-        follower.touched.insert(id);
-        let before = std::mem::replace(&mut session.conn, conn);
+        self.touched[Self::at(conn)].insert(id);
+        let before = mem::replace(&mut session.conn, conn);
         if before != conn && self.conns.contains_key(&before) {
             self.faults.push(Fault::SessionMoved);
             self.leave(before);
@@ -62,7 +62,7 @@ impl Server {
     pub(super) fn pass_time(&mut self, now: Moment) {
         let ping = self.pinged.map_or(now, |pinged| pinged + PINGS_EVERY);
         if ping <= now {
-            for id in self.followers.iter_mut().flat_map(Follower::pinged) {
+            for id in self.touched.iter_mut().flat_map(mem::take) {
                 self.data.sessions.entry(id).and_modify(|session| session.heard = ping);
             }
             // One that did not take place for a long time does now.
@@ -89,7 +89,7 @@ impl Server {
     pub(super) fn end(&mut self, id: SessionId) {
         self.data.sessions.remove(&id);
         self.data.ended.insert(id);
-        self.data.entries.remove(|entry| entry.session == id);
+        self.data.entries.remove(|entry| entry.tie == id);
         self.data.version += 1;
     }
 
@@ -107,10 +107,10 @@ impl Server {
         let conns: Vec<_> = self.conns.keys().copied().filter(|conn| Self::at(*conn) == lost).collect();
         conns.iter().for_each(|conn| self.leave(*conn));
         self.dropped.extend(conns);
-        if !self.followers[lost].touched.is_empty() {
+        if !mem::take(&mut self.touched[lost]).is_empty() {
             self.faults.push(Fault::TouchLost);
         }
-        self.followers[lost].start_again(&self.data);
+        self.followers[lost].start_again(&self.data.entries, self.data.version);
         Fault::FollowerLost
     }
 
@@ -119,6 +119,14 @@ impl Server {
         self.data.ended.extend(self.data.sessions.keys());
         let (version, ended) = (self.data.version.max(data.version) + 1, self.data.ended.clone());
         self.data = Data { counter: data.counter.max(counter), version, ended, ..Data::default() };
-        self.followers.iter_mut().for_each(|follower| follower.start_again(&self.data));
+        self.followers_start_again();
+    }
+
+    /// All that they had is lost, but what the leader has.
+    pub(super) fn followers_start_again(&mut self) {
+        self.touched = Default::default();
+        for follower in &mut self.followers {
+            follower.start_again(&self.data.entries, self.data.version);
+        }
     }
 }

@@ -8,13 +8,12 @@ use lock_core::latch::LatchState;
 use lock_core::{Capabilities, EntriesEnd, Lease, LockName, ModeKind, Moment, Owner, Slots, StoreEvent, WriteSide};
 
 use super::data::Data;
-use super::entries::Entry;
-use super::follower::Follower;
 use crate::client::Usage;
 use crate::dice::Dice;
 use crate::fault::Fault;
 use crate::network::ConnId;
 use crate::one::{Ask, Inbox, Listeners, Mistake, Model, Order, Outcome, SessionId, Stored, micros};
+use crate::ordered::{Entry, Replica};
 
 /// How many followers there are. A connection leads to one of them.
 pub(super) const FOLLOWERS: usize = 4;
@@ -23,7 +22,9 @@ pub(super) const FOLLOWERS: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Server {
     pub(super) data: Data,
-    pub(super) followers: [Follower; FOLLOWERS],
+    pub(super) followers: [Replica<SessionId>; FOLLOWERS],
+    /// Who has sent something to each of them since the leader's last ping.
+    pub(super) touched: [BTreeSet<SessionId>; FOLLOWERS],
     /// When the leader has last pinged them, if it has.
     pub(super) pinged: Option<Moment>,
     pub(super) conns: BTreeMap<ConnId, SessionId>,
@@ -44,6 +45,7 @@ impl Model for Server {
     const REPEATS: &'static [u32] = &[0, 50];
     const ORDER: Order = Order::OfThoseWhoListen;
     const TOLD: u32 = 1000;
+    const READS_THE_PAST: bool = true;
 
     fn new(dice: &mut Dice, mistake: Option<Mistake>) -> Self {
         let mut new = Self { mistake, ..Self::default() };
@@ -92,7 +94,7 @@ impl Model for Server {
             return self.restored(data, micros(now));
         }
         self.data.sessions.values_mut().for_each(|session| session.heard = now);
-        self.followers.iter_mut().for_each(|follower| follower.start_again(&self.data));
+        self.followers_start_again();
     }
 
     /// From now on a session refuses to release anything. Besides, something happens to the followers.
@@ -119,7 +121,7 @@ impl Model for Server {
     }
 
     fn oversleeps(&self) -> Option<String> {
-        let asleep = self.followers.iter().find_map(Follower::oversleeps);
+        let asleep = self.followers.iter().find_map(Replica::oversleeps);
         asleep.map(|watch| format!("{watch:?}"))
     }
 
@@ -136,8 +138,8 @@ impl Model for Server {
     }
 
     fn holds(&self, now: Moment, name: &LockName) -> Vec<Stored> {
-        let stored = |entry: &Entry| {
-            let until = self.data.sessions.get(&entry.session)?.ends(self.timeout());
+        let stored = |entry: &Entry<SessionId>| {
+            let until = self.data.sessions.get(&entry.tie)?.ends(self.timeout());
             (now < until).then(|| Stored { owner: entry.owner(), tokens: entry.tokens, slots: Slots::NONE, until })
         };
         self.data.entries.holders(name).filter_map(stored).collect()

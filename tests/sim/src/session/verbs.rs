@@ -3,16 +3,15 @@
 use lock_core::inspect::Revoked;
 use lock_core::latch::Seen;
 use lock_core::{
-    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Holder, Lease, LockName, Mode, Moment, Operation,
-    ReleaseRequest, Released, Renewed, StoreEvent, TokenRange,
+    Answer, BackendError, Claim, Effect, ErrorKind, FencingToken, Lease, LockName, Mode, Moment, Operation,
+    ReleaseRequest, Released, Renewed, TokenRange,
 };
 
-use super::entries::{Entry, Turn};
-use super::follower::Watch;
 use super::store::{FOLLOWERS, Server};
 use crate::fault::Fault;
 use crate::network::ConnId;
 use crate::one::{Ask, LIVES, Mistake, Refused, Say, Seat, SessionId};
+use crate::ordered::{Entry, Judged, Turn, Watch};
 
 impl Server {
     pub(super) fn answer(&mut self, now: Moment, conn: ConnId, ask: &Ask) -> Say {
@@ -26,7 +25,7 @@ impl Server {
         if !self.data.sessions.contains_key(&id) {
             return Say::SessionOver;
         }
-        self.followers[Self::at(conn)].touched.insert(id);
+        self.touched[Self::at(conn)].insert(id);
         let say = match ask {
             Ask::Acquire(claim, seat) => Say::Acquire(self.acquire(conn, id, claim, *seat)),
             Ask::Renew(leases) => Say::Renew(leases.iter().map(|lease| self.renew(conn, id, lease)).collect()),
@@ -38,6 +37,7 @@ impl Server {
             Ask::Latch(..) => Say::Latch(Seen { state: None, told: false }),
             Ask::Join(..) | Ask::Hello(_) | Ask::Beat | Ask::CatchUp | Ask::Topology => Say::Hello,
             Ask::Fence(_) | Ask::Revoke(..) | Ask::ForeignSet(..) | Ask::ForeignDelete(..) => Say::Foreign(false),
+            Ask::Grant(_) | Ask::KeepAlive(_) | Ask::Look(_) | Ask::Txn(..) => Say::NoLease,
         };
         if ask.is_write() {
             self.catch_up(conn);
@@ -49,7 +49,7 @@ impl Server {
 
     /// The follower of this connection gets what the leader has.
     fn catch_up(&mut self, conn: ConnId) {
-        let woken = self.followers[Self::at(conn)].catch_up(&self.data);
+        let woken = self.followers[Self::at(conn)].catch_up(&self.data.entries, self.data.version);
         self.wake(woken);
     }
 
@@ -57,8 +57,8 @@ impl Server {
     pub(super) fn replicate(&mut self, now: Moment) {
         for at in 0..FOLLOWERS {
             let follower = &mut self.followers[at];
-            if follower.is_due(now, &self.data) {
-                let woken = follower.catch_up(&self.data);
+            if follower.is_due(now, self.data.version) {
+                let woken = follower.catch_up(&self.data.entries, self.data.version);
                 self.faults.extend(woken.first().filter(|_| !follower.lag.is_zero()).map(|_| Fault::WatchLate));
                 self.wake(woken);
             }
@@ -67,7 +67,7 @@ impl Server {
 
     /// Those who slept look again.
     fn wake(&mut self, woken: Vec<Watch>) {
-        self.published.extend(woken.into_iter().map(|watch| (watch.inbox, StoreEvent::Freed { name: watch.name })));
+        self.published.extend(woken.into_iter().map(Watch::wake));
     }
 
     /// Who has no entry yet creates one. Then the order says whether it holds, as it is at the follower at least since then.
@@ -76,31 +76,24 @@ impl Server {
         let entries = &self.followers[at].entries;
         if entries.entry(claim.owner).is_none() {
             if seat == Seat::Unwanted && !entries.is_free_for(name, claim.terms.mode) {
-                return self.busy(conn, claim);
+                return self.followers[at].busy(claim);
             }
             self.create(conn, session, claim)?;
         } else if self.followers[at].version < self.data.version {
             self.faults.push(Fault::StaleRead);
         }
-        let entries = &self.followers[at].entries;
-        let own = entries.entry(claim.owner).and_then(|own| Some((own, entries.turn(name, own.key())?)));
-        let Some((own, turn)) = own else { return Err(Refused::GivenUp) };
-        match turn {
-            Turn::Holds => {
-                let (lease, valid_for) = (own.lease(), claim.terms.ttl.get());
-                Ok(Answer::Granted { lease, valid_for, wanted: entries.is_wanted(name) })
-            }
-            Turn::Waits { .. } if seat == Seat::Unwanted => {
+        match self.followers[at].judge(claim, LIVES)? {
+            Judged::Holds(answer) => Ok(answer),
+            Judged::Waits { .. } if seat == Seat::Unwanted => {
                 self.delete(|entry| entry.owner() == claim.owner);
-                self.busy(conn, claim)
+                self.followers[at].busy(claim)
             }
-            Turn::Waits { position, watched } => {
-                let (waits, (holder, drawn)) = (own.key(), self.holder(conn, claim)?);
+            Judged::Waits { answer, waits, watched } => {
                 if let Seat::Told(inbox) = seat {
                     let (name, watched) = (name.clone(), self.watched(conn, claim, watched));
                     self.followers[at].watch(Watch { conn, inbox, name, waits, watched });
                 }
-                Ok(Answer::Queued { position, remaining: None, valid_for: LIVES, holder, drawn })
+                Ok(answer)
             }
         }
     }
@@ -133,19 +126,8 @@ impl Server {
         watched
     }
 
-    fn busy(&self, conn: ConnId, claim: &Claim) -> Result<Answer, Refused> {
-        let (holder, drawn) = self.holder(conn, claim)?;
-        Ok(Answer::Busy { remaining: None, holder, drawn })
-    }
-
-    /// Who has the first entry, and its highest token.
-    fn holder(&self, conn: ConnId, claim: &Claim) -> Result<(Holder, Option<FencingToken>), Refused> {
-        let first = self.followers[Self::at(conn)].entries.of(&claim.name).next().ok_or(Refused::GivenUp)?;
-        Ok((Holder::Leasehold { tokens: first.tokens, note: claim.note.clone() }, Some(first.tokens.high())))
-    }
-
     fn renew(&self, conn: ConnId, session: SessionId, lease: &Lease) -> Renewed {
-        let is_it = |entry: &Entry| entry.session == session && entry.lease() == *lease;
+        let is_it = |entry: &Entry<SessionId>| entry.tie == session && entry.lease() == *lease;
         if !self.data.entries.all().iter().any(is_it) {
             return Renewed::NotHeld;
         }
@@ -163,22 +145,16 @@ impl Server {
         let entries = &self.data.entries;
         let turn = entries.entry(request.owner).and_then(|own| entries.turn(&request.name, own.key()));
         self.delete(|entry| entry.owner() == request.owner);
-        Ok(match turn {
-            Some(Turn::Holds) => Released::Released,
-            Some(Turn::Waits { .. }) => Released::Left,
-            None => Released::NotHeld,
-        })
+        Ok(Turn::released(turn.as_ref()))
     }
 
     fn revoke(&mut self, name: &LockName, token: FencingToken) -> Revoked {
-        let spans = |tokens: TokenRange| tokens.low() <= token && token <= tokens.high();
-        let holder = self.data.entries.holders(name).find(|entry| spans(entry.tokens)).map(Entry::owner);
-        let Some(owner) = holder else { return Revoked::NotHeld };
+        let Some(owner) = self.data.entries.holder_with(name, token) else { return Revoked::NotHeld };
         self.delete(|entry| entry.owner() == owner);
         Revoked::Revoked
     }
 
-    fn delete(&mut self, which: impl Fn(&Entry) -> bool) {
+    fn delete(&mut self, which: impl Fn(&Entry<SessionId>) -> bool) {
         if !self.data.entries.remove(which).is_empty() {
             self.data.version += 1;
         }

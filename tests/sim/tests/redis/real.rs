@@ -94,6 +94,10 @@ impl<'a> Real<'a> {
             | Ask::CatchUp
             | Ask::EndSession
             | Ask::Topology
+            | Ask::Grant(_)
+            | Ask::KeepAlive(_)
+            | Ask::Look(_)
+            | Ask::Txn(..)
             | Ask::Latch(..)
             | Ask::ForeignSet(..)
             | Ask::ForeignDelete(..) => {

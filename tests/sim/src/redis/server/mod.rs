@@ -70,6 +70,7 @@ impl Server {
             Ask::Fence(lease) => Say::Fence(script.fence(lease)),
             Ask::Revoke(name, token) => Say::Revoke(script.revoke(name, *token)),
             Ask::Topology => Say::NotPrimary,
+            Ask::Grant(_) | Ask::KeepAlive(_) | Ask::Look(_) | Ask::Txn(..) => Say::NoLease,
             // The trace has no latches: one is not there.
             Ask::Latch(..) => Say::Latch(Seen { state: None, told: false }),
             Ask::ForeignSet(name, value, life) => Say::Foreign(script.foreign_set(name, *value, *life)),

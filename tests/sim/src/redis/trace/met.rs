@@ -86,6 +86,11 @@ pub(super) fn met_in(say: &Say) -> Option<Met> {
         | Say::NotPrimary
         | Say::SessionOver
         | Say::SessionMoved
-        | Say::TooFew => None,
+        | Say::TooFew
+        | Say::Silence
+        | Say::Granted(..)
+        | Say::KeptAlive(_)
+        | Say::Txn(..)
+        | Say::NoLease => None,
     }
 }
