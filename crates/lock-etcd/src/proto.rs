@@ -13,7 +13,9 @@ mod watches;
 use prost::{Enumeration, Message, Oneof};
 
 pub(crate) use self::servers::{AuthenticateRequest, AuthenticateResponse, StatusRequest, StatusResponse};
-pub(crate) use self::watches::{Event, WatchAct, WatchCancel, WatchCreate, WatchFilter, WatchRequest, WatchResponse};
+#[cfg(test)]
+pub(crate) use self::watches::Event;
+pub(crate) use self::watches::{WatchAct, WatchCancel, WatchCreate, WatchFilter, WatchRequest, WatchResponse};
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Header {
