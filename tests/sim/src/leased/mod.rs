@@ -28,7 +28,7 @@ use crate::run::Report;
 use store::Server;
 
 /// How long everybody may take to have had a turn once all is well: dozens may wait, and some hold for 20 seconds.
-const REST: Rest = Rest { healed_within: Duration::from_secs(300), quiet: Duration::from_secs(60) };
+const REST: Rest = Rest { healed_within: Duration::from_secs(600), quiet: Duration::from_secs(60) };
 
 /// Plays what this seed decides, with one rule turned off if `mistake` says so.
 pub fn play(seed: u64, mistake: Option<Mistake>) -> Report {

@@ -11,10 +11,11 @@ use lock_core::{
 
 use super::lane::{Lane, Line};
 use super::layer::Layer;
-use super::leasing::{Leasing, Step};
+use super::leasing::Leasing;
 use super::mistake::Mistake;
 use super::replies::{What, failed, reply};
 use super::session::Session;
+use super::step::Step;
 use super::units::{Inbox, Seat};
 use super::words::{Ask, SERVER, Say, Words};
 use crate::client::{Backend, Calling, Heard};

@@ -3,7 +3,8 @@
 use lock_core::{ErrorKind, Moment};
 
 use super::backend::{Pending, Translator};
-use super::leasing::{At, Leasing, Next};
+use super::leasing::Leasing;
+use super::step::{At, Next};
 use super::words::{Ask, Say, Words};
 use crate::client::{Backend, Heard};
 use crate::env::Env;

@@ -9,6 +9,7 @@ use lock_rules::{LeaseProof, Renewal, Seen, place_for};
 use super::known::{Known, LeaseId, Told, Version, whole_seconds};
 use super::mistake::Mistake;
 use super::place::{OwnLease, Place};
+use super::step::{At, Next, Step};
 use super::units::Seat;
 use super::words::{Ask, Say};
 
@@ -16,30 +17,6 @@ use super::words::{Ask, Say};
 const USED_AGAIN_WITHIN: Duration = Duration::from_secs(1);
 /// How often a request is made again whose outcome is not good enough yet.
 const ROUNDS_MAX: u32 = 3;
-
-/// A request that is under way for what a station has asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) ask: Ask,
-    sent: Moment,
-    /// The term of the latest answer by then.
-    term: Option<u64>,
-    rounds: u32,
-}
-
-/// What comes next.
-pub(super) enum Next {
-    Step(Step),
-    Told(Say),
-}
-
-/// When something was answered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct At {
-    pub(super) now: Moment,
-    /// When what the station has asked for was handed out.
-    pub(super) since: Moment,
-}
 
 #[derive(Debug)]
 pub(super) struct Leasing {
@@ -86,7 +63,7 @@ impl Leasing {
         let lasts = whole_seconds(ttl + USED_AGAIN_WITHIN);
         let fits = |lease: &OwnLease| {
             let left = lease.proof.lasts(now);
-            lease.lasts == lasts && (left >= ttl || !left.is_zero() && counts(lease, self.term, self.mistake))
+            lease.lasts == lasts && (left >= ttl || !left.is_zero() && lease.counts(self.term, self.mistake))
         };
         let Some(at) = self.idle.iter().position(fits) else { return Ask::Grant(lasts) };
         let lease = self.idle.swap_remove(at);
@@ -104,7 +81,7 @@ impl Leasing {
         let (term, mistake, mut ids) = (self.term, self.mistake, Vec::new());
         for owner in goal.owners() {
             let leases = self.places.get_mut(&owner).into_iter().flat_map(Place::leases);
-            ids.extend(leases.filter(|lease| counts(lease, term, mistake)).map(|lease| lease.id));
+            ids.extend(leases.filter(|lease| lease.counts(term, mistake)).map(|lease| lease.id));
         }
         if ids.is_empty() { self.after_leases(now, goal, rounds) } else { self.step(now, Ask::KeepAlive(ids), rounds) }
     }
@@ -189,7 +166,7 @@ impl Leasing {
             let place = self.places.get(owner).filter(|place| place.version.is_some());
             place.is_some_and(|place| {
                 let lease = place.next.as_ref().unwrap_or(&place.current);
-                lease.lasts < *lasts || !counts(lease, self.term, self.mistake)
+                lease.lasts < *lasts || !lease.counts(self.term, self.mistake)
             })
         })
     }
@@ -294,12 +271,6 @@ impl Leasing {
         };
         leases.iter().map(renewed).collect()
     }
-}
-
-/// Whether renewals of a lease can count.
-fn counts(lease: &OwnLease, term: Option<u64>, mistake: Option<Mistake>) -> bool {
-    let is_in_term = lease.proof.granted_in().is_some() && lease.proof.granted_in() == term;
-    is_in_term || matches!(mistake, Some(Mistake::KeepaliveCounts | Mistake::AnyTermCounts))
 }
 
 /// The same answer, valid for no longer than the lease lasts.

@@ -17,6 +17,7 @@ mod model;
 mod place;
 mod replies;
 mod session;
+mod step;
 mod stores;
 mod units;
 mod words;

@@ -6,6 +6,7 @@ use lock_core::Moment;
 use lock_rules::{LeaseProof, Seen};
 
 use super::known::{Known, LeaseId, Version};
+use super::mistake::Mistake;
 
 /// A lease of the store, for one entry.
 #[derive(Debug)]
@@ -31,9 +32,15 @@ pub(super) struct Place {
 }
 
 impl OwnLease {
-    /// One that another lasts as long as.
+    /// Whether little of its time is left.
     pub(super) fn is_old(&self, now: Moment) -> bool {
         self.proof.lasts(now) < self.lasts / 3 * 2
+    }
+
+    /// Whether renewals of it can count.
+    pub(super) fn counts(&self, term: Option<u64>, mistake: Option<Mistake>) -> bool {
+        let is_in_term = self.proof.granted_in().is_some() && self.proof.granted_in() == term;
+        is_in_term || matches!(mistake, Some(Mistake::KeepaliveCounts | Mistake::AnyTermCounts))
     }
 }
 
