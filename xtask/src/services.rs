@@ -49,7 +49,7 @@ const WHEELS: [Wheel; 3] = [
 
 /// The oldest supported etcd: packages of Debian that are not installed, because that would start a server. Debian has one version of a package
 /// in each release.
-const OLD_ETCD: [(&str, &str); 2] = [("etcd", "etcd-server=3.4.23*"), ("etcdctl", "etcd-client=3.4.23*")];
+const OLD_ETCD: [(&str, &str); 2] = [("etcd", "etcd-server=3.4.*"), ("etcdctl", "etcd-client=3.4.*")];
 
 /// A program or a Java library, and its system package.
 type Program = (&'static str, &'static str);
@@ -174,8 +174,11 @@ fn old_etcd() -> Result<()> {
         step::run(command)
     };
     let packages = OLD_ETCD.map(|(_, package)| package);
-    run("apt-get", &[&["download"], &packages[..]].concat())
-        .with_context(|| format!("no etcd 3.4.23; put etcd and etcdctl of it into {}", place.display()))?;
+    let download = || run("apt-get", &[&["download"], &packages[..]].concat());
+    // The lists of packages may be missing.
+    download()
+        .or_else(|_| apt(&["update"]).and_then(|()| download()))
+        .with_context(|| format!("no etcd 3.4; put etcd and etcdctl of it into {}", place.display()))?;
     for package in files_in(&place, "deb")? {
         run("dpkg", &["-x", &package.to_string_lossy(), "unpacked"])?;
         fs::remove_file(package)?;
@@ -197,11 +200,6 @@ fn install(packages: &[&str]) -> Result<()> {
         let (needed, list) = (packages.join(", "), packages.join(" "));
         bail!("the tests need {needed}; on Debian, install with: sudo apt-get install --yes {list}");
     }
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
-        step::run(command)
-    };
     // The tests start their own servers, so the package needs no other one.
     if packages.contains(&"postgresql") {
         no_server_of_the_package()?;
@@ -209,6 +207,12 @@ fn install(packages: &[&str]) -> Result<()> {
     apt(&["update"])
         .and_then(|()| apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat()))
         .with_context(|| format!("{} could not be installed; nothing was tested", packages.join(", ")))
+}
+
+fn apt(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
+    step::run(command)
 }
 
 /// Keeps a package that is not installed yet from creating a server. Leaves the settings of one that is.
