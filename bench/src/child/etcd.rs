@@ -149,7 +149,7 @@ impl BareLock {
                 is_over
             };
             // One that ended before the watch began is found by the list.
-            if !is_over && self.ask_list().await?.kvs.iter().any(|listed| *listed == *before) {
+            if !is_over && self.ask_list().await?.kvs.contains(before) {
                 told.await?;
             }
             listed = self.ask_list().await?;
