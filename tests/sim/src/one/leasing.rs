@@ -1,6 +1,6 @@
 //! What a client knows of its entries where each ends with a lease of its own, and the requests that it makes of one, as in `lock-etcd`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lock_core::{Answer, Claim, Lease, Moment, Owner, Renewed};
@@ -11,7 +11,7 @@ use super::mistake::Mistake;
 use super::place::{OwnLease, Place};
 use super::step::{At, Next, Step};
 use super::units::Seat;
-use super::words::{Ask, Say};
+use super::words::{Ask, Refused, Say};
 
 /// How much longer than an entry a lease lasts, so that it can be used again.
 const USED_AGAIN_WITHIN: Duration = Duration::from_secs(1);
@@ -22,6 +22,8 @@ const ROUNDS_MAX: u32 = 3;
 pub(super) struct Leasing {
     mistake: Option<Mistake>,
     places: BTreeMap<Owner, Place>,
+    /// Who was released. What their claims have not asked for yet is not asked for any more.
+    released: BTreeSet<Owner>,
     /// Those of entries that were deleted.
     idle: Vec<OwnLease>,
     /// The term of the latest answer that the leader has ordered.
@@ -30,11 +32,14 @@ pub(super) struct Leasing {
 
 impl Leasing {
     pub(super) fn new(mistake: Option<Mistake>) -> Self {
-        Self { mistake, places: BTreeMap::new(), idle: Vec::new(), term: None }
+        Self { mistake, places: BTreeMap::new(), released: BTreeSet::new(), idle: Vec::new(), term: None }
     }
 
     /// The first step towards what a station asks for, or another one of this round.
     pub(super) fn begin(&mut self, now: Moment, goal: &Ask, rounds: u32) -> Next {
+        if let Ask::Release(request) = goal {
+            self.released.insert(request.owner);
+        }
         let ask = if let Ask::Acquire(claim, seat) = goal {
             match self.places.get(&claim.owner) {
                 Some(place) if place.version.is_some() => return self.renew(now, goal, rounds),
@@ -110,6 +115,11 @@ impl Leasing {
 
     /// What follows from the answer to a step.
     pub(super) fn heard(&mut self, at: At, goal: &Ask, step: &Step, say: Say) -> Next {
+        if let (Ask::Acquire(claim, _), Ask::Grant(_) | Ask::KeepAlive(_)) = (goal, &step.ask)
+            && self.released.contains(&claim.owner)
+        {
+            return Next::Told(Say::Acquire(Err(Refused::GivenUp)));
+        }
         match (&step.ask, say) {
             (Ask::Grant(lasts), Say::Granted(id, term)) => {
                 let proof = LeaseProof::new(step.sent + *lasts, step.term.filter(|before| *before == term));
