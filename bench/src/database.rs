@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_measure::{Ending, Names, Plan, Runtime, Subject, Work};
-use test_support::{EtcdServer, MysqlServer, PostgresServer, ZookeeperServer};
+use test_support::{EtcdServer, EtcdVersion, MysqlServer, PostgresServer, ZookeeperServer};
 
 use crate::figures::{Figure, Figures};
 use crate::kind::Database;
@@ -77,7 +77,7 @@ impl Ground<'_> {
                 Place { url: server.url(), _server: Box::new(server) }
             }
             Database::Etcd => {
-                let server = EtcdServer::start();
+                let server = EtcdServer::start_version(EtcdVersion::V3_4);
                 Place { url: server.url(), _server: Box::new(server) }
             }
             Database::Zookeeper => {
