@@ -52,7 +52,7 @@ pub(crate) struct Asking<'a> {
 }
 
 /// The beginning of a watch.
-pub(crate) type Watching<'a> = futures_util::future::BoxFuture<'a, Result<bool, Status>>;
+pub(crate) type Watching<'a> = futures_util::future::BoxFuture<'a, Result<i64, Status>>;
 
 /// What a look at the directory led to.
 enum Look {
@@ -210,9 +210,9 @@ impl Asking<'_> {
                 watched.extend([place.directory.replaced(), place.directory.limit()]);
                 let waiter: Waiter = (self.claim.name.clone(), self.claim.owner);
                 // What has ended between the list and the beginning of the watch is not told.
-                let has_begun = (self.watch)().await.map_err(failed)?;
+                let began = (self.watch)().await.map_err(failed)?;
                 let has_ended = self.waiters.wait(&waiter, watched, listed.revision);
-                let since = if has_begun || has_ended { Since::AnEnd } else { Since::Nothing };
+                let since = if began > listed.revision || has_ended { Since::AnEnd } else { Since::Nothing };
                 let remaining = self.remaining(listed, None).await?;
                 let (holder, drawn) = holder(listed, None);
                 let valid_for = self.lasts(place).min(place_for(self.claim.terms.ttl));

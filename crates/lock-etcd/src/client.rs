@@ -121,11 +121,19 @@ impl Client {
     }
 
     pub(crate) async fn release(&self, request: &ReleaseRequest) -> Result<Released, BackendError> {
-        let failed = |status| error::of(Operation::Release, status);
         let mut place = self.known_or_new(&request.name, request.owner, request.terms.ttl).await;
-        if request.certainty == Certainty::Unknown {
-            place.bury(&self.cluster).await.map_err(failed)?;
-        }
+        let buried = match request.certainty {
+            Certainty::Unknown => place.bury(&self.cluster).await,
+            Certainty::Answered => Ok(()),
+        };
+        let released = self.end(&mut place, request).await?;
+        // Without room, nobody can be buried, and what is there can be deleted.
+        buried.map_err(|status| error::of(Operation::Release, status))?;
+        Ok(released)
+    }
+
+    async fn end(&self, place: &mut Place, request: &ReleaseRequest) -> Result<Released, BackendError> {
+        let failed = |status| error::of(Operation::Release, status);
         if matches!(place.state, State::None) {
             place.find(&self.cluster).await.map_err(failed)?;
         }

@@ -101,12 +101,12 @@ impl Cluster {
         told.listed.ok_or_else(|| Status::internal("no list was answered"))
     }
 
-    /// The slots that holders of permits have, and the revisions that created their keys.
+    /// The slots that holders of permits have, and the revisions of the latest changes of their keys.
     pub(crate) async fn taken_slots(&self, directory: &Directory) -> Result<HashMap<u32, i64>, Status> {
         let (told, _) = self.read(vec![txn::keys(directory.slots(), 0)]).await?;
         let keys = told.ranges.first().into_iter().flat_map(|range| &range.kvs);
         let slot = |key: &[u8]| std::str::from_utf8(key).ok()?.rsplit_once('/')?.1.parse().ok();
-        Ok(keys.filter_map(|kv| Some((slot(&kv.key)?, kv.create_revision))).collect())
+        Ok(keys.filter_map(|kv| Some((slot(&kv.key)?, kv.mod_revision))).collect())
     }
 
     /// A lease for notes about an end, which others read for a while.

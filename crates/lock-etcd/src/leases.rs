@@ -3,6 +3,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use lock_rules::{LeaseProof, Renewal};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tonic::Status;
@@ -163,15 +165,11 @@ impl Leases {
     /// Renews a lease; false if the server does not know it, which it may not yet, after a restart. The renewal counts once it is proved.
     pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
         let (sent, server) = (HostClock.now(), self.servers.current());
-        let answered = self.renewing(server).ask(lease.id);
-        let patience = self.servers.patience();
-        let answer = match timeout(patience, answered).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => return Err(Status::unavailable("the connection for renewals has ended")),
-            Err(_) => {
+        let renewing = self.renewing(server);
+        let answer = match self.answered(&renewing, renewing.ask(lease.id)).await {
+            Some(answer) => answer.map_err(|_| Status::unavailable("the connection for renewals has ended"))?,
+            None => {
                 self.servers.leave(server);
-                // It may only be slow.
-                self.servers.answered_after(patience);
                 return Err(Status::unavailable("a renewal was not answered in time"));
             }
         };
@@ -180,6 +178,22 @@ impl Leases {
             lease.proof.renewed(Renewal { sent, answered: HostClock.now(), ttl: lease.ttl });
         }
         Ok(answer.ttl > 0)
+    }
+
+    /// Waits for an answer, for as long as others come: a follower asks the leader for one after the other.
+    async fn answered<T>(&self, renewing: &Renewing, mut answer: oneshot::Receiver<T>) -> Option<Result<T, RecvError>> {
+        loop {
+            let (answers, patience) = (renewing.answers.load(Ordering::Relaxed), self.servers.patience());
+            match timeout(patience, &mut answer).await {
+                Ok(answer) => return Some(answer),
+                Err(_) if renewing.answers.load(Ordering::Relaxed) > answers => {}
+                Err(_) => {
+                    // It may only be slow.
+                    self.servers.answered_after(patience);
+                    return None;
+                }
+            }
+        }
     }
 
     /// The stream of renewals to this server.
@@ -191,7 +205,8 @@ impl Leases {
 
     fn open(&self, server: usize) -> Renewing {
         let (ids, mut to_send) = mpsc::unbounded_channel::<(i64, Answer)>();
-        let servers = Arc::clone(&self.servers);
+        let (servers, answers) = (Arc::clone(&self.servers), Arc::<AtomicU64>::default());
+        let counted = Arc::clone(&answers);
         self.runtime.spawn(async move {
             let waiting = Arc::<Mutex<Unanswered>>::default();
             let asked = Arc::clone(&waiting);
@@ -212,18 +227,19 @@ impl Leases {
                 opened = servers.stream(server, "/etcdserverpb.Lease/LeaseKeepAlive", messages) => opened,
                 () = servers.left(server) => return lock(&waiting).0.clear(),
             };
-            let Ok(mut answers) = opened else { return servers.leave(server) };
+            let Ok(mut told) = opened else { return servers.leave(server) };
             loop {
                 tokio::select! {
-                    answer = answers.message() => {
+                    answer = told.message() => {
                         let Ok(Some(answer)) = answer else { return servers.leave(server) };
+                        counted.fetch_add(1, Ordering::Relaxed);
                         lock(&waiting).answered(answer);
                     }
                     () = servers.left(server) => return lock(&waiting).0.clear(),
                 }
             }
         });
-        Renewing { server, ids }
+        Renewing { server, ids, answers }
     }
 }
 
@@ -232,6 +248,8 @@ impl Leases {
 struct Renewing {
     server: usize,
     ids: mpsc::UnboundedSender<(i64, Answer)>,
+    /// How many answers there were.
+    answers: Arc<AtomicU64>,
 }
 
 /// What learns of the answer to a renewal.

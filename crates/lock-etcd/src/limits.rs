@@ -34,6 +34,7 @@ pub(crate) async fn ask(cluster: &Cluster, request: &Request) -> Result<Usage, B
         if cluster.transact(transaction).await.map_err(failed)?.0.succeeded {
             return Ok(Usage { limit, used });
         }
+        cluster.leases.put_back([lease].into_iter());
     }
     let message = "others set the limit at the same time";
     Err(error::new(Operation::Limit, ErrorKind::Unavailable, Effect::None, message))

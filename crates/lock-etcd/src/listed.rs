@@ -120,13 +120,15 @@ impl Listed {
         self.unlisted() == 0
     }
 
+    /// Whether it is the turn of this listed entry. One that has not drawn its tokens yet may find out that it does not hold.
+    pub(crate) fn may_hold(&self, entry: &Entry) -> bool {
+        let is_lock = entry.mode().limit().is_none();
+        !entry.slots().is_empty() || is_lock && self.turn(&entry.key, entry.mode()) == Some(Turn::Granted)
+    }
+
     /// Whether this listed entry holds. One whose turn has come after a replacement does not before it has drawn higher tokens.
     pub(crate) fn holds(&self, entry: &Entry) -> bool {
-        if entry.mode().limit().is_some() {
-            return !entry.slots().is_empty();
-        }
-        entry.drawn_at() >= self.changes.floor(entry.version.created)
-            && self.turn(&entry.key, entry.mode()) == Some(Turn::Granted)
+        entry.drawn_at() >= self.changes.floor(entry.version.created) && self.may_hold(entry)
     }
 
     /// The listed entry with this key.
@@ -136,14 +138,12 @@ impl Listed {
 
     /// Whether somebody waits, as far as the list tells.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.entries
-            .last()
-            .is_some_and(|last| last.slots().is_empty() && self.turn(&last.key, last.mode()) != Some(Turn::Granted))
+        self.entries.last().is_some_and(|last| !self.may_hold(last))
     }
 
     /// The entry that waits first.
     pub(crate) fn first_waiter(&self) -> Option<&Entry> {
-        self.entries.iter().find(|entry| !self.holds(entry))
+        self.entries.iter().find(|entry| !self.may_hold(entry))
     }
 
     /// Whether another client has written an entry of the same owner before the one with this key.

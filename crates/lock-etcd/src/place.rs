@@ -174,9 +174,14 @@ impl Place {
             Some(next) => cluster.leases.renewals_count(next) && cluster.leases.renew(next).await?,
             None => cluster.leases.renewals_count(&leases.current) && leases.current.ttl() >= lasts,
         };
-        if !is_ready {
-            leases.next = Some(cluster.leases.take(lasts).await?);
+        if is_ready {
+            return Ok(());
         }
+        leases.next = match cluster.leases.take(lasts).await {
+            // Without room there are no new leases, and what lasts goes on to do so.
+            Err(failure) if is_full(&failure) => None,
+            taken => Some(taken?),
+        };
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::unfold;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, watch};
 use tonic::{Status, Streaming};
 
 use crate::directory::Directory;
@@ -47,13 +47,15 @@ struct Watch {
     id: i64,
     /// When it was last asked for.
     asked: Instant,
+    /// The revision of its beginning; 0 before that.
+    began: watch::Receiver<i64>,
 }
 
 /// What the task that reads the stream shares with the requests.
 #[derive(Default)]
 struct Shared {
-    /// Who waits for a watch to begin.
-    beginning: Mutex<HashMap<i64, Vec<oneshot::Sender<()>>>>,
+    /// The watches that have not begun.
+    beginning: Mutex<HashMap<i64, watch::Sender<i64>>>,
     /// The watches that were asked to end.
     ending: Mutex<HashSet<i64>>,
 }
@@ -65,8 +67,8 @@ impl Watches {
 
     /// Has the ends in a directory told, and the changes of the lock, from some moment before this returns.
     /// Lasts for a minute; asking again makes it last longer.
-    /// Returns whether it began only now.
-    pub(crate) async fn watch(&self, directory: &Directory, watcher: &Weak<dyn Watcher>) -> Result<bool, Status> {
+    /// Returns the revision at which it began.
+    pub(crate) async fn watch(&self, directory: &Directory, watcher: &Weak<dyn Watcher>) -> Result<i64, Status> {
         let began = {
             let mut state = lock(&self.state);
             let current = self.servers.current();
@@ -74,12 +76,12 @@ impl Watches {
             let open = state.insert(open.unwrap_or_else(|| self.open(current, watcher)));
             [open.watch(directory.range(), &[WatchFilter::NoPut]), open.watch(directory.changes(), &[])]
         };
-        let mut is_new = false;
-        for began in began.into_iter().flatten() {
-            began.await.map_err(|_| Status::unavailable("the connection for watches has ended"))?;
-            is_new = true;
+        let mut latest = 0;
+        for mut began in began {
+            let revision = began.wait_for(|revision| *revision > 0).await;
+            latest = latest.max(*revision.map_err(|_| Status::unavailable("the connection for watches has ended"))?);
         }
-        Ok(is_new)
+        Ok(latest)
     }
 
     fn open(&self, server: usize, watcher: &Weak<dyn Watcher>) -> Open {
@@ -118,7 +120,8 @@ async fn follow(mut answers: Streaming<WatchResponse>, shared: &Shared, watcher:
             return;
         }
         let began = if answer.created { lock(&shared.beginning).remove(&answer.watch_id) } else { None };
-        began.into_iter().flatten().for_each(|began| _ = began.send(()));
+        let revision = answer.header.map_or(0, |header| header.revision);
+        began.into_iter().for_each(|began| _ = began.send(revision));
         for ended in answer.events.iter().filter_map(|event| event.kv.as_ref()) {
             watcher.ended(&ended.key, ended.mod_revision);
         }
@@ -126,28 +129,20 @@ async fn follow(mut answers: Streaming<WatchResponse>, shared: &Shared, watcher:
 }
 
 impl Open {
-    /// Watches these keys. Returns what tells that the watch has begun, unless it has.
-    fn watch(
-        &mut self,
-        (key, range_end): (Vec<u8>, Vec<u8>),
-        filters: &[WatchFilter],
-    ) -> Option<oneshot::Receiver<()>> {
+    /// Watches these keys. Returns what tells when the watch has begun.
+    fn watch(&mut self, (key, range_end): (Vec<u8>, Vec<u8>), filters: &[WatchFilter]) -> watch::Receiver<i64> {
         if let Some(watch) = self.known.get_mut(&key) {
             watch.asked = Instant::now();
-            let mut beginning = lock(&self.shared.beginning);
-            let waiting = beginning.get_mut(&watch.id)?;
-            let (begins, began) = oneshot::channel();
-            waiting.push(begins);
-            return Some(began);
+            return watch.began.clone();
         }
         self.end_unused();
-        let (id, (begins, began)) = (self.next_id, oneshot::channel());
+        let (id, (begins, began)) = (self.next_id, watch::channel(0));
         self.next_id += 1;
-        self.known.insert(key.clone(), Watch { id, asked: Instant::now() });
-        lock(&self.shared.beginning).insert(id, vec![begins]);
+        self.known.insert(key.clone(), Watch { id, asked: Instant::now(), began: began.clone() });
+        lock(&self.shared.beginning).insert(id, begins);
         let filters = filters.iter().map(|filter| i32::from(*filter)).collect();
         _ = self.requests.send(WatchAct::Create(WatchCreate { key, range_end, filters, watch_id: id }));
-        Some(began)
+        began
     }
 
     fn end_unused(&mut self) {
@@ -204,17 +199,18 @@ mod tests {
             let directory = Directory::of("r/", &Prefix::default(), &name.parse::<LockName>().unwrap());
             runtime.block_on(watches.watch(&directory, &watcher)).unwrap()
         };
-        assert!(watch("old") && watch("used"), "they begin");
+        let (old, used) = (watch("old"), watch("used"));
+        server.run(&["put", "other", ""]);
         {
             let mut state = lock(&watches.state);
             let old = state.as_mut().unwrap().known.values_mut().find(|watch| watch.id == 1).unwrap();
             old.asked = old.asked.checked_sub(KEPT_FOR).unwrap();
         }
-        assert!(watch("next"), "it begins, and ends the old one");
+        assert!(watch("next") > used, "it begins, and ends the old one");
         wait_for("the end of the old watch", || {
             lock(&watches.state).as_ref().is_some_and(|open| lock(&open.shared.ending).is_empty())
         });
-        assert!(!watch("used") && watch("old"), "the others are there, and the old one begins anew");
+        assert!(watch("used") == used && watch("old") > old, "the others are there, and the old one begins anew");
         for name in ["used", "next", "old"] {
             server.run(&["put", &format!("r/{name}/1"), ""]);
             server.run(&["del", &format!("r/{name}/1")]);

@@ -18,7 +18,7 @@ impl Asking<'_> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let taken = self.cluster.taken_slots(&place.directory).await.map_err(failed)?;
         let mut free: Vec<(u32, i64)> =
-            (0..limit).filter(|slot| !taken.contains_key(slot)).map(|slot| (slot, 0)).collect();
+            (0..limit).filter(|slot| !taken.contains_key(slot)).map(|slot| (slot, 0)).take(count).collect();
         if free.len() < count {
             // Somebody has deleted an entry by hand, and left its slots.
             let all = self.cluster.list_all(&place.directory).await.map_err(failed)?;

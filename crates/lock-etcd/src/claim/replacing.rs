@@ -34,7 +34,7 @@ impl Asking<'_> {
         if !is_replaced_by(entry.mode(), mode) {
             return Err(cannot_replace(BACKEND));
         }
-        let others = || listed.entries.iter().filter(|other| other.key != entry.key && listed.holds(other));
+        let others = || listed.entries.iter().filter(|other| other.key != entry.key && listed.may_hold(other));
         if mode == Mode::Exclusive && others().next().is_some() {
             let remaining = self.last_end(others()).await?;
             let (holder, drawn) = holder(&listed, Some(&entry.key));

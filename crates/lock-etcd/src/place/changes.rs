@@ -25,21 +25,17 @@ impl Place {
         (mut compare, mut writes): Beyond,
     ) -> Result<bool, Status> {
         let Some(is_there) = self.is_there() else { return Ok(false) };
-        let State::There(_, leases) = &mut self.state else { return Ok(false) };
-        leases.unanswered += 1;
+        let State::There(_, leases) = &self.state else { return Ok(false) };
         writes.push(txn::put(is_there.key.clone(), value.to_wire(), leases.for_change()));
         let read = [txn::get(is_there.key.clone())];
         compare.push(is_there);
         let (told, seen) = cluster.transact(txn::transaction(compare, [writes, vec![]], &read)).await?;
-        if let State::There(_, leases) = &mut self.state {
-            leases.unanswered -= 1;
-        }
         self.confirm(told.key(0), seen);
         Ok(told.succeeded)
     }
 
     /// Takes these slots for the permits of an entry whose turn has come, unless others were faster or the limit has changed. Keys of slots that
-    /// no entry has any more come with the revisions that created them; those of free slots with 0.
+    /// no entry has any more come with the revisions of their latest changes; those of free slots with 0.
     pub(crate) async fn take_slots(
         &mut self,
         cluster: &Cluster,
@@ -50,7 +46,7 @@ impl Place {
         let (State::There(_, leases), Some(value)) = (&self.state, &self.value) else { return Ok(()) };
         let slots: Vec<u32> = free.iter().map(|(slot, _)| *slot).collect();
         let key = |slot: u32| self.directory.slot(slot);
-        let taken = free.iter().map(|(slot, created)| txn::is_of(key(*slot), *created));
+        let taken = free.iter().map(|(slot, modified)| txn::is_at(key(*slot), *modified));
         let compare = taken.chain([txn::is_at(self.directory.limit(), limit_set)]).collect();
         let puts = slots.iter().map(|slot| txn::put(key(*slot), Vec::new(), leases.for_change())).collect();
         let value = value.granted_with(&slots, limit);
@@ -76,10 +72,11 @@ impl Place {
         let (lease, noted) = (cluster.leases.take(self.ttl.get()).await?, cluster.lease_of_notes().await?);
         let Some(value) = entry.value.as_ref().map(|value| value.replaced_by(claim)) else { return Ok(None) };
         let mut compare = vec![txn::is_at(entry.key.clone(), entry.version.modified)];
-        if claim.terms.mode == Mode::Exclusive {
+        let first_waiter = listed.first_waiter();
+        // Entries that come behind a waiter wait.
+        if claim.terms.mode == Mode::Exclusive || first_waiter.is_none() {
             compare.push(txn::is_unchanged(&self.directory, listed.revision));
         }
-        let first_waiter = listed.first_waiter();
         // A waiter may become a reader without a write. While the first one waits, all do.
         compare.extend(txn::stand(listed, first_waiter.map(|first| &first.key)));
         let note =

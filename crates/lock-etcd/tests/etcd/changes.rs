@@ -154,3 +154,25 @@ fn a_limit_that_is_raised_wakes_the_waiters_of_other_clients() {
     let answer = one.acquire(&permits("raised", 2)).unwrap();
     assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
 }
+
+#[test]
+fn slots_that_were_left_go_to_one_waiter_each() {
+    let server = server();
+    let clients = [(); 3].map(|()| Client::new(&server.url()));
+    clients[0].take(&permits("left twice", 2));
+    let waits = [(); 2].map(|()| waiting("left twice").in_mode(Mode::permits(1, 2).unwrap()));
+    clients[1].queue(&waits[0], 1);
+    clients[2].queue(&waits[1], 2);
+    let first = ["get", "--prefix", "--keys-only", "--sort-by", "CREATE", "--limit", "1", "leasehold/left twice/"];
+    server.run(&["del", server.run(&first).trim()]);
+    let slots = [0, 1].map(|number| clients[number + 1].wait_for_grant(&waits[number]).slots.get().to_vec());
+    assert_ne!(slots[0], slots[1]);
+}
+
+#[test]
+fn a_limit_may_be_very_high() {
+    let server = server();
+    let clients = [(); 2].map(|()| Client::new(&server.url()));
+    let permit = || claim("high").in_mode(Mode::permits(1, 2_000_000_000).unwrap());
+    assert_eq!([0, 1].map(|number| clients[number].take(&permit()).slots.get().to_vec()), [[0], [1]]);
+}

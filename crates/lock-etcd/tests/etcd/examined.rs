@@ -51,7 +51,7 @@ fn servers_of_two_clusters_are_told_apart() {
 fn who_may_use_the_keys_and_which_version_it_is_is_told() {
     let server = server();
     says(&about(&server.url(), 1, "access"), Verdict::Remark, "anybody who can connect");
-    says(&about(&server.url(), 1, "version"), Verdict::Finding, "its successor has renewed");
+    says(&about(&server.url(), 1, "version"), Verdict::Finding, "have different data");
     says(&about(&server.url(), 1, "majority"), Verdict::Ok, "a majority");
     says(&about(&server.url(), 1, "alarms"), Verdict::Ok, "none");
 }
