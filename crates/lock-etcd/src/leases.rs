@@ -1,27 +1,23 @@
 //! Leases of etcd: each entry has one of its own, so it ends by itself unless that is renewed. Those of entries that were deleted are used
 //! again, and so are their names, which name the keys too: etcd keeps the names of deleted keys for a while, and each list walks them.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod renewing;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::stream::unfold;
 use lock_core::Moment;
 use lock_host::{Clock, HostClock};
 use lock_rules::{LeaseProof, Renewal};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot::error::RecvError;
-use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::sync::{Semaphore, oneshot};
 use tonic::Status;
 
-use crate::proto::{
-    LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse, LeaseTimeToLiveRequest,
-    LeaseTimeToLiveResponse,
-};
+use crate::leases::renewing::Renewing;
+use crate::proto::{LeaseGrantRequest, LeaseGrantResponse, LeaseTimeToLiveRequest, LeaseTimeToLiveResponse};
 use crate::servers::{Seen, Servers};
+use crate::unpoisoned::lock;
 
 /// How many leases of one ttl wait for another entry. Chosen: those of a busy client; the others end by themselves.
 const IDLE_MAX: usize = 64;
@@ -165,8 +161,7 @@ impl Leases {
     /// Renews a lease; false if the server does not know it, which it may not yet, after a restart. The renewal counts once it is proved.
     pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
         let (sent, server) = (HostClock.now(), self.servers.current());
-        let renewing = self.renewing(server);
-        let answer = match self.answered(&renewing, renewing.ask(lease.id)).await {
+        let answer = match self.renewing(server).ask(&self.servers, lease.id).await {
             Some(answer) => answer.map_err(|_| Status::unavailable("the connection for renewals has ended"))?,
             None => {
                 self.servers.leave(server);
@@ -180,108 +175,11 @@ impl Leases {
         Ok(answer.ttl > 0)
     }
 
-    /// Waits for an answer, for as long as others come: a follower asks the leader for one after the other.
-    async fn answered<T>(&self, renewing: &Renewing, mut answer: oneshot::Receiver<T>) -> Option<Result<T, RecvError>> {
-        loop {
-            let (answers, patience) = (renewing.answers.load(Ordering::Relaxed), self.servers.patience());
-            match timeout(patience, &mut answer).await {
-                Ok(answer) => return Some(answer),
-                Err(_) if renewing.answers.load(Ordering::Relaxed) > answers => {}
-                Err(_) => {
-                    // It may only be slow.
-                    self.servers.answered_after(patience);
-                    return None;
-                }
-            }
-        }
-    }
-
     /// The stream of renewals to this server.
     fn renewing(&self, server: usize) -> Renewing {
         let mut renewing = lock(&self.renewing);
-        let open = renewing.take().filter(|open| open.server == server && !open.ids.is_closed());
-        renewing.insert(open.unwrap_or_else(|| self.open(server))).clone()
-    }
-
-    fn open(&self, server: usize) -> Renewing {
-        let (ids, mut to_send) = mpsc::unbounded_channel::<(i64, Answer)>();
-        let (servers, answers) = (Arc::clone(&self.servers), Arc::<AtomicU64>::default());
-        let counted = Arc::clone(&answers);
-        self.runtime.spawn(async move {
-            let waiting = Arc::<Mutex<Unanswered>>::default();
-            let asked = Arc::clone(&waiting);
-            let Some(first) = to_send.recv().await else { return };
-            let messages = unfold((Some(first), to_send), move |(first, mut to_send)| {
-                let asked = Arc::clone(&asked);
-                async move {
-                    let next = match first {
-                        Some(first) => Some(first),
-                        None => to_send.recv().await,
-                    };
-                    let (id, answer) = next?;
-                    lock(&asked).asked(id, answer);
-                    Some((LeaseKeepAliveRequest { id }, (None, to_send)))
-                }
-            });
-            let opened = tokio::select! {
-                opened = servers.stream(server, "/etcdserverpb.Lease/LeaseKeepAlive", messages) => opened,
-                () = servers.left(server) => return lock(&waiting).0.clear(),
-            };
-            let Ok(mut told) = opened else { return servers.leave(server) };
-            loop {
-                tokio::select! {
-                    answer = told.message() => {
-                        let Ok(Some(answer)) = answer else { return servers.leave(server) };
-                        counted.fetch_add(1, Ordering::Relaxed);
-                        lock(&waiting).answered(answer);
-                    }
-                    () = servers.left(server) => return lock(&waiting).0.clear(),
-                }
-            }
-        });
-        Renewing { server, ids, answers }
-    }
-}
-
-/// The open stream of renewals.
-#[derive(Clone)]
-struct Renewing {
-    server: usize,
-    ids: mpsc::UnboundedSender<(i64, Answer)>,
-    /// How many answers there were.
-    answers: Arc<AtomicU64>,
-}
-
-/// What learns of the answer to a renewal.
-type Answer = oneshot::Sender<LeaseKeepAliveResponse>;
-
-/// The renewals that were not answered yet, by lease. Those of one lease are answered in their order.
-#[derive(Default)]
-struct Unanswered(HashMap<i64, VecDeque<Answer>>);
-
-impl Unanswered {
-    fn asked(&mut self, id: i64, answer: Answer) {
-        self.0.entry(id).or_default().push_back(answer);
-    }
-
-    fn answered(&mut self, answer: LeaseKeepAliveResponse) {
-        let Entry::Occupied(mut waiting) = self.0.entry(answer.id) else { return };
-        let first = waiting.get_mut().pop_front();
-        if waiting.get().is_empty() {
-            waiting.remove();
-        }
-        if let Some(first) = first {
-            _ = first.send(answer);
-        }
-    }
-}
-
-impl Renewing {
-    /// Asks for a renewal.
-    fn ask(&self, id: i64) -> oneshot::Receiver<LeaseKeepAliveResponse> {
-        let (answer, answered) = oneshot::channel();
-        _ = self.ids.send((id, answer));
-        answered
+        let open = renewing.take().filter(|open| open.is_to(server));
+        renewing.insert(open.unwrap_or_else(|| Renewing::open(&self.servers, &self.runtime, server))).clone()
     }
 }
 
@@ -303,33 +201,4 @@ fn seconds(ttl: Duration) -> i64 {
 
 fn duration(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_is_that_of_the_first_request_for_its_lease() {
-        let mut unanswered = Unanswered::default();
-        let mut ask = |id| {
-            let (answer, answered) = oneshot::channel();
-            unanswered.asked(id, answer);
-            answered
-        };
-        let [mut one, mut two, mut again] = [ask(1), ask(2), ask(1)];
-        let mut tell = |id, ttl| unanswered.answered(LeaseKeepAliveResponse { header: None, id, ttl });
-        tell(2, 20);
-        tell(3, 30);
-        assert_eq!((two.try_recv().unwrap().ttl, one.try_recv().is_err()), (20, true));
-        tell(1, 10);
-        assert_eq!((one.try_recv().unwrap().ttl, again.try_recv().is_err()), (10, true));
-        tell(1, 11);
-        assert_eq!(again.try_recv().unwrap().ttl, 11);
-        assert!(unanswered.0.is_empty());
-    }
 }

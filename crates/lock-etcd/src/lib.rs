@@ -30,6 +30,7 @@ mod renewal;
 mod servers;
 mod tokens;
 mod txn;
+mod unpoisoned;
 mod version;
 mod waiters;
 mod watches;

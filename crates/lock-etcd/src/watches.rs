@@ -2,7 +2,7 @@
 //! a server sends the changes since then only every 100 ms.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::unfold;
@@ -13,6 +13,7 @@ use tonic::{Status, Streaming};
 use crate::directory::Directory;
 use crate::proto::{WatchAct, WatchCancel, WatchCreate, WatchFilter, WatchRequest, WatchResponse};
 use crate::servers::Servers;
+use crate::unpoisoned::lock;
 
 /// How long a watch is kept that nobody asks for. Chosen: far longer than waiters take to ask again.
 const KEPT_FOR: Duration = Duration::from_secs(60);
@@ -156,10 +157,6 @@ impl Open {
             is_used
         });
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
