@@ -162,9 +162,14 @@ impl Leases {
     pub(crate) async fn renew(&self, lease: &mut Lease) -> Result<bool, Status> {
         let (sent, server) = (HostClock.now(), self.servers.current());
         let answer = match self.renewing(server).ask(&self.servers, lease.id).await {
-            Some(answer) => answer.map_err(|_| Status::unavailable("the connection for renewals has ended"))?,
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) => {
+                self.servers.check_login().await?;
+                return Err(Status::unavailable("the connection for renewals has ended"));
+            }
             None => {
                 self.servers.leave(server);
+                self.servers.check_login().await?;
                 return Err(Status::unavailable("a renewal was not answered in time"));
             }
         };

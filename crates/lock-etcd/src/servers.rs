@@ -192,6 +192,11 @@ impl Servers {
         calls::stream(self.channel(server), method, messages, token).await
     }
 
+    /// Logs in, if there is a user and no login. Why a stream was not opened is not told by the stream.
+    pub(crate) async fn check_login(&self) -> Result<(), Status> {
+        self.token(self.current()).await.map(drop)
+    }
+
     /// Refuses servers that are too old. Newer ones may keep their version from some users.
     pub(crate) async fn check_version(self: &Arc<Self>) -> Result<(), Status> {
         match self.ask("/etcdserverpb.Maintenance/Status", StatusRequest {}).await {

@@ -79,8 +79,12 @@ impl Watches {
         };
         let mut latest = 0;
         for mut began in began {
-            let revision = began.wait_for(|revision| *revision > 0).await;
-            latest = latest.max(*revision.map_err(|_| Status::unavailable("the connection for watches has ended"))?);
+            let revision = began.wait_for(|revision| *revision > 0).await.ok().map(|revision| *revision);
+            let Some(revision) = revision else {
+                self.servers.check_login().await?;
+                return Err(Status::unavailable("the connection for watches has ended"));
+            };
+            latest = latest.max(revision);
         }
         Ok(latest)
     }

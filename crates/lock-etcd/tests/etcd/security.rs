@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use lock_core::inspect::Query;
 use lock_core::{BackendError, BlockingBackend, Certainty, Effect, ErrorKind, Mode, Note, Released};
 use lock_etcd::{EtcdConfig, blocking};
+use test_support::bounds::wait_for;
 use test_support::{Certificates, EtcdOptions, SecuredEtcd};
 
 use crate::support::{Client, SOON, claim, server, waiting};
@@ -161,6 +162,22 @@ fn the_name_in_a_certificate_is_a_user() {
     server.run(&["user", "add", "--no-password", "server"]);
     server.run(&["user", "grant-role", "server", "app"]);
     Client::new(&url).take(&claim("named"));
+}
+
+#[test]
+fn a_waiter_whose_user_is_removed_is_denied() {
+    let server = with_users();
+    let [one, two] = [(); 2].map(|()| Client::new(&url(&server, "app:sesame@", "shop")));
+    let wait = waiting("removed");
+    one.take(&claim("removed"));
+    two.queue(&wait, 1);
+    server.run(&["user", "delete", "app"]);
+    let error = wait_for("the refusal", || two.acquire(&wait).err().filter(|error| error.kind() == ErrorKind::Denied));
+    assert!(error.remedy().is_some_and(|remedy| remedy.contains("user and password")), "{error:?}");
+    // The streams are closed by now.
+    for _ in 0..3 {
+        assert_eq!(two.acquire(&wait).unwrap_err().kind(), ErrorKind::Denied);
+    }
 }
 
 #[test]

@@ -119,7 +119,8 @@ fn a_client_whose_locks_are_renewed_has_two_connections_and_none_once_it_is_drop
     let guards: Vec<_> = (0..3).map(|i| locks.mutex(format!("job {i}")).ttl(ttl).acquire().unwrap()).collect();
     thread::sleep(ttl * 4 / 3);
     assert!(guards.iter().all(|guard| guard.check().is_ok()), "they were renewed");
-    assert!((1..=2).contains(&counted.connections()), "{}", counted.connections());
+    // One that was cut off ends a little later than the next one begins.
+    wait_for("two connections at most", || (1..=2).contains(&counted.connections()));
     drop((guards, locks));
     counted.has("a client that is gone", 0);
 }
