@@ -12,8 +12,7 @@ use crate::exit::{Exit, Failure};
 /// Runs the subcommand.
 pub(crate) fn run(args: &EtcdArgs) -> Result<Exit, Failure> {
     let Task::Base(args) = &args.task;
-    base::run(args, "etcd", |config, above| match config {
-        BackendConfig::Etcd(config) => Some(raise_base(config, above)),
-        _ => None,
+    base::run(args, "etcd", |config, above| {
+        if let BackendConfig::Etcd(config) = config { Some(raise_base(config, above)) } else { None }
     })
 }

@@ -12,8 +12,7 @@ use crate::exit::{Exit, Failure};
 /// Runs the subcommand.
 pub(crate) fn run(args: &ZookeeperArgs) -> Result<Exit, Failure> {
     let Task::Base(args) = &args.task;
-    base::run(args, "ZooKeeper", |config, above| match config {
-        BackendConfig::Zookeeper(config) => Some(raise_base(config, above)),
-        _ => None,
+    base::run(args, "ZooKeeper", |config, above| {
+        if let BackendConfig::Zookeeper(config) = config { Some(raise_base(config, above)) } else { None }
     })
 }
