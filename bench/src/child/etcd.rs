@@ -26,10 +26,10 @@ use self::proto::{
 #[allow(dead_code, unused_imports, reason = "the store uses more of them")]
 mod proto;
 
-/// What all keys begin with, and what follows the last of them.
+/// The prefix of all keys, and the end of their range.
 const ALL: [&[u8]; 2] = [b"bare/", b"bare0"];
 
-/// What stands for the other keys that the store reads.
+/// A key in place of the others that the store reads.
 const NOTHING: &[u8] = b"bare-nothing";
 /// As long as those of the store.
 const VALUE: &[u8] = &[b'x'; 120];
@@ -37,7 +37,7 @@ const VALUE: &[u8] = &[b'x'; 120];
 /// As many as the store lists.
 const LISTED_MAX: i64 = 33;
 
-/// Whether the plan is about etcd.
+/// Whether this plan measures etcd.
 pub(super) fn is_wanted_by(plan: &Plan) -> bool {
     address(plan).is_some()
 }
@@ -56,7 +56,7 @@ struct Session {
     ends: OnceCell<Arc<Mutex<Ends>>>,
 }
 
-/// What the watch has told, and who waits for it.
+/// The events of the watch, and the tasks that wait for them.
 #[derive(Default)]
 struct Ends {
     /// When a key was last deleted.
@@ -67,7 +67,7 @@ struct Ends {
 /// One lock.
 pub(super) struct BareLock {
     session: Arc<Session>,
-    /// What its keys begin with, and what follows the last of them.
+    /// The prefix of its keys, and the end of their range.
     directory: [Vec<u8>; 2],
     own: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl Bare {
     pub(super) async fn connect(plan: &Plan) -> Result<Self> {
         let address = format!("http://{}", address(plan).context("no address")?);
         let channel = Channel::from_shared(address)?.tcp_nodelay(true).connect().await?;
-        // The bench is over before it ends.
+        // This lease outlasts the benchmark.
         let request = LeaseGrantRequest { ttl: 3600 };
         let granted: LeaseGrantResponse = ask(&channel, "/etcdserverpb.Lease/LeaseGrant", request).await?;
         let next = AtomicU64::new(fastrand::u64(..1 << 32) << 32);
@@ -95,7 +95,7 @@ impl Client for Bare {
 }
 
 impl Session {
-    /// What the watch tells, which begins before this returns.
+    /// Begins a watch, and returns its events.
     async fn ends(&self) -> Result<&Arc<Mutex<Ends>>> {
         self.ends.get_or_try_init(|| watch(self.channel.clone())).await
     }

@@ -46,7 +46,7 @@ pub(crate) fn run(
     })
 }
 
-/// What was done, for scripts.
+/// The result as JSON.
 #[derive(Debug, Serialize)]
 struct Report {
     raised: bool,

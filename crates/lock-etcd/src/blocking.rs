@@ -27,7 +27,7 @@ pub fn connect(config: &EtcdConfig) -> Result<Bridged<Store>, BackendError> {
 /// loses its leases at their next renewal; a claim that is under way may still be granted with an old token.
 ///
 /// # Errors
-/// Those of [`nonblocking::connect`], but none if the base is not a number; `Config` if too few tokens would be left.
+/// Those of [`nonblocking::connect`], except that a base that is not a number is replaced. `Config` if too few tokens would be left.
 ///
 /// # Blocking
 /// For five seconds at most.

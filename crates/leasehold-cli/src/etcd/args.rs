@@ -27,7 +27,7 @@ impl EtcdArgs {
     }
 }
 
-/// What to do with a cluster.
+/// The subcommands of `leasehold etcd`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Raise the base of the fencing tokens, after servers were restored from an old copy.

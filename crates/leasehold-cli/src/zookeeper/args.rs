@@ -28,7 +28,7 @@ impl ZookeeperArgs {
     }
 }
 
-/// What to do with an ensemble.
+/// The subcommands of `leasehold zookeeper`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Raise the base of the fencing tokens, after servers were restored from an old copy.

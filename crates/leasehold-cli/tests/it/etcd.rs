@@ -85,7 +85,7 @@ fn the_base_of_the_tokens_is_raised_once() {
     the_base_is_raised_once("etcd", &url("base"));
 }
 
-/// Those that the tests use have faults, of which it tells.
+/// The version in these tests has faults, and `doctor` reports them.
 #[test]
 fn a_doctor_looks_at_each_server() {
     let (server, leasehold) = (server(), Leasehold::new());

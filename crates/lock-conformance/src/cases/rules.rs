@@ -91,8 +91,8 @@ pub fn overlapping_requests_are_answered_as_a_sequence_of_them(bench: &Bench) {
     assert!(checked > HISTORIES / 2, "only {checked} of {HISTORIES} histories took less than {LONGEST:?}");
 }
 
-/// What the locks are used as, in turn. Where waiters act by themselves, they do so in any order: they take any slots, and after a
-/// replacement they draw their tokens in any order.
+/// The uses of the locks, in turn. Waiters that act by themselves do so in any order. So their slots are not known, and after a
+/// replacement neither are their tokens.
 fn uses(bench: &Bench) -> impl Iterator<Item = Use> {
     let uses: &[Use] = if bench.harness.waiters_act() { &[Use::Unreplaced] } else { &[Use::Lock, Use::Semaphore] };
     uses.iter().copied().cycle()
@@ -210,8 +210,8 @@ impl Trace<'_> {
         self.log.push(format!("{ask:?}\n    {said:?}"));
     }
 
-    /// Whether a lock may be shown as the rules have it a little later only: where waiters act by themselves, they do so after the request
-    /// that lets them in.
+    /// Whether the answer may need a moment to become what the rules say: waiters that act by themselves act after the request that lets them
+    /// in.
     fn may_settle(&self, ask: &Ask) -> bool {
         matches!(ask, Ask::Show(_)) && self.bench.harness.waiters_act()
     }

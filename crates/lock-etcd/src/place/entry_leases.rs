@@ -1,5 +1,8 @@
 //! The leases of etcd that an entry ends with.
 
+use std::mem;
+use std::time::Duration;
+
 use lock_core::Moment;
 
 use crate::leases::Lease;
@@ -31,16 +34,16 @@ impl EntryLeases {
     /// Remembers the lease that the key was read with.
     pub(super) fn learn(&mut self, lease: i64, seen: Seen) {
         if let Some(next) = self.next.take_if(|next| next.id() == lease) {
-            self.earlier = Some(std::mem::replace(&mut self.current, next));
+            self.earlier = Some(mem::replace(&mut self.current, next));
         } else if lease != self.current.id() {
             // Another client of the owner has moved it.
-            self.earlier = Some(std::mem::replace(&mut self.current, Lease::of_others(lease, None)));
+            self.earlier = Some(mem::replace(&mut self.current, Lease::of_others(lease, None)));
         }
         self.current.prove(seen);
     }
 
     /// How long the entry is sure to last from this moment on.
-    pub(super) fn lasts(&self, since: Moment) -> std::time::Duration {
+    pub(super) fn lasts(&self, since: Moment) -> Duration {
         self.current.lasts(since)
     }
 
