@@ -18,11 +18,12 @@ use crate::step::{self, root};
 use crate::words;
 
 /// Which packages may depend on which, except in tests. Arrows point one way: towards the core.
-const EDGES: [(&str, &[&str]); 20] = [
+const EDGES: [(&str, &[&str]); 21] = [
     ("lock-core", &[]),
     ("lock-host", &["lock-core"]),
-    ("lock-async", &["lock-core", "lock-host"]),
-    ("lock-blocking", &["lock-core", "lock-host"]),
+    ("lock-forms", &[]),
+    ("lock-async", &["lock-core", "lock-host", "lock-forms"]),
+    ("lock-blocking", &["lock-core", "lock-host", "lock-forms"]),
     ("lock-fence", &["lock-core"]),
     ("lock-rules", &["lock-core"]),
     ("lock-memory", &["lock-core", "lock-rules", "lock-host"]),
@@ -34,7 +35,7 @@ const EDGES: [(&str, &[&str]); 20] = [
     ("lock-etcd", &["lock-core", "lock-rules", "lock-host"]),
     ("lock-redis", &["lock-core", "lock-host"]),
     ("lock-redlock", &["lock-core", "lock-host"]),
-    ("lock-kit", &["lock-core", "lock-host", "lock-async", "lock-blocking"]),
+    ("lock-kit", &["lock-core", "lock-host", "lock-forms", "lock-async", "lock-blocking"]),
     ("leasehold-macros", &["lock-core"]),
     ("lock-conformance", &["lock-core", "lock-host", "lock-async", "lock-blocking", "lock-memory"]),
     (

@@ -57,6 +57,12 @@ impl Proof {
         self.hold.remaining(self.clock.now())
     }
 
+    /// The clock of a proof. Not a method, so that guards do not have it.
+    #[doc(hidden)]
+    pub fn clock(this: &Self) -> &SharedClock {
+        &this.clock
+    }
+
     /// Whether the lock is still held. Local and cheap: compares the deadline with the clock.
     ///
     /// `Ok` may be out of date by the time you act on it; the fencing token covers that gap.

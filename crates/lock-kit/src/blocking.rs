@@ -1,88 +1,36 @@
 //! For plain threads.
+//!
+//! What has a path is compiled for async code as well. `waiting` has what it waits with, `cache`, `own` and `reentrant` what is
+//! different for threads.
 
+#[path = "nonblocking/all.rs"]
 mod all;
-mod at_once;
+mod cache;
+#[path = "nonblocking/degrading.rs"]
 mod degrading;
+#[path = "nonblocking/election.rs"]
 mod election;
+#[path = "nonblocking/job.rs"]
 mod job;
-mod pause;
+#[path = "nonblocking/kit.rs"]
+mod kit;
+mod own;
 mod reentrant;
+#[path = "nonblocking/run.rs"]
 mod run;
+#[path = "nonblocking/single_flight.rs"]
 mod single_flight;
+mod waiting;
 
-use lock_blocking::Client;
+use lock_blocking::{Client, Guard, LossWatch, Mutex};
+use lock_forms::blocking as both;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use cache::Cache;
 pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
+pub use kit::Kit;
 pub use reentrant::{Reentrant, ReentrantGuard};
 pub use run::Run;
-pub use single_flight::{Cache, SingleFlight};
-
-/// What a client offers beyond single locks. Import it to call its methods.
-pub trait Kit {
-    /// All locks of a set, which are acquired and released together. [`all`] does that for locks of several clients.
-    ///
-    /// # Examples
-    /// ```
-    /// # mod leasehold { pub use lock_kit::blocking; }
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let locks = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
-    /// use leasehold::blocking::Kit;
-    ///
-    /// let guard = locks.all(["account:7", "account:3"]).acquire()?;
-    /// for (name, token) in guard.write_tokens() {
-    ///     println!("raise the fence of {name} to {token}"); // all of them before you read; account:7 first, as listed
-    /// }
-    /// for (name, token) in guard.tokens() {
-    ///     println!("write to {name} with token {token}");
-    /// }
-    /// guard.release()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All;
-
-    /// A lock that the thread which holds it can acquire again.
-    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant;
-
-    /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
-    fn degrading(&self, name: impl AsRef<str>) -> Degrading;
-
-    /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
-    fn job(&self, name: impl AsRef<str>) -> Job;
-
-    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
-    fn election(&self, name: impl AsRef<str>) -> Election;
-
-    /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.
-    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight;
-}
-
-impl Kit for Client {
-    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All {
-        all(names.into_iter().map(|name| self.mutex(name)))
-    }
-
-    fn reentrant(&self, name: impl AsRef<str>) -> Reentrant {
-        Reentrant::new(self.mutex(name))
-    }
-
-    fn degrading(&self, name: impl AsRef<str>) -> Degrading {
-        Degrading::new(self.mutex(name))
-    }
-
-    fn job(&self, name: impl AsRef<str>) -> Job {
-        Job::new(self, name.as_ref())
-    }
-
-    fn election(&self, name: impl AsRef<str>) -> Election {
-        Election::new(self, name.as_ref())
-    }
-
-    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight {
-        SingleFlight::new(self, key.as_ref())
-    }
-}
+pub use single_flight::SingleFlight;

@@ -178,40 +178,6 @@ pub(crate) fn cannot_observe(store: &Capabilities) -> ObserveError {
     BackendError::new(store.backend, Operation::Inspect, ErrorKind::Unsupported, Effect::None, problem).into()
 }
 
-/// Sets the options of an election, which has a plan. The ttl is checked by the budget: one under about 1.7 s leaves too little time to
-/// renew a lease and to step down.
-macro_rules! election_setters {
-    () => {
-        ::lock_host::option_setters!(all);
-
-        ::lock_host::option_setters!(each "Sets how long a campaign waits to be elected; without limit if not set. It waits for a store that is away, too.");
-
-        /// Sets how long before the end of a lease that was not renewed the leader steps down: by this and a margin of a tenth of the
-        /// ttl, 250 ms to 1 s. A sixth of the ttl if not set, at most 5 s. Make it longer if the work needs more time to stop.
-        pub fn grace(mut self, grace: ::std::time::Duration) -> Self {
-            self.plan.grace = Some(grace);
-            self
-        }
-
-        /// Sets how often an observer looks; once a second if not set, and at least 10 ms apart.
-        pub fn pace(mut self, pace: ::std::time::Duration) -> Self {
-            self.plan.set_pace(pace);
-            self
-        }
-
-        fn set(mut self, setting: ::lock_host::Setting) -> Self {
-            self.plan.set(setting);
-            self
-        }
-
-        fn mutex(&self) -> Mutex {
-            self.client.mutex(&self.plan.name).options(self.plan.options.clone())
-        }
-    };
-}
-
-pub(crate) use election_setters;
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

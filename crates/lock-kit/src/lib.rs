@@ -1,8 +1,8 @@
 //! What locks are used for, composed from the locks of a client: several locks at once, re-entrant locks, locks that degrade to
 //! one of this process, jobs, elections, and values that are computed once.
 //!
-//! Nothing here is known to a store. The policy is the same in both facades; what waits is in `nonblocking` and `blocking`. Import the
-//! trait `Kit` of one of them to call its methods on a client.
+//! Nothing here is known to a store. The policy is the same in both facades. What waits is in `nonblocking`, whose files are compiled
+//! for `blocking` as well, and what is different in each of the two in its `own`, `cache` and `waiting`. Import the trait `Kit` of one of them to call its methods on a client.
 //!
 //! - Several locks at once: `set` (which order, how long), `guards` (what is held), and `all` of each facade.
 //! - A lock that the thread which holds it can acquire again: `reentrant` of `blocking`.
@@ -12,12 +12,15 @@
 //! - A lock that degrades to one of this process while the store is away: `process` (the locks of this process), `degrading`
 //!   (when, and what a guard knows), and `degrading` of each facade.
 //! - Values that are computed once: `single_flight` (what is cached and for how long), and `single_flight` of each facade.
-//! - `errors`, and `setters` (options that both have).
+//! - `errors`.
 
-// Without a facade, nothing is left to use the policy.
-#![cfg_attr(not(any(feature = "async", feature = "blocking")), allow(dead_code, unused_imports, unused_macros))]
+#![cfg_attr(
+    not(any(feature = "async", feature = "blocking")),
+    allow(dead_code, unused_imports, reason = "without a facade, nothing is left to use the policy")
+)]
 
 #[cfg(feature = "blocking")]
+#[cfg_attr(feature = "async", expect(clippy::duplicate_mod, reason = "one source is compiled in both forms"))]
 pub mod blocking;
 mod degrading;
 mod earlier;
@@ -31,7 +34,6 @@ pub mod nonblocking;
 mod outcome;
 mod process;
 mod set;
-mod setters;
 mod single_flight;
 mod slot;
 mod taken;

@@ -1,79 +1,27 @@
 //! For async code on tokio.
+//!
+//! `all`, `degrading`, `election`, `job`, `kit`, `run` and `single_flight` are compiled for threads as well. `waiting` has what they
+//! wait with, `cache` and `own` what is different in async code.
 
 mod all;
+mod cache;
 mod degrading;
 mod election;
 mod job;
-mod pause;
+mod kit;
+mod own;
 mod run;
 mod single_flight;
+mod waiting;
 
-use lock_async::Client;
+use lock_async::{Client, Guard, LossWatch, Mutex};
+use lock_forms::nonblocking as both;
 
 pub use all::{All, AllGuard, AllWatch, all};
+pub use cache::Cache;
 pub use degrading::{Degrading, DegradingGuard};
 pub use election::{Election, Leaders, Leadership};
 pub use job::Job;
+pub use kit::Kit;
 pub use run::Run;
-pub use single_flight::{Cache, SingleFlight};
-
-/// What a client offers beyond single locks. Import it to call its methods.
-pub trait Kit {
-    /// All locks of a set, which are acquired and released together. [`all`] does that for locks of several clients.
-    ///
-    /// # Examples
-    /// ```
-    /// # use lock_kit::nonblocking as leasehold;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// use leasehold::Kit;
-    ///
-    /// let guard = locks.all(["account:7", "account:3"]).acquire().await?;
-    /// for (name, token) in guard.write_tokens() {
-    ///     println!("raise the fence of {name} to {token}"); // all of them before you read; account:7 first, as listed
-    /// }
-    /// for (name, token) in guard.tokens() {
-    ///     println!("write to {name} with token {token}");
-    /// }
-    /// guard.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All;
-
-    /// A lock that degrades to one of this process while the store is away. [`Degrading`] has an example.
-    fn degrading(&self, name: impl AsRef<str>) -> Degrading;
-
-    /// Work that a schedule calls for on several machines, and one of them does. [`Job`] has an example.
-    fn job(&self, name: impl AsRef<str>) -> Job;
-
-    /// One leader among several machines, and another one when it fails. [`Election`] has an example.
-    fn election(&self, name: impl AsRef<str>) -> Election;
-
-    /// A value that is computed once, although many callers in many processes ask for it. [`SingleFlight`] has an example.
-    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight;
-}
-
-impl Kit for Client {
-    fn all<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> All {
-        all(names.into_iter().map(|name| self.mutex(name)))
-    }
-
-    fn degrading(&self, name: impl AsRef<str>) -> Degrading {
-        Degrading::new(self.mutex(name))
-    }
-
-    fn job(&self, name: impl AsRef<str>) -> Job {
-        Job::new(self, name.as_ref())
-    }
-
-    fn election(&self, name: impl AsRef<str>) -> Election {
-        Election::new(self, name.as_ref())
-    }
-
-    fn single_flight(&self, key: impl AsRef<str>) -> SingleFlight {
-        SingleFlight::new(self, key.as_ref())
-    }
-}
+pub use single_flight::SingleFlight;

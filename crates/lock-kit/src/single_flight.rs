@@ -1,7 +1,6 @@
 //! The policy of single flight: its lock, what a cached value is worth, and for how long one is kept.
 
 mod cached;
-pub(crate) mod setters;
 
 use std::time::Duration;
 

@@ -2,11 +2,11 @@
 
 use std::ops::Deref;
 
-use futures_util::future::{join_all, select_all};
-use lock_async::{Guard, LossWatch, Mutex};
-use lock_core::{Invalid, Lost, TryAcquireError};
+use lock_core::{Invalid, TryAcquireError};
 use lock_host::{HoldError, Setting};
 
+use super::waiting::{join_all, try_at_once};
+use super::{Guard, LossWatch, Mutex, both};
 use crate::errors::{AcquireAllError, ReleaseAllError};
 use crate::guards::{Guards, Stack};
 use crate::set::{Plan, passes};
@@ -20,7 +20,7 @@ use crate::set::{Plan, passes};
 ///
 /// # Examples
 /// ```
-/// # use lock_kit::nonblocking as leasehold;
+/// # mod leasehold { pub use lock_kit::{nonblocking, nonblocking::all}; }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let client = || lock_async::Client::new(std::sync::Arc::new(lock_memory::MemoryStore::default().nonblocking()));
@@ -31,19 +31,22 @@ use crate::set::{Plan, passes};
 /// # Ok(())
 /// # }
 /// ```
+#[both]
 pub fn all(mutexes: impl IntoIterator<Item = Mutex>) -> All {
     All(mutexes.into_iter().collect())
 }
 
 /// Several locks that are acquired and released together. Made by [`Kit::all`](super::Kit::all) or [`all`].
 ///
-/// If all of them are free, this takes one round trip to each store, however many there are. Otherwise they are acquired one after the
-/// other, in an order that is the same for all clients. So sets cannot wait for each other in a circle, in whatever order
-/// their names are given. A set and a guard that is already held can: acquire all locks of a piece of work as one set.
+/// If all of them are free, they are acquired at the same time: in async code with one round trip to each store, however many there are,
+/// and otherwise in as many short-lived threads. If not, they are acquired one after the other, in an order that is the same for all
+/// clients. So sets cannot wait for each other in a circle, in whatever order their names are given. A set and a guard that is already
+/// held can: acquire all locks of a piece of work as one set.
 #[derive(Clone, Debug)]
 #[must_use = "a set of locks does nothing until it is acquired"]
 pub struct All(Vec<Mutex>);
 
+#[both]
 impl All {
     ::lock_host::option_setters!(all);
 
@@ -67,6 +70,10 @@ impl All {
     ///
     /// # Cancel safety
     /// As [`Mutex::acquire`]: dropping the future gives up the wait, and what was acquired is released in the background.
+    ///
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts, and one for each lock to release; for as long
+    /// after a [token](Self::cancelled_by) was cancelled.
     pub async fn acquire(&self) -> Result<AllGuard, AcquireAllError> {
         let plan = self.plan()?;
         if plan.begins_at_once() {
@@ -90,6 +97,9 @@ impl All {
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts, and one for each lock to release.
     pub async fn try_acquire(&self) -> Result<Option<AllGuard>, AcquireAllError> {
         TryAcquireError::unless_busy(self.try_acquire_or_holder().await)
     }
@@ -101,6 +111,9 @@ impl All {
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
+    ///
+    /// # Blocking
+    /// As [`try_acquire`](Self::try_acquire).
     pub async fn try_acquire_or_holder(&self) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
         self.at_once(&self.plan().map_err(AcquireAllError::from)?).await
     }
@@ -111,8 +124,7 @@ impl All {
 
     /// Sends all claims before the first answer, so that a store can serve them together.
     async fn at_once(&self, plan: &Plan) -> Result<AllGuard, TryAcquireError<AcquireAllError>> {
-        let tries = plan.order().iter().map(|&index| self.0[index].try_acquire_or_holder());
-        let held = plan.landed(join_all(tries).await)?;
+        let held = plan.landed(try_at_once(&self.0, plan.order()).await)?;
         Ok(AllGuard(Guards::new(held, plan.order())))
     }
 
@@ -133,7 +145,8 @@ impl All {
 
 /// Proof that all locks of a set are held, until it is released or dropped, or until one of them is lost.
 ///
-/// Dropping it releases the locks in the background, the one that was acquired last first.
+/// Dropping it releases the locks, the one that was acquired last first: in async code in the background, and otherwise by blocking for
+/// at most an operation timeout for each.
 ///
 /// It has no `detach`, because each of its locks is a lease with a ticket of its own, and an adoption of some of them would
 /// leave a part of the set. Acquire and detach the mutexes one by one, or use one name for the set.
@@ -141,17 +154,9 @@ impl All {
 #[derive(Debug)]
 pub struct AllGuard(Guards<Guard>);
 
+#[both]
 impl AllGuard {
-    /// Waits until one of the locks is lost, and returns the first loss. This is at its local deadline, or up to a second after a resume. The
-    /// others are held until this guard is released or dropped.
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> Lost {
-        select_all(self.iter().map(|guard| Box::pin(guard.lost()))).await.0
-    }
-
-    /// A handle that waits for the first loss, for instance in another task. It does not keep the locks.
+    /// A handle that waits for the first loss, for instance in another task or thread. It does not keep the locks.
     pub fn watch(&self) -> AllWatch {
         AllWatch(self.iter().map(Guard::watch).collect())
     }
@@ -163,8 +168,11 @@ impl AllGuard {
     ///
     /// # Cancel safety
     /// Changes nothing.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout for each lock.
     pub async fn verify(&self) -> Result<(), HoldError> {
-        join_all(self.iter().map(|guard| guard.verify())).await.into_iter().collect()
+        join_all(self.iter().map(Guard::verify)).await.into_iter().collect()
     }
 
     /// Renews the leases of all locks now.
@@ -174,8 +182,11 @@ impl AllGuard {
     ///
     /// # Cancel safety
     /// Can be dropped at any point: a lease may or may not have been renewed.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout for each lock.
     pub async fn renew(&self) -> Result<(), HoldError> {
-        join_all(self.iter().map(|guard| guard.renew())).await.into_iter().collect()
+        join_all(self.iter().map(Guard::renew)).await.into_iter().collect()
     }
 
     /// Releases all locks, the one that was acquired last first, and waits for the answers of their stores. Success means
@@ -187,6 +198,9 @@ impl AllGuard {
     ///
     /// # Cancel safety
     /// The releases are sent when the future is first polled; dropping the future only stops the waiting.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout for each lock.
     pub async fn release(self) -> Result<(), ReleaseAllError> {
         let release = async |guard: Guard| {
             let name = guard.name().clone();
@@ -206,18 +220,9 @@ impl Deref for AllGuard {
 
 /// Waits for the first loss among the locks of a set, and does not keep them. Made by [`AllGuard::watch`].
 #[derive(Clone, Debug)]
-pub struct AllWatch(Vec<LossWatch>);
+pub struct AllWatch(pub(super) Vec<LossWatch>);
 
 impl AllWatch {
-    /// Waits until one of the locks is not held any more. `Some` if it was lost; `None` if the guard was dropped or
-    /// released.
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> Option<Lost> {
-        select_all(self.0.iter().map(|watch| Box::pin(watch.lost()))).await.0
-    }
-
     /// Whether one of the locks is not held any more: it was lost, or the guard was dropped or is being released.
     pub fn has_ended(&self) -> bool {
         self.0.iter().any(LossWatch::has_ended)

@@ -1,13 +1,12 @@
 //! A lock that degrades to one of this process while the store is away.
 
-use std::future::{pending, poll_fn};
 use std::ops::Deref;
-use std::task::Poll;
 
-use lock_async::{Guard, Mutex};
-use lock_core::{AcquireError, BackendError, Lost};
-use lock_host::{CancelToken, HoldError, Setting};
+use lock_core::{AcquireError, BackendError};
+use lock_host::{HoldError, Setting};
 
+use super::waiting::in_turn;
+use super::{Guard, Mutex, both};
 use crate::degrading::{Scoped, Wish, checked};
 use crate::process::Place;
 
@@ -32,7 +31,7 @@ use crate::process::Place;
 ///
 /// # Examples
 /// ```
-/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::Kit}; }
+/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking, nonblocking::Kit}; }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
@@ -50,10 +49,12 @@ use crate::process::Place;
 /// # Ok(())
 /// # }
 /// ```
+#[both]
 #[derive(Clone, Debug)]
 #[must_use = "a lock does nothing until it is acquired"]
 pub struct Degrading(Mutex);
 
+#[both]
 impl Degrading {
     pub(super) fn new(mutex: Mutex) -> Self {
         Self(mutex)
@@ -74,6 +75,10 @@ impl Degrading {
     ///
     /// # Cancel safety
     /// As [`Mutex::acquire`].
+    ///
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, or until the [token](Self::cancelled_by) is cancelled, plus at most four operation
+    /// timeouts.
     pub async fn acquire(&self) -> Result<DegradingGuard, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
@@ -125,6 +130,9 @@ impl Degrading {
     ///
     /// # Cancel safety
     /// As [`acquire`](Self::acquire).
+    ///
+    /// # Blocking
+    /// For at most four operation timeouts.
     pub async fn try_acquire(&self) -> Result<Option<DegradingGuard>, AcquireError> {
         let wish = Wish::new(self.0.member()?);
         let place = wish.join();
@@ -159,26 +167,8 @@ impl Degrading {
     }
 }
 
-/// Waits for those of this process that came before. False if the wait is over first.
-async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
-    let mut watch = None;
-    let turn = poll_fn(|context| {
-        let waker = context.waker().clone();
-        // Until the next poll, which watches anew.
-        watch = wish.cancel().map(|cancel| cancel.watch(move || waker.wake()));
-        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
-            return Poll::Ready(Err(AcquireError::Cancelled));
-        }
-        place.poll_first(context.waker())
-    });
-    match wish.left() {
-        Some(left) => tokio::time::timeout(left, turn).await.map_or(Ok(false), |turn| turn.map(|()| true)),
-        None => turn.await.map(|()| true),
-    }
-}
-
 /// Proof that a [`Degrading`] lock is held, until it is released, dropped or lost. Its [`scope`](Scoped::scope) says whom it
-/// excludes.
+/// excludes. Dropping it releases the lock: in async code in the background, and otherwise by blocking for at most an operation timeout.
 ///
 /// ```compile_fail,E0308
 /// async fn write(_: lock_core::FencingToken) {}
@@ -187,6 +177,7 @@ async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
 ///     write(guard.fencing_token()).await; // there may be none
 /// }
 /// ```
+#[both]
 #[must_use = "the lock is released when the guard is dropped"]
 #[derive(Debug)]
 pub struct DegradingGuard {
@@ -195,18 +186,8 @@ pub struct DegradingGuard {
     place: Place,
 }
 
+#[both]
 impl DegradingGuard {
-    /// Waits until the hold is lost, as [`Guard::lost`]. A guard of this process is never lost.
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> Lost {
-        match self.at_store() {
-            Some(guard) => guard.lost().await,
-            None => pending().await,
-        }
-    }
-
     /// Releases the lock. If it is held at the store, waits for the answer. Success means that no loss was detected within
     /// the guard's [`scope`](Scoped::scope).
     ///
@@ -215,6 +196,9 @@ impl DegradingGuard {
     ///
     /// # Cancel safety
     /// As [`Guard::release`].
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
     pub async fn release(self) -> Result<(), HoldError> {
         let Self { held, place } = self;
         let released = match held.into_guard() {

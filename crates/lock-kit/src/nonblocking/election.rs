@@ -1,54 +1,28 @@
 //! One leader among several machines, and another one when it fails.
 
-use std::ops::{ControlFlow, Deref};
-use std::pin::pin;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::time::{Duration, Instant};
 
-use futures_util::future::{Either, select};
-use futures_util::stream::{Stream, unfold};
-use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::{HoldError, NAP_MAX};
-use tokio::time::Instant;
+use lock_host::{HoldError, Setting};
 
-use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe, election_setters, follows};
-use crate::errors::{ElectionError, LeadershipLost, ObserveError};
-use crate::nonblocking::pause::pause;
+use super::waiting::pause;
+use super::{Client, Guard, Mutex, both};
+use crate::election::{LOOK_WITHIN, Leader, Leading, Plan, Sight, cannot_observe};
+use crate::errors::ObserveError;
 
 /// One leader among several machines, and another one when it fails. Made by [`Kit::election`](super::Kit::election).
 ///
 /// Candidates [`campaign`](Self::campaign), and one of them leads until it resigns, dies, or cannot renew its lease. A leader that
 /// cannot renew steps down before the lease can end: so by the clocks of all machines, it has stopped when the next one
-/// begins. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
+/// begins, if its work awaits something, or checks whether it still leads, often enough. A leader whose whole machine is suspended notices nothing until it resumes. A virtual machine that its host pauses may
 /// have a clock that stands still meanwhile: its leader then goes on. The resource has to check the [`term`](Leading::term), as it
 /// checks any fencing token.
 /// So a new leader first raises the fence of what it will change to its [`write_token`](Leading::write_token), and then reads.
 ///
 /// The lock of the election is the mutex of its name, so the usual tools show who leads.
 ///
-/// # Examples
-/// ```
-/// # use lock_kit::nonblocking as leasehold;
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let store = lock_memory::MemoryStore::default();
-/// # let locks = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-/// use std::ops::ControlFlow;
-/// use leasehold::Kit;
-///
-/// let election = locks.election("scheduler").why("web-3:8080");
-/// let leading = tokio::spawn(async move {
-///     let led = election.run_while_leader(|leadership| async move {
-///         println!("raise the fence to {}, then read", leadership.write_token());
-///         println!("leads in term {}", leadership.term()); // ... schedule, until it is time to stop
-///         ControlFlow::Break("done") // with `Continue`, it would campaign again
-///     });
-///     led.await
-/// });
-/// assert_eq!(leading.await??, "done");
-/// # Ok(())
-/// # }
-/// ```
+/// [`run_while_leader`](Self::run_while_leader) has an example.
 #[derive(Clone, Debug)]
 #[must_use = "an election does nothing until a candidate campaigns"]
 pub struct Election {
@@ -56,12 +30,39 @@ pub struct Election {
     plan: Plan,
 }
 
+#[both]
 impl Election {
     pub(super) fn new(client: &Client, name: &str) -> Self {
         Self { client: client.clone(), plan: Plan::new(name) }
     }
 
-    election_setters!();
+    ::lock_host::option_setters!(all);
+
+    ::lock_host::option_setters!(
+        each "Sets how long a campaign waits to be elected; without limit if not set. It waits for a store that is away, too."
+    );
+
+    /// Sets how long before the end of a lease that was not renewed the leader steps down: by this and a margin of a tenth of the
+    /// ttl, 250 ms to 1 s. A sixth of the ttl if not set, at most 5 s. Make it longer if the work needs more time to stop.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.plan.grace = Some(grace);
+        self
+    }
+
+    /// Sets how often an observer looks; once a second if not set, and at least 10 ms apart.
+    pub fn pace(mut self, pace: Duration) -> Self {
+        self.plan.set_pace(pace);
+        self
+    }
+
+    fn set(mut self, setting: Setting) -> Self {
+        self.plan.set(setting);
+        self
+    }
+
+    fn mutex(&self) -> Mutex {
+        self.client.mutex(&self.plan.name).options(self.plan.options.clone())
+    }
 
     /// Waits to be elected, also while the store is away.
     ///
@@ -70,6 +71,9 @@ impl Election {
     ///
     /// # Cancel safety
     /// As [`Mutex::acquire`].
+    ///
+    /// # Blocking
+    /// As [`Mutex::acquire`], and for an operation timeout.
     pub async fn campaign(&self) -> Result<Leadership, AcquireError> {
         let budget = self.plan.budget(&self.client.capabilities())?;
         let guard = self.mutex().acquire().await?;
@@ -80,47 +84,6 @@ impl Election {
         Ok(Leadership(Leading::new(guard, budget)))
     }
 
-    /// Campaigns, works while it leads, and campaigns again, until the work says that it is enough.
-    ///
-    /// If the leadership is lost, the work is stopped (dropped at its next await point): before the lease can end, by the
-    /// [`grace`](Self::grace) and a margin. So work that awaits something often enough never runs beside that of the next
-    /// leader. Then the campaign begins again, as it does when the work returns `Continue`. When the work returns `Break`, the
-    /// leader resigns, and this returns the value.
-    ///
-    /// The work may pass clones of the leadership to tasks that it spawns. They are not stopped with it, so each waits for
-    /// [`lost`](Leadership::lost) itself. The leader resigns when the last clone is dropped.
-    ///
-    /// # Errors
-    /// `Acquire` if a campaign fails; store errors that may pass are waited out. `Lost` if the work returned `Break`, but did not
-    /// lead to its end.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops the work, and resigns or gives up the campaign in the background.
-    pub async fn run_while_leader<T, F>(&self, mut work: impl FnMut(Arc<Leadership>) -> F) -> Result<T, ElectionError>
-    where
-        F: Future<Output = ControlFlow<T>>,
-    {
-        loop {
-            let leadership = Arc::new(self.campaign().await?);
-            let said = match leadership.check() {
-                // It could not be renewed when it was granted.
-                Err(_) => None,
-                Ok(()) => match select(pin!(leadership.lost()), pin!(work(Arc::clone(&leadership)))).await {
-                    Either::Left(_) => None,
-                    Either::Right((said, _)) => Some(said),
-                },
-            };
-            let led = leadership.check();
-            let resigned = match Arc::into_inner(leadership) {
-                Some(leadership) => leadership.resign().await,
-                None => Ok(()),
-            };
-            if let ControlFlow::Break(outcome) = follows(said, led, resigned) {
-                return Ok(outcome?);
-            }
-        }
-    }
-
     /// Who leads, according to the store: a snapshot from one request. `None` if nobody does.
     ///
     /// # Errors
@@ -128,6 +91,9 @@ impl Election {
     ///
     /// # Cancel safety
     /// Changes nothing.
+    ///
+    /// # Blocking
+    /// For at most a second.
     pub async fn leader(&self) -> Result<Option<Leader>, ObserveError> {
         let mut sight = Sight::default();
         self.look(&mut sight).await?;
@@ -136,7 +102,7 @@ impl Election {
 
     /// Observes who leads, without being a candidate. Nothing is sent before [`Leaders::changed`].
     pub fn observe(&self) -> Leaders {
-        Leaders { election: self.clone(), sight: Sight::default(), looked_at: None }
+        Leaders { election: self.clone(), sight: Sight::default(), looked_at: None, has_ended: false }
     }
 
     /// Looks once. True if what it sees is new.
@@ -150,35 +116,25 @@ impl Election {
     }
 }
 
-/// Proof that this machine leads, until it resigns, steps down or loses the lease. Dropping it resigns in the background.
+/// Proof that this machine leads, until it resigns, steps down or loses the lease. Dropping it resigns: in async code in the background,
+/// and otherwise by blocking for at most an operation timeout.
 ///
-/// It can be shared between tasks in an [`Arc`].
+/// It can be shared between tasks or threads in an [`Arc`](std::sync::Arc).
 #[derive(Debug)]
 #[must_use = "the leader resigns when this is dropped"]
 pub struct Leadership(Leading<Guard>);
 
+#[both]
 impl Leadership {
-    /// Waits until this machine does not lead any more, and returns the reason. If the lease is not renewed, this is before it
-    /// can end, by the [`grace`](Election::grace) and a margin.
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> LeadershipLost {
-        loop {
-            match self.left() {
-                // The timers of the system stop while it is suspended, so no sleep is trusted for longer.
-                Ok(left) => _ = tokio::time::timeout(left.min(NAP_MAX), self.guard.lost()).await,
-                Err(lost) => return lost,
-            }
-        }
-    }
-
     /// Resigns: another candidate can be elected at once. Success means that no loss was detected until now.
     ///
     /// # Errors
     /// As [`Guard::release`].
     ///
     /// # Cancel safety
+    /// As [`Guard::release`].
+    ///
+    /// # Blocking
     /// As [`Guard::release`].
     pub async fn resign(self) -> Result<(), HoldError> {
         self.0.guard.release().await
@@ -201,8 +157,11 @@ pub struct Leaders {
     sight: Sight,
     /// When the last look began. Kept across calls: those that are dropped before the next look is due must not put it off.
     looked_at: Option<Instant>,
+    /// The client was closed, and this was told.
+    has_ended: bool,
 }
 
+#[both]
 impl Leaders {
     /// Waits until another leader or term is seen, or none, and returns it. The first call returns what it sees.
     ///
@@ -215,34 +174,36 @@ impl Leaders {
     ///
     /// # Cancel safety
     /// Can be dropped and called again; nothing is missed.
+    ///
+    /// # Blocking
+    /// Until that changes.
     pub async fn changed(&mut self) -> Result<Option<Leader>, ObserveError> {
-        loop {
-            if let Some(looked_at) = self.looked_at {
-                let Election { client, plan } = &self.election;
-                pause(&client.mutex(&plan.name).member()?, plan.pace.saturating_sub(looked_at.elapsed())).await?;
-            }
-            self.looked_at = Some(Instant::now());
-            if self.election.look(&mut self.sight).await? {
-                return Ok(self.sight.leader.clone());
-            }
+        while !self.look_on_time().await? {}
+        Ok(self.sight.leader.clone())
+    }
+
+    /// Looks once more, not sooner than the pace says. True if what it sees is new.
+    pub(super) async fn look_on_time(&mut self) -> Result<bool, ObserveError> {
+        if let Some(looked_at) = self.looked_at {
+            let Election { client, plan } = &self.election;
+            pause(&client.mutex(&plan.name).member()?, plan.pace.saturating_sub(looked_at.elapsed())).await?;
         }
+        self.looked_at = Some(Instant::now());
+        self.election.look(&mut self.sight).await
+    }
+
+    /// The next item of all that [`changed`](Self::changed) returns, which end after `Closed`.
+    pub(super) async fn next_change(&mut self) -> Option<Result<Option<Leader>, ObserveError>> {
+        if self.has_ended {
+            return None;
+        }
+        let seen = self.changed().await;
+        self.has_ended = seen == Err(ObserveError::Closed);
+        Some(seen)
     }
 
     /// Who led when it was last looked; `None` if nobody did, or nothing was seen yet.
     pub fn leader(&self) -> Option<&Leader> {
         self.sight.leader.as_ref()
-    }
-
-    /// What [`changed`](Self::changed) returns, again and again.
-    ///
-    /// # Errors
-    /// Each item may be an error of [`changed`](Self::changed). The stream goes on after it, but ends after `Closed`.
-    pub fn into_stream(self) -> impl Stream<Item = Result<Option<Leader>, ObserveError>> + Send {
-        unfold(Some(self), async |leaders| {
-            let mut leaders = leaders?;
-            let seen = leaders.changed().await;
-            let goes_on = seen != Err(ObserveError::Closed);
-            Some((seen, goes_on.then_some(leaders)))
-        })
     }
 }

@@ -1,17 +1,18 @@
 //! Work that a schedule calls for on several machines, and one of them does.
 
-use std::pin::pin;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use futures_util::future::{Either, select};
-use lock_async::{Client, Guard, Mutex};
-use lock_core::{AcquireError, LockName, Lost, TryAcquireError};
+use lock_core::{AcquireError, LockName, TryAcquireError};
+use lock_host::Setting;
 
 use super::run::{Mark, Run};
+use super::waiting::until_lost;
+use super::{Client, Guard, Mutex, both};
+use crate::earlier::Earlier;
 use crate::errors::JobError;
-use crate::job::{Plan, Work, unseen};
+use crate::job::{Crashed, Plan, Wanted, Work, unseen};
 use crate::outcome::{Begun, JobOutcome, JobRun, Skipped};
-use crate::setters::job_setters;
+use crate::slot::Slot;
 use crate::taken::Taken;
 
 /// Work that a schedule calls for on several machines, and one of them does. Made by [`Kit::job`](super::Kit::job).
@@ -29,7 +30,7 @@ use crate::taken::Taken;
 ///
 /// # Examples
 /// ```
-/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::Kit}; }
+/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking, nonblocking::Kit}; }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let store = lock_memory::MemoryStore::default();
@@ -49,6 +50,7 @@ use crate::taken::Taken;
 /// # Ok(())
 /// # }
 /// ```
+#[both]
 #[derive(Clone, Debug)]
 #[must_use = "a job does nothing until it is run"]
 pub struct Job {
@@ -56,16 +58,81 @@ pub struct Job {
     plan: Plan,
 }
 
+#[both]
 impl Job {
     pub(super) fn new(client: &Client, name: &str) -> Self {
         Self { client: client.clone(), plan: Plan::new(name) }
     }
 
-    job_setters!();
+    /// Runs once for this slot over all machines, instead of whenever it is called and does not run elsewhere.
+    ///
+    /// The store remembers the slot in a lock of its own, whose name is that of the job, `@` and the slot. No machine's clock
+    /// has to be right for that.
+    pub fn slot(mut self, slot: Slot) -> Self {
+        self.plan.slot = Some(slot);
+        self
+    }
+
+    /// Sets for how long slots are remembered; 7 days if not set. Older slots are refused. Clocks may differ by a day: slots
+    /// are remembered for so much longer.
+    pub fn retain(mut self, retain: Duration) -> Self {
+        self.plan.retain = retain;
+        self
+    }
+
+    /// Lets another machine run the slot if the run ends without a result: its process dies or loses the lock, or the
+    /// work panics. Then a slot may be run more than once, and partly. That is also so if the store does not confirm the
+    /// mark when the work is done. Without this, such a slot counts as run.
+    ///
+    /// Work that returns an error has a result: with [`run`](Self::run), its slot counts as run, with or without this. To run it
+    /// again, use [`try_run`](Self::try_run).
+    pub fn retry_after_crash(mut self) -> Self {
+        self.plan.crashed = Crashed::HasNotRun;
+        self
+    }
+
+    /// Says that the schedule has a slot each time this much time has passed, in whole seconds. Then the run of a slot says which
+    /// slots before it [nobody has run](crate::JobRun::missed), which costs two requests before the work begins, and one more for
+    /// each such slot. They are counted from the first slot that the job has run, so a new job has missed none.
+    pub fn every(mut self, span: Duration) -> Self {
+        self.plan.earlier = Some(Earlier::Every(span));
+        self
+    }
+
+    /// The same as [`every`](Self::every) for a schedule whose slots are not evenly spread: these are some of the slots before the
+    /// one that is to run, such as the last one. A slot in the list that nobody has run is only reported if none after it has run.
+    pub fn previous(mut self, slots: impl IntoIterator<Item = Slot>) -> Self {
+        self.plan.earlier = Some(Earlier::Slots(slots.into_iter().collect()));
+        self
+    }
+
+    /// Lets no run begin for this time after one has begun, even if the work is done sooner. This is for schedules without
+    /// slots, on machines whose clocks differ by less than that. The time counts as well if
+    /// the work panics or is dropped, or the client is closed. If its process or machine crashes, the lock is free when its ttl is
+    /// over; so for a time that counts then as well, set a `ttl` that is as long.
+    pub fn at_least(mut self, at_least: Duration) -> Self {
+        self.plan.at_least = at_least;
+        self
+    }
+
+    ::lock_host::option_setters!(all);
+
+    ::lock_host::option_setters!(
+        each "Sets how long to wait for a run that is under way; not at all if not set. A slot that was taken is not waited for."
+    );
+
+    ::lock_host::option_setters!(on_unavailable);
+
+    fn set(mut self, setting: Setting) -> Self {
+        self.plan.options.apply(setting);
+        self
+    }
+
+    fn mutex(&self, wanted: Wanted) -> Mutex {
+        self.client.mutex(wanted.name).options(wanted.options)
+    }
 
     /// Does the work, unless another machine did it or does it. The work gets the guard of the job's lock, and its fencing token.
-    ///
-    /// The work is stopped (dropped at its next await point) when the lock is lost, also to [`max_hold`](Self::max_hold).
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
@@ -73,8 +140,14 @@ impl Job {
     /// With [`retry_after_crash`](Self::retry_after_crash), the same holds if the mark of the slot was lost before the work.
     ///
     /// # Cancel safety
+    /// The work is stopped (dropped at its next await point) when the lock is lost, also to [`max_hold`](Self::max_hold).
     /// Dropping the future drops the work, and releases the lock in the background. Once the work has begun, or the store was
     /// asked to mark the slot, the slot counts as run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
+    ///
+    /// # Blocking
+    /// For as long as the work takes, and for a few operation timeouts; before that for the [`wait`](Self::wait). A thread cannot be
+    /// stopped: work that takes long has to [`check`](lock_host::Proof::check) the guard, or to pass its [`watch`](Guard::watch) to a
+    /// thread that can stop it.
     pub async fn run<T>(&self, work: impl AsyncFnOnce(&Guard) -> T) -> Result<JobOutcome<T>, JobError> {
         self.run_judged(work, |_| Work::Done).await
     }
@@ -88,6 +161,9 @@ impl Job {
     ///
     /// # Cancel safety
     /// As of [`run`](Self::run).
+    ///
+    /// # Blocking
+    /// As [`run`](Self::run).
     pub async fn try_run<T, E>(
         &self,
         work: impl AsyncFnOnce(&Guard) -> Result<T, E>,
@@ -108,7 +184,9 @@ impl Job {
             Begun::Skipped(skipped) => return Ok(JobOutcome::Skipped(skipped)),
         };
         let missed = run.missed().await;
-        let value = match under(run.guard(), work).await {
+        let done = until_lost(run.guard(), work).await;
+        // Work that awaits nothing is not stopped, and neither is a thread.
+        let value = match done.and_then(|done| run.guard().check().map(|()| done)) {
             Ok(value) => value,
             Err(lost) => {
                 // The loss is what the caller has to know.
@@ -134,9 +212,12 @@ impl Job {
     /// Dropping the future releases what was acquired in the background. Once the store was asked to mark the slot, the slot counts
     /// as run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
     ///
+    /// # Blocking
+    /// For the [`wait`](Self::wait), and a few operation timeouts.
+    ///
     /// # Examples
     /// ```
-    /// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::Kit}; }
+    /// # mod leasehold { pub use lock_kit::{self as kit, nonblocking, nonblocking::Kit}; }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let store = lock_memory::MemoryStore::default();
@@ -201,13 +282,5 @@ impl Job {
         let mark = inspect.holder(mark, Taken::LOOK_WITHIN).await.ok().flatten();
         let job = inspect.holder(&job, Taken::LOOK_WITHIN).await.ok().flatten();
         Ok(taken.skipped(mark, job))
-    }
-}
-
-/// Works until the lock is lost. Work that awaits nothing is not stopped.
-async fn under<T>(guard: &Guard, work: impl AsyncFnOnce(&Guard) -> T) -> Result<T, Lost> {
-    match select(pin!(guard.lost()), pin!(work(guard))).await {
-        Either::Left((lost, _)) => Err(lost),
-        Either::Right((done, _)) => guard.check().map(|()| done),
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use lock_async::{Client, Guard};
 use lock_core::LockName;
 use lock_host::{HoldError, note};
 
+use super::{Client, Guard, both};
 use crate::errors::JobError;
 use crate::first::{First, FirstMark};
 use crate::job::{self, Crashed, FREED_WHY, Marked, Plan, Work};
@@ -16,8 +16,8 @@ use crate::taken::Taken;
 
 /// A run of a job that has begun: the lock of the job is held, and the slot is taken. Made by [`Job::begin`](super::Job::begin).
 ///
-/// Dropping it is a crash: it releases the lock in the background, and the slot counts as run, unless
-/// [`retry_after_crash`](super::Job::retry_after_crash) is set.
+/// Dropping it is a crash: it releases the lock, in async code in the background and otherwise by blocking for at most an operation
+/// timeout, and the slot counts as run, unless [`retry_after_crash`](super::Job::retry_after_crash) is set.
 #[derive(Debug)]
 #[must_use = "a run that is dropped counts as crashed"]
 pub struct Run {
@@ -29,6 +29,7 @@ pub struct Run {
     pub(super) earlier: Vec<(Slot, LockName)>,
 }
 
+#[both]
 impl Run {
     /// The guard of the job's lock. Its token orders the writes of runs, and its loss ends this one.
     pub fn guard(&self) -> &Guard {
@@ -43,6 +44,9 @@ impl Run {
     ///
     /// # Cancel safety
     /// Can be dropped at any point, and called again.
+    ///
+    /// # Blocking
+    /// For at most a second for each request.
     pub async fn missed(&self) -> Vec<Slot> {
         let (Some(inspect), Some(this), false) = (self.client.inspect(), self.plan.slot, self.earlier.is_empty())
         else {
@@ -73,6 +77,9 @@ impl Run {
     ///
     /// # Cancel safety
     /// Dropping the future drops the run. Unless the store has the mark already, the slot then counts as that of a crash.
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts.
     pub async fn done(self) -> Result<RunEnd, JobError> {
         self.end(Work::Done).await
     }
@@ -86,6 +93,9 @@ impl Run {
     ///
     /// # Cancel safety
     /// Dropping the future drops the run. The slot may be free, or count as that of a crash.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout and a second.
     pub async fn failed(self) -> Result<RunEnd, JobError> {
         self.end(Work::Failed).await
     }
@@ -97,6 +107,9 @@ impl Run {
     ///
     /// # Cancel safety
     /// Dropping the future releases the lock in the background.
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts.
     pub async fn release(self) -> Result<(), HoldError> {
         self.guard.release().await
     }
@@ -145,6 +158,7 @@ impl Run {
     }
 }
 
+#[both]
 /// Frees a slot that is marked.
 async fn free(client: &Client, Marked { name, token }: &Marked) -> SlotAfter {
     let (Some(inspect), Ok(by)) = (client.inspect(), note(FREED_WHY)) else { return SlotAfter::Unknown };
@@ -160,6 +174,7 @@ pub(super) enum Mark {
     Kept(Marked),
 }
 
+#[both]
 impl Mark {
     /// The work is about to begin.
     pub(super) async fn before_work(guard: Guard, keep: Duration, crashed: Crashed) -> Result<Self, JobError> {

@@ -1,39 +1,14 @@
 //! A value that is computed once, although many ask for it.
 
-use std::future::Future;
-use std::pin::pin;
+use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use lock_async::{Client, Guard, Mutex};
 use lock_core::AcquireError;
-use lock_host::random_u64;
+use lock_host::{LockOptions, Setting, random_u64};
 
-use crate::single_flight::setters::single_flight_setters;
-use crate::single_flight::{Entry, Found, Look, Patience, Plan, Waiting};
-
-/// Where values are kept: a Redis, a memcached, a table. The locks need not be in the same place.
-///
-/// # Errors
-/// An error of the cache ends the call. For a cache that may be away, return `None` from `get` and `Ok` from `put`: then each
-/// caller computes, one after the other.
-pub trait Cache: Sync {
-    /// What is kept. `Option<T>` for something that may not exist.
-    type Value: Send + Sync;
-    /// Of the cache, of the computation, and of the lock.
-    type Error: From<lock_host::Error> + Send;
-
-    /// What is kept under a key; `None` if there is nothing, or it has expired.
-    fn get(&self, key: &str) -> impl Future<Output = Result<Option<Found<Self::Value>>, Self::Error>> + Send;
-
-    /// Keeps a value for its ttl.
-    fn put(&self, entry: Entry<'_, Self::Value>) -> impl Future<Output = Result<(), Self::Error>> + Send;
-
-    /// Whether a value says that there is none, such as `None` for a user who does not exist. Such a value is cached as well, for the
-    /// [`absent_ttl`](SingleFlight::absent_ttl). `false` for all if not implemented.
-    fn is_absent(&self, _value: &Self::Value) -> bool {
-        false
-    }
-}
+use super::cache::Cache;
+use super::waiting::until_lost;
+use super::{Client, Guard, Mutex, both};
+use crate::single_flight::{Entry, Look, Patience, Plan, Waiting};
 
 /// A value that is computed once, although many callers in many processes ask for it. Made by
 /// [`Kit::single_flight`](super::Kit::single_flight).
@@ -42,7 +17,7 @@ pub trait Cache: Sync {
 ///
 /// # Examples
 /// ```
-/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking::{Cache, Kit}}; }
+/// # mod leasehold { pub use lock_kit::{self as kit, nonblocking, nonblocking::{Cache, Kit}}; }
 /// use std::collections::HashMap;
 /// use std::sync::Mutex;
 /// use leasehold::{Cache, Kit};
@@ -76,6 +51,7 @@ pub trait Cache: Sync {
 /// # Ok(())
 /// # }
 /// ```
+#[both]
 #[derive(Clone, Debug)]
 #[must_use = "nothing is looked up until it is asked for"]
 pub struct SingleFlight {
@@ -83,18 +59,70 @@ pub struct SingleFlight {
     plan: Plan,
 }
 
+#[both]
 impl SingleFlight {
     pub(super) fn new(client: &Client, key: &str) -> Self {
         Self { client: client.clone(), plan: Plan::new(key) }
     }
 
-    single_flight_setters!();
+    /// Sets for how long a value is cached; 60 s if not set.
+    pub fn value_ttl(mut self, value_ttl: Duration) -> Self {
+        self.plan.value_ttl = value_ttl;
+        self
+    }
+
+    /// Sets for how long a value is cached that says that there is none (see [`Cache::is_absent`]); as long as any other value
+    /// if not set. Usually shorter, because what does not exist may be created.
+    pub fn absent_ttl(mut self, absent_ttl: Duration) -> Self {
+        self.plan.absent_ttl = Some(absent_ttl);
+        self
+    }
+
+    /// Shortens each ttl at random, by so many hundredths at most, so that values which were cached at the same time do not expire
+    /// at the same time: 0 to 100, and 10 if not set.
+    pub fn jitter_percent(mut self, jitter_percent: u8) -> Self {
+        self.plan.jitter_percent = jitter_percent;
+        self
+    }
+
+    /// Lets others use an expired value for so long while one computes it anew; not at all if not set.
+    ///
+    /// The cache keeps each value for so much longer, and has to say for how long it will still keep it: see
+    /// [`Found::left`](crate::Found::left).
+    pub fn stale_for(mut self, stale_for: Duration) -> Self {
+        self.plan.stale_for = stale_for;
+        self
+    }
+
+    ::lock_host::option_setters!(all);
+
+    ::lock_host::option_setters!(
+        each "Sets how long to wait for a value that another caller computes; without limit if not set."
+    );
+
+    ::lock_host::option_setters!(on_unavailable);
+
+    fn set(mut self, setting: Setting) -> Self {
+        self.plan.options.apply(setting);
+        self
+    }
+
+    fn mutex(&self, options: LockOptions) -> Mutex {
+        self.client.mutex(self.plan.name()).options(options)
+    }
+
+    /// Refuses what cannot be done. The wait begins.
+    fn begin(&self) -> Result<Patience, AcquireError> {
+        self.plan.check()?;
+        let lock = self.mutex(self.plan.options.clone()).member()?;
+        Ok(Patience::of(lock))
+    }
 
     /// Returns the value from the cache, or computes and caches it. Of all callers that find nothing, one computes. The others wait,
     /// and go on together when the value is there; at a store without read locks (`redlock://`), one by one.
     ///
-    /// The computation is stopped (dropped at its next await point) when the lease is lost. Nothing is cached after that. What the
-    /// cache was sent before the loss may arrive later: a cache that has to refuse it checks the [token](Entry::token).
+    /// If the lease is lost during the computation, nothing is cached after that. What the cache was sent before the loss may arrive later:
+    /// a cache that has to refuse it checks the [token](Entry::token).
     ///
     /// While the store of the locks is away, a caller gets the stale value if there is one, and otherwise the error after an operation
     /// timeout; with [`on_unavailable`](Self::on_unavailable), it can wait for the store. One caller that finds the store away saves
@@ -108,7 +136,11 @@ impl SingleFlight {
     /// failed; nothing was computed. `Error::Lost`: the lease was lost during the computation.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the computation, and releases the lock in the background: another caller computes.
+    /// The computation is stopped (dropped at its next await point) when the lease is lost. Dropping the future drops the computation, and releases the lock in the background: another caller computes.
+    ///
+    /// # Blocking
+    /// For as long as the computation takes, here or elsewhere: for the latter, limited by the [`wait`](Self::wait). A thread cannot be
+    /// stopped: a computation that takes longer than its lease runs to its end, but its value is not cached.
     pub async fn get_or_compute<C: Cache>(
         &self,
         cache: &C,
@@ -169,18 +201,15 @@ impl SingleFlight {
         if let Look::Fresh(value) = self.look(cache).await? {
             return Ok(value);
         }
-        let work = async {
+        let work = async |guard: &Guard| {
             let value = compute().await?;
-            // A computation that awaits nothing is not stopped.
+            // A computation that awaits nothing is not stopped, and neither is a thread.
             guard.check().map_err(lock_host::Error::from)?;
             let ttl = if cache.is_absent(&value) { self.plan.absent_ttl() } else { self.plan.value_ttl };
             let ttl = self.plan.spread(ttl, random_u64().unwrap_or_default());
             cache.put(Entry { key: &self.plan.key, value: &value, ttl, token: guard.fencing_token() }).await?;
             Ok(value)
         };
-        match select(pin!(guard.lost()), pin!(work)).await {
-            Either::Left((lost, _)) => Err(lock_host::Error::from(lost).into()),
-            Either::Right((done, _)) => done,
-        }
+        until_lost(guard, work).await.map_err(lock_host::Error::from)?
     }
 }

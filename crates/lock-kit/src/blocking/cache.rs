@@ -1,0 +1,27 @@
+//! Where values are kept, for threads.
+
+use crate::single_flight::{Entry, Found};
+
+/// Where values are kept: a Redis, a memcached, a table. The locks need not be in the same place.
+///
+/// # Errors
+/// An error of the cache ends the call. For a cache that may be away, return `None` from `get` and `Ok` from `put`: then each
+/// caller computes, one after the other.
+pub trait Cache {
+    /// What is kept. `Option<T>` for something that may not exist.
+    type Value;
+    /// Of the cache, of the computation, and of the lock.
+    type Error: From<lock_host::Error>;
+
+    /// What is kept under a key; `None` if there is nothing, or it has expired.
+    fn get(&self, key: &str) -> Result<Option<Found<Self::Value>>, Self::Error>;
+
+    /// Keeps a value for its ttl.
+    fn put(&self, entry: Entry<'_, Self::Value>) -> Result<(), Self::Error>;
+
+    /// Whether a value says that there is none, such as `None` for a user who does not exist. Such a value is cached as well, for the
+    /// [`absent_ttl`](super::SingleFlight::absent_ttl). `false` for all if not implemented.
+    fn is_absent(&self, _value: &Self::Value) -> bool {
+        false
+    }
+}

@@ -1,0 +1,76 @@
+//! What async code waits with.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use lock_async::{Guard, Mutex};
+use lock_core::{AcquireError, Lost, TryAcquireError};
+use lock_host::{CancelToken, Member, Wake};
+use tokio::sync::Notify;
+
+use crate::degrading::Wish;
+use crate::errors::ObserveError;
+use crate::process::Place;
+
+pub(super) use futures_util::future::join_all;
+
+/// Tries to take the locks in this order, all at the same time, so that a store can serve them together.
+pub(super) async fn try_at_once(mutexes: &[Mutex], order: &[usize]) -> Vec<Result<Guard, TryAcquireError>> {
+    join_all(order.iter().map(|&index| mutexes[index].try_acquire_or_holder())).await
+}
+
+/// Works until the lock is lost. Work that awaits nothing is not stopped.
+pub(super) async fn until_lost<T>(guard: &Guard, work: impl AsyncFnOnce(&Guard) -> T) -> Result<T, Lost> {
+    match select(pin!(guard.lost()), pin!(work(guard))).await {
+        Either::Left((lost, _)) => Err(lost),
+        Either::Right((done, _)) => Ok(done),
+    }
+}
+
+/// Waits for those of this process that came before. False if the wait is over first.
+pub(super) async fn in_turn(wish: &Wish, place: &Place) -> Result<bool, AcquireError> {
+    let mut watch = None;
+    let turn = poll_fn(|context| {
+        let waker = context.waker().clone();
+        // Until the next poll, which watches anew.
+        watch = wish.cancel().map(|cancel| cancel.watch(move || waker.wake()));
+        if wish.cancel().is_some_and(CancelToken::is_cancelled) {
+            return Poll::Ready(Err(AcquireError::Cancelled));
+        }
+        place.poll_first(context.waker())
+    });
+    match wish.left() {
+        Some(left) => tokio::time::timeout(left, turn).await.map_or(Ok(false), |turn| turn.map(|()| true)),
+        None => turn.await.map(|()| true),
+    }
+}
+
+/// Rings when the client may have been closed.
+#[derive(Default)]
+struct Bell(Notify);
+
+impl Wake for Bell {
+    fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Waits for so long.
+///
+/// # Errors
+/// `Closed` as soon as the client is closed.
+pub(super) async fn pause(lock: &Member, time: Duration) -> Result<(), ObserveError> {
+    let bell = Arc::new(Bell::default());
+    let whom: Arc<dyn Wake> = Arc::<Bell>::clone(&bell);
+    let client = lock.closing.wakes(&lock.name, Arc::downgrade(&whom));
+    let closed = async {
+        while !client.is_over() {
+            bell.0.notified().await;
+        }
+    };
+    tokio::time::timeout(time, closed).await.map_or(Ok(()), |()| Err(ObserveError::Closed))
+}
