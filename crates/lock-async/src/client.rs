@@ -1,54 +1,26 @@
 //! The client of one store.
 
-use std::io;
-use std::sync::Arc;
+use lock_core::{Ability, Capabilities, Lateness};
+use lock_host::{Lock, NamedLatch};
 
-use lock_core::{Ability, AsyncBackend, FLUSH_WITHIN};
-use lock_host::{Build, Settings, Stations};
-use tokio::sync::Notify;
-
-use crate::driver::Driver;
-use crate::keeper;
+use crate::both;
+use crate::driver::Stations;
 use crate::latch::Latch;
-use crate::mutex::{Mutex, NamedLock, RwLock, Semaphore};
+use crate::mutex::{Mutex, NamedLock, Semaphore};
+use crate::rw_lock::RwLock;
 
-/// A client of one store. Cheap to clone; all clones share their stations, one keeper and one driver.
+#[both]
+use lock_core::AsyncBackend;
+
+/// A client of one store. Cheap to clone; all clones share their stations and one keeper.
 ///
-/// Must be created on a tokio runtime, which has to live as long as the client. Within one client, two holds of a lock
-/// exclude each other just as they exclude other processes.
+/// Within one client, two holds of a lock exclude each other just as they exclude other processes. In async code, it must be created on a
+/// tokio runtime, which has to live as long as the client.
 #[derive(Clone, Debug)]
-pub struct Client(pub(crate) Arc<Stations<Driver>>);
+pub struct Client(pub(crate) Stations);
 
-/// Configures a [`Client`].
-pub type Builder = lock_host::Builder<Client>;
-
-impl Build for Client {
-    type Backend = dyn AsyncBackend;
-
-    fn build(settings: Settings<Self::Backend>) -> io::Result<Self> {
-        let backend = Arc::clone(&settings.backend);
-        let (driver, left_over) = Driver::spawn(Arc::clone(&backend));
-        let changed = Arc::new(Notify::new());
-        let wake = Arc::clone(&changed);
-        let stations = settings.stations(driver, move || wake.notify_one())?;
-        keeper::start(&stations, backend, changed, left_over)?;
-        Ok(Self(stations))
-    }
-}
-
+#[both]
 impl Client {
-    /// A client of a store, with the default settings.
-    ///
-    /// # Errors
-    /// Those of starting two threads.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime. The panic points at the caller.
-    #[track_caller]
-    pub fn new(backend: Arc<dyn AsyncBackend>) -> io::Result<Self> {
-        Self::builder(backend).build()
-    }
-
     /// The store, if it can show its locks, for operators: its methods [`holder`](AsyncBackend::holder),
     /// [`list`](AsyncBackend::list), [`revoke`](AsyncBackend::revoke) and [`revoked_by`](AsyncBackend::revoked_by) say who holds which
     /// lock, and end a lease. `None` for a quorum (`redlock://`); all other stores of this library can. See
@@ -81,25 +53,51 @@ impl Client {
         self.capabilities().check_ability(Ability::Inspect).ok().map(|()| self.backend())
     }
 
-    lock_host::client_methods!(dyn AsyncBackend);
+    /// A lock by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked when the lock is
+    /// acquired.
+    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+        NamedLock(Lock::new(&self.0, name.as_ref()))
+    }
 
-    /// Ends all holds and waits of this client and its clones, and waits until the store has answered their releases.
-    ///
-    /// Waiters are refused, and guards are lost with [`LossReason::Closed`](lock_core::LossReason::Closed). Each release is sent once; if
-    /// the store does not answer within the operation timeout, the lease expires with its ttl.
-    ///
-    /// # Cancel safety
-    /// The client is closed when the future is first polled; dropping the future only stops the waiting.
-    pub async fn close(&self) {
-        let sites = self.0.close();
-        sites.iter().for_each(|site| site.attend());
-        for site in sites {
-            // Another thread is in the middle of a poll, which ends at once.
-            while site.lock().waiters.requests.is_polled() {
-                tokio::task::yield_now().await;
-            }
-        }
-        self.0.ports().driver.flush().await;
-        self.backend().flush(FLUSH_WITHIN).await;
+    /// A read-write lock by its name. Its write side is the [`mutex`](Self::mutex) of the same name, unless the store keeps the two
+    /// [apart](lock_core::WriteSide): then a name is used as one or the other.
+    /// [`ReadLock`](crate::ReadLock) has an example.
+    pub fn rw_lock(&self, name: impl AsRef<str>) -> RwLock {
+        let name = name.as_ref();
+        RwLock { read: NamedLock(Lock::shared(&self.0, name)), write: NamedLock(Lock::writing(&self.0, name)) }
+    }
+
+    /// A semaphore by its name, with `limit` permits, from 1 to 2,147,483,646. All who use the name have to give the same
+    /// limit, unless it was changed with `set_limit`, and nobody can use it as a lock meanwhile: they get an error of the kind
+    /// [`OtherKind`](lock_core::ErrorKind::OtherKind). Name and limit are checked when permits are acquired.
+    /// [`Semaphore`](crate::Semaphore) has an example.
+    pub fn semaphore(&self, name: impl AsRef<str>, limit: u32) -> Semaphore {
+        NamedLock(Lock::permits(&self.0, name.as_ref(), limit))
+    }
+
+    /// A latch by its name, which can be text or a [`LockName`](lock_core::LockName). Text is checked with the first
+    /// request. It has nothing in common with a lock of the same name.
+    pub fn latch(&self, name: impl AsRef<str>) -> Latch {
+        Latch(NamedLatch::new(&self.0, name.as_ref()))
+    }
+
+    /// What the store can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.backend().capabilities()
+    }
+
+    /// What operators should know about the store as this client found it on connecting, such as that it may drop
+    /// held locks. Each is a sentence without secrets; usually there is none.
+    pub fn warnings(&self) -> Vec<String> {
+        self.backend().warnings()
+    }
+
+    /// How late renewals are sent. A machine or a store that is too slow for the ttl shows here before a lock is lost.
+    pub fn keeper_lateness(&self) -> Lateness {
+        self.0.ports().renewals.lateness()
+    }
+
+    pub(crate) fn backend(&self) -> &dyn AsyncBackend {
+        &*self.0.ports().driver.backend
     }
 }

@@ -17,6 +17,9 @@ use crate::tasks::{Hear, Tasks};
 pub(crate) use crate::work::{Driver, Site};
 use crate::work::{Job, Work, caught};
 
+/// The stations of a client.
+pub(crate) type Stations = Arc<lock_host::Stations<Driver>>;
+
 /// The contents of a locked site.
 type Locked<'a> = lock_host::Locked<'a, Driver>;
 

@@ -1,63 +1,112 @@
 //! Proof of holding a lock.
 
-use lock_core::Lost;
+use std::ops::Deref;
+use std::time::Duration;
 
-use crate::driver::{Driver, ask, change, end};
+use lock_core::station::Leaving;
+use lock_core::{BackendError, Fenced, Operation, WriteToken};
+use lock_host::{Exclusive, Held, HoldError, Permits, Proof, Shared};
 
-lock_host::guards! {
-    [async] [.await]
+use crate::both;
+use crate::driver::{Driver, ask, end};
 
-    /// Proof that the lock is held, until it is released, dropped or lost.
+/// Proof that the lock is held, until it is released, dropped or lost.
+///
+/// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
+/// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
+/// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`watch`](Self::watch) tells another task or thread of
+/// a loss. Dropping a guard releases the lock; [`release`](Self::release) also reports the outcome.
+///
+/// # Cancel safety
+/// Dropping a guard releases the lock in the background, in order, without waiting. If the runtime does not get to it, because a task
+/// computes, the keeper's thread releases the lock a tenth of a second later, over a connection of its own (not with a connection or
+/// pool that was passed in without `push`).
+///
+/// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
+/// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
+///
+/// # Blocking
+/// Dropping a guard blocks for at most an operation timeout.
+#[both]
+#[must_use = "the lock is released when the guard is dropped"]
+#[derive(Debug)]
+pub struct Guard<M = Exclusive>(pub(crate) Held<Driver, M>);
+
+/// A guard of a [`ReadLock`](crate::ReadLock). Its fencing token says that what is read is not older than that; a resource must
+/// not record it as the token of a write.
+pub type ReadGuard = Guard<Shared>;
+
+/// A guard of a [`Semaphore`](crate::Semaphore).
+pub type PermitGuard = Guard<Permits>;
+
+impl<M> Deref for Guard<M> {
+    type Target = Proof;
+
+    fn deref(&self) -> &Proof {
+        &self.0
+    }
+}
+
+#[both]
+impl<M> Guard<M> {
+    /// Asks the store whether the lock is still held under this grant.
     ///
-    /// Raise the fence of what the lock protects to [`write_token`](Self::write_token) before you read there, hand it
-    /// [`fencing_token`](lock_host::Proof::fencing_token) with each write, call
-    /// [`check`](lock_host::Proof::check) before each step that matters, and stop when [`lost`](Self::lost) resolves.
-    /// Dropping a guard releases the lock in the background, in order, without waiting; [`release`](Self::release) waits and
-    /// reports the outcome. If the runtime does not get to it, because a task computes, the keeper's thread releases the lock a tenth
-    /// of a second later, over a connection of its own (not with a connection or pool that was passed in without `push`).
+    /// # Errors
+    /// `Lost` if it is not held any more, `Backend` if the store did not answer.
     ///
-    /// A process that exits right after a drop may not have sent the release, and the lock stays held until its ttl is over.
-    /// Before the process exits, await [`release`](Self::release) or [`Client::close`](crate::Client::close).
-    struct Guard;
-
-    /// # Cancel safety
-    /// Dropping the future drops the guard, which releases the lock in the background.
-    async fn change;
-
-    /// # Cancel safety
-    /// Dropping the future drops the guard, which releases the lock in the background.
-    ///
-    /// # Examples
-    /// ```
-    /// # use lock_core as leasehold;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// use leasehold::Ticket;
-    ///
-    /// let guard = client.mutex("upload:7").acquire().await?;
-    /// let text = guard.detach().await?.expose(); // keep it as secret as a password
-    ///
-    /// // In another request, perhaps in another process:
-    /// let ticket: Ticket = text.parse()?;
-    /// let guard = client.mutex("upload:7").adopt(&ticket).await?;
-    /// guard.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    async fn detach;
-
     /// # Cancel safety
     /// Changes nothing at the store; can be dropped at any point.
-    async fn verify;
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
+    pub async fn verify(&self) -> Result<(), HoldError> {
+        let inquiry = self.0.inquire()?;
+        let (ports, lease, within) = (inquiry.ports(), inquiry.lease(), inquiry.within());
+        let (name, token) = (&lease.name, lease.tokens.high());
+        let fenced = ask(ports, name, Operation::Fence, |store| store.fence(lease, within)).await?;
+        if let Fenced::Acknowledged = fenced {
+            return Ok(self.check()?);
+        }
+        if !inquiry.may_know_by_whom() {
+            return Ok(inquiry.gone(None)?);
+        }
+        let look = Operation::Inspect;
+        let by = ask(ports, name, look, |store| store.revoked_by(name, token, within)).await;
+        Ok(inquiry.gone(by.ok().flatten())?)
+    }
 
+    /// Renews the lease now instead of at the next regular renewal. A lease that another client handed over may have
+    /// little time left.
+    ///
+    /// # Errors
+    /// `Lost` if it is no longer held, `Backend` if the store did not renew it; the regular renewals continue.
+    ///
     /// # Cancel safety
     /// A dropped call may or may not have renewed the lease; it can be called again.
-    async fn renew;
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
+    pub async fn renew(&self) -> Result<(), HoldError> {
+        let inquiry = self.0.inquire()?;
+        let (name, leases, within) = (&inquiry.lease().name, inquiry.leases(), inquiry.within());
+        let renewal = ask(inquiry.ports(), name, Operation::Renew, |store| store.renew(leases, within));
+        let answers = renewal.await?;
+        Ok(inquiry.renewed(answers)?)
+    }
 
+    /// Releases the lock and waits for the store's answer. Success means that no loss was detected: a release that is
+    /// repeated after a broken connection and finds nothing counts as done, even if the lock was broken meanwhile.
+    ///
+    /// # Errors
+    /// `Lost` if the lock had already been lost, also to `max_hold`: part of the work may have been done without it.
+    /// `Backend` if the store did not confirm the release; the client repeats it in the background until the lease
+    /// ends.
+    ///
     /// # Cancel safety
     /// The release is sent when the future is first polled; dropping the future only stops the waiting.
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
     ///
     /// # Examples
     /// ```
@@ -77,10 +126,42 @@ lock_host::guards! {
     /// # Ok(())
     /// # }
     /// ```
-    async fn release;
+    pub async fn release(mut self) -> Result<(), HoldError> {
+        if let Some(released) = self.0.release_at_once() {
+            return released;
+        }
+        let ended = end(self.0.site(), Leaving::now(self.0.turn())).await;
+        self.0.ended(ended)
+    }
+}
 
+#[both]
+impl Guard<Exclusive> {
+    /// The token with which this holder raises a fence before it reads what the lock protects. Its number is that of
+    /// [`fencing_token`](lock_host::Proof::fencing_token). A guard of a reader has no such token: if a reader raised a fence, it
+    /// would shut out the other readers.
+    pub fn write_token(&self) -> WriteToken {
+        WriteToken::of_writer(self.fencing_token())
+    }
+
+    /// Releases the lock, but lets nobody have it for this time: for what must not happen again so soon. Success means that no
+    /// loss was detected, and that the store keeps the lock.
+    ///
+    /// The store ends that time by itself, whatever happens to this client, and then hands the lock over. Waiters of this
+    /// client wait as well. Nobody can renew or end it early, except an operator. A time that the store has not confirmed may
+    /// be missed: the lock is then free when its ttl is over.
+    ///
+    /// # Errors
+    /// Those of [`release`](Self::release), and `Unsupported` if the store cannot keep a lock (`redlock://`): then the guard is
+    /// dropped, which releases the lock at once. To find out before, look at the
+    /// [`abilities`](lock_core::Capabilities::abilities) of the store. If an earlier change of the hold failed with an unknown
+    /// outcome, the lock may be free at once.
+    ///
     /// # Cancel safety
     /// As [`release`](Self::release).
+    ///
+    /// # Blocking
+    /// For at most an operation timeout.
     ///
     /// # Examples
     /// ```
@@ -100,22 +181,19 @@ lock_host::guards! {
     /// # Ok(())
     /// # }
     /// ```
-    async fn release_keeping;
-}
+    pub async fn release_keeping(self, time: Duration) -> Result<(), HoldError> {
+        let ended = end(self.0.site(), self.0.keeping(time)?).await;
+        self.0.ended(ended)
+    }
 
-impl<M> Guard<M> {
-    /// Waits until the hold is lost, and returns the reason. This is at the local deadline, or up to a second after the machine
-    /// resumes from a suspend; [`check`](lock_host::Proof::check) is exact.
+    /// From now on, nobody else may have the lock for at least this time, however this guard is released: by a call, dropped,
+    /// also by a panic, or with its client. The last call counts, so no time takes that back. A lease that expires or is broken
+    /// ends this as well, and so do [`downgrade`](Self::downgrade) and a ticket. After a crash, the lock is free when its ttl
+    /// ends. To cover that as well, acquire it with a `ttl` that is as long.
     ///
-    /// This borrows the guard, which cannot be released meanwhile. To wait in another task, use [`watch`](Self::watch).
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> Lost {
-        match self.watch().lost().await {
-            Some(lost) => lost,
-            // Not while the guard is borrowed; a hold that is not lost does not resolve this.
-            None => std::future::pending().await,
-        }
+    /// # Errors
+    /// `Unsupported` if the store cannot keep a released lock.
+    pub fn keep_at_least(&self, time: Duration) -> Result<(), BackendError> {
+        self.0.keep_at_least(time)
     }
 }

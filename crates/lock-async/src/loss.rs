@@ -1,60 +1,27 @@
-//! Waiting for the loss of a hold without holding.
+//! A watch for the loss of a hold.
 
-use std::time::Duration;
-
-use lock_core::Lost;
-use lock_host::NAP_MAX;
-use tokio::sync::futures::OwnedNotified;
+use lock_host::WeakHeld;
 
 use crate::driver::Driver;
 use crate::guard::Guard;
 
-lock_host::loss_watch! {
-    /// A handle that waits for the loss of this hold, for instance in another task. It does not keep the lock: releasing or
-    /// dropping the guard ends the wait.
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let guard = client.mutex("import").acquire().await?;
-    /// let watch = guard.watch();
-    /// let watcher = tokio::spawn(async move {
-    ///     if let Some(lost) = watch.lost().await {
-    ///         eprintln!("{lost}"); // and stop the work
-    ///     }
-    /// });
-    /// // ... the work
-    /// guard.release().await?;
-    /// watcher.await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    Guard
+impl<M> Guard<M> {
+    /// A handle that waits for the loss of this hold, for instance in another task or thread. [`LossWatch::lost`] has an example. It does not
+    /// keep the lock: releasing or dropping the guard ends the wait.
+    pub fn watch(&self) -> LossWatch {
+        LossWatch(self.0.downgrade())
+    }
 }
 
-impl LossWatch {
-    /// Waits until the hold ends. `Some` if it was lost, at the local deadline or up to a second after a resume; `None` if its guard was
-    /// dropped or released, then what [`release`](crate::Guard::release) returns says whether a loss was detected before.
-    /// The wait ends at most a second after the hold.
-    ///
-    /// # Cancel safety
-    /// Changes nothing; can be dropped and called again.
-    pub async fn lost(&self) -> Option<Lost> {
-        while let Some((remaining, ended)) = self.look() {
-            // Woken by the alarms, or by our own timer if they are late.
-            _ = tokio::time::timeout(remaining.min(NAP_MAX), ended).await;
-        }
-        self.0.lost()
-    }
+/// Waits for the loss of a hold, and does not keep the lock. Made by [`Guard::watch`].
+///
+/// It keeps neither the lock nor the client alive, so it can be kept for any time, and cloned into any task or thread.
+#[derive(Clone, Debug)]
+pub struct LossWatch(pub(crate) WeakHeld<Driver>);
 
-    /// How much of the hold remains, and the next end of a hold of this lock; `None` if this one has ended.
-    fn look(&self) -> Option<(Duration, OwnedNotified)> {
-        let site = self.0.site()?;
-        // Before the look, so that no end is missed.
-        let ended = site.lock().waiters.turns.get_mut(self.0.turn())?.news();
-        Some((self.0.remaining(&site)?, ended))
+impl LossWatch {
+    /// Whether the hold has ended: it was lost, or its guard was dropped or is being released.
+    pub fn has_ended(&self) -> bool {
+        self.0.has_ended()
     }
 }

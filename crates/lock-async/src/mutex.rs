@@ -1,189 +1,143 @@
 //! A lock by its name, and how to hold it.
 
-use lock_core::Operation;
-use lock_core::limit::{LimitError, Usage};
-use lock_host::{Error, LimitCall, counted};
+use std::time::Duration;
 
-use crate::driver::{Driver, ask, verdict};
-use crate::guard::{Guard, PermitGuard};
+use lock_core::{Backend, BackendError, Invalid, LockName};
+use lock_host::{ClientId, Exclusive, Lock, Member, Permits, Setting, Shared};
 
-lock_host::kinds! {
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let catalog = client.rw_lock("catalog");
-    /// let (one, two) = (catalog.read().acquire().await?, catalog.read().acquire().await?);
-    /// assert!(catalog.write().try_acquire().await?.is_none());
-    /// one.release().await?;
-    /// let writer = two.try_upgrade().await?; // the only reader; otherwise it stays one, in the error
-    /// println!("raise the fence to {}, then read again", writer.write_token());
-    /// let reader = writer.downgrade().await?; // no other writer gets in between
-    /// reader.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ReadLock
+use crate::both;
+use crate::driver::Driver;
+use crate::guard::Guard;
 
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let gpus = client.semaphore("gpu", 4);
-    /// let guard = gpus.acquire().await?;
-    /// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
-    /// let two = gpus.acquire_many(2).await?;
-    /// for (slot, token) in two.tokens() {
-    ///     println!("GPU {slot} can refuse tokens below {token}");
-    /// }
-    /// assert!(gpus.try_acquire_many(2).await?.is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    Semaphore
+/// A lock by its name, and how to hold it: a [`Mutex`], a [`ReadLock`] or a [`Semaphore`].
+///
+/// No request is sent before [`acquire`](Self::acquire) or another method that acquires, which also reports an invalid
+/// name or option. It can be acquired any number of times.
+#[derive(Debug)]
+#[must_use = "a lock does nothing until it is acquired"]
+pub struct NamedLock<M = Exclusive>(pub(crate) Lock<Driver, M>);
 
-    [async] [.await]
+/// A lock with one holder at a time, and the write side of the [`RwLock`](crate::RwLock) of its name. Made by [`Client::mutex`](crate::Client::mutex).
+pub type Mutex = NamedLock<Exclusive>;
 
-    /// # Cancel safety
-    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background: at once, or if its
-    /// request has no answer yet, when that comes, 100 ms after the request was made at the latest. If a task computes and keeps the
-    /// runtime from it, the keeper's thread releases it 100 ms later (see [`Guard`](crate::Guard)). Anything that drops the future
-    /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
-    async fn acquire;
+/// The side of the readers of an [`RwLock`](crate::RwLock).
+///
+/// Readers of one client share a lease, so a reader that joins others costs no request while the store has said within
+/// 20 ms that nobody waits. The lease has the ttl of its first reader.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = lock_memory::MemoryStore::default();
+/// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+/// let catalog = client.rw_lock("catalog");
+/// let (one, two) = (catalog.read().acquire().await?, catalog.read().acquire().await?);
+/// assert!(catalog.write().try_acquire().await?.is_none());
+/// one.release().await?;
+/// let writer = two.try_upgrade().await?; // the only reader; otherwise it stays one, in the error
+/// println!("raise the fence to {}, then read again", writer.write_token());
+/// let reader = writer.downgrade().await?; // no other writer gets in between
+/// reader.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # When not to use it
+/// If most holders write, or hold for a moment only, a [`Mutex`] is simpler and just as fast: a reader costs requests to the
+/// store as well. A reader that only needs one consistent snapshot is better served by the database's own.
+#[both]
+pub type ReadLock = NamedLock<Shared>;
 
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    async fn try_acquire;
-
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// # use lock_core as leasehold;
-    /// use leasehold::TryAcquireError;
-    ///
-    /// let lock = client.mutex("import").why("nightly import");
-    /// match lock.try_acquire_or_holder().await {
-    ///     Ok(guard) => guard.release().await?,
-    ///     Err(TryAcquireError::Busy(busy)) => println!("{busy}"), // the lock "import" is not free; ...
-    ///     Err(TryAcquireError::Failed(error)) => return Err(error.into()),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    async fn try_acquire_or_holder;
-
-    /// # Cancel safety
-    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
-    async fn adopt;
-}
+/// A lock with several permits, which as many holders can have at a time. Made by
+/// [`Client::semaphore`](crate::Client::semaphore).
+///
+/// Each permit is a slot with a number, which no other living holder has, and with fencing tokens of its own. The permits of
+/// a holder that dies come back when its ttl is over. Requests are served in the order in which they came, so a large one is
+/// not passed by small ones, unless those are [`barging`](NamedLock::barging). A quorum (`redlock://`) has no semaphores,
+/// and says so before anything is sent.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = lock_memory::MemoryStore::default();
+/// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+/// let gpus = client.semaphore("gpu", 4);
+/// let guard = gpus.acquire().await?;
+/// println!("use GPU {}", guard.slot()); // 0 to 3, and nobody else has it
+/// let two = gpus.acquire_many(2).await?;
+/// for (slot, token) in two.tokens() {
+///     println!("GPU {slot} can refuse tokens below {token}");
+/// }
+/// assert!(gpus.try_acquire_many(2).await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # When not to use it
+/// A semaphore limits how many hold at a time, and not how often: for requests per second, use a rate limiter. Permits within
+/// one process are cheaper from a semaphore of that process.
+#[both]
+pub type Semaphore = NamedLock<Permits>;
 
 impl<M> NamedLock<M> {
-    /// Waits for the lock, works while it is held, and releases it.
-    ///
-    /// The work is stopped (dropped at its next await point) when the lock is lost.
-    ///
-    /// # Errors
-    /// `Acquire` if the lock was not acquired; `Lost` if it was lost before it was released, whatever the work
-    /// returned. A release that the store does not confirm is not an error here: the work was done under the lock.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops the work and releases the lock in the background.
-    pub async fn run_while_held<T>(&self, work: impl AsyncFnOnce(&Guard<M>) -> T) -> Result<T, Error> {
-        let guard = self.acquire().await?;
-        let done = tokio::select! {
-            biased;
-            lost = guard.lost() => Err(lost),
-            done = work(&guard) => Ok(done),
-        };
-        counted(done, guard.release().await)
+    lock_host::option_setters!(all);
+
+    lock_host::option_setters!(each);
+
+    lock_host::option_setters!(on_unavailable);
+
+    #[doc(hidden)]
+    pub fn set(mut self, setting: Setting) -> Self {
+        self.0.set(setting);
+        self
     }
 
-    /// The same for work that can fail. Errors of the lock are converted to the work's error type.
+    /// Why this client's waiters for the lock are still waiting, if the store fails: the error of the latest request.
+    /// `None` while the store answers, and if there are no waiters.
     ///
-    /// An error of the lock takes precedence: if the lock was lost, the work may have failed for that reason. If the
-    /// work's error type has no such conversion, use [`run_while_held`](Self::run_while_held), which returns the work's
-    /// result inside its own.
+    /// A wait outlasts transient errors, and some of them end only when an operator acts: a full disk, a primary that
+    /// became a replica. Check this from time to time during long waits, and show it.
+    pub fn store_error(&self) -> Option<BackendError> {
+        self.0.trouble()
+    }
+
+    /// The lock as a part of something larger.
+    #[doc(hidden)]
+    pub fn member(&self) -> Result<Member, Invalid> {
+        self.0.member(|driver, name| Backend::locate(&*driver.backend, name))
+    }
+
+    /// The client and the name of the lock.
+    #[doc(hidden)]
+    pub fn identity(&self) -> Result<(ClientId, LockName), Invalid> {
+        self.0.identity()
+    }
+
+    /// Reports to the observers that the caller goes on with a lock of this process.
+    #[doc(hidden)]
+    pub fn degraded(&self, waited: Duration, error: &BackendError) {
+        self.0.degraded(waited, error);
+    }
+
+    /// The name of the lock.
     ///
     /// # Errors
-    /// Those of [`run_while_held`](Self::run_while_held), and those of the work.
-    ///
-    /// # Cancel safety
-    /// As [`run_while_held`](Self::run_while_held).
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let lock = client.mutex("import");
-    /// let read = lock.try_run_while_held(async |_guard| {
-    ///     let text = std::fs::read_to_string("/dev/null")?;
-    ///     Ok::<_, Box<dyn std::error::Error>>(text.len())
-    /// });
-    /// assert_eq!(read.await?, 0);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn try_run_while_held<T, E: From<Error>>(
-        &self,
-        work: impl AsyncFnOnce(&Guard<M>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.run_while_held(work).await?
+    /// `Invalid` for an invalid name, which no acquire accepts.
+    pub fn name(&self) -> Result<&LockName, Invalid> {
+        self.0.name()
+    }
+
+    /// Whether this is a guard of this lock, acquired through the same client or a clone of it.
+    pub fn is_held_by(&self, guard: &Guard<M>) -> bool {
+        self.0.is_held_by(&guard.0)
     }
 }
 
-lock_host::limits! {
-    [async] [.await]
-
-    /// # Cancel safety
-    /// Can be dropped at any point: the limit may or may not have been changed. Setting it again is harmless.
-    ///
-    /// # Examples
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let store = lock_memory::MemoryStore::default();
-    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
-    /// let (old, new) = (client.semaphore("gpu", 4), client.semaphore("gpu", 8));
-    /// let guard = old.acquire().await?;
-    /// new.set_limit(8).await?;
-    /// assert_eq!(old.available_permits().await?, 7); // "4" now means 8
-    /// # guard.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    async fn set_limit;
-
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn available_permits;
-
-    /// # Cancel safety
-    /// Changes nothing.
-    async fn limit;
-
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    async fn acquire_many;
-
-    /// # Cancel safety
-    /// As [`acquire`](Self::acquire).
-    async fn try_acquire_many;
-}
-
-/// Sends a request about a limit.
-async fn ask_limit(LimitCall { ports, within, request }: LimitCall<'_, Driver>) -> Result<Usage, LimitError> {
-    let answer = ask(ports, &request.name, Operation::Limit, |store| store.limit(&request, within)).await;
-    Ok(answer.map_err(|error| error.with_name(&request.name))?)
+// Not derived: the clone of a lock needs no clone of its marker.
+impl<M> Clone for NamedLock<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
 }

@@ -13,11 +13,13 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use lock_core::station::{Action, ActionId, Input, Reply, Request};
-use lock_core::{AsyncBackend, BackendError, Operation, ReleaseRequest};
-use lock_host::{Generation, Inner, panicked, unanswered};
+use lock_core::{AsyncBackend, BackendError, Effect, ErrorKind, Operation, ReleaseRequest};
+use lock_host::{Inner, panicked};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::generations::Generation;
 
 /// How long a runtime that ends waits for releases. Chosen: the longest time that one request takes by default.
 const FINAL_FLUSH_MAX: Duration = Duration::from_secs(1);
@@ -230,6 +232,12 @@ pub(crate) async fn drive(backend: Arc<dyn AsyncBackend>, queue: WorkQueue, last
     .await;
     // The client is gone and the runtime is not, so nothing was left to the other loop.
     last.into_iter().for_each(|mut last| last.0 = None);
+}
+
+/// The outcome of a claim that was sent over a connection which ended before the answer came.
+fn unanswered() -> BackendError {
+    let message = "the runtime ended before the answer came";
+    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
 }
 
 /// What a backend answers; one that panics has given an unknown answer.

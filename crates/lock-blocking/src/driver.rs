@@ -1,17 +1,22 @@
 //! Runs actions against the backend: on the thread that asks, or on the pool if no such thread is there.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
 use lock_core::station::{Action, Input, Leaving, Reply, Request, TurnId};
 use lock_core::{BackendError, BlockingBackend, LockName, Mode, Operation, ReleaseRequest};
-use lock_host::{End, Held, NAP_MAX, Pool, Ports, Turns, Verdict, Work, caught};
+use lock_host::{End, Held, NAP_MAX, Ports, Turns, Verdict, panicked};
 
+use crate::pool::{Pool, Work};
 use crate::sync::Arc;
 use crate::threads::{Presence, Thread, Threads};
 
 /// A station with the threads that wait or hold there.
 pub(crate) type Site = lock_host::Site<Driver>;
+
+/// The stations of a client.
+pub(crate) type Stations = Arc<lock_host::Stations<Driver>>;
 
 /// The contents of a locked site.
 type Locked<'a> = lock_host::Locked<'a, Driver>;
@@ -91,6 +96,14 @@ impl Work for Left {
             }
         }
     }
+}
+
+/// Calls a backend. If it panics, the outcome is unknown.
+pub(crate) fn caught<T>(
+    operation: Operation,
+    ask: impl FnOnce() -> Result<T, BackendError>,
+) -> Result<T, BackendError> {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }
 
 /// Sends a request that the station did not ask for, as carefully as the station's: a backend that panics has given an unknown

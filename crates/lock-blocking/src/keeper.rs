@@ -5,9 +5,9 @@
 use std::io;
 
 use lock_core::{Batch, BlockingBackend, Lease, Operation, Via};
-use lock_host::{KeeperView, NAP_MAX, Net, Next, Stations, caught};
+use lock_host::{KeeperView, NAP_MAX, Net, Next, Stations};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, caught};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Condvar, PoisonError, Weak, thread};
 

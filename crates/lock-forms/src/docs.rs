@@ -1,16 +1,15 @@
 //! The documentation of an item in one form, line by line.
 
-use crate::Form;
+use crate::form::Form;
 
 /// What the blocking form of a line replaces, in text and in examples.
-const REPLACED: [(&str, &str); 7] = [
+const REPLACED: [(&str, &str); 6] = [
     ("AsyncBackend", "BlockingBackend"),
     ("lock_async", "lock_blocking"),
     ("nonblocking", "blocking"),
     ("leasehold::Kit", "leasehold::blocking::Kit"),
     ("leasehold::{Cache", "leasehold::blocking::{Cache"),
     ("leasehold::all", "leasehold::blocking::all"),
-    ("leasehold::CancelToken", "leasehold::blocking::CancelToken"),
 ];
 
 /// What the blocking form of an example leaves out.
@@ -34,7 +33,7 @@ impl Docs {
         if text.starts_with("```") {
             self.is_example = !self.is_example;
         } else if !self.is_example && text.starts_with("# ") {
-            self.is_foreign = text == self.foreign_section();
+            self.is_foreign = text == self.form.foreign_section();
         }
         if self.is_foreign {
             return None;
@@ -50,13 +49,6 @@ impl Docs {
         let removed = |line: String, word: &&str| line.replace(word, "");
         (!text.contains("#[tokio::main")).then(|| REMOVED.iter().fold(line, removed))
     }
-
-    fn foreign_section(&self) -> &'static str {
-        match self.form {
-            Form::Nonblocking => "# Blocking",
-            Form::Blocking => "# Cancel safety",
-        }
-    }
 }
 
 #[cfg(test)]
@@ -70,7 +62,7 @@ mod tests {
         "Nothing happens.",
         "",
         "# Blocking",
-        "For ever.",
+        "Forever.",
         "",
         "# Examples",
         "```",

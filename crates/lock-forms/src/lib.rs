@@ -12,6 +12,7 @@
 //! `docs` decides about documentation, line by line; this file about all other tokens.
 
 mod docs;
+mod form;
 
 use std::iter::Peekable;
 
@@ -19,16 +20,10 @@ use proc_macro::token_stream::IntoIter;
 use proc_macro::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 
 use docs::Docs;
+use form::Form;
 
 /// Names that the blocking form replaces.
-const RENAMED: [(&str, &str); 3] = [("AsyncBackend", "BlockingBackend"), ("AsyncFn", "Fn"), ("AsyncFnOnce", "FnOnce")];
-
-/// The form in which an item is compiled.
-#[derive(Clone, Copy, PartialEq)]
-enum Form {
-    Nonblocking,
-    Blocking,
-}
+const RENAMED: [(&str, &str); 2] = [("AsyncBackend", "BlockingBackend"), ("AsyncFnOnce", "FnOnce")];
 
 /// The item for async code.
 #[proc_macro_attribute]

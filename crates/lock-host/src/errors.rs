@@ -1,7 +1,6 @@
 //! The errors of holds and of work under a lock, and those that a client makes itself.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lock_core::latch::LatchError;
 use lock_core::limit::LimitError;
@@ -170,20 +169,6 @@ fn others(Busy { name, holder }: &Busy) -> String {
 /// The answer of a backend that panicked: its effect is unknown.
 pub fn panicked(operation: Operation) -> BackendError {
     BackendError::new("client", operation, ErrorKind::Protocol, Effect::Unknown, "the backend panicked")
-}
-
-/// The outcome of a claim that was sent over a connection which ended before the answer came.
-pub fn unanswered() -> BackendError {
-    let message = "the runtime ended before the answer came";
-    BackendError::new("client", Operation::Acquire, ErrorKind::Timeout, Effect::Unknown, message)
-}
-
-/// Calls a backend. If it panics, the outcome is unknown.
-///
-/// # Errors
-/// Those of the backend, or [`panicked`].
-pub fn caught<T>(operation: Operation, ask: impl FnOnce() -> Result<T, BackendError>) -> Result<T, BackendError> {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| Err(panicked(operation)))
 }
 
 /// The outcome of work under a lock. The work counts if no loss was detected until the release, even if the store did not

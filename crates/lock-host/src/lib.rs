@@ -9,12 +9,11 @@
 //!   wait), `site` (a station with its waiters), `waiters` (what these are told).
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
-//! - `setters`, `macros`, `acquire_macros`, `guard_macros`, `shared_guard_macro`, `latch_macro`: what the types of both facades have in common.
+//! - `setters`: the setters of options, for every type that has options.
 //! - Observing: `event` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
 //!   `waits`), `news` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
 //!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
 //! - Renewal: `renewals` (the queue), `keeper_view` (what the keeper serves).
-//! - Work that nobody waits for: `pool`, and `generations` (what a flush waits for).
 //! - Async stores for threads, with the feature `bridge`: `bridge` (a runtime), `bridged` and `bridged_node` (what uses it).
 
 #[cfg(not(unix))]
@@ -22,7 +21,6 @@ compile_error!(
     "leasehold supports Unix systems such as Linux and macOS, but not Windows: the clock of a lease has to go on while the machine sleeps"
 );
 
-mod acquire_macros;
 mod alarms;
 mod asking;
 #[cfg(feature = "bridge")]
@@ -37,16 +35,12 @@ mod clock;
 mod diary;
 mod errors;
 mod event;
-mod generations;
-mod guard_macros;
 mod host;
 mod inquiry;
 mod keeper_view;
 mod kinds;
-mod latch_macro;
 mod lock;
 mod locked;
-mod macros;
 #[cfg(feature = "metrics")]
 mod measured;
 #[cfg(not(feature = "metrics"))]
@@ -59,7 +53,6 @@ mod observer;
 mod options;
 mod outage;
 mod outcome;
-mod pool;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -67,7 +60,6 @@ mod recorder;
 mod renewals;
 mod setters;
 mod sharded;
-mod shared_guard_macro;
 mod site;
 mod sleepers;
 mod stations;
@@ -92,9 +84,8 @@ pub use bridged::Bridged;
 pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ChangeError, Error, HoldError, Unchanged, caught, counted, panicked, unanswered};
+pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
 pub use event::{Event, Level};
-pub use generations::Generation;
 pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeper_view::{KeeperView, Net};
@@ -107,7 +98,6 @@ pub use observer::{Observer, SharedObserver};
 pub use options::{LockOptions, LongWaits, Setting};
 pub use outage::Outage;
 pub use outcome::Outcome;
-pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

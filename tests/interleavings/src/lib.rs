@@ -14,8 +14,6 @@ mod sync {
     pub(crate) use shuttle::thread;
 }
 
-#[path = "../../../crates/lock-host/src/acquire_macros.rs"]
-mod acquire_macros;
 #[path = "../../../crates/lock-host/src/alarms.rs"]
 mod alarms;
 #[path = "../../../crates/lock-host/src/asking.rs"]
@@ -32,10 +30,6 @@ mod diary;
 mod errors;
 #[path = "../../../crates/lock-host/src/event.rs"]
 mod event;
-#[path = "../../../crates/lock-host/src/generations.rs"]
-mod generations;
-#[path = "../../../crates/lock-host/src/guard_macros.rs"]
-mod guard_macros;
 mod host;
 #[path = "../../../crates/lock-host/src/inquiry.rs"]
 mod inquiry;
@@ -43,14 +37,10 @@ mod inquiry;
 mod keeper_view;
 #[path = "../../../crates/lock-host/src/kinds.rs"]
 mod kinds;
-#[path = "../../../crates/lock-host/src/latch_macro.rs"]
-mod latch_macro;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
 #[path = "../../../crates/lock-host/src/locked.rs"]
 mod locked;
-#[path = "../../../crates/lock-host/src/macros.rs"]
-mod macros;
 #[path = "../../../crates/lock-host/src/unmeasured.rs"]
 mod measured;
 #[path = "../../../crates/lock-host/src/member.rs"]
@@ -67,8 +57,6 @@ mod options;
 mod outage;
 #[path = "../../../crates/lock-host/src/outcome.rs"]
 mod outcome;
-#[path = "../../../crates/lock-host/src/pool.rs"]
-mod pool;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -97,6 +85,12 @@ mod waiters;
 #[path = "../../../crates/lock-host/src/weak.rs"]
 mod weak;
 
+#[path = "../../../crates/lock-blocking/src/acquire.rs"]
+mod acquire;
+#[path = "../../../crates/lock-blocking/src/bell.rs"]
+mod bell;
+#[path = "../../../crates/lock-blocking/src/change.rs"]
+mod change;
 #[path = "../../../crates/lock-blocking/src/client.rs"]
 mod client;
 #[path = "../../../crates/lock-blocking/src/closing.rs"]
@@ -109,15 +103,31 @@ mod guard;
 mod keeper;
 #[path = "../../../crates/lock-blocking/src/latch.rs"]
 mod latch;
+#[path = "../../../crates/lock-blocking/src/limit.rs"]
+mod limit;
 #[path = "../../../crates/lock-blocking/src/loss.rs"]
 mod loss;
+#[path = "../../../crates/lock-blocking/src/lost.rs"]
+mod lost;
 #[path = "../../../crates/lock-blocking/src/mutex.rs"]
 mod mutex;
+#[path = "../../../crates/lock-blocking/src/opening.rs"]
+mod opening;
+#[path = "../../../crates/lock-blocking/src/pool.rs"]
+mod pool;
+#[path = "../../../crates/lock-blocking/src/run_while_held.rs"]
+mod run_while_held;
+#[path = "../../../crates/lock-blocking/src/rw_lock.rs"]
+mod rw_lock;
+#[path = "../../../crates/lock-blocking/src/semaphore.rs"]
+mod semaphore;
 #[path = "../../../crates/lock-blocking/src/threads.rs"]
 mod threads;
 
 #[path = "../../../crates/lock-redis/src/blocking/slots.rs"]
 mod slots;
+
+use lock_forms::blocking as both;
 
 pub mod broken;
 pub mod sharing;
@@ -129,9 +139,8 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
-pub use errors::{ChangeError, Error, HoldError, Unchanged, caught, counted, panicked, unanswered};
+pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
 pub use event::{Event, Level};
-pub use generations::Generation;
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -142,15 +151,15 @@ pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use loss::LossWatch;
 pub use member::{ClientId, Member};
-pub use mutex::{Mutex, NamedLock, ReadLock, RwLock, Semaphore};
+pub use mutex::{Mutex, NamedLock, ReadLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
 pub use options::{LockOptions, LongWaits, Setting};
 pub use outcome::Outcome;
-pub use pool::{Pool, Work};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};
+pub use rw_lock::RwLock;
 pub use site::{Driver, Inner, Locked, Site};
 pub use sleepers::Wake;
 pub use stations::Stations;

@@ -158,8 +158,8 @@ impl Run {
     }
 }
 
-#[both]
 /// Frees a slot that is marked.
+#[both]
 async fn free(client: &Client, Marked { name, token }: &Marked) -> SlotAfter {
     let (Some(inspect), Ok(by)) = (client.inspect(), note(FREED_WHY)) else { return SlotAfter::Unknown };
     SlotAfter::Free.confirmed(&inspect.revoke(name, *token, &by, Taken::LOOK_WITHIN).await)

@@ -1,16 +1,14 @@
 //! What a flush waits for: the work that was handed over before it.
 
-use std::sync::OnceLock;
-
-use crate::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The time between one flush and the next, which all work of that time keeps alive. When it is dropped, the flush at its
 /// end is answered, by dropping what it was given. What follows from the work belongs to the next one.
-pub struct Generation<F>(OnceLock<(F, Arc<Self>)>);
+pub(crate) struct Generation<F>(OnceLock<(F, Arc<Self>)>);
 
 impl<F> Generation<F> {
     /// Ends this generation, and returns the next one. This one keeps that one alive, so a flush waits for all work before.
-    pub fn flush(&self, flushed: F) -> Arc<Self> {
+    pub(crate) fn flush(&self, flushed: F) -> Arc<Self> {
         let next = Arc::default();
         _ = self.0.set((flushed, Arc::clone(&next)));
         next

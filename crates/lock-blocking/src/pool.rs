@@ -11,13 +11,13 @@ use crate::sync::{Arc, Mutex, PoisonError, thread};
 const THREADS_MAX: usize = 4;
 
 /// Something to do.
-pub trait Work: Send + Sized + 'static {
+pub(crate) trait Work: Send + Sized + 'static {
     /// Does a part of it. The rest is returned, and goes to the end of the queue.
     fn run(self) -> Option<Self>;
 }
 
 /// A queue of work, and the threads that do it: none while there is nothing to do, and a few at most.
-pub struct Pool<W>(Arc<Mutex<Queue<W>>>);
+pub(crate) struct Pool<W>(Arc<Mutex<Queue<W>>>);
 
 struct Queue<W> {
     work: VecDeque<W>,
@@ -38,7 +38,7 @@ impl<W> fmt::Debug for Pool<W> {
 
 impl<W: Work> Pool<W> {
     /// Has work done by a thread of the pool. Returns whether there is one.
-    pub fn hand_in(&self, work: W) -> bool {
+    pub(crate) fn hand_in(&self, work: W) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.threads < THREADS_MAX {
             let shared = Arc::clone(&self.0);

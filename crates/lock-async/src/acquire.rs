@@ -1,0 +1,148 @@
+//! How locks of all kinds are acquired.
+
+use lock_core::{AcquireError, Refusal, Ticket, TryAcquireError};
+use lock_host::{Asking, Held};
+
+use crate::both;
+use crate::driver::{Driver, verdict};
+use crate::guard::Guard;
+use crate::limit::ask_limit;
+use crate::mutex::NamedLock;
+
+#[both]
+impl<M> NamedLock<M> {
+    /// Waits for the lock.
+    ///
+    /// # Errors
+    /// `Invalid` for an invalid name or option; `TimedOut` when the wait is over; `Forgotten` if the store lost its
+    /// memory; `Backend` for errors that are permanent, or last for an operation timeout (with
+    /// [`OnUnavailable::Wait`](lock_core::OnUnavailable::Wait), that outlast the wait); `Closed` if this client was closed;
+    /// `Cancelled` if its [token](Self::cancelled_by) was cancelled first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the wait. Its lease or place at the store is released in the background: at once, or if its
+    /// request has no answer yet, when that comes, 100 ms after the request was made at the latest. If a task computes and keeps the
+    /// runtime from it, the keeper's thread releases it 100 ms later (see [`Guard`](crate::Guard)). Anything that drops the future
+    /// cancels the wait: `tokio::select!`, `tokio::time::timeout`, an aborted task, or the `run_until_cancelled` of a token.
+    ///
+    /// # Blocking
+    /// For as long as [`wait`](Self::wait) allows, plus at most two operation timeouts: one for a request that is under way
+    /// at the end, one to release what the wait left at the store. A wait that is [cancelled](Self::cancelled_by) without a request
+    /// under way ends at once:
+    ///
+    /// ```
+    /// # mod leasehold { pub use lock_core::AcquireError; pub use lock_blocking as blocking; }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_blocking::Client::new(std::sync::Arc::new(store.blocking()))?;
+    /// # let _held = client.mutex("import").acquire()?;
+    /// use leasehold::AcquireError;
+    /// use leasehold::blocking::CancelToken;
+    ///
+    /// let shutdown = CancelToken::new();
+    /// let lock = client.mutex("import").cancelled_by(&shutdown);
+    /// let waiting = std::thread::spawn(move || lock.acquire().map(drop));
+    /// shutdown.cancel();
+    /// assert_eq!(waiting.join().unwrap(), Err(AcquireError::Cancelled));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn acquire(&self) -> Result<Guard<M>, AcquireError> {
+        if let Some(held) = self.0.join_beside_others() {
+            return Ok(Guard(held));
+        }
+        let asking = self.0.ask()?;
+        asking.waited(take_turn(&asking).await).map(Guard)
+    }
+
+    /// Takes the lock if it is free; `None` if it is held. [`try_acquire_or_holder`](Self::try_acquire_or_holder) also
+    /// says who holds it.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire), without `TimedOut`: a busy lock is not an error.
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts.
+    pub async fn try_acquire(&self) -> Result<Option<Guard<M>>, AcquireError> {
+        TryAcquireError::unless_busy(self.try_acquire_or_holder().await)
+    }
+
+    /// Takes the lock if it is free, and otherwise says who holds it.
+    ///
+    /// # Errors
+    /// `Busy` names the holder of a lock that is not free, if it is known. `Failed` as [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Cancel safety
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Blocking
+    /// For at most two operation timeouts.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = lock_memory::MemoryStore::default();
+    /// # let client = lock_async::Client::new(std::sync::Arc::new(store.nonblocking()))?;
+    /// # use lock_core as leasehold;
+    /// use leasehold::TryAcquireError;
+    ///
+    /// let lock = client.mutex("import").why("nightly import");
+    /// match lock.try_acquire_or_holder().await {
+    ///     Ok(guard) => guard.release().await?,
+    ///     Err(TryAcquireError::Busy(busy)) => println!("{busy}"), // the lock "import" is not free; ...
+    ///     Err(TryAcquireError::Failed(error)) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn try_acquire_or_holder(&self) -> Result<Guard<M>, TryAcquireError> {
+        if let Some(held) = self.0.join_beside_others() {
+            return Ok(Guard(held));
+        }
+        let asking = self.0.ask()?.beside_others();
+        asking.tried(take_turn(&asking).await.map(Guard))
+    }
+
+    /// Goes on with the lock of a ticket, which another guard has let go of with [`Guard::detach`](crate::Guard::detach). The lock
+    /// stays held in between, and those who wait for it keep their places.
+    ///
+    /// The first one to adopt a ticket has the lock. The guard has a higher token than the one before. `ttl`, `max_hold` and
+    /// `why` are those of this lock, and `max_hold` counts from now. Of a semaphore, it has as many permits as the ticket, with the
+    /// same slots, and may have been of another limit if that [was changed](lock_core::limit): the store is asked first. If the
+    /// store fails, this asks again for as long as `acquire` does. It never waits for another holder.
+    ///
+    /// # Errors
+    /// `TicketOver` if the ticket was adopted already, if the lock was released or revoked, or if the ttl is over; then nothing is
+    /// acquired. `Invalid` for a ticket for something else, and `Backend` for one of another limit than is in use; the ticket can
+    /// still be adopted. Otherwise as [`acquire`](Self::acquire). If the store did not say whether the ticket was adopted, the lock
+    /// is being released.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the ticket up: if it was adopted already, the lock is released in the background.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire).
+    pub async fn adopt(&self, ticket: &Ticket) -> Result<Guard<M>, AcquireError> {
+        let asking = self.0.ask_for(ticket)?;
+        if let Some(look) = self.0.look_before_adopting(ticket)? {
+            ask_limit(look).await?;
+        }
+        asking.waited(take_turn(&asking).await).map(Guard)
+    }
+}
+
+/// Waits for a turn, for a guard of any kind.
+#[both]
+async fn take_turn<M>(asking: &Asking<'_, Driver, M>) -> Result<Held<Driver, M>, Refusal> {
+    loop {
+        let (joined, turn, _watch) = asking.join();
+        let verdict = verdict(turn.site(), turn.id(), joined).await;
+        if let Some(held) = asking.held(turn, verdict) {
+            return held;
+        }
+    }
+}

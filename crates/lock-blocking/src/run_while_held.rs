@@ -1,0 +1,1 @@
+../../lock-async/src/run_while_held.rs
