@@ -11,7 +11,7 @@ use crate::step::{self, root};
 const USAGE: &str = "usage: cargo xtask api [--bless]";
 
 /// Libraries that users do not name: parts of others, and what tests of backends use.
-const INTERNAL: [&str; 4] = ["lock-host", "lock-rules", "lock-memory", "lock-conformance"];
+const INTERNAL: [&str; 5] = ["lock-forms", "lock-host", "lock-rules", "lock-memory", "lock-conformance"];
 
 /// How many lines of a difference are shown.
 const SHOWN_MAX: usize = 40;
