@@ -136,13 +136,14 @@ impl Job {
     ///
     /// # Errors
     /// `Acquire` if the plan is invalid, the store cannot do it, or the store failed. `NotMarked` if the slot could not be marked.
-    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, or before it: then the work was not begun.
+    /// In both cases the work was not begun. `Lost` if the lock was lost during the work, also to [`max_hold`](Self::max_hold), or before
+    /// it: then the work was not begun.
     /// With [`retry_after_crash`](Self::retry_after_crash), the same holds if the mark of the slot was lost before the work.
     ///
     /// # Cancel safety
-    /// The work is stopped (dropped at its next await point) when the lock is lost, also to [`max_hold`](Self::max_hold).
-    /// Dropping the future drops the work, and releases the lock in the background. Once the work has begun, or the store was
-    /// asked to mark the slot, the slot counts as run, unless [`retry_after_crash`](Self::retry_after_crash) is set.
+    /// The work is stopped (dropped at its next await point) when the lock is lost. Dropping the future drops the work, and releases the
+    /// lock in the background. Once the work has begun, or the store was asked to mark the slot, the slot counts as run, unless
+    /// [`retry_after_crash`](Self::retry_after_crash) is set.
     ///
     /// # Blocking
     /// For as long as the work takes, and for a few operation timeouts; before that for the [`wait`](Self::wait). A thread cannot be
