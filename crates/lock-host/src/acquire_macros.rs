@@ -24,9 +24,6 @@ macro_rules! acquiring {
             ///
             $(#[$acquire])*
             pub $($async)? fn acquire(&self) -> Result<Guard<M>, ::lock_core::AcquireError> {
-                if let Some(held) = self.0.join_beside_others() {
-                    return Ok(Guard(held));
-                }
                 let asking = self.0.ask()?;
                 asking.waited(take_turn(&asking)$($await)*).map(Guard)
             }
@@ -49,10 +46,7 @@ macro_rules! acquiring {
             ///
             $(#[$try_acquire_or_holder])*
             pub $($async)? fn try_acquire_or_holder(&self) -> Result<Guard<M>, ::lock_core::TryAcquireError> {
-                if let Some(held) = self.0.join_beside_others() {
-                    return Ok(Guard(held));
-                }
-                let asking = self.0.ask()?.beside_others();
+                let asking = self.0.ask()?.without_waiting();
                 asking.tried(take_turn(&asking)$($await)*.map(Guard))
             }
 

@@ -110,10 +110,7 @@ macro_rules! guards {
             /// ends.
             ///
             $(#[$release])*
-            pub $($async)? fn release(mut self) -> Result<(), $crate::HoldError> {
-                if let Some(released) = self.0.release_at_once() {
-                    return released;
-                }
+            pub $($async)? fn release(self) -> Result<(), $crate::HoldError> {
                 let ended = end(self.0.site(), ::lock_core::station::Leaving::now(self.0.turn()))$($await)*;
                 self.0.ended(ended)
             }
