@@ -48,9 +48,6 @@ impl<M> NamedLock<M> {
     /// # }
     /// ```
     pub async fn acquire(&self) -> Result<Guard<M>, AcquireError> {
-        if let Some(held) = self.0.join_beside_others() {
-            return Ok(Guard(held));
-        }
         let asking = self.0.ask()?;
         asking.waited(take_turn(&asking).await).map(Guard)
     }
@@ -100,10 +97,7 @@ impl<M> NamedLock<M> {
     /// # }
     /// ```
     pub async fn try_acquire_or_holder(&self) -> Result<Guard<M>, TryAcquireError> {
-        if let Some(held) = self.0.join_beside_others() {
-            return Ok(Guard(held));
-        }
-        let asking = self.0.ask()?.beside_others();
+        let asking = self.0.ask()?.without_waiting();
         asking.tried(take_turn(&asking).await.map(Guard))
     }
 

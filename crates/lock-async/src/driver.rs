@@ -42,9 +42,7 @@ impl lock_host::Driver for Driver {
 
     fn leave(site: &Arc<Site>, turn: TurnId) {
         let mut inner = site.lock();
-        if !inner.leave_beside_others(turn) {
-            site.abandon(&mut inner, turn);
-        }
+        site.abandon(&mut inner, turn);
         inner.waiters.requests.hand_over(&site.ports().driver);
     }
 

@@ -126,10 +126,7 @@ impl<M> Guard<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn release(mut self) -> Result<(), HoldError> {
-        if let Some(released) = self.0.release_at_once() {
-            return released;
-        }
+    pub async fn release(self) -> Result<(), HoldError> {
         let ended = end(self.0.site(), Leaving::now(self.0.turn())).await;
         self.0.ended(ended)
     }

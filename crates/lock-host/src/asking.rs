@@ -2,13 +2,12 @@
 
 use std::marker::PhantomData;
 
-use lock_core::station::{Input, Join, TurnId};
+use lock_core::station::{Input, Join, Outcome, TurnId};
 use lock_core::{AcquireError, Busy, LockName, Mode, Note, Patience, Refusal, Terms, Ticket, TryAcquireError};
 
 use crate::cancel::{CancelToken, Watch};
 use crate::kinds::Exclusive;
 use crate::options::LockOptions;
-use crate::outcome::Outcome;
 use crate::site::{Driver, Locked, Site};
 use crate::stations::Stations;
 use crate::sync::Arc;
@@ -56,7 +55,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 
     /// Accepts the first answer of the store, whatever wait was set.
     #[must_use]
-    pub fn beside_others(mut self) -> Self {
+    pub fn without_waiting(mut self) -> Self {
         self.patience = Patience::Never;
         self
     }
@@ -73,9 +72,9 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
 
     /// What a turn wants.
     fn wish(&self, turn: TurnId) -> Join {
-        let LockOptions { on_unavailable, max_requests, fairness, max_hold, .. } = *self.options;
+        let LockOptions { long_waits, on_unavailable, max_requests, fairness, max_hold, .. } = *self.options;
         let (terms, patience, note) = (self.terms, self.patience, self.note.clone());
-        Join { turn, terms, patience, on_unavailable, max_requests, fairness, max_hold, note }
+        Join { turn, terms, patience, long_waits, on_unavailable, max_requests, fairness, max_hold, note }
     }
 
     /// Joins the wait queue with a new turn. The token among the options cancels it until the watch is dropped. The site stays
@@ -84,7 +83,7 @@ impl<'a, D: Driver, M> Asking<'a, D, M> {
         let mut inner = self.site.lock();
         let id = inner.next_turn();
         inner.waiters.turns().wait(id);
-        inner.joins(&self.acquisition, self.options.long_waits);
+        self.site.joins(id, &self.acquisition);
         let join = self.wish(id);
         let input = match self.ticket.as_deref() {
             Some(ticket) => Input::Adopt { join, ticket: ticket.clone() },

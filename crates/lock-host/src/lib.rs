@@ -10,9 +10,9 @@
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `setters`: the setters of options, for every type that has options.
-//! - Observing: `event` and `outcome` (what is told), `observer` (to whom), `diary` (from a station's inputs and outputs, with the
-//!   `waits`), `news` (once for each observer), `locked` (when: once the site is unlocked), `traced` and `measured` (the observers of
-//!   the features `tracing` and `metrics`; without these, `untraced` and `unmeasured`).
+//! - Observing: stations report events, and `observer` is who is told. `news` has what was not told yet, `locked` tells it once the
+//!   site is unlocked, `traced` and `measured` are the observers of the features `tracing` and `metrics` (without these, `untraced` and
+//!   `unmeasured`).
 //! - Renewal: `renewals` (the queue), `keeper_view` (what the keeper serves).
 //! - Async stores for threads, with the feature `bridge`: `bridge` (a runtime), `bridged` and `bridged_node` (what uses it).
 
@@ -32,9 +32,7 @@ mod bridged_node;
 mod builder;
 mod cancel;
 mod clock;
-mod diary;
 mod errors;
-mod event;
 mod host;
 mod inquiry;
 mod keeper_view;
@@ -52,7 +50,6 @@ mod news;
 mod observer;
 mod options;
 mod outage;
-mod outcome;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -85,19 +82,18 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
-pub use event::{Event, Level};
 pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeper_view::{KeeperView, Net};
 pub use kinds::{Exclusive, Permits, Shared};
 pub use lock::{LimitCall, Lock};
+pub use lock_core::station::{Event, Level, LongWaits, Outcome};
 pub use locked::Telling;
 pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
-pub use options::{LockOptions, LongWaits, Setting};
+pub use options::{LockOptions, Setting};
 pub use outage::Outage;
-pub use outcome::Outcome;
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

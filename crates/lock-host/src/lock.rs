@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use lock_core::limit::{Act, LimitError, Request};
+use lock_core::station::Event;
 use lock_core::{
     Ability, AcquireError, BackendError, Invalid, Limit, Location, LockName, Mode, NameKind, Note, Ticket,
 };
 
 use crate::asking::Asking;
 use crate::clock::SharedClock;
-use crate::event::Event;
 use crate::host::note;
 use crate::kinds::{Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
@@ -24,7 +24,7 @@ use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
 use crate::stations::Stations;
 use crate::sync::Arc;
-use crate::turn::{Held, Turn};
+use crate::turn::Held;
 
 /// The name of a lock and how to hold it, as a user gave them. Errors in them are reported when the lock is requested.
 pub struct Lock<D: Driver, M = Exclusive> {
@@ -125,15 +125,6 @@ impl<D: Driver, M> Lock<D, M> {
         self.wanted.as_ref().map(|(name, _)| name).map_err(Clone::clone)
     }
 
-    /// Joins others that read under a lease of this client, if that needs no request and nobody waits. If this is `None`, nothing has changed, and the lock is to be [asked](Self::ask) for.
-    pub fn join_beside_others(&self) -> Option<Held<D, M>> {
-        let LockOptions { max_hold, cancel, .. } = &self.options;
-        let reads = matches!(self.wanted, Ok((_, Mode::Shared))) && max_hold.is_none() && cancel.is_none();
-        let Ready { site, note } = self.ready.get().filter(|_| reads)?;
-        let (turn, hold) = site.join_beside_others(note)?;
-        Some(Held::new(Turn::new(Arc::clone(site), turn), hold, Arc::clone(&self.stations)))
-    }
-
     /// Begins to ask for the lock.
     ///
     /// # Errors
@@ -227,7 +218,7 @@ impl<D: Driver, M> Lock<D, M> {
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
         if let (Ok((name, _)), Some(observers)) = (&self.wanted, &self.stations.ports().observers) {
             let news = News::new(name.clone(), Arc::clone(observers));
-            news.push(Event::Degraded { lock: name.clone(), waited, error: error.clone() });
+            news.push(Event::degraded(name.clone(), waited, error.clone()));
             news.tell();
         }
     }

@@ -69,10 +69,10 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
-    use crate::event::Event;
     use crate::news::Observers;
     use crate::observer::Observer;
     use crate::sync::Arc;
+    use lock_core::station::Event;
 
     struct Sends(Mutex<std::sync::mpsc::Sender<&'static str>>, Arc<Mutex<()>>);
 
@@ -89,14 +89,12 @@ mod tests {
         (News::new("a".parse().unwrap(), observers), told)
     }
 
-    const HAPPENED: Event = Event::StoreAvailable { after: Duration::ZERO };
-
     #[test]
     fn observers_are_told_once_the_mutex_is_unlocked() {
         let mutex = Arc::new(Mutex::new(()));
         let (news, told) = news(&mutex);
         let locked = Telling::lock(&mutex, Some(&news));
-        news.push(HAPPENED);
+        news.push(Event::store_available(Duration::ZERO));
         assert!(told.try_recv().is_err());
         drop(locked);
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
@@ -108,7 +106,7 @@ mod tests {
         let (mutex, bell) = (Arc::new(Mutex::new(())), Condvar::new());
         let (news, told) = news(&mutex);
         let locked = Telling::lock(&mutex, Some(&news));
-        news.push(HAPPENED);
+        news.push(Event::store_available(Duration::ZERO));
         let locked = locked.sleep(&bell, Duration::from_secs(1));
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
         drop(locked.sleep(&bell, Duration::from_millis(1)));

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use lock_core::station::{Event, Outcome};
 use lock_core::{LossReason, Note};
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 
-use crate::event::Event;
 use crate::observer::{Observer, SharedObserver};
-use crate::outcome::Outcome;
 
 const ACQUIRE_SECONDS: &str = "leasehold_acquire_seconds";
 const WAIT_SECONDS: &str = "leasehold_wait_seconds";
@@ -130,13 +129,13 @@ impl Observer for Meter {
                 self.held("lost", *held);
                 self.lost(reason, 1);
             }
-            Event::Released { held, pending: None, .. } => self.held("released", *held),
             Event::Detached { held, .. } => self.held("detached", *held),
             Event::ReleasePending { held, .. } => {
                 self.held("released", *held);
                 self.pending.add(1);
             }
             Event::Released { pending: Some(_), .. } | Event::ReleaseGivenUp { .. } => self.pending.add(-1),
+            Event::Released { held, .. } => self.held("released", *held),
             Event::Degraded { .. } => self.count(DEGRADED),
             Event::RequestFailed { error, .. } => {
                 let (operation, error) = (error.operation().name(), error.kind().name());
@@ -145,6 +144,8 @@ impl Observer for Meter {
             }
             Event::StoreUnavailable { .. } => self.unavailable.add(1),
             Event::StoreAvailable { .. } => self.unavailable.add(-1),
+            // An event of a later version of the core.
+            _ => {}
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use lock_core::{BackendError, LockName, Moment};
+use lock_core::station::{ByTurn, Event, Input, Reply, TurnId};
+use lock_core::{BackendError, LockName, Moment, Renewed};
 
-use crate::event::Event;
 use crate::observer::SharedObserver;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::traced::Acquisition;
@@ -38,10 +38,10 @@ impl Observers {
     fn change(&self, now: Moment, error: Option<&BackendError>) -> Option<Event> {
         let mut since = lock(&self.unavailable_since);
         match error {
-            None => since.take().map(|since| Event::StoreAvailable { after: now.since(since) }),
+            None => since.take().map(|since| Event::store_available(now.since(since))),
             Some(error) if error.kind().is_transient() && since.is_none() => {
                 *since = Some(now);
-                Some(Event::StoreUnavailable { error: error.clone() })
+                Some(Event::store_unavailable(error.clone()))
             }
             Some(_) => None,
         }
@@ -59,6 +59,8 @@ pub(crate) struct News {
     lock: LockName,
     observers: Arc<Observers>,
     untold: Mutex<Vec<Untold>>,
+    /// The calls that wait: the events of a wait belong to its span.
+    calls: Mutex<ByTurn<Acquisition>>,
 }
 
 struct Untold {
@@ -69,7 +71,7 @@ struct Untold {
 
 impl News {
     pub(crate) fn new(lock: LockName, observers: Arc<Observers>) -> Self {
-        Self { lock, observers, untold: Mutex::default() }
+        Self { lock, observers, untold: Mutex::default(), calls: Mutex::default() }
     }
 
     /// The lock.
@@ -86,14 +88,49 @@ impl News {
         lock(&self.untold).push(Untold { event, call });
     }
 
+    /// The next input is the join of this turn, by this call.
+    pub(crate) fn joins(&self, turn: TurnId, call: &Acquisition) {
+        lock(&self.calls).insert(turn, call.clone());
+    }
+
+    /// The station has reported this. A waiter has its call until it is admitted or refused.
+    pub(crate) fn extend(&self, events: impl IntoIterator<Item = (Option<TurnId>, Event)>) {
+        for (turn, event) in events {
+            let mut calls = lock(&self.calls);
+            let goes_on = matches!(event, Event::WaitingLong { .. });
+            let call = turn.and_then(|turn| if goes_on { calls.get(turn).cloned() } else { calls.remove(turn) });
+            drop(calls);
+            self.push_in(call, event);
+        }
+    }
+
+    /// An input comes to the station: it may say whether the store answers.
+    pub(crate) fn heard(&self, now: Moment, input: &Input) {
+        let error = match input {
+            Input::Reply(_, Reply::Acquire(result)) => result.as_ref().err(),
+            Input::Reply(_, Reply::Release(result)) => result.as_ref().err(),
+            Input::Renewal { answer: Ok(Renewed::Unsure(error)) | Err(error), .. } => Some(error),
+            Input::Renewal { .. } => None,
+            Input::Join(_) | Input::Adopt { .. } | Input::Detach(_) | Input::Leave(_) | Input::Cancel(_) => return,
+            Input::Replace { .. } | Input::Event(_) | Input::Tick | Input::Close | Input::Break => return,
+        };
+        self.store_said(now, error);
+    }
+
     /// A request was answered, or failed.
     pub(crate) fn store_said(&self, now: Moment, error: Option<&BackendError>) {
         if let Some(error) = error.cloned() {
-            self.push(Event::RequestFailed { lock: self.lock(), error });
+            self.push(Event::request_failed(self.lock(), error));
         }
         if let Some(event) = self.observers.change(now, error) {
             self.push(event);
         }
+    }
+
+    /// Whether nobody waits.
+    #[cfg(test)]
+    pub(crate) fn has_no_calls(&self) -> bool {
+        lock(&self.calls).is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::event::Event;
+use lock_core::station::Event;
 
 /// Gets the events of a client's locks, for logs and metrics.
 ///

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use lock_core::station::LongWaits;
 use lock_core::{Fairness, Invalid, Mode, Moment, Note, OnUnavailable, Patience, Ttl, human_duration};
 
 use crate::cancel::CancelToken;
@@ -27,17 +28,6 @@ pub enum Setting {
     Why(String),
     MaxHold(Duration),
     CancelledBy(CancelToken),
-}
-
-/// Whether observers are told that a wait takes long.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LongWaits {
-    /// They are: others hold the lock for longer than they should.
-    #[default]
-    Reported,
-    /// They are not: it is what the waiter is for.
-    Expected,
 }
 
 /// How a lock is requested and held.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::task::Poll;
 use std::time::Duration;
 
-use lock_core::station::{Action, ActionId, Input, Join, Reply, Request, TurnId};
+use lock_core::station::{Action, ActionId, Input, Join, LongWaits, Reply, Request, TurnId};
 use lock_core::{
     Answer, Capabilities, Claim, Fairness, FencingToken, Hold, Lease, Note, OnUnavailable, Owner, Patience, Policy,
     Refusal, ReleaseRequest, Terms, TokenRange, Ttl,
@@ -68,10 +68,7 @@ impl Driver for Recorder {
 
     fn leave(site: &Arc<Site<Self>>, turn: TurnId) {
         site.ports().driver.left.lock().unwrap_or_else(PoisonError::into_inner).push(turn);
-        let mut inner = site.lock();
-        if !inner.leave_beside_others(turn) {
-            site.abandon(&mut inner, turn);
-        }
+        site.abandon(&mut site.lock(), turn);
     }
 
     fn release(&self, request: ReleaseRequest, _: Duration) {
@@ -118,6 +115,7 @@ pub(crate) fn join_with(site: &Arc<Site<Recorder>>, turn: u64, patience: Patienc
         max_requests: None,
         fairness: Fairness::Fair,
         max_hold: None,
+        long_waits: LongWaits::Reported,
         note,
     };
     let mut inner = site.lock();

@@ -4,16 +4,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use lock_core::station::{Action, Input, Output, Station, TurnId};
-use lock_core::{AcquireError, Backend, BackendError, LossReason, Moment, Owner, Refusal, ReleaseRequest, Released};
+use lock_core::station::{Action, Event, Input, Outcome, Output, Station, TurnId};
+use lock_core::{AcquireError, Backend, BackendError, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
-use crate::diary::Diary;
-use crate::event::Event;
 use crate::locked::Telling;
 use crate::news::News;
-use crate::options::LongWaits;
-use crate::outcome::Outcome;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::traced::Acquisition;
@@ -61,7 +57,6 @@ pub struct Inner<W> {
     /// Those who wait or hold here.
     pub waiters: W,
     station: Station,
-    diary: Option<Box<Diary>>,
     last_turn: TurnId,
     /// The alarm that is set. It may ring earlier than needed; the next one is set then.
     alarm: Option<Alarm>,
@@ -74,9 +69,8 @@ impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
         let news = ports.observers.clone().map(|observers| Arc::new(News::new(station.name().clone(), observers)));
-        let diary = news.clone().map(|news| Box::new(Diary::new(news)));
-        let inner =
-            Mutex::new(Inner { waiters: D::Waiters::default(), station, diary, last_turn: TurnId(0), alarm: None });
+        let station = if news.is_some() { station.observed() } else { station };
+        let inner = Mutex::new(Inner { waiters: D::Waiters::default(), station, last_turn: TurnId(0), alarm: None });
         Arc::new(Self { ports, inner, news })
     }
 
@@ -95,8 +89,8 @@ impl<D: Driver> Site<D> {
     /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.station.is_broken() {
-            if let Some(diary) = &mut inner.diary {
-                diary.before(Moment::ORIGIN, &input);
+            if let (Some(news), Input::Join(join) | Input::Adopt { join, .. }) = (&self.news, &input) {
+                news.extend([(Some(join.turn), Event::not_waited(news.lock(), Outcome::Closed))]);
             }
             return self.break_off(inner);
         }
@@ -105,9 +99,8 @@ impl<D: Driver> Site<D> {
             self.feed_unguarded(inner, now, input);
         };
         if catch_unwind(AssertUnwindSafe(|| feed(inner))).is_err() {
-            inner.diary.iter_mut().for_each(|diary| diary.breaks());
             // What it still has to release is released.
-            _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Close)));
+            _ = catch_unwind(AssertUnwindSafe(|| self.feed_unguarded(inner, Moment::ORIGIN, Input::Break)));
             self.break_off(inner);
         }
     }
@@ -124,13 +117,15 @@ impl<D: Driver> Site<D> {
         self.feed(&mut self.lock(), Input::Close);
     }
 
+    /// The next input is the join of this turn, by this call.
+    pub(crate) fn joins(&self, turn: TurnId, call: &Acquisition) {
+        self.news.iter().for_each(|news| news.joins(turn, call));
+    }
+
     /// Reports a call that ends before it joins the wait queue.
     pub(crate) fn not_joined(&self, call: &Acquisition, outcome: Outcome) {
         if let Some(news) = &self.news {
-            news.push_in(
-                Some(call.clone()),
-                Event::NotAcquired { lock: news.lock(), waited: Duration::ZERO, contended: None, outcome },
-            );
+            news.push_in(Some(call.clone()), Event::not_waited(news.lock(), outcome));
             news.tell();
         }
     }
@@ -170,19 +165,15 @@ impl<D: Driver> Site<D> {
     }
 
     fn feed_unguarded(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
-        let Inner { waiters, station, diary, .. } = inner;
-        let wake = match diary {
-            None => {
-                self.advance(station, waiters, now, input, |_| {});
-                station.next_wake()
-            }
-            Some(diary) => {
-                diary.before(now, &input);
-                self.advance(station, waiters, now, input, |output| diary.output(output));
-                station.next_wake().into_iter().chain(diary.after(station)).min()
-            }
-        };
-        let wake = wake.into_iter().chain(inner.waiters.next_wake(now)).min();
+        if let Some(news) = &self.news {
+            news.heard(now, &input);
+        }
+        let outputs = inner.station.handle_input(now, input);
+        if let Some(news) = &self.news {
+            news.extend(inner.station.take_events());
+        }
+        outputs.into_iter().for_each(|output| self.carry_out(&mut inner.waiters, output));
+        let wake = inner.station.next_wake().into_iter().chain(inner.waiters.next_wake(now)).min();
         wake.into_iter().for_each(|at| self.wake_by(inner, at));
     }
 
@@ -192,21 +183,6 @@ impl<D: Driver> Site<D> {
             let this: Weak<dyn Ring> = Arc::<Self>::downgrade(self);
             let earlier = inner.alarm.replace(self.ports.alarms.set(at, this));
             earlier.into_iter().for_each(|alarm| self.ports.alarms.unset(alarm));
-        }
-    }
-
-    /// Gives an input to the station, and carries out its outputs after each was noted.
-    fn advance(
-        self: &Arc<Self>,
-        station: &mut Station,
-        waiters: &mut D::Waiters,
-        now: Moment,
-        input: Input,
-        mut note: impl FnMut(&Output),
-    ) {
-        for output in station.handle_input(now, input) {
-            note(&output);
-            self.carry_out(waiters, output);
         }
     }
 
@@ -232,16 +208,9 @@ impl<D: Driver> Site<D> {
         for (turn, owner) in inner.waiters.turns().open() {
             if let Some(owner) = owner {
                 self.ports.renewals.forget(owner);
-                if let Some(diary) = &mut inner.diary {
-                    diary.lost(turn, &LossReason::Closed);
-                }
                 inner.waiters.turns().remove(turn);
             } else {
-                let refusal = Refusal::Error(AcquireError::Closed);
-                if let Some(diary) = &mut inner.diary {
-                    diary.refused(turn, &refusal);
-                }
-                inner.waiters.turns().refuse(turn, refusal);
+                inner.waiters.turns().refuse(turn, Refusal::Error(AcquireError::Closed));
             }
         }
     }
@@ -252,21 +221,6 @@ impl<W> Inner<W> {
     pub(crate) fn next_turn(&mut self) -> TurnId {
         self.last_turn.0 += 1;
         self.last_turn
-    }
-
-    /// The next input is the join of this call. The events of its wait belong to its span.
-    pub(crate) fn joins(&mut self, call: &Acquisition, long_waits: LongWaits) {
-        if let Some(diary) = &mut self.diary {
-            diary.joins(call, long_waits);
-        }
-    }
-}
-
-#[cfg(test)]
-impl<W> Inner<W> {
-    /// What is noted for observers.
-    pub(crate) fn diary(&self) -> &Diary {
-        self.diary.as_ref().unwrap()
     }
 }
 
@@ -293,8 +247,6 @@ impl<D: Driver> fmt::Debug for Site<D> {
     }
 }
 
-#[path = "site/beside_others.rs"]
-mod beside_others;
 #[path = "site/leaving.rs"]
 mod leaving;
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lock_core::station::{Event, Outcome};
 use lock_core::{FencingToken, LockName};
 use tracing::field::Empty;
 use tracing::{debug, debug_span, error, info, warn};
 
-use crate::event::Event;
 use crate::observer::{Observer, SharedObserver};
-use crate::outcome::Outcome;
 
 /// The observer of every client that emits the events.
 pub(crate) fn observer(backend: &'static str) -> Option<SharedObserver> {
@@ -37,16 +36,16 @@ impl Observer for Emitter {
                 let (waited_ms, holder, outcome) = (millis(*waited), outcome.holder().map(shown), outcome.name());
                 debug!(target: "leasehold", %lock, backend, waited_ms, outcome, holder, "not acquired");
             }
-            Event::WaitingLong { lock, waited, holder, error } => {
+            Event::WaitingLong { lock, waited, holder, error, .. } => {
                 let waited_ms = millis(*waited);
                 let (holder, error) = (holder.as_ref().map(shown), error.as_ref().map(shown));
                 warn!(target: "leasehold", %lock, backend, waited_ms, holder, error, "waiting long");
             }
-            Event::RenewedLate { lock, token, late, remaining } => {
+            Event::RenewedLate { lock, token, late, remaining, .. } => {
                 let (token, late_ms, remaining_ms) = (token.get(), millis(*late), millis(*remaining));
                 warn!(target: "leasehold", %lock, token, backend, late_ms, remaining_ms, "renewed late");
             }
-            Event::Lost { lock, token, held, reason } => {
+            Event::Lost { lock, token, held, reason, .. } => {
                 let (token, held_ms) = (token.get(), millis(*held));
                 error!(target: "leasehold", %lock, token, backend, held_ms, %reason, "lost");
             }
@@ -54,30 +53,32 @@ impl Observer for Emitter {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "released");
             }
-            Event::Detached { lock, token, held } => {
+            Event::Detached { lock, token, held, .. } => {
                 let (token, held_ms) = (token.get(), millis(*held));
                 debug!(target: "leasehold", %lock, token, backend, held_ms, "detached");
             }
             Event::ReleasePending { lock, token, error, .. } => {
                 warn!(target: "leasehold", %lock, token = token.get(), backend, %error, "release pending");
             }
-            Event::ReleaseGivenUp { lock, token, pending } => {
+            Event::ReleaseGivenUp { lock, token, pending, .. } => {
                 let (token, pending_ms) = (token.get(), millis(*pending));
                 info!(target: "leasehold", %lock, token, backend, pending_ms, "release given up");
             }
-            Event::Degraded { lock, waited, error } => {
+            Event::Degraded { lock, waited, error, .. } => {
                 let waited_ms = millis(*waited);
                 warn!(target: "leasehold", %lock, backend, waited_ms, %error, "degraded");
             }
-            Event::RequestFailed { lock, error } => {
+            Event::RequestFailed { lock, error, .. } => {
                 debug!(target: "leasehold", %lock, backend, %error, "request failed");
             }
-            Event::StoreUnavailable { error } => {
+            Event::StoreUnavailable { error, .. } => {
                 warn!(target: "leasehold", backend, %error, "store unavailable");
             }
-            Event::StoreAvailable { after } => {
+            Event::StoreAvailable { after, .. } => {
                 info!(target: "leasehold", backend, after_ms = millis(*after), "store available");
             }
+            // An event of a later version of the core.
+            event => debug!(target: "leasehold", backend, "{event}"),
         }
     }
 }

@@ -97,15 +97,6 @@ impl<D: Driver, M> Held<D, M> {
         }
     }
 
-    /// Ends the hold of a reader beside others, if the station can do it at once. `None`, and nothing has changed, if it is
-    /// for [`Input::Leave`].
-    pub fn release_at_once(&mut self) -> Option<Result<(), HoldError>> {
-        let may_have_others = self.hold().lease().terms.mode == Mode::Shared;
-        let left = may_have_others && self.site().lock().leave_beside_others(self.turn.id);
-        self.turn.is_over |= left;
-        left.then(|| Ok(self.check()?))
-    }
-
     /// Asks to go on in this mode. The turn is told the verdict, or is over if the hold is lost first.
     pub fn change(&self, mode: Mode) -> Locked<'_, D> {
         let terms = Terms { mode, ttl: self.hold().lease().terms.ttl };

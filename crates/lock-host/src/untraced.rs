@@ -1,9 +1,9 @@
 //! Without the feature `tracing`: nothing is emitted.
 
+use lock_core::station::Outcome;
 use lock_core::{FencingToken, LockName};
 
 use crate::observer::SharedObserver;
-use crate::outcome::Outcome;
 
 pub(crate) fn observer(_backend: &'static str) -> Option<SharedObserver> {
     None

@@ -62,11 +62,6 @@ impl<W: Wake + Default> Turns<W> {
         self.by_turn.insert(turn, Participant { waiter: W::default(), part: Part::Waits });
     }
 
-    /// A turn holds without having waited.
-    pub(crate) fn hold(&mut self, turn: TurnId, owner: Owner) {
-        self.by_turn.insert(turn, Participant { waiter: W::default(), part: Part::Holds(owner) });
-    }
-
     /// The waiter has its turn.
     pub(crate) fn admit(&mut self, turn: TurnId, hold: Arc<Hold>) {
         self.tell(turn, |_| Part::Admitted(hold));

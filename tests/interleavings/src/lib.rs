@@ -24,12 +24,8 @@ mod builder;
 mod cancel;
 #[path = "../../../crates/lock-host/src/clock.rs"]
 mod clock;
-#[path = "../../../crates/lock-host/src/diary.rs"]
-mod diary;
 #[path = "../../../crates/lock-host/src/errors.rs"]
 mod errors;
-#[path = "../../../crates/lock-host/src/event.rs"]
-mod event;
 mod host;
 #[path = "../../../crates/lock-host/src/inquiry.rs"]
 mod inquiry;
@@ -55,8 +51,6 @@ mod observer;
 mod options;
 #[path = "../../../crates/lock-host/src/outage.rs"]
 mod outage;
-#[path = "../../../crates/lock-host/src/outcome.rs"]
-mod outcome;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -140,7 +134,6 @@ pub use cancel::CancelToken;
 pub use client::Client;
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
-pub use event::{Event, Level};
 pub use guard::Guard;
 pub use host::{note, random_u64, secret};
 pub use inquiry::Inquiry;
@@ -148,14 +141,14 @@ pub use keeper_view::{KeeperView, Net};
 pub use kinds::{Exclusive, Permits, Shared};
 pub use latch::Latch;
 pub use lock::{LimitCall, Lock};
+pub use lock_core::station::{Event, Level, LongWaits, Outcome};
 pub use locked::Telling;
 pub use loss::LossWatch;
 pub use member::{ClientId, Member};
 pub use mutex::{Mutex, NamedLock, ReadLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
 pub use observer::{Observer, SharedObserver};
-pub use options::{LockOptions, LongWaits, Setting};
-pub use outcome::Outcome;
+pub use options::{LockOptions, Setting};
 pub use ports::Ports;
 pub use proof::Proof;
 pub use renewals::{Book, Next, RenewalQueue};

@@ -131,6 +131,11 @@ impl Station {
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
+        match result {
+            Ok(Answer::Queued { position, .. }) => self.found_queued(now, position),
+            Ok(Answer::Busy { .. }) => self.found_taken(now),
+            Ok(Answer::Granted { .. }) | Err(_) => {}
+        }
         if result.is_ok() {
             self.failing_since = None;
         }

@@ -3,13 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{Attempt, Grant, LeaseUse};
+use super::attempt::{Attempt, Grant, LeaseUse, validity};
 use super::io::TurnId;
 use super::turns::{Turn, Turns};
 use crate::policy::WORD_FOR;
 use crate::{
     BackendError, Certainty, Evidence, FencingToken, Hold, Holder, Lease, Limit, LossReason, Mode, Moment, Note,
 };
+
+/// A renewal is due at this part of the validity.
+const RENEWED_PART: u32 = 3;
+
+/// It is late after this part more, when less than half is left.
+const LATE_PART: u32 = 6;
+
+/// A renewal that came late.
+pub(super) struct Late {
+    pub(super) by: Duration,
+    /// How much longer its turns would have lasted without it.
+    pub(super) remaining: Duration,
+}
 
 /// A lease that is held here. It is given up with its last turn.
 #[derive(Debug)]
@@ -19,6 +32,8 @@ pub(super) struct HeldLease {
     pub(super) asked: Option<Limit>,
     /// End of the lease as this client may rely on it.
     pub(super) until: Moment,
+    /// When the next renewal is due.
+    renewal_due: Moment,
     /// Until when at least half of the last grant or renewal is left.
     half_left_until: Moment,
     /// Whether a claim of this owner went unanswered and so may still arrive.
@@ -43,13 +58,15 @@ pub(super) struct HeldLease {
 
 impl HeldLease {
     /// A lease that an attempt was granted, without turns.
-    pub(super) fn new(grant: Grant, attempt: &Attempt) -> Self {
+    pub(super) fn new(now: Moment, grant: Grant, attempt: &Attempt) -> Self {
         let until = grant.until();
         let Grant { lease, basis: word_at, valid_for, wanted } = grant;
         Self {
             lease: Arc::new(lease),
             asked: None,
             until,
+            // A lease that was handed over may be due at once, which is not late yet.
+            renewal_due: (word_at + valid_for / RENEWED_PART).max(now),
             half_left_until: until - valid_for / 2,
             certainty: attempt.certainty,
             passes: 0,
@@ -102,7 +119,7 @@ impl HeldLease {
     ) -> Arc<Hold> {
         let hold = Arc::new(Hold::new(Arc::clone(&self.lease), token, self.until, hold_until));
         assert!(now < hold.valid_until(), "a turn begins only while it is valid");
-        self.turns.add(id, Turn { hold: Arc::clone(&hold), note });
+        self.turns.add(id, Turn { hold: Arc::clone(&hold), note, since: now });
         hold
     }
 
@@ -117,12 +134,20 @@ impl HeldLease {
         now <= self.half_left_until
     }
 
+    /// How late a renewal is that comes now, if it is late.
+    pub(super) fn lateness(&self, now: Moment, valid_for: Duration) -> Option<Late> {
+        let late = Late { by: now.since(self.renewal_due), remaining: self.turns_until().since(now) };
+        (late.by > valid_for / LATE_PART).then_some(late)
+    }
+
     /// Moves the end of the lease. Returns the turns whose guards have reported by a later clock that it is over.
-    pub(super) fn extend(&mut self, until: Moment, valid_for: Duration) -> Vec<TurnId> {
+    pub(super) fn extend(&mut self, asked_at: Moment, valid_for: Duration) -> Vec<TurnId> {
+        let until = validity(asked_at, valid_for);
         if until <= self.until {
             return Vec::new();
         }
         (self.until, self.half_left_until) = (until, until - valid_for / 2);
+        self.renewal_due = asked_at + valid_for / RENEWED_PART;
         self.turns.iter().filter(|(_, turn)| !turn.hold.extend(until)).map(|(id, _)| id).collect()
     }
 

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Station;
-use super::attempt::{Attempt, Grant, LeaseUse, validity};
+use super::attempt::{Attempt, Grant, LeaseUse};
 use super::held::HeldLease;
-use super::io::{ForWhom, Join, Leaving, Output, TurnId};
+use super::io::{ForWhom, Leaving, Output, TurnId};
 use super::releases::Of;
+use super::telling::EndedTurn;
+use super::turns::Turn;
+use super::wait_queue::Waiter;
 use crate::{
     Admission, Answer, BackendError, Capabilities, Certainty, Copies, Effect, Evidence, FencingToken, Keep, Lease,
     LossReason, Mode, Moment, Owner, ReleaseRequest, Released, Renewed, RequestOrder, Terms, Waiting,
@@ -28,7 +31,7 @@ impl Station {
         let mut held = self.keep(now, grant, attempt);
         held.asked = attempt.terms.mode.limit();
         self.raise_floor(&held.lease, token);
-        self.admit(now, &mut held, waiter.join, token);
+        self.admit(now, &mut held, waiter, token);
         if held.is_shared() && held.usage == LeaseUse::PassedOn && others_join {
             self.join_all(now, &mut held);
         }
@@ -38,17 +41,21 @@ impl Station {
     /// Has the keeper renew the lease of a fresh grant.
     pub(super) fn keep(&mut self, now: Moment, grant: Grant, attempt: &Attempt) -> Box<HeldLease> {
         let admission = Admission { at: now, asked_at: grant.basis, valid_for: grant.valid_for };
-        let held = Box::new(HeldLease::new(grant, attempt));
+        let held = Box::new(HeldLease::new(now, grant, attempt));
         self.outbox.push(Output::StartRenewal { lease: Arc::clone(&held.lease), admission });
         held
     }
 
     /// Gives a waiter its turn under a lease.
-    pub(super) fn admit(&mut self, now: Moment, held: &mut HeldLease, join: Join, token: FencingToken) {
-        let Join { turn, max_hold, note, .. } = join;
+    pub(super) fn admit(&mut self, now: Moment, held: &mut HeldLease, waiter: Waiter, token: FencingToken) {
+        let (turn, max_hold, note) = (waiter.join.turn, waiter.join.max_hold, waiter.join.note.clone());
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let hold = held.begin(now, turn, token, note, hold_until);
         self.outbox.push(Output::Admit { turn, hold });
+        self.tell_acquired(&waiter, token);
+        if held.lease.terms.mode == Mode::Exclusive {
+            self.found_taken(now);
+        }
     }
 
     /// A turn under this lease begins with this token.
@@ -73,18 +80,32 @@ impl Station {
         let at_least = held.take_keep(now);
         let may_keep = is_exclusive && !may_be_shared;
         let keep = leaving.keep.map(Keep::get).or(at_least).filter(|keep| may_keep && !keep.is_zero());
-        if let Some(ended) = held.take(turn) {
-            ended.hold.give_up();
-        }
+        let ended = held.take(turn).and_then(|ended| self.end_hold(&ended));
         if !held.turns.is_empty() {
-            self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
+            self.passed_on(turn, ended);
             self.leases.push(held);
         } else if !is_exclusive || held.usage == LeaseUse::Private || keep.is_some() || may_be_replaced {
-            self.give_up(now, *held, Some(turn), keep);
+            self.give_up(now, *held, Some((turn, ended)), keep);
         } else {
             self.take_replacement_of(owner);
-            self.pass_on(now, held, turn);
+            self.pass_on(now, held, (turn, ended));
         }
+    }
+
+    /// The user is done with a turn. A hold that it had to stop using early was lost, although it is released now.
+    fn end_hold(&mut self, turn: &Turn) -> Option<EndedTurn> {
+        turn.hold.give_up();
+        if turn.hold.has_stepped_down() {
+            self.tell_lost(turn, LossReason::Expired(None));
+            return None;
+        }
+        Some(turn.into())
+    }
+
+    /// A turn has ended, and its lease goes on.
+    pub(super) fn passed_on(&mut self, turn: TurnId, ended: Option<EndedTurn>) {
+        self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
+        ended.into_iter().for_each(|ended| self.tell_released(ended));
     }
 
     /// From this moment on, the lock of this turn is kept for so long, however the turn ends: also when it is dropped or lost, or the
@@ -96,18 +117,18 @@ impl Station {
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
     /// that fits.
-    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, after: TurnId) {
+    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, (turn, ended): (TurnId, Option<EndedTurn>)) {
         held.passes = held.passes.saturating_add(1);
         let may_pass = held.passes <= self.policy.chain && held.has_half_left(now);
         let token = held.lease.tokens.nth(u64::from(held.passes)).filter(|_| may_pass);
         match token.and_then(|token| Some((token, self.waiters.admit(held.lease.terms)?))) {
             Some((token, waiter)) => {
-                self.outbox.push(Output::Ended { turn: after, result: Ok(Released::Released) });
+                self.passed_on(turn, ended);
                 self.raise_floor(&held.lease, token);
-                self.admit(now, &mut held, waiter.join, token);
+                self.admit(now, &mut held, waiter, token);
                 self.leases.push(held);
             }
-            None => self.give_up(now, *held, Some(after), None),
+            None => self.give_up(now, *held, Some((turn, ended)), None),
         }
     }
 
@@ -153,7 +174,8 @@ impl Station {
         let is_denied = matches!(reason, LossReason::NotHeld | LossReason::Revoked { .. });
         if let Some(turn) = held.take(id) {
             turn.hold.lose(reason.clone());
-            self.outbox.push(Output::Lose { turn: id, reason });
+            self.outbox.push(Output::Lose { turn: id, reason: reason.clone() });
+            self.tell_lost(&turn, reason);
         }
         if !held.turns.is_empty() {
             self.leases.push(held);
@@ -175,8 +197,16 @@ impl Station {
         self.others_may_be_served(now);
     }
 
-    /// Stops renewing the lease, and releases it; `turn` gets the outcome.
-    fn give_up(&mut self, now: Moment, held: HeldLease, turn: Option<TurnId>, keep: Option<Duration>) {
+    /// Stops renewing the lease, and releases it; the turn that has ended gets the outcome.
+    fn give_up(
+        &mut self,
+        now: Moment,
+        held: HeldLease,
+        ended: Option<(TurnId, Option<EndedTurn>)>,
+        keep: Option<Duration>,
+    ) {
+        let (turn, ended) = ended.unzip();
+        let ended = ended.flatten();
         let Lease { name, owner, terms, .. } = Arc::unwrap_or_clone(held.lease);
         // Those who ask with the same limit need not wait for this.
         let terms = Terms { mode: held.asked.map_or(terms.mode, |limit| terms.mode.under(limit)), ..terms };
@@ -190,12 +220,12 @@ impl Station {
         let (usage, for_whom) = (held.usage, turn.map_or(ForWhom::Nobody, ForWhom::Turn));
         let replacement = self.take_replacement_of(owner);
         let Some(new) = replacement.filter(|new| new.certainty() == Certainty::Unknown) else {
-            return self.release(now, request, (Of::Lease, usage), for_whom);
+            return self.release(now, request, (Of::Lease, usage), for_whom, ended);
         };
         let request = ReleaseRequest { certainty: Certainty::Unknown, evidence: Evidence::Nothing, ..request };
-        self.release(now, request.clone(), (Of::OneOfTwo, usage), ForWhom::Nobody);
+        self.release(now, request.clone(), (Of::OneOfTwo, usage), ForWhom::Nobody, None);
         let (owner, terms) = (new.owner, new.terms);
-        self.release(now, ReleaseRequest { owner, terms, ..request }, (Of::OneOfTwo, usage), for_whom);
+        self.release(now, ReleaseRequest { owner, terms, ..request }, (Of::OneOfTwo, usage), for_whom, ended);
     }
 
     /// A lease ends that was held here. Those who wait here have a claim at the store already, which may serve them now. Where it
@@ -242,8 +272,10 @@ impl Station {
             Ok(Renewed::Renewed { valid_for, wanted }) => {
                 held.last_error = None;
                 held.hear(asked_at, wanted);
-                let over = held.extend(validity(asked_at, valid_for), valid_for);
+                let late = held.lateness(now, valid_for);
+                let over = held.extend(asked_at, valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
+                late.into_iter().for_each(|late| self.tell_renewed_late(owner, late));
             }
             Ok(Renewed::NotHeld) => self.on_gone(now, owner, LossReason::NotHeld),
             Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, LossReason::Revoked { by }),

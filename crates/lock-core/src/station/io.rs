@@ -29,6 +29,8 @@ pub struct Join {
     pub terms: Terms,
     /// How long it waits.
     pub patience: Patience,
+    /// Whether observers are told that it waits for long.
+    pub long_waits: LongWaits,
     /// What it does while the store is away.
     pub on_unavailable: OnUnavailable,
     /// How many answers of the store it waits for at most. A claim that is under way already is the first.
@@ -69,6 +71,17 @@ impl Patience {
     pub fn within(now: Moment, wait: Duration) -> Self {
         Self::Until { since: now, end: now + wait }
     }
+}
+
+/// Whether observers are told that a wait takes long.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LongWaits {
+    /// They are: others hold the lock for longer than they should.
+    #[default]
+    Reported,
+    /// They are not: it is what the waiter is for.
+    Expected,
 }
 
 /// What a waiter does while the store is away: does not answer, or answers that it cannot serve now.
@@ -150,6 +163,8 @@ pub enum Input {
     Tick,
     /// The client closes: waiters are refused, holders lose their holds.
     Close,
+    /// The station has panicked. The same, and observers are told that the holds are lost. No input follows.
+    Break,
 }
 
 /// What a request of an action was answered.

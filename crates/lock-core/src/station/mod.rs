@@ -42,12 +42,14 @@
 mod asking;
 mod attempt;
 mod by_turn;
+mod event;
 mod few;
 mod floor;
 mod grants;
 mod held;
 mod holding;
 mod io;
+mod outcome;
 mod outlook;
 mod owners;
 mod progress;
@@ -58,6 +60,7 @@ mod releasing;
 mod replacing;
 mod semaphore;
 mod session;
+mod telling;
 mod turns;
 mod wait_queue;
 
@@ -69,17 +72,20 @@ use std::sync::Arc;
 
 use attempt::{Attempt, LeaseUse, Place, Purpose};
 pub use by_turn::ByTurn;
+pub use event::{Event, Level};
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
 use held::HeldLease;
 pub use io::{
-    Action, ActionId, ForWhom, Input, Join, Leaving, OnUnavailable, Output, Patience, Reply, Request, TurnId,
+    Action, ActionId, ForWhom, Input, Join, Leaving, LongWaits, OnUnavailable, Output, Patience, Reply, Request, TurnId,
 };
+pub use outcome::Outcome;
 pub use owners::Owners;
 use progress::Progress;
 use releases::PendingReleases;
-use wait_queue::{Need, WaitQueue};
+use telling::Observed;
+use wait_queue::{Need, WaitQueue, Waiter};
 
 use crate::policy::Dice;
 use crate::{Ability, AcquireError, Fairness, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
@@ -94,6 +100,8 @@ pub struct Station {
     owners: Arc<Owners>,
     closed: bool,
     broken: bool,
+    /// `None` if nobody observes.
+    observed: Option<Box<Observed>>,
     waiters: WaitQueue,
     leases: Few<HeldLease>,
     attempts: Few<Attempt>,
@@ -125,6 +133,7 @@ impl Station {
             owners,
             closed: false,
             broken: false,
+            observed: None,
             waiters: WaitQueue::default(),
             leases: Few::default(),
             attempts: Few::default(),
@@ -167,7 +176,9 @@ impl Station {
             Input::Adopt { join, ticket } => self.on_adopt(now, join, &ticket),
             Input::Detach(turn) => self.on_detach(turn),
             Input::Leave(leaving) => {
-                self.take_waiter(leaving.turn);
+                if let Some(waiter) = self.take_waiter(leaving.turn) {
+                    self.tell_not_acquired(&waiter, || Outcome::Dropped);
+                }
                 self.end_turn(now, leaving);
             }
             Input::Replace { turn, terms } => self.on_replace(now, turn, terms),
@@ -178,6 +189,10 @@ impl Station {
             Input::Event(event) => self.on_event(now, event),
             Input::Tick => {}
             Input::Close => self.on_close(now),
+            Input::Break => {
+                self.broken = true;
+                self.on_close(now);
+            }
         }
         self.advance(now);
         mem::take(&mut self.outbox)
@@ -189,7 +204,7 @@ impl Station {
         self.leases = Few::default();
     }
 
-    /// Whether it was broken off. It must get no further input.
+    /// Whether a defect has ended it. It must get no further input.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.broken
@@ -197,7 +212,7 @@ impl Station {
 
     fn on_join(&mut self, now: Moment, join: Join) {
         if let Err(error) = self.check(&join) {
-            return self.refuse([join.turn], &Refusal::Error(error));
+            return self.refuse([Waiter::new(now, join)], &Refusal::Error(error));
         }
         // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
         // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
@@ -210,7 +225,8 @@ impl Station {
             };
             self.attempts.iter_mut().filter(before).for_each(|attempt| attempt.ask_now(now));
         }
-        self.waiters.join(now, join);
+        self.waiters.join(now, self.reported(join));
+        self.found_held(now);
         if self.is_held_back() {
             self.hasten_release(now);
         }
@@ -233,7 +249,7 @@ impl Station {
 
     fn on_cancel(&mut self, turn: TurnId) {
         let waiter = self.take_waiter(turn);
-        self.refuse(waiter.map(|_| turn), &Refusal::Error(AcquireError::Cancelled));
+        self.refuse(waiter, &Refusal::Error(AcquireError::Cancelled));
     }
 
     fn on_close(&mut self, now: Moment) {
@@ -256,6 +272,7 @@ impl Station {
         if self.is_idle() {
             self.last_asked = None;
         }
+        self.tell_waits(now);
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.releases.are_few(&self.policy), "debt is bounded");
         debug_assert!(self.adopters_ask(), "adopters ask");

@@ -22,7 +22,7 @@ impl Station {
         let abandoned = self.attempts.iter().filter_map(|attempt| self.abandoned_until(attempt)).min();
         let leases = self.leases.iter().map(HeldLease::turns_until).min();
         let adopters = self.adopters.as_ref().and_then(|queue| queue.next_deadline());
-        let others = [self.waiters.next_deadline(), adopters, self.releases.next_due()];
+        let others = [self.waiters.next_deadline(), adopters, self.next_long(), self.releases.next_due()];
         [claims, abandoned, leases].into_iter().chain(others).flatten().min()
     }
 

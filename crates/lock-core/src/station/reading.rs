@@ -4,18 +4,13 @@
 //! If the last word is older, one renewal refreshes it for all. If somebody waits, readers wait like everybody else: the
 //! station asks the store for them, beside the lease that it holds. A writer here does the same, so that it has its place in
 //! the store's queue, and no reader passes it but one that is barging: that joins the living lease although others wait.
-//!
-//! What a client with many readers does most, to join or leave beside others when nothing else is going on, needs no input and no
-//! output. It decides nothing that [`Station::handle_input`] would not.
-
-use std::sync::Arc;
 
 use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
 use super::held::HeldLease;
-use super::io::{Output, TurnId};
+use super::io::Output;
 use super::wait_queue::Need;
-use crate::{Hold, Mode, Moment, Note, Patience};
+use crate::{Mode, Moment, Patience};
 
 impl Station {
     /// Readers in line join the shared lease. Returns what the front waiter that cannot join needs.
@@ -60,7 +55,7 @@ impl Station {
         let Some(mut held) = self.take_common() else { return };
         if let Some(waiter) = self.waiters.admit(held.lease.terms) {
             let token = held.lease.tokens.low();
-            self.admit(now, &mut held, waiter.join, token);
+            self.admit(now, &mut held, waiter, token);
         }
         self.leases.push(held);
     }
@@ -76,7 +71,7 @@ impl Station {
         let Some(mut held) = self.take_common() else { return };
         let token = held.lease.tokens.low();
         while let Some(waiter) = self.waiters.admit_barging_reader() {
-            self.admit(now, &mut held, waiter.join, token);
+            self.admit(now, &mut held, waiter, token);
         }
         self.leases.push(held);
     }
@@ -85,7 +80,7 @@ impl Station {
     pub(super) fn join_all(&mut self, now: Moment, held: &mut HeldLease) {
         let (terms, token) = (held.lease.terms, held.lease.tokens.low());
         while let Some(waiter) = self.waiters.admit(terms) {
-            self.admit(now, held, waiter.join, token);
+            self.admit(now, held, waiter, token);
         }
     }
 
@@ -107,41 +102,5 @@ impl Station {
             self.join_all(now, &mut held);
         }
         self.leases.push(held);
-    }
-
-    /// Processes the join of a reader without `max_hold` whose wait is not over, if its only output is that it is admitted,
-    /// under this hold. `None`, and nothing has changed, if it is for [`handle_input`](Self::handle_input).
-    pub fn join_beside_others(&mut self, now: Moment, turn: TurnId, note: &Note) -> Option<Arc<Hold>> {
-        if !self.only_reads(now) {
-            return None;
-        }
-        let held = self.leases.first_mut()?;
-        held.wanted_for(now, now).filter(|wanted| !wanted)?;
-        self.last_now = now;
-        Some(held.begin(now, turn, held.lease.tokens.low(), note.clone(), None))
-    }
-
-    /// Processes the leaving of a reader beside others, at the moment of the last input. Its only output is that the turn has
-    /// ended, by [`Released::Released`]. The caller can compare the hold with its clock. False, and nothing has changed, if
-    /// it is for [`handle_input`](Self::handle_input).
-    ///
-    /// [`Released::Released`]: crate::Released::Released
-    pub fn leave_beside_others(&mut self, turn: TurnId) -> bool {
-        let others_stay = |held: &&mut HeldLease| held.turns.len() > 1;
-        let ended = self.leases.first_mut().filter(others_stay).and_then(|held| held.take(turn));
-        ended.inspect(|ended| ended.hold.give_up()).is_some()
-    }
-
-    /// Whether there are readers under one lease and nothing else, and nothing is due.
-    fn only_reads(&self, now: Moment) -> bool {
-        let is_quiet = self.last_now <= now && !self.closed;
-        let Some(held) = self.leases.first().filter(|_| self.leases.len() == 1) else { return false };
-        is_quiet
-            && held.is_shared()
-            && held.usage == LeaseUse::PassedOn
-            && now < held.turns_until()
-            && self.waiters.is_empty()
-            && self.attempts.is_empty()
-            && self.releases.0.is_empty()
     }
 }

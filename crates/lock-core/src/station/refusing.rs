@@ -19,7 +19,7 @@ enum Unasked {
 impl Station {
     pub(super) fn refuse_overdue(&mut self, now: Moment) {
         let overdue: Vec<_> = self.queues().flat_map(|queue| queue.take_overdue(now)).collect();
-        overdue.iter().for_each(|waiter| self.refuse_late(now, waiter));
+        overdue.into_iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
     /// A claim for this waiter, or for the first in line, was answered. If nothing was granted, rejects the waiters that
@@ -37,11 +37,11 @@ impl Station {
             Some(_) => Vec::new(),
             None => self.waiters.take_exhausted(),
         };
-        exhausted.iter().for_each(|waiter| self.refuse_late(now, waiter));
+        exhausted.into_iter().for_each(|waiter| self.refuse_late(now, waiter));
     }
 
     /// The queues of local waiters: those that adopt a lease are apart, because they wait for no others.
-    fn queues(&mut self) -> impl Iterator<Item = &mut WaitQueue> {
+    pub(super) fn queues(&mut self) -> impl Iterator<Item = &mut WaitQueue> {
         [&mut self.waiters].into_iter().chain(self.adopters.as_deref_mut())
     }
 
@@ -56,7 +56,7 @@ impl Station {
         waiter
     }
 
-    fn refuse_late(&mut self, now: Moment, waiter: &Waiter) {
+    fn refuse_late(&mut self, now: Moment, waiter: Waiter) {
         let turn = waiter.join.turn;
         let attempt = self.attempt_for(turn).or_else(|| self.first_attempt());
         let waited = whole_millis(waiter.waited(now));
@@ -68,20 +68,20 @@ impl Station {
             (None, holder @ Some(_)) => AcquireError::TimedOut { name: self.name.clone(), waited, holder },
             (None, None) => AcquireError::Backend(self.no_answer(waited)),
         };
-        self.refuse([turn], &Refusal::Error(error));
+        self.refuse([waiter], &Refusal::Error(error));
     }
 
     /// The store has answered an attempt without a grant: rejects those that it is for and that do not wait.
     pub(super) fn refuse_answered(&mut self, attempt: &Attempt) {
         let waiters = self.waiters.take_impatient(|turn| attempt.turn().is_none_or(|own| own == turn));
-        self.refuse(turns(waiters), &Refusal::Busy { holder: attempt.holder.clone() });
+        self.refuse(waiters, &Refusal::Busy { holder: attempt.holder.clone() });
     }
 
     /// Rejects the waiters that do not wait and have no attempt of their own.
     pub(super) fn refuse_impatient(&mut self, holder: Option<Holder>) {
         let waiters =
             self.waiters.take_impatient(|turn| self.attempts.iter().all(|attempt| attempt.turn() != Some(turn)));
-        self.refuse(turns(waiters), &Refusal::Busy { holder });
+        self.refuse(waiters, &Refusal::Busy { holder });
     }
 
     /// A request for waiters has failed, and may succeed later. Rejects those of them that do not wait for that.
@@ -121,8 +121,8 @@ impl Station {
         };
         let impatient: Vec<_> = self.queues().flat_map(|queue| queue.take_impatient(is_served)).collect();
         let failing: Vec<_> = self.queues().flat_map(|queue| queue.take_failing(gives_up)).collect();
-        self.refuse(turns(impatient), &Refusal::Error(error.clone().into()));
-        self.refuse(turns(failing), &Refusal::Error(away(error).into()));
+        self.refuse(impatient, &Refusal::Error(error.clone().into()));
+        self.refuse(failing, &Refusal::Error(away(error).into()));
     }
 
     /// Rejects the waiter that an attempt is for, or all in line.
@@ -130,11 +130,11 @@ impl Station {
         match turn {
             Some(turn) => {
                 let waiter = self.take_waiter(turn);
-                self.refuse(waiter.map(|_| turn), &Refusal::Error(error));
+                self.refuse(waiter, &Refusal::Error(error));
             }
             None => {
                 let waiters = self.waiters.take_all();
-                self.refuse(turns(waiters), &Refusal::Error(error));
+                self.refuse(waiters, &Refusal::Error(error));
             }
         }
     }
@@ -142,14 +142,16 @@ impl Station {
     /// Rejects all waiters.
     pub(super) fn refuse_all(&mut self, error: &AcquireError) {
         let waiters: Vec<_> = self.queues().flat_map(WaitQueue::take_all).collect();
-        self.refuse(turns(waiters), &Refusal::Error(error.clone()));
+        self.refuse(waiters, &Refusal::Error(error.clone()));
     }
 
     /// Rejects waiters that were taken out of the line.
-    pub(super) fn refuse(&mut self, turns: impl IntoIterator<Item = TurnId>, refusal: &Refusal) {
-        for turn in turns {
+    pub(super) fn refuse(&mut self, waiters: impl IntoIterator<Item = Waiter>, refusal: &Refusal) {
+        for waiter in waiters {
+            let turn = waiter.join.turn;
             self.last_refused = Some(turn);
             self.outbox.push(Output::Refuse { turn, refusal: refusal.clone() });
+            self.tell_not_acquired(&waiter, || refusal.into());
         }
     }
 
@@ -210,8 +212,4 @@ pub(super) fn away(error: &BackendError) -> BackendError {
 
 fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
-}
-
-fn turns(waiters: impl IntoIterator<Item = Waiter>) -> impl Iterator<Item = TurnId> {
-    waiters.into_iter().map(|waiter| waiter.join.turn)
 }

@@ -4,6 +4,7 @@ use super::attempt::LeaseUse;
 use super::few::Few;
 use super::io::{ActionId, TurnId};
 use super::progress::Progress;
+use super::telling::EndedTurn;
 use crate::policy::ATTEMPTS_MAX;
 use crate::{BackendError, Certainty, Mode, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
 
@@ -16,6 +17,8 @@ pub(super) struct PendingRelease {
     pub(super) usage: LeaseUse,
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
+    /// The turn whose end observers are told of with the outcome.
+    pub(super) ended: Option<EndedTurn>,
     pub(super) progress: Progress,
     pub(super) tries: u32,
     /// When the store has surely forgotten the owner by itself. Where entries end with a session, the session has to end then.
@@ -122,10 +125,9 @@ impl PendingReleases {
         self.0.iter().find_map(|pending| pending.trouble.as_ref())
     }
 
-    /// Forgets all of them. Returns the holders that wait for an outcome.
-    pub(super) fn forgive(&mut self) -> Vec<TurnId> {
-        let all = std::mem::take(&mut self.0);
-        all.iter().filter_map(|pending| pending.turn).collect()
+    /// Takes out one of them.
+    pub(super) fn take_any(&mut self) -> Option<Box<PendingRelease>> {
+        self.0.take(|_| true)
     }
 
     pub(super) fn push(&mut self, pending: Box<PendingRelease>) {

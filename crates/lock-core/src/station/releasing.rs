@@ -9,6 +9,7 @@ use super::held::HeldLease;
 use super::io::{Action, ActionId, ForWhom, Output, Request, TurnId};
 use super::progress::Progress;
 use super::releases::{Next, Of, PendingRelease};
+use super::telling::EndedTurn;
 use crate::policy::{ABANDONED_CLAIM_FOR, ATTEMPTS_MAX, pace};
 use crate::{Answer, BackendError, Certainty, Effect, Evidence, Moment, NameKind, Owner, ReleaseRequest, Released};
 
@@ -76,7 +77,7 @@ impl Station {
         let (name, owner, terms, certainty) = (self.name.clone(), attempt.owner, attempt.terms, attempt.certainty());
         let request = ReleaseRequest { name, owner, terms, certainty, keep: None, evidence: Evidence::Nothing };
         let turn = attempt.turn().or(self.last_refused);
-        self.release(now, request, (Of::Claim, attempt.usage()), turn.map_or(ForWhom::Nobody, ForWhom::Turn));
+        self.release(now, request, (Of::Claim, attempt.usage()), turn.map_or(ForWhom::Nobody, ForWhom::Turn), None);
     }
 
     /// Has the store release what an owner has there. A turn that holds gets the outcome of the first try.
@@ -86,6 +87,7 @@ impl Station {
         request: ReleaseRequest,
         (of, usage): (Of, LeaseUse),
         for_whom: ForWhom,
+        ended: Option<EndedTurn>,
     ) {
         let over_at = now + self.policy.owed_for(request.terms.ttl);
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));
@@ -95,7 +97,7 @@ impl Station {
         };
         let (tries, trouble, stalled) = (0, None, None);
         let pending =
-            PendingRelease { request, of, usage, turn, progress, tries, over_at, kept_until, trouble, stalled };
+            PendingRelease { request, of, usage, turn, ended, progress, tries, over_at, kept_until, trouble, stalled };
         self.send(now, Box::new(pending), for_whom);
     }
 
@@ -140,18 +142,20 @@ impl Station {
         while let Some(pending) = self.releases.take_due(now) {
             if now < pending.over_at || self.has_session() {
                 self.send(now, pending, ForWhom::Nobody);
+            } else {
+                self.tell_given_up(&pending);
             }
         }
     }
 
     pub(super) fn on_release_reply(&mut self, now: Moment, id: ActionId, result: Result<Released, BackendError>) {
         let Some(mut pending) = self.releases.answered(id) else { return };
-        if let Some(turn) = pending.turn.take() {
-            // The turn held one of the two leases when it ended, and the other release may be the one that found it.
-            let is_one_of_two = pending.of == Of::OneOfTwo;
-            let result = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
-            self.outbox.push(Output::Ended { turn, result });
-        }
+        // The turn held one of the two leases when it ended, and the other release may be the one that found it.
+        let is_one_of_two = pending.of == Of::OneOfTwo;
+        let outcome = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
+        self.tell_end(&mut pending, &outcome);
+        let turn = pending.turn.take();
+        self.outbox.extend(turn.map(|turn| Output::Ended { turn, result: outcome }));
         match result {
             Ok(_) => {
                 self.failing_since = None;
@@ -160,7 +164,7 @@ impl Station {
             Err(error) if self.has_session() || error.kind().is_transient() && now < pending.over_at => {
                 self.release_again(now, pending, error);
             }
-            Err(_) => {}
+            Err(_) => self.tell_given_up(&pending),
         }
     }
 

@@ -129,6 +129,7 @@ impl Station {
         let mut held = self.keep(now, grant, attempt);
         (held.passes, held.evidence) = (old.passes, old.evidence);
         let hold = held.begin(now, id, token, before.note.clone(), before.hold.hold_until);
+        held.turns.go_on(id, before.since);
         before.hold.go_on_as(Arc::clone(&hold));
         self.raise_floor(&held.lease, token);
         self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
@@ -139,12 +140,14 @@ impl Station {
     /// is granted once, and the client that had the lease before can do nothing to the new one.
     pub(super) fn on_adopt(&mut self, now: Moment, join: Join, ticket: &Ticket) {
         if let Err(refusal) = self.check(&join).and_then(|()| Ok(self.policy.store.check_ability(Ability::Replace)?)) {
-            return self.refuse([join.turn], &Refusal::Error(refusal));
+            return self.refuse([Waiter::new(now, join)], &Refusal::Error(refusal));
         }
         let purpose = Purpose::Adopt { turn: join.turn, from: ticket.owner };
         let attempt = Attempt::new(self.owners.draw(), join.terms, purpose, now);
         self.attempts.push(Box::new(Attempt { floor: Some(ticket.fencing_token()), ..attempt }));
+        let join = self.reported(join);
         self.adopters.get_or_insert_default().join(now, join);
+        self.found_held(now);
     }
 
     /// A holder lets go of its lease, which stays as it is. Does nothing if others hold under it here.
@@ -155,10 +158,13 @@ impl Station {
             return;
         }
         let ended = self.leases.take(|held| held.lease.owner == owner).and_then(|mut held| held.take(id));
-        ended.into_iter().for_each(|turn| turn.hold.give_up());
         // A claim that the hand-over overtook has done what it can.
         self.take_attempt(owner);
         self.outbox.extend([Output::StopRenewal(owner), Output::Detached(id)]);
+        if let Some(turn) = ended {
+            turn.hold.give_up();
+            self.tell_detached(&turn);
+        }
     }
 
     /// Whether there is an attempt for each adopter.

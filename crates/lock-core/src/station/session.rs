@@ -2,8 +2,7 @@
 
 use super::Station;
 use super::attempt::{Attempt, Hint, Purpose};
-use super::io::Output;
-use crate::{EntriesEnd, LossReason, Moment, Released};
+use crate::{EntriesEnd, LossReason, Moment};
 
 impl Station {
     /// Whether the store's entries end with a session.
@@ -19,8 +18,12 @@ impl Station {
 
     /// Everything that the store kept for this client has ended, or will end without a request.
     pub(super) fn on_session_ended(&mut self, now: Moment) {
-        let released = |turn| Output::Ended { turn, result: Ok(Released::Released) };
-        self.outbox.extend(self.releases.forgive().into_iter().map(released));
+        while let Some(pending) = self.releases.take_any() {
+            match pending.turn {
+                Some(turn) => self.passed_on(turn, pending.ended),
+                None => self.tell_given_up(&pending),
+            }
+        }
         self.lose_all(now, &LossReason::NotHeld);
         let are_wanted = |attempt: &Attempt| !attempt.is_given_up();
         let wanted: Vec<_> = std::iter::from_fn(|| self.attempts.take(are_wanted)).collect();

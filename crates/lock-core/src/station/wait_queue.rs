@@ -1,9 +1,10 @@
 //! The local waiters of a station, first come, first served.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::by_turn::ByTurn;
-use super::io::{Join, TurnId};
+use super::io::{Join, LongWaits, TurnId};
 use crate::{Fairness, Mode, Moment, OnUnavailable, Patience, Queueing, Terms, Width};
 
 /// A waiter in the queue.
@@ -13,7 +14,13 @@ pub(super) struct Waiter {
     pub(super) since: Moment,
     /// The number of the answer after which it is rejected.
     last_answer: Option<u64>,
+    /// How often it was reported that it has waited for long.
+    reports: u8,
 }
+
+/// A waiter that has waited for this long is reported, and again each time that this has doubled. Chosen: waits that are part of
+/// normal operation are shorter.
+const LONG: Duration = Duration::from_secs(10);
 
 /// What ends a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +36,27 @@ enum WaitEnd {
 }
 
 impl Waiter {
+    /// One that waits from now on.
+    pub(super) fn new(now: Moment, join: Join) -> Self {
+        Self { join, since: now, last_answer: None, reports: 0 }
+    }
+
+    fn long_at(&self) -> Moment {
+        self.since + LONG.saturating_mul(2_u32.saturating_pow(self.reports.into()))
+    }
+
+    /// When a long wait is to be reported.
+    fn long(&self) -> Option<(Moment, TurnId)> {
+        (self.join.long_waits == LongWaits::Reported).then(|| (self.long_at(), self.join.turn))
+    }
+
     /// Whether it could use a place in the store's queue.
     pub(super) fn queueing(&self) -> Queueing {
         if self.join.patience == Patience::Never { Queueing::Unwanted } else { Queueing::Wanted }
     }
 
     /// How long it has waited.
-    pub(super) fn waited(&self, now: Moment) -> std::time::Duration {
+    pub(super) fn waited(&self, now: Moment) -> Duration {
         now.since(if let Patience::Until { since, .. } = self.join.patience { since } else { self.since })
     }
 
@@ -87,6 +108,8 @@ pub(super) struct WaitQueue {
 struct Index {
     /// What ends each wait that has an end.
     ends: BTreeSet<(WaitEnd, TurnId)>,
+    /// When each long wait is to be reported.
+    long: BTreeSet<(Moment, TurnId)>,
     /// The waiters that may be served before those who came first.
     barging: BTreeSet<TurnId>,
 }
@@ -94,11 +117,13 @@ struct Index {
 impl Index {
     fn add(&mut self, waiter: &Waiter) {
         self.ends.extend(waiter.ends());
+        self.long.extend(waiter.long());
         self.barging.extend(waiter.barging());
     }
 
     fn remove(&mut self, waiter: &Waiter) {
         waiter.ends().for_each(|end| _ = self.ends.remove(&end));
+        waiter.long().into_iter().for_each(|long| _ = self.long.remove(&long));
         waiter.barging().into_iter().for_each(|turn| _ = self.barging.remove(&turn));
     }
 }
@@ -106,7 +131,7 @@ impl Index {
 impl WaitQueue {
     pub(super) fn join(&mut self, now: Moment, join: Join) {
         let last_answer = join.max_requests.map(|max_requests| self.answers + u64::from(max_requests.get()));
-        let waiter = Box::new(Waiter { join, since: now, last_answer });
+        let waiter = Box::new(Waiter { last_answer, ..Waiter::new(now, join) });
         if !self.is_empty() {
             let index = self.index.get_or_insert_with(|| {
                 let mut index = Box::<Index>::default();
@@ -225,6 +250,25 @@ impl WaitQueue {
         }
     }
 
+    /// When the next long wait is to be reported.
+    pub(super) fn next_long(&self) -> Option<Moment> {
+        self.first_long().map(|(at, _)| at)
+    }
+
+    /// The next waiter that has waited for long, and how long, once for each report.
+    pub(super) fn take_long(&mut self, now: Moment) -> Option<(TurnId, Duration)> {
+        let (_, turn) = self.first_long().filter(|(at, _)| *at <= now)?;
+        let mut waiter = self.waiters.remove(turn)?;
+        self.index.iter_mut().for_each(|index| index.remove(&waiter));
+        let waited = now.since(waiter.since);
+        while waiter.long_at() <= now {
+            waiter.reports = waiter.reports.saturating_add(1);
+        }
+        self.index.iter_mut().for_each(|index| index.add(&waiter));
+        self.waiters.insert(turn, waiter);
+        Some((turn, waited))
+    }
+
     /// Takes a waiter out, if it is in the queue.
     pub(super) fn leave(&mut self, turn: TurnId) -> Option<Waiter> {
         let waiter = self.waiters.remove(turn)?;
@@ -242,6 +286,11 @@ impl WaitQueue {
             taken.extend(self.leave(turn));
         }
         taken
+    }
+
+    fn first_long(&self) -> Option<(Moment, TurnId)> {
+        let many = || self.index.as_ref()?.long.first().copied();
+        self.only().and_then(Waiter::long).or_else(many)
     }
 
     fn first_end(&self, from: WaitEnd) -> Option<(WaitEnd, TurnId)> {
@@ -296,6 +345,7 @@ mod tests {
                     max_requests: None,
                     fairness: Fairness::Fair,
                     max_hold: None,
+                    long_waits: LongWaits::Reported,
                     note,
                 },
             );
@@ -352,7 +402,7 @@ mod tests {
     #[test]
     fn readers_of_any_ttl_share_a_lease_up_to_the_first_writer() {
         let mut queue = queue(&[Patience::Forever; 5]);
-        let long = Ttl::new(std::time::Duration::from_secs(600)).unwrap();
+        let long = Ttl::new(Duration::from_secs(600)).unwrap();
         for (turn, ttl) in [(1, Ttl::DEFAULT), (2, long), (4, Ttl::DEFAULT)] {
             let reader = queue.leave(TurnId(turn)).unwrap().join;
             queue.join(at(0), Join { terms: Terms { mode: Mode::Shared, ttl }, ..reader });
@@ -419,6 +469,7 @@ mod tests {
                     max_requests: None,
                     fairness: Fairness::Fair,
                     max_hold: None,
+                    long_waits: LongWaits::Reported,
                     note: note.clone(),
                 },
             );

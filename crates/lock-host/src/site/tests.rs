@@ -1,11 +1,13 @@
+#[path = "tests/events.rs"]
+mod events;
+
 use std::time::Duration;
 
 use lock_core::NameKind;
-use lock_core::{Capabilities, Durability, ModeKind, Patience, Waiting};
+use lock_core::{Capabilities, Durability, LossReason, Patience, Waiting};
 
 use super::*;
 use crate::clock::{Clock, ManualClock};
-use crate::errors::HoldError;
 use crate::lock::Lock;
 use crate::recorder::{Recorder, claim, grant, hold, join, join_with, panic_at_wakes, refusal, stations};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -103,26 +105,6 @@ fn a_late_ring_leaves_the_alarm_that_is_set() {
     assert_eq!(site.lock().alarm, Some(set));
     Arc::clone(&site).ring(set);
     assert_ne!(site.lock().alarm, Some(set), "it has rung");
-}
-
-/// The station is not told the time when somebody leaves beside others.
-#[test]
-fn a_reader_beside_others_is_not_released_in_time_if_its_lease_is_over() {
-    let clock = Fragile::default();
-    let capabilities = Capabilities::new("test", Waiting::Queue, Durability::Process).with_modes(&[ModeKind::Shared]);
-    let lock = Lock::shared(&stations(capabilities, Arc::new(clock.clone())), "a");
-    assert!(lock.join_beside_others().is_none(), "there is nobody to join");
-    let asking = lock.ask().unwrap();
-    let (_, turn, _) = asking.join();
-    grant(turn.site(), claim(turn.site()), 7);
-    let hold = hold(turn.site(), turn.id().0);
-    let mut first = asking.held(turn, Some(Ok(hold))).unwrap().unwrap();
-    let [mut second, mut third] = [(); 2].map(|()| lock.join_beside_others().unwrap());
-    assert!(matches!(second.release_at_once(), Some(Ok(()))) && first.site().lock().waiters.turns.len() == 2);
-    clock.clock.advance(Duration::from_secs(60));
-    // Unless the alarms have looked at the clock by now.
-    assert!(third.release_at_once().is_none_or(|released| matches!(released, Err(HoldError::Lost(_)))));
-    assert!(lock.join_beside_others().is_none() && first.release_at_once().is_none());
 }
 
 /// To leave again would hand the requests of other turns to a loop.

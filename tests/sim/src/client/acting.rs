@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lock_core::station::{Input, Join, Leaving, TurnId};
+use lock_core::station::{Input, Join, Leaving, LongWaits, TurnId};
 use lock_core::{
     Ability, Fairness, Hold, Keep, Mode, ModeKind, Moment, NameKind, Note, OnUnavailable, Patience, Terms, Ticket, Ttl,
     drift,
@@ -197,7 +197,8 @@ impl<B: Backend> Process<B> {
         self.sites[site].users.insert(turn, User::new(wish, fairness, env.now));
         let note = Note::from_wire("1@sim");
         let (terms, on_unavailable) = (Terms { mode, ttl }, OnUnavailable::Wait);
-        Join { turn, terms, patience, on_unavailable, max_requests: None, fairness, max_hold, note }
+        let long_waits = LongWaits::Reported;
+        Join { turn, terms, patience, long_waits, on_unavailable, max_requests: None, fairness, max_hold, note }
     }
 
     /// What a user asks for; where the store can tell names apart, a few take the name for something else.

@@ -111,6 +111,7 @@ fn as_if_nobody_waited(input: Input) -> Input {
         | Input::Renewal { .. }
         | Input::Event(_)
         | Input::Tick
-        | Input::Close) => input,
+        | Input::Close
+        | Input::Break) => input,
     }
 }

@@ -1,7 +1,6 @@
 //! Tests of the machine, from tables of all states and inputs to random play against a small store.
 
 mod adopting;
-mod at_once;
 mod away;
 mod barging;
 mod edges;

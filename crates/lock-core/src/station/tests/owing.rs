@@ -68,7 +68,7 @@ impl Hung {
                 }
             }
         }
-        assert!(self.station.releases.0.len() <= 4, "{:?}", self.station);
+        assert!(self.station.releases.0.iter().len() <= 4, "{:?}", self.station);
     }
 
     fn pass(&mut self, time: Duration) {
@@ -239,7 +239,7 @@ fn with_four_unanswered_releases_no_claim_is_sent_until_one_is_answered() {
         rig.feed(impatient(turn));
         rig.fail(ErrorKind::Timeout, Effect::Unknown);
     }
-    assert_eq!(rig.station.releases.0.len(), 4);
+    assert_eq!(rig.station.releases.0.iter().len(), 4);
     assert_eq!(rig.join(5), none());
     rig.feed(Input::Join(Join { patience: Patience::within(rig.now, millis(10)), ..join(6) }));
     rig.pass(millis(10));

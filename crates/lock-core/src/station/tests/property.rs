@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{Input, Join, Leaving, TurnId};
+use super::super::{Input, Join, Leaving, LongWaits, TurnId};
 use super::rig::{self, millis, ttl};
 use super::world::{CLIENTS, Way, World};
 use crate::{
@@ -203,7 +203,9 @@ impl World {
         let (turn, patience, note) = (self.next_turn(), self.patience(wait), Note::from_wire("1@test"));
         let terms = Terms { mode: ticket.mode(), ttl: ttl("3s") };
         let (on_unavailable, fairness) = (on_unavailable(turn), Fairness::Fair);
-        let join = Join { turn, terms, patience, on_unavailable, max_requests: None, fairness, max_hold, note };
+        let long_waits = LongWaits::Reported;
+        let join =
+            Join { turn, terms, patience, long_waits, on_unavailable, max_requests: None, fairness, max_hold, note };
         self.adopt(client, join, ticket);
     }
 
@@ -228,7 +230,11 @@ impl World {
         let patience = self.patience(wait);
         let note = Note::from_wire("1@test");
         let on_unavailable = on_unavailable(turn);
-        self.join(client, Join { turn, terms, patience, on_unavailable, max_requests, fairness, max_hold, note });
+        let long_waits = LongWaits::Reported;
+        self.join(
+            client,
+            Join { turn, terms, patience, long_waits, on_unavailable, max_requests, fairness, max_hold, note },
+        );
     }
 
     /// These permits, as far as there are as many, or a lease of this mode.

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Input, Join, Leaving, LongWaits, Output, Owners, Reply, Request, Station, TurnId};
 use super::words;
 use crate::{
     Ability, Answer, BackendError, Capabilities, Claim, Durability, Effect, ErrorKind, Fairness, FencingToken, Hold,
@@ -64,6 +64,7 @@ pub(super) fn join(turn: u8) -> Join {
         max_requests: None,
         fairness: Fairness::Fair,
         max_hold: None,
+        long_waits: LongWaits::Reported,
         note: Note::from_wire("1@test"),
     }
 }

@@ -371,7 +371,7 @@ fn with_nineteen_unanswered_releases_and_claims_nothing_new_is_asked() {
         rig.fail(ErrorKind::Timeout, Effect::Unknown);
     }
     assert_eq!(rig.join(20), none());
-    assert_eq!(rig.station.releases.0.len(), 19);
+    assert_eq!(rig.station.releases.0.iter().len(), 19);
     let asked = rig.release(Ok(Released::NotHeld));
     assert_eq!(asked.len(), 1, "one release was answered, so one claim goes out: {asked:?}");
     assert_eq!(rig.join(21), none(), "it may end in a release");
@@ -384,8 +384,8 @@ fn each_turn_that_ends_is_released_however_many_there_are() {
         assert_eq!(rig.leave(turn).len(), 2, "turn {turn}");
     }
     assert_eq!(rig.join(31), none(), "too many releases are under way");
-    assert_eq!(rig.station.releases.0.len(), 30);
-    while rig.station.releases.0.len() > 18 {
+    assert_eq!(rig.station.releases.0.iter().len(), 30);
+    while rig.station.releases.0.iter().len() > 18 {
         rig.station.releases.0.take(|_| true);
     }
     assert_eq!(rig.feed(Input::Tick).len(), 1, "now it asks");

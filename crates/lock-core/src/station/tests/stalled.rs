@@ -177,7 +177,7 @@ fn abandoned_claims_do_not_add_up() {
         assert_eq!(rig.wake().len(), 1);
     }
     assert_eq!(rig.join(5), none());
-    assert_eq!(rig.station.releases.0.len(), 4);
+    assert_eq!(rig.station.releases.0.iter().len(), 4);
     assert_eq!(rig.release(Ok(Released::NotHeld)).len(), 1);
     assert_eq!(rig.about(7).grant(7, 7), none(), "its release would be one too many beside the claim of the fifth");
 }

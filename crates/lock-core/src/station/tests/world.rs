@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::super::attempt::{Attempt, LeaseUse, Place};
 use super::super::progress::Progress;
 use super::super::releases::{Of, PendingRelease};
-use super::super::{ActionId, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
+use super::super::{ActionId, Event, Input, Join, Leaving, Output, Owners, Reply, Request, Station, TurnId};
 use super::model::Store;
 use crate::policy::{ATTEMPTS_MAX, WORD_FOR};
 use crate::{
@@ -64,6 +64,44 @@ pub(super) struct Client {
     parted: BTreeSet<Owner>,
     /// Until when released locks are kept.
     keeping: BTreeMap<Owner, Moment>,
+    told: EventCounts,
+}
+
+/// How many events of each kind observers were told.
+#[derive(Debug, Default)]
+struct EventCounts {
+    joined: usize,
+    acquired: usize,
+    not_acquired: usize,
+    ended: usize,
+    /// Releases that were not confirmed at once, less those that were later or were given up.
+    pending: usize,
+}
+
+impl EventCounts {
+    fn count(&mut self, event: &Event) {
+        match event {
+            Event::Acquired { .. } => self.acquired += 1,
+            Event::NotAcquired { .. } => self.not_acquired += 1,
+            Event::Lost { .. } | Event::Detached { .. } | Event::Released { pending: None, .. } => self.ended += 1,
+            Event::ReleasePending { .. } => (self.ended, self.pending) = (self.ended + 1, self.pending + 1),
+            Event::Released { pending: Some(_), .. } | Event::ReleaseGivenUp { .. } => self.pending -= 1,
+            Event::WaitingLong { .. } | Event::RenewedLate { .. } | Event::Degraded { .. } => {}
+            Event::RequestFailed { .. } | Event::StoreUnavailable { .. } | Event::StoreAvailable { .. } => {}
+        }
+    }
+
+    /// Each wait, each hold and each pending release is told once when it begins and once when it ends.
+    fn check(&self, station: &Station) {
+        let waits =
+            station.waiters.iter().count() + station.adopters.iter().map(|queue| queue.iter().count()).sum::<usize>();
+        assert_eq!(self.joined - self.acquired - self.not_acquired, waits, "a wait ends once: {self:?}");
+        let holds: usize = station.leases.iter().map(|held| held.turns.len()).sum();
+        let ended = || station.releases.0.iter().filter_map(|pending| pending.ended);
+        let first_try = ended().filter(|ended| ended.failed_at.is_none()).count();
+        assert_eq!(self.acquired - self.ended, holds + first_try, "a hold ends once: {self:?}");
+        assert_eq!(self.pending, ended().count() - first_try, "a pending release ends once: {self:?}");
+    }
 }
 
 /// A request and, once the store has seen it, its answer.
@@ -107,7 +145,7 @@ impl World {
             let mut secret = [0; 32];
             secret[..8].copy_from_slice(&seed.to_be_bytes());
             let kind = if limit.is_some() { NameKind::Semaphore } else { NameKind::Lock };
-            let station = Station::new("a".parse().unwrap(), kind, policy, Owners::new(secret));
+            let station = Station::new("a".parse().unwrap(), kind, policy, Owners::new(secret)).observed();
             let (waiters, keeper) = (BTreeMap::new(), Keeper::new(policy, seed));
             Client {
                 station,
@@ -120,6 +158,7 @@ impl World {
                 hastened: None,
                 parted: BTreeSet::new(),
                 keeping: BTreeMap::new(),
+                told: EventCounts::default(),
             }
         };
         let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.store.waiting));
@@ -190,44 +229,20 @@ impl World {
     }
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
-        let outputs = match self.at_once(client, &input) {
-            Some(outputs) => outputs,
-            None => self.clients[client].station.handle_input(self.now, input),
-        };
+        let joins = matches!(input, Input::Join(_) | Input::Adopt { .. });
+        self.clients[client].told.joined += usize::from(joins);
+        let outputs = self.clients[client].station.handle_input(self.now, input);
+        let events = self.clients[client].station.take_events();
+        events.iter().for_each(|(_, event)| self.clients[client].told.count(event));
         outputs.into_iter().for_each(|output| self.carry_out(client, output));
         let wake = self.clients[client].station.next_wake();
         assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
         self.check();
         self.check_claims();
         self.check_debt(client);
+        self.clients[client].told.check(&self.clients[client].station);
         let mut private = self.clients[client].station.leases.iter().filter(|held| held.usage == LeaseUse::Private);
         assert!(private.all(|held| held.turns.len() == 1), "a private lease is for one turn");
-    }
-
-    /// Every other turn begins and ends at once, if it can.
-    fn at_once(&mut self, client: usize, input: &Input) -> Option<Vec<Output>> {
-        let (station, now) = (&mut self.clients[client].station, self.now);
-        if let Input::Join(join) = input
-            && join.turn.0 % 2 == 0
-            && join.terms.mode == Mode::Shared
-            && join.max_hold.is_none()
-            && !matches!(join.patience, Patience::Until { end, .. } if end <= now)
-        {
-            let hold = station.join_beside_others(now, join.turn, &join.note);
-            return hold.map(|hold| vec![Output::Admit { turn: join.turn, hold }]);
-        }
-        if let Input::Leave(Leaving { turn, .. }) = input
-            && turn.0 % 2 == 0
-        {
-            if !station.leave_beside_others(*turn) {
-                return None;
-            }
-            // That did not tell it the time, but its alarm may ring now.
-            let rung = station.handle_input(now, Input::Tick);
-            let ended = Output::Ended { turn: *turn, result: Ok(Released::Released) };
-            return Some([ended].into_iter().chain(rung).collect());
-        }
-        None
     }
 
     fn carry_out(&mut self, number: usize, output: Output) {

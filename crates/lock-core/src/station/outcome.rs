@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lock_core::{AcquireError, Holder, Refusal};
+use crate::{AcquireError, Holder, Refusal};
 
 /// How a wait ended without the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use lock_core::{BackendError, FencingToken, Holder, LockName, LossReason};
-
-use crate::outcome::Outcome;
+use super::outcome::Outcome;
+use crate::{BackendError, FencingToken, Holder, LockName, LossReason};
 
 /// Something that happened to a lock of a client, or to its store. Contains no secret.
 ///
@@ -168,6 +167,30 @@ pub enum Level {
     Warn,
     /// Work may have been interrupted.
     Error,
+}
+
+/// The events that a client adds to those of its stations.
+#[doc(hidden)]
+impl Event {
+    pub fn not_waited(lock: LockName, outcome: Outcome) -> Self {
+        Self::NotAcquired { lock, waited: Duration::ZERO, contended: None, outcome }
+    }
+
+    pub fn degraded(lock: LockName, waited: Duration, error: BackendError) -> Self {
+        Self::Degraded { lock, waited, error }
+    }
+
+    pub fn request_failed(lock: LockName, error: BackendError) -> Self {
+        Self::RequestFailed { lock, error }
+    }
+
+    pub fn store_unavailable(error: BackendError) -> Self {
+        Self::StoreUnavailable { error }
+    }
+
+    pub fn store_available(after: Duration) -> Self {
+        Self::StoreAvailable { after }
+    }
 }
 
 impl Event {

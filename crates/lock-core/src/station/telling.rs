@@ -1,0 +1,199 @@
+//! Events: what observers are told about the lock, by whoever decides it.
+
+use std::mem;
+use std::time::Duration;
+
+use super::Station;
+use super::event::Event;
+use super::held::Late;
+use super::io::{Join, LongWaits, TurnId};
+use super::outcome::Outcome;
+use super::releases::PendingRelease;
+use super::turns::Turn;
+use super::wait_queue::{WaitQueue, Waiter};
+use crate::{BackendError, FencingToken, LockName, LossReason, Mode, Moment, Owner, Released};
+
+/// What a station knows for observers alone.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// What happened and was not taken yet.
+    events: Vec<(Option<TurnId>, Event)>,
+    waiters: Contention,
+}
+
+/// What is known of all waiters together. It goes with the last of them.
+#[derive(Debug, Default)]
+struct Contention {
+    /// Their first known position in the store's queue. The first of them that is admitted had it.
+    position: Option<u32>,
+    /// Since when others are known to have what they wait for.
+    taken_since: Option<Moment>,
+}
+
+/// A turn that has ended and whose release is pending.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndedTurn {
+    token: FencingToken,
+    since: Moment,
+    /// When the first try of the release failed.
+    pub(super) failed_at: Option<Moment>,
+}
+
+impl EndedTurn {
+    fn held(self, now: Moment) -> Duration {
+        self.failed_at.unwrap_or(now).since(self.since)
+    }
+}
+
+impl From<&Turn> for EndedTurn {
+    fn from(turn: &Turn) -> Self {
+        Self { token: turn.hold.token(), since: turn.since, failed_at: None }
+    }
+}
+
+impl Station {
+    /// The same for a client that is observed: it has [events](Self::take_events).
+    #[must_use]
+    pub fn observed(self) -> Self {
+        Self { observed: Some(Box::default()), ..self }
+    }
+
+    /// What happened since the last call, for observers: each event with the turn that waits, or did until then.
+    pub fn take_events(&mut self) -> Vec<(Option<TurnId>, Event)> {
+        self.observed.as_mut().map(|observed| mem::take(&mut observed.events)).unwrap_or_default()
+    }
+
+    fn tell(&mut self, turn: Option<TurnId>, event: impl FnOnce(LockName) -> Event) {
+        if let Some(observed) = &mut self.observed {
+            observed.events.push((turn, event(self.name.clone())));
+        }
+    }
+
+    /// What is known of the waiters, if there are any and somebody observes.
+    fn contention(&mut self) -> Option<&mut Contention> {
+        let waits = !self.nobody_waits();
+        self.observed.as_mut().filter(|_| waits).map(|observed| &mut observed.waiters)
+    }
+
+    /// A waiter whose long waits nobody observes needs no alarm for them.
+    pub(super) fn reported(&self, join: Join) -> Join {
+        let long_waits = if self.observed.is_some() { join.long_waits } else { LongWaits::Expected };
+        Join { long_waits, ..join }
+    }
+
+    /// A waiter has joined. What is held here keeps it out, if nobody else can hold beside it.
+    pub(super) fn found_held(&mut self, now: Moment) {
+        if self.leases.first().is_some_and(|held| held.lease.terms.mode == Mode::Exclusive) {
+            self.found_taken(now);
+        }
+    }
+
+    /// Others have what the waiters here wait for.
+    pub(super) fn found_taken(&mut self, now: Moment) {
+        self.contention().map(|waiters| waiters.taken_since.get_or_insert(now));
+    }
+
+    /// The same, and the store has queued them.
+    pub(super) fn found_queued(&mut self, now: Moment, position: u32) {
+        self.found_taken(now);
+        self.contention().map(|waiters| waiters.position.get_or_insert(position));
+    }
+
+    /// For how much of its wait others are known to have had the lock.
+    fn contended(&self, waiter: &Waiter) -> Option<Duration> {
+        self.observed.as_ref()?.waiters.taken_since.map(|taken| self.last_now.since(taken.max(waiter.since)))
+    }
+
+    pub(super) fn tell_acquired(&mut self, waiter: &Waiter, token: FencingToken) {
+        let (waited, contended) = (self.last_now.since(waiter.since), self.contended(waiter));
+        let position = self.observed.as_mut().and_then(|observed| observed.waiters.position.take());
+        let event = |lock| Event::Acquired { lock, token, waited, contended, position };
+        self.tell(Some(waiter.join.turn), event);
+    }
+
+    pub(super) fn tell_not_acquired(&mut self, waiter: &Waiter, outcome: impl FnOnce() -> Outcome) {
+        let (waited, contended) = (self.last_now.since(waiter.since), self.contended(waiter));
+        let event = |lock| Event::NotAcquired { lock, waited, contended, outcome: outcome() };
+        self.tell(Some(waiter.join.turn), event);
+    }
+
+    /// Reports the waits that have become long. Forgets what was known of the waiters if there are none.
+    pub(super) fn tell_waits(&mut self, now: Moment) {
+        if self.nobody_waits() {
+            self.observed.iter_mut().for_each(|observed| observed.waiters = Contention::default());
+        }
+        let take_long = |station: &mut Self| station.queues().find_map(|queue| queue.take_long(now));
+        while let Some((turn, waited)) = take_long(self) {
+            let (holder, error) = (self.known_holder(), self.trouble().cloned());
+            self.tell(Some(turn), |lock| Event::WaitingLong { lock, waited, holder, error });
+        }
+    }
+
+    /// When the next long wait is to be reported.
+    pub(super) fn next_long(&self) -> Option<Moment> {
+        let adopters = self.adopters.as_deref().and_then(WaitQueue::next_long);
+        self.waiters.next_long().into_iter().chain(adopters).min()
+    }
+
+    pub(super) fn tell_renewed_late(&mut self, owner: Owner, Late { by, remaining }: Late) {
+        let Some(token) = self.lease_of(owner).and_then(|held| Some(held.turns.first()?.1.hold.token())) else {
+            return;
+        };
+        self.tell(None, |lock| Event::RenewedLate { lock, token, late: by, remaining });
+    }
+
+    /// The client was closed by the program, which is no loss, unless a defect has closed it.
+    pub(super) fn tell_lost(&mut self, turn: &Turn, reason: LossReason) {
+        let (token, held) = (turn.hold.token(), self.last_now.since(turn.since));
+        let is_loss = self.broken || reason != LossReason::Closed;
+        self.tell(None, |lock| {
+            if is_loss {
+                Event::Lost { lock, token, held, reason }
+            } else {
+                Event::Released { lock, token, held, pending: None }
+            }
+        });
+    }
+
+    pub(super) fn tell_detached(&mut self, turn: &Turn) {
+        let (token, held) = (turn.hold.token(), self.last_now.since(turn.since));
+        self.tell(None, |lock| Event::Detached { lock, token, held });
+    }
+
+    /// The turn has ended at the store, or its lease was passed on.
+    pub(super) fn tell_released(&mut self, ended: EndedTurn) {
+        let (token, held) = (ended.token, ended.held(self.last_now));
+        let pending = ended.failed_at.map(|failed_at| self.last_now.since(failed_at));
+        self.tell(None, |lock| Event::Released { lock, token, held, pending });
+    }
+
+    /// The release of a turn that has ended was answered.
+    pub(super) fn tell_end(&mut self, pending: &mut PendingRelease, result: &Result<Released, BackendError>) {
+        let Some(ended) = &mut pending.ended else { return };
+        let (now, token, is_first) = (self.last_now, ended.token, ended.failed_at.is_none());
+        match result {
+            Ok(Released::Left | Released::NotHeld) if is_first => {
+                let (held, reason) = (ended.held(now), LossReason::NotHeld);
+                self.tell(None, |lock| Event::Lost { lock, token, held, reason });
+            }
+            Ok(_) => {
+                let ended = *ended;
+                self.tell_released(ended);
+            }
+            Err(error) if is_first => {
+                let (held, error) = (ended.held(now), error.clone());
+                ended.failed_at = Some(now);
+                self.tell(None, |lock| Event::ReleasePending { lock, token, held, error });
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// A release is not repeated any more.
+    pub(super) fn tell_given_up(&mut self, pending: &PendingRelease) {
+        if let Some(EndedTurn { token, failed_at: Some(failed_at), .. }) = pending.ended {
+            let pending = self.last_now.since(failed_at);
+            self.tell(None, |lock| Event::ReleaseGivenUp { lock, token, pending });
+        }
+    }
+}
