@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use lock_forms::two_forms;
 
 use crate::inspect::{Entry, Page, Query, Revoked};
 use crate::latch::{self, Seen};
@@ -82,10 +83,12 @@ pub trait Backend: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// A store that is used from tokio.
+/// The verbs of a store, as tokio uses them if they are async, and plain threads if not.
+#[two_forms]
 #[async_trait]
 pub trait AsyncBackend: Backend {
-    /// The same store over a connection of its own, for the keeper, which runs on a thread and a runtime of its own.
+    /// The same store over a connection of its own, for the keeper, which runs on a thread of its own, and in async code on a runtime of its
+    /// own.
     ///
     /// A backend without connections, or one that uses a client that was passed in, returns itself.
     fn for_keeper(self: Arc<Self>) -> Arc<dyn AsyncBackend>;
@@ -129,11 +132,9 @@ pub trait AsyncBackend: Backend {
 
     /// Waits until the background work of earlier calls is done, but no longer than `within`. Most stores have none.
     ///
-    /// On what [`for_keeper`](Self::for_keeper) returned, it is called once the client's runtime has ended: nothing is
-    /// polled there any more.
-    ///
     /// # Cancel safety
-    /// Changes nothing.
+    /// Changes nothing. On what [`for_keeper`](Self::for_keeper) returned, it is called once the client's runtime has ended: nothing is
+    /// polled there any more.
     async fn flush(&self, _within: Duration) {}
 
     /// Counts arrivals at a latch: carries out one request, and answers with the latch as it is then. A request may be
@@ -213,106 +214,6 @@ pub trait AsyncBackend: Backend {
     /// # Cancel safety
     /// Changes nothing.
     async fn revoked_by(
-        &self,
-        _name: &LockName,
-        _highest: FencingToken,
-        _within: Duration,
-    ) -> Result<Option<Note>, BackendError> {
-        Err(self.capabilities().unable(Ability::Inspect))
-    }
-}
-
-/// A store that is used from plain threads.
-pub trait BlockingBackend: Backend {
-    /// The same store over a connection of its own, for the keeper's thread.
-    ///
-    /// A backend without connections, or one that uses a client that was passed in, returns itself.
-    fn for_keeper(self: Arc<Self>) -> Arc<dyn BlockingBackend>;
-
-    /// Asks for a lease, or asks again.
-    ///
-    /// # Errors
-    /// Those of the store; see the contract of [`Backend`].
-    fn acquire(&self, claim: &Claim, within: Duration) -> Result<Answer, BackendError>;
-
-    /// Renews leases. Returns one answer for each, in their order.
-    ///
-    /// # Errors
-    /// Those of the store. Whether the leases of the call were renewed is then unknown, or they are unchanged, as the
-    /// error's effect says.
-    fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError>;
-
-    /// Gives up a hold or a place.
-    ///
-    /// # Errors
-    /// Those of the store.
-    fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError>;
-
-    /// Asks whether the lease is still the stored grant.
-    ///
-    /// # Errors
-    /// Those of the store.
-    fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError>;
-
-    /// Waits until the background work of earlier calls is done, but no longer than `within`. Most stores have none.
-    fn flush(&self, _within: Duration) {}
-
-    /// Counts arrivals at a latch: carries out one request, and answers with the latch as it is then. A request may be
-    /// repeated; it takes effect once. The ability is [`Ability::Latch`].
-    ///
-    /// # Errors
-    /// `Unsupported` if the store has no such ability; the store's errors, such as `Timeout`, after which the request may have
-    /// taken effect.
-    fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {
-        Err(self.capabilities().unable(Ability::Latch))
-    }
-
-    /// Changes the limit of a semaphore, or counts its free permits, as [`AsyncBackend::limit`] does.
-    ///
-    /// # Errors
-    /// As [`AsyncBackend::limit`].
-    fn limit(&self, _request: &limit::Request, _within: Duration) -> Result<Usage, BackendError> {
-        Err(self.capabilities().unable(Ability::SetLimit))
-    }
-
-    /// The holders and waiters of a lock; `None` if nobody holds it. This method and the next three need
-    /// [`Ability::Inspect`].
-    ///
-    /// # Errors
-    /// `Unsupported` if the store has no such ability; the store's errors.
-    fn holder(&self, _name: &LockName, _within: Duration) -> Result<Option<Entry>, BackendError> {
-        Err(self.capabilities().unable(Ability::Inspect))
-    }
-
-    /// Some of the held locks that match.
-    ///
-    /// # Errors
-    /// As [`holder`](Self::holder).
-    fn list(&self, _query: &Query, _within: Duration) -> Result<Page, BackendError> {
-        Err(self.capabilities().unable(Ability::Inspect))
-    }
-
-    /// Ends the lease that spans `token`, for any owner. The store remembers who did, so that the holder learns of it: for as
-    /// long as the lease could have lasted, and for a minute at least.
-    ///
-    /// # Errors
-    /// As [`holder`](Self::holder). After a `Timeout`, the revocation may have taken effect.
-    fn revoke(
-        &self,
-        _name: &LockName,
-        _token: FencingToken,
-        _by: &Note,
-        _within: Duration,
-    ) -> Result<Revoked, BackendError> {
-        Err(self.capabilities().unable(Ability::Inspect))
-    }
-
-    /// Who revoked the lease whose highest token this is; `None` if nobody did, or if the store does not remember it any
-    /// more.
-    ///
-    /// # Errors
-    /// As [`holder`](Self::holder).
-    fn revoked_by(
         &self,
         _name: &LockName,
         _highest: FencingToken,

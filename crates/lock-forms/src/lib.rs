@@ -5,6 +5,7 @@
 //!
 //! - [`nonblocking`](macro@nonblocking) leaves the item as it is.
 //! - [`blocking`](macro@blocking) removes `async` and `.await`, and replaces names such as `AsyncFnOnce`, also in examples.
+//! - [`two_forms`](macro@two_forms) makes both items, with the names that are replaced.
 //!
 //! A section `# Cancel safety` is for async code, and a section `# Blocking` for threads. What follows `#[blocking_only]`, documentation
 //! included, exists only there.
@@ -37,6 +38,12 @@ pub fn blocking(_: TokenStream, item: TokenStream) -> TokenStream {
     in_form(Form::Blocking, item)
 }
 
+/// The item for async code, and then the item for threads, in the same place.
+#[proc_macro_attribute]
+pub fn two_forms(_: TokenStream, item: TokenStream) -> TokenStream {
+    TokenStream::from_iter([in_form(Form::Nonblocking, item.clone()), in_form(Form::Blocking, item)])
+}
+
 fn in_form(form: Form, tokens: TokenStream) -> TokenStream {
     let mut docs = Docs::new(form);
     let mut compiled = TokenStream::new();
@@ -47,6 +54,7 @@ fn in_form(form: Form, tokens: TokenStream) -> TokenStream {
                 "doc" => compiled
                     .extend(documentation(attribute, &mut docs).into_iter().flat_map(|doc| [token.clone(), doc])),
                 "blocking_only" if form == Form::Nonblocking => skip_item(&mut tokens),
+                "async_trait" if form == Form::Blocking => {}
                 "blocking_only" => {}
                 _ => compiled.extend([token, group(form, &attribute)]),
             }
