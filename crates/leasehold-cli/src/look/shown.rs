@@ -2,7 +2,7 @@
 
 use comfy_table::Cell;
 use leasehold::kit::Slot;
-use lock_core::inspect::{Entry, Held};
+use lock_core::inspect::{Entry, Held, Waiter};
 use lock_core::{Holder, Mode};
 
 use super::order::natural;
@@ -62,7 +62,12 @@ pub(super) fn table(entries: &[Entry], endless: &str) -> String {
 
 /// Whether anybody holds this lock, or waits for it, other than alone.
 fn has_kinds(entry: &Entry) -> bool {
-    entry.holders.iter().map(|held| held.mode).chain(entry.queue.iter().copied()).any(|mode| mode != Mode::Exclusive)
+    entry
+        .holders
+        .iter()
+        .map(|held| held.mode)
+        .chain(entry.queue.iter().map(|waiter| waiter.mode))
+        .any(|mode| mode != Mode::Exclusive)
 }
 
 /// A row for each holder. What concerns the whole lock is in the first.
@@ -119,7 +124,7 @@ fn mode(held: &Held) -> String {
 
 /// What the waiters ask for, in their order: neighbours that ask for the same are one group.
 fn queued(entry: &Entry) -> String {
-    let groups: Vec<_> = entry.queue.chunk_by(|one, next| one == next).collect();
+    let groups: Vec<_> = entry.queue.chunk_by(|one, next| one.mode == next.mode).collect();
     let mut words: Vec<_> = groups.iter().take(GROUPS_MAX).filter_map(|group| group_of(group)).collect();
     let all = usize::try_from(entry.waiters).is_ok_and(|waiters| waiters <= entry.queue.len());
     if !all || groups.len() > GROUPS_MAX {
@@ -128,8 +133,8 @@ fn queued(entry: &Entry) -> String {
     words.join(", ")
 }
 
-fn group_of(group: &[Mode]) -> Option<String> {
-    let mode = group.first()?;
+fn group_of(group: &[Waiter]) -> Option<String> {
+    let mode = group.first()?.mode;
     let wanted = match mode.count() {
         0 => mode.kind().to_string(),
         1 => "1 slot".to_owned(),
@@ -173,7 +178,9 @@ mod tests {
             ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "2m 5s", "2s", "3", "exclusive x3"]
         );
         let row = row(&entry);
-        let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });
+        let alone = serde_json::json!({
+            "leasehold": false, "pid": null, "host": null, "why": null, "mode": "exclusive", "permits": 0, "waiting_ms": null,
+        });
         let expected = serde_json::json!({
             "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
             "why": "the books", "token": 8, "held_ms": 125_900, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
@@ -240,7 +247,9 @@ mod tests {
         let other = Held { mode: permits(1), slots: Slots::new([1]), ..entry.holders[0].clone() };
         entry.holders.push(other);
         (entry.leases, entry.waiters) = (102, 4);
-        entry.queue = vec![permits(3), permits(1), permits(1)];
+        let note = Some(Note::from_wire("18@h next"));
+        let waiter = |count| Waiter { note: note.clone(), mode: permits(count), age: Some(Duration::from_secs(4)) };
+        entry.queue = vec![waiter(3), waiter(1), waiter(1)];
         let text = table(std::slice::from_ref(&entry), NEVER_EXPIRES);
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].contains("MODE") && lines[0].ends_with("QUEUE"), "{text}");
@@ -250,7 +259,12 @@ mod tests {
         let row = row(&entry);
         assert_eq!((&row["kind"], &row["limit"], &row["leases"]), (&"semaphore".into(), &4.into(), &102.into()));
         assert_eq!(row["holders"][0]["slots"], serde_json::json!([0, 3]));
-        assert_eq!(row["queue"][0], serde_json::json!({ "mode": "permits", "permits": 3 }));
+        assert_eq!(
+            row["queue"][0],
+            serde_json::json!({
+                "leasehold": true, "pid": 18, "host": "h", "why": "next", "mode": "permits", "permits": 3, "waiting_ms": 4000,
+            })
+        );
     }
 
     #[test]
