@@ -2,7 +2,7 @@
 //! for it meanwhile. What a script did is counted, not timed.
 
 use lock_core::inspect::{Query, Revoked};
-use lock_core::{Answer, BlockingBackend, Certainty, Claim, Mode, Queueing, ReleaseRequest, Released, Terms};
+use lock_core::{Answer, BlockingBackend, Certainty, Claim, Mode, Note, Queueing, ReleaseRequest, Released, Terms};
 use test_support::RedisServer;
 
 use crate::crowd::Crowd;
@@ -98,6 +98,9 @@ fn a_long_queue_says_what_its_first_waiters_ask_for() {
         let entry = inspect.holder(&"long".parse().unwrap(), SOON).unwrap().unwrap();
         let modes: Vec<_> = entry.queue.iter().map(|waiter| waiter.mode).collect();
         assert_eq!((entry.waiters, modes), (350, vec![Mode::Shared; 100]), "{facade}");
+        // An earlier version has written no time.
+        let first = entry.queue[0].clone();
+        assert_eq!((first.note, first.age), (Some(Note::from_wire("1@here gone")), None), "{facade}");
     }
 }
 
