@@ -9,6 +9,7 @@ mod help;
 mod job;
 mod limit;
 pub(crate) mod line;
+mod listing;
 mod mode;
 #[cfg(all(test, unix))]
 mod pages;
@@ -22,15 +23,15 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use lock_core::{Invalid, LockName, parse_duration};
+use lock_core::{Invalid, parse_duration};
 
 pub(crate) use self::breaking::{BreakArgs, token};
 pub(crate) use self::dashboard::DashboardArgs;
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::every::EveryArgs;
 use self::help::{ELECT_EXAMPLES, ELECT_EXIT_CODES, EXAMPLES, EXIT_CODES, RUN_EXAMPLES};
 use self::job::JobArgs;
 pub(crate) use self::limit::LimitArgs;
+pub(crate) use self::listing::{LsArgs, ShowArgs, Sort};
 use self::mode::ModeArgs;
 pub(crate) use self::store::StoreArgs;
 pub(crate) use self::watching::WatchArgs;
@@ -207,38 +208,6 @@ pub(crate) struct RunArgs {
 pub(crate) struct ElectArgs {
     #[command(flatten)]
     pub(crate) work: WorkArgs,
-}
-
-/// `leasehold ls`.
-#[derive(Debug, Args)]
-#[command(mut_arg("every", |every| every.requires("watch")))]
-pub(crate) struct LsArgs {
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// Print a JSON array instead of the table.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Look again and again: on a terminal, the table is redrawn; elsewhere, it is printed again, or with --json as one more line.
-    #[arg(short, long)]
-    pub(crate) watch: bool,
-    #[command(flatten)]
-    pub(crate) every: EveryArgs,
-    /// Names to list: `*` matches any text, `?` matches one character.
-    #[arg(value_name = "PATTERN", default_value = "*")]
-    pub(crate) pattern: String,
-}
-
-/// `leasehold show`.
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    /// Print a JSON object instead of the table; its field `held` says whether the lock is held.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The name of the lock.
-    #[arg(value_name = "NAME")]
-    pub(crate) name: LockName,
 }
 
 impl Command {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 
 use lock_core::inspect::{Entry, Held, Revoked};
-use lock_core::{EntriesEnd, FencingToken, Holder, LockName};
+use lock_core::{EntriesEnd, FencingToken, Holder, LockName, Note};
 use serde::Serialize;
 
 use crate::args::BreakArgs;
@@ -17,30 +17,47 @@ use crate::screen::beside;
 use crate::store::Store;
 use crate::visible::visible;
 
-/// Ends the lease that has this token, if it still holds the lock.
+/// Ends the lease that has this token, if it still holds the lock; without a token, the only lease that holds it.
 pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
     let store = Store::choose(args.store.url.as_deref())?.shared()?.that_breaks_leases()?;
     let asks = !args.yes;
     if asks && !(stdin().is_terminal() && stderr().is_terminal()) {
-        let message = "there is no terminal to ask on whether to break the lock; nothing was changed; give --yes if it is to be \
-                       broken without asking";
+        let message = "there is no terminal to ask on whether to break the lock; nothing was changed; give --yes to break it \
+                       without asking, and --token N to break no other lease than the one that `leasehold show NAME` prints";
         return Err(Failure::new(Exit::Usage, message));
     }
     let locks = Locks::connect(&store)?;
-    let entry = locks.holder(&args.name)?;
-    let Some(target) = Target::find(entry.as_ref(), args.token) else {
-        return Err(unchanged(&args.name, args.token, entry.as_ref(), locks.entries_end()));
+    let (name, ends) = (&args.name, locks.entries_end());
+    let entry = locks.holder(name)?;
+    let token = args.token.map_or_else(|| only_token(name, entry.as_ref(), ends), Ok)?;
+    let Some(target) = Target::find(entry.as_ref(), token) else {
+        return Err(unchanged(name, Some(token), entry.as_ref(), ends));
     };
-    if asks && !target.is_confirmed(&args.name, args.token)? {
+    if asks && !target.is_confirmed(name, token)? {
         return Err(Failure::new(Exit::Unchanged, "nothing was changed"));
     }
-    if let Revoked::NotHeld = locks.revoke(&args.name, args.token, &args.why)? {
-        return Err(unchanged(&args.name, args.token, locks.holder(&args.name)?.as_ref(), locks.entries_end()));
+    if let Revoked::NotHeld = locks.revoke(name, token, &args.why)? {
+        return Err(unchanged(name, Some(token), locks.holder(name)?.as_ref(), ends));
     }
     if args.json {
-        print(&json(&target.broken(&args.name, args.token))?)
+        print(&json(&target.broken(name, token))?)
     } else {
-        print(&beside(0, &visible(&target.sentence(&args.name, args.token)), &stdout()))
+        print(&beside(0, &visible(&target.sentence(name, token)), &stdout()))
+    }
+}
+
+/// The token of the only lease that holds the lock.
+fn only_token(name: &LockName, entry: Option<&Entry>, ends: EntriesEnd) -> Result<FencingToken, Failure> {
+    match entry {
+        Some(entry) if entry.leases > 1 => {
+            let message = format!(
+                "{name} is held by {} leases; nothing was changed; name the one to end by its --token, which `leasehold show NAME` prints",
+                entry.leases
+            );
+            Err(Failure::new(Exit::Usage, message))
+        }
+        Some(Entry { holder: Holder::Leasehold { tokens, .. }, .. }) => Ok(tokens.high()),
+        Some(_) | None => Err(unchanged(name, None, entry, ends)),
     }
 }
 
@@ -48,6 +65,8 @@ pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
 struct Target<'a> {
     /// `None` if there are more leases than the store shows.
     held: Option<&'a Held>,
+    /// The first waiter, if it says who it is.
+    next: Option<&'a Note>,
     waiters: u32,
 }
 
@@ -67,7 +86,11 @@ impl<'a> Target<'a> {
         let entry = entry?;
         let held = entry.holders.iter().find(|held| spans(held, token));
         let shows_all = usize::try_from(entry.leases).is_ok_and(|leases| leases <= entry.holders.len());
-        (held.is_some() || !shows_all).then_some(Self { held, waiters: entry.waiters })
+        (held.is_some() || !shows_all).then_some(Self {
+            held,
+            next: entry.queue.first().and_then(|first| first.note.as_ref()),
+            waiters: entry.waiters,
+        })
     }
 
     /// Who holds the lease.
@@ -97,10 +120,12 @@ impl<'a> Target<'a> {
             || "; the store does not say since when".to_owned(),
             |held| format!("; it got the lock {} ago", age(held)),
         );
-        let next = match self.waiters {
-            0 => "nobody waits for it".to_owned(),
-            1 => "1 other waits for it and gets it".to_owned(),
-            more => format!("{more} others wait for it, and the first one gets it"),
+        let next = match (self.waiters, self.next) {
+            (0, _) => "nobody waits for it".to_owned(),
+            (1, None) => "1 other waits for it and gets it".to_owned(),
+            (1, Some(next)) => format!("{next} waits for it and gets it"),
+            (more, None) => format!("{more} others wait for it, and the first one gets it"),
+            (more, Some(next)) => format!("{more} others wait for it, and {next} gets it"),
         };
         let holder = self.holder();
         format!(
@@ -135,17 +160,18 @@ fn spans(held: &Held, token: FencingToken) -> bool {
     }
 }
 
-/// No lease has this token. Says which ones hold the lock.
-fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>, ends: EntriesEnd) -> Failure {
+/// No lease has this token, or nobody has one. Says which leases hold the lock.
+fn unchanged(name: &LockName, token: Option<FencingToken>, entry: Option<&Entry>, ends: EntriesEnd) -> Failure {
     let held = entry.map_or(&[][..], |entry| &entry.holders);
     let tokens = held.iter().filter_map(|held| match held.holder {
         Holder::Leasehold { tokens, .. } => Some(tokens.to_string()),
         Holder::Foreign => None,
     });
     let tokens: Vec<_> = tokens.collect();
+    let given = token.map_or_else(String::new, |token| format!(" {token}"));
     let now = match (held, tokens.as_slice()) {
-        _ if held.iter().any(|held| spans(held, token)) => format!(
-            "the lease of {name} with token {token} has expired, and a transaction that is fenced by it keeps the lock; end that \
+        _ if token.is_some_and(|token| held.iter().any(|held| spans(held, token))) => format!(
+            "the lease of {name} with token{given} has expired, and a transaction that is fenced by it keeps the lock; end that \
              transaction at the server (pg_terminate_backend in PostgreSQL, KILL in MySQL)"
         ),
         ([], _) => format!("{name} is not held"),
@@ -159,10 +185,10 @@ fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>, ends: 
         ),
         ([held, ..], [one]) => {
             let holder = name_of(Some(&held.holder));
-            format!("no lease of {name} has token {token}; it is held by {holder} with token {one}")
+            format!("no lease of {name} has token{given}; it is held by {holder} with token {one}")
         }
         (_, several) => {
-            format!("no lease of {name} has token {token}; its leases have the tokens {}", several.join(", "))
+            format!("no lease of {name} has token{given}; its leases have the tokens {}", several.join(", "))
         }
     };
     Failure::new(Exit::Unchanged, format!("{now}; nothing was changed"))
@@ -172,7 +198,7 @@ fn unchanged(name: &LockName, token: FencingToken, entry: Option<&Entry>, ends: 
 mod tests {
     use std::time::Duration;
 
-    use lock_core::{Note, TokenRange};
+    use lock_core::TokenRange;
 
     use super::*;
 
@@ -197,14 +223,32 @@ mod tests {
         entry.holders[0].age = Some(Duration::from_secs(125));
         let question = Target::find(Some(&entry), token(8)).unwrap().question(&entry.name, token(8));
         assert!(question.contains("; it got the lock 2m 5s ago; "), "{question}");
+        entry.queue[0].note = Some(Note::from_wire("6@h backup"));
+        let question = Target::find(Some(&entry), token(8)).unwrap().question(&entry.name, token(8));
+        assert!(question.contains("2 others wait for it, and pid 6 on h (backup) gets it"), "{question}");
+    }
+
+    #[test]
+    fn without_a_token_the_only_lease_is_meant() {
+        let only = |entry: Option<&Entry>| only_token(&"a".parse().unwrap(), entry, EntriesEnd::WithTtl);
+        let mut entry = entry(7, 9);
+        assert_eq!(only(Some(&entry)).ok(), Some(token(9)));
+        let free = only(None).err().unwrap();
+        assert_eq!((free.exit, &*free.message), (Exit::Unchanged, "a is not held; nothing was changed"));
+        let foreign = Entry::exclusive(entry.name.clone(), Holder::Foreign, None, 0);
+        assert!(only(Some(&foreign)).err().unwrap().message.contains("something other than leasehold"));
+        entry.leases = 2;
+        let several = only(Some(&entry)).err().unwrap();
+        assert!(several.exit == Exit::Usage && several.message.contains("--token"), "{}", several.message);
     }
 
     #[test]
     fn another_token_names_the_present_ones() {
         let mut entry = entry(7, 9);
         assert!(Target::find(Some(&entry), token(6)).is_none() && Target::find(None, token(6)).is_none());
-        let said =
-            |entry: Option<&Entry>| unchanged(&"a".parse().unwrap(), token(6), entry, EntriesEnd::WithTtl).message;
+        let said = |entry: Option<&Entry>| {
+            unchanged(&"a".parse().unwrap(), Some(token(6)), entry, EntriesEnd::WithTtl).message
+        };
         assert!(said(Some(&entry)).contains("with token 7..9"), "{}", said(Some(&entry)));
         entry.holders.push(entry.holders[0].clone());
         assert!(said(Some(&entry)).contains("the tokens 7..9, 7..9"), "{}", said(Some(&entry)));
@@ -217,7 +261,7 @@ mod tests {
     #[test]
     fn a_lease_that_has_expired_and_is_shown_is_kept_by_a_transaction() {
         let entry = entry(7, 9);
-        let said = unchanged(&entry.name, token(8), Some(&entry), EntriesEnd::WithTtl).message;
+        let said = unchanged(&entry.name, Some(token(8)), Some(&entry), EntriesEnd::WithTtl).message;
         assert!(said.contains("token 8 has expired") && said.contains("end that transaction"), "{said}");
     }
 

@@ -3,11 +3,16 @@
 mod live;
 mod nothing;
 mod order;
+mod page;
 mod row;
 mod shown;
+mod words;
+
+use std::io::stdout;
 
 use self::nothing::{nothing, nothing_held};
 pub(crate) use self::order::natural;
+use self::page::page;
 use self::row::free;
 pub(crate) use self::row::{Lease, row};
 use self::shown::{shown_as_json, sorted, table};
@@ -16,6 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::locks::Locks;
 use crate::looks::Looks;
 use crate::report::{json, print};
+use crate::screen::width;
 use crate::store::Store;
 
 /// Lists what is held.
@@ -24,11 +30,11 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
         return live::watch(args);
     }
     let mut looks = Looks::begin(args.store.url.as_deref(), &args.pattern)?;
-    let entries = sorted(looks.first()?.entries);
+    let entries = sorted(looks.first()?.entries, args.sort);
     match (args.json, entries.is_empty()) {
         (true, _) => print(&shown_as_json(&entries)?),
         (false, true) => print(&nothing_held(args)),
-        (false, false) => print(&table(&entries, looks.endless())),
+        (false, false) => print(&table(&entries, looks.endless()).to_string()),
     }
 }
 
@@ -41,7 +47,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&json(&row)?);
     }
     match entry {
-        Some(entry) => print(&table(&[entry], locks.endless())),
+        Some(entry) => print(&page(&entry, locks.endless(), width(stdout()))),
         None => print(&nothing(&format!("lock {:?} is not held", args.name.as_str()), &args.store)),
     }
 }

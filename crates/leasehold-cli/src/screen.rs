@@ -29,6 +29,14 @@ pub(crate) fn beside(margin: usize, text: &str, stream: &(impl AsFd + IsTerminal
     fill(margin, text, width)
 }
 
+/// A text behind this beginning, in lines that fit the width, also if a word has to be broken; those after the first begin as far right.
+pub(crate) fn wrapped(beginning: &str, text: &str, width: Option<u16>) -> String {
+    let Some(width) = width else { return format!("{beginning}{text}") };
+    let margin = " ".repeat(beginning.len());
+    let options = Options::new(width.into()).initial_indent(beginning).subsequent_indent(&margin);
+    textwrap::fill(text, options.word_splitter(WordSplitter::NoHyphenation))
+}
+
 fn fill(margin: usize, text: &str, width: Option<u16>) -> String {
     let Some(width) = width.map(|width| usize::from(width).saturating_sub(margin)).filter(|width| *width >= TEXT_MIN)
     else {

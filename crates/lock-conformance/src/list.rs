@@ -244,6 +244,7 @@ macro_rules! __cases {
             store ages {
                 a_lease_is_as_old_as_its_grant: Inspect, OwnTtl;
                 a_replacement_is_as_old_as_the_lease_before_it: Ability(Replace), Inspect;
+                a_waiter_is_as_old_as_its_first_claim: Inspect, Queue;
             }
             store truth {
                 capabilities_do_not_change: Nothing;
@@ -252,6 +253,7 @@ macro_rules! __cases {
                 what_was_given_up_first_is_free_first: Nothing;
                 requests_for_a_lock_take_effect_in_order_as_the_capabilities_say: Nothing;
                 a_holder_is_shown_as_it_is: Inspect;
+                waiters_are_shown_in_their_order: Inspect, Queue;
                 a_revocation_by_another_token_changes_nothing: Inspect;
                 a_holder_learns_who_revoked_its_lease: Inspect;
                 listings_are_complete: Inspect;

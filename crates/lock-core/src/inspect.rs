@@ -5,7 +5,7 @@ pub mod watch;
 
 use std::time::Duration;
 
-use crate::{Holder, LockName, Mode, Slots};
+use crate::{Holder, LockName, Mode, Note, Slots};
 
 /// A held lock, as its store sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,19 +22,19 @@ pub struct Entry {
     pub holders: Vec<Held>,
     /// How many waiters are in the store's queue; 0 if it has no queue.
     pub waiters: u32,
-    /// What the waiters ask for, in their order; at most [`Entry::SHOWN_MAX`].
-    pub queue: Vec<Mode>,
+    /// The waiters, in their order; at most [`Entry::SHOWN_MAX`].
+    pub queue: Vec<Waiter>,
 }
 
 impl Entry {
     /// How many leases and waiters an entry lists at most. Chosen: more than a person reads.
     pub const SHOWN_MAX: usize = 100;
 
-    /// A lock that is held by one exclusive lease of unknown age, and for which others wait that want the same.
+    /// A lock that is held by one exclusive lease of unknown age, and for which others wait that want the same and do not say who they are.
     pub fn exclusive(name: LockName, holder: Holder, remaining: Option<Duration>, waiters: u32) -> Self {
         let held = Held { holder: holder.clone(), mode: Mode::Exclusive, slots: Slots::NONE, age: None, remaining };
         let shown = usize::try_from(waiters).unwrap_or(usize::MAX).min(Self::SHOWN_MAX);
-        let queue = vec![Mode::Exclusive; shown];
+        let queue = vec![Waiter { note: None, mode: Mode::Exclusive, age: None }; shown];
         Self { name, holder, remaining, leases: 1, holders: vec![held], waiters, queue }
     }
 }
@@ -55,6 +55,17 @@ pub struct Held {
     pub age: Option<Duration>,
     /// How long until the lease ends if nobody renews it; `None` if it never expires, or ends with the session of its holder.
     pub remaining: Option<Duration>,
+}
+
+/// One waiter in a store's queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// What it says about itself; `None` of a program that is not leasehold.
+    pub note: Option<Note>,
+    /// What it asks for.
+    pub mode: Mode,
+    /// How long it has waited in the queue, to the second; `None` if the store does not say. For display only, like [`Held::age`].
+    pub age: Option<Duration>,
 }
 
 /// Where a listing continues. Opaque; only the backend that made it can read it.

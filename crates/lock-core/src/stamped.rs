@@ -7,8 +7,8 @@ use crate::Note;
 /// What stands between the two in a store. A note begins with a process id and `@`, so none looks like a time.
 const SEPARATOR: char = '~';
 
-/// The note of a lease with the time of its grant, as a store keeps them. For display; a SQLite file
-/// also tells boots apart by it.
+/// The note of a lease with the time of its grant, as a store keeps them; in a SQLite file also that of a place, with the time at which its
+/// waiter joined. For display; a SQLite file also tells boots apart by that of a lease.
 ///
 /// The time is in whole seconds of whatever clock the store uses for this: no lease depends on it, and no clock is read
 /// here. In a store both are one line, `SECONDS~PID@HOST WHY`. A line without seconds is a note of unknown age, written by an

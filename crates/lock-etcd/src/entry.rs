@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lock_core::inspect::Held;
+use lock_core::inspect::{Held, Waiter};
 use lock_core::{Claim, Holder, Limit, Mode, Note, Slots, Width};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,9 @@ pub(crate) struct Value {
     /// When it was granted, in seconds since 1970. Of a waiter, it is written when it is asked for again or renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     granted: Option<u64>,
+    /// When its claim came, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    joined: Option<u64>,
 }
 
 impl Value {
@@ -40,6 +43,7 @@ impl Value {
     pub(crate) fn of(claim: &Claim) -> Self {
         Self {
             granted: None,
+            joined: Some(now().as_secs()),
             slots: Vec::new(),
             drawn: None,
             permits: claim.terms.mode.limit().map(|limit| (claim.terms.mode.count(), limit.get())),
@@ -112,6 +116,11 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// How long ago this second since 1970 was.
+fn time_since(second: u64) -> Duration {
+    Duration::from_secs(now().as_secs().saturating_sub(second))
+}
+
 /// A version of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
@@ -173,8 +182,14 @@ impl Entry {
             Some(Holder::Leasehold { tokens, note: Note::from_wire(&value.note) })
         });
         let holder = holder.unwrap_or(Holder::Foreign);
-        let granted = self.value.as_ref().and_then(|value| value.granted).map(Duration::from_secs);
-        let age = granted.map(|granted| Duration::from_secs(now().saturating_sub(granted).as_secs()));
+        let age = self.value.as_ref().and_then(|value| value.granted).map(time_since);
         Held { holder, mode: self.mode(), slots: Slots::new(self.slots().iter().copied()), age, remaining: None }
+    }
+
+    /// Its waiter as it is shown.
+    pub(crate) fn waiter(&self) -> Waiter {
+        let value = self.value.as_ref();
+        let age = value.and_then(|value| value.joined).map(time_since);
+        Waiter { note: value.map(|value| Note::from_wire(&value.note)), mode: self.mode(), age }
     }
 }

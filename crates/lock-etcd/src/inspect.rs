@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use lock_core::inspect::{Cursor, Entry as Shown, Held, Page, Query, Revoked, glob_matches};
+use lock_core::inspect::{Cursor, Entry as Shown, Held, Page, Query, Revoked, Waiter, glob_matches};
 use lock_core::{FencingToken, Holder, LockName, Note};
 use tonic::Status;
 
@@ -30,7 +30,8 @@ pub(crate) async fn shown(cluster: &Cluster, name: &LockName) -> Result<Option<S
     let Some(last) = held.first() else { return Ok(None) };
     let (holder, remaining) = (last.holder.clone(), last.remaining);
     let leases = u32::try_from(holders.len()).unwrap_or(u32::MAX);
-    let queue = waiters.iter().take(Shown::SHOWN_MAX).map(|entry| listed.under_limit(entry.mode())).collect();
+    let waiter = |entry: &&Entry| Waiter { mode: listed.under_limit(entry.mode()), ..entry.waiter() };
+    let queue = waiters.iter().take(Shown::SHOWN_MAX).map(waiter).collect();
     let waiters = listed.count.saturating_sub(leases);
     Ok(Some(Shown { name: name.clone(), holder, remaining, leases, holders: held, waiters, queue }))
 }

@@ -35,8 +35,8 @@ impl Lock {
     pub(crate) fn entry(&self, now: Moment, name: &LockName) -> Option<Entry> {
         let (holds, places) = (self.holds.living(now), || self.queue.after(0));
         let holds = (holds.take(Entry::SHOWN_MAX).cloned().collect(), number(self.holds.count()));
-        let modes = places().take(Entry::SHOWN_MAX).map(|place| place.terms.mode);
-        lock_rules::entry(now, name, holds, (modes.collect(), number(places().count())))
+        let waiters = places().take(Entry::SHOWN_MAX).map(|place| place.shown(now));
+        lock_rules::entry(now, name, holds, (waiters.collect(), number(places().count())))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

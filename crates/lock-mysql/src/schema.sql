@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS leasehold_place (
   name VARBINARY(700), number BIGINT, owner CHAR(32) NOT NULL, kind VARCHAR(9) NOT NULL, count INT NOT NULL, lim INT NOT NULL,
   width INT NOT NULL, ttl BIGINT NOT NULL, until BIGINT NOT NULL, note VARCHAR(600) CHARACTER SET utf8mb4 NOT NULL,
   channel VARCHAR(200) CHARACTER SET utf8mb4 NOT NULL, tag BIGINT NOT NULL,
+  joined BIGINT,                         -- when the waiter came, for display
   PRIMARY KEY (name, number), KEY place_owner (name, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = ascii COLLATE = ascii_bin //
 
@@ -161,7 +162,7 @@ BEGIN
   WHILE i < CHAR_LENGTH(owners) DO
     SET one = NULL;
     SELECT JSON_OBJECT('number', number, 'owner', owner, 'kind', kind, 'count', count, 'lim', lim, 'width', width, 'ttl', ttl, 'until', until,
-      'note', note, 'channel', channel, 'tag', tag) INTO one FROM leasehold_place WHERE name = n AND owner = SUBSTR(owners, i, 32);
+      'note', note, 'channel', channel, 'tag', tag, 'joined', joined) INTO one FROM leasehold_place WHERE name = n AND owner = SUBSTR(owners, i, 32);
     SET answer = IF(one IS NULL, answer, CONCAT_WS(',', answer, one)), i = i + 32;
   END WHILE;
   SET answer = CONCAT('[', COALESCE(answer, ''), ']');
@@ -304,7 +305,7 @@ BEGIN
   DECLARE t, my_version, my_tail, my_before, l_version, l_tail, l_token, l_record_until BIGINT;
   DECLARE my_permits, l_permits, l_slots INT;
   DECLARE l_record VARCHAR(200) CHARACTER SET ascii COLLATE ascii_bin;
-  DECLARE h_low, h_high, h_until, free, x_low, x_high, x_granted, x_until, x_number, x_ttl, x_tag, x_token BIGINT;
+  DECLARE h_low, h_high, h_until, free, x_low, x_high, x_granted, x_until, x_number, x_ttl, x_tag, x_joined, x_token BIGINT;
   DECLARE i, x_count, x_lim, x_width INT;
   DECLARE h_kept, found BOOLEAN;
   DECLARE x_ends, x_kept VARCHAR(5) CHARACTER SET ascii COLLATE ascii_bin;
@@ -317,13 +318,13 @@ BEGIN
     owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner', high BIGINT PATH '$.high', until BIGINT PATH '$.until',
     ends VARCHAR(5) CHARACTER SET ascii PATH '$.ends')) j ORDER BY j.owner;
   DECLARE writes CURSOR FOR SELECT j.op, j.owner, j.kind, j.count, j.lim, j.low, j.high, j.granted, j.until, j.note, j.kept, j.number,
-    j.width, j.ttl, j.channel, j.tag, j.record, j.token, j.who FROM JSON_TABLE(a, '$.writes[*]' COLUMNS (
+    j.width, j.ttl, j.channel, j.tag, j.joined, j.record, j.token, j.who FROM JSON_TABLE(a, '$.writes[*]' COLUMNS (
     i FOR ORDINALITY, op VARCHAR(10) CHARACTER SET ascii PATH '$.op', owner CHAR(32) CHARACTER SET ascii COLLATE ascii_bin PATH '$.owner',
     kind VARCHAR(9) CHARACTER SET ascii PATH '$.kind', count INT PATH '$.count', lim INT PATH '$.lim', low BIGINT PATH '$.low',
     high BIGINT PATH '$.high', granted BIGINT PATH '$.granted', until BIGINT PATH '$.until',
     note VARCHAR(600) CHARACTER SET utf8mb4 PATH '$.note', kept VARCHAR(5) CHARACTER SET ascii PATH '$.kept', number BIGINT PATH '$.number',
     width INT PATH '$.width', ttl BIGINT PATH '$.ttl', channel VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.channel', tag BIGINT PATH '$.tag',
-    record VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.record', token BIGINT PATH '$.token',
+    joined BIGINT PATH '$.joined', record VARCHAR(200) CHARACTER SET utf8mb4 PATH '$.record', token BIGINT PATH '$.token',
     who VARCHAR(600) CHARACTER SET utf8mb4 PATH '$.by')) j ORDER BY j.i;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK AND NO CHAIN NO RELEASE; RESIGNAL; END;
   SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -360,7 +361,7 @@ BEGIN
     IF JSON_LENGTH(a, '$.writes') > 0 THEN OPEN writes; END IF;
     WHILE i < JSON_LENGTH(a, '$.writes') DO
       FETCH writes INTO x_op, x_owner, x_kind, x_count, x_lim, x_low, x_high, x_granted, x_until, x_note, x_kept, x_number, x_width, x_ttl,
-        x_channel, x_tag, x_record, x_token, x_by;
+        x_channel, x_tag, x_joined, x_record, x_token, x_by;
       CASE x_op
       WHEN 'hold' THEN
         SET x_slots = JSON_EXTRACT(a, CONCAT('$.writes[', i, '].slots'));
@@ -379,7 +380,7 @@ BEGIN
       WHEN 'place' THEN
         DELETE o FROM leasehold_place o FORCE INDEX (place_owner) WHERE o.name = n AND o.owner = x_owner;
         INSERT INTO leasehold_place VALUES
-          (n, x_number, x_owner, x_kind, x_count, x_lim, x_width, x_ttl, x_until, x_note, x_channel, x_tag);
+          (n, x_number, x_owner, x_kind, x_count, x_lim, x_width, x_ttl, x_until, x_note, x_channel, x_tag, x_joined);
         SET l_tail = GREATEST(l_tail, x_number);
       WHEN 'leave' THEN DELETE o FROM leasehold_place o FORCE INDEX (place_owner) WHERE o.name = n AND o.owner = x_owner;
       WHEN 'tombstone' THEN
@@ -473,7 +474,7 @@ BEGIN
     ELSEIF my_queue = 'true' THEN
       SET m_number = l_tail + 1;
       INSERT INTO leasehold_place VALUES
-        (n, m_number, me, my_kind, 0, 0, my_width, my_ttl, t + my_place, my_note, my_channel, my_tag);
+        (n, m_number, me, my_kind, 0, 0, my_width, my_ttl, t + my_place, my_note, my_channel, my_tag, t);
       UPDATE leasehold_lock SET tail = m_number WHERE name = n;
     END IF;
     SELECT COUNT(*) INTO ahead FROM
@@ -611,13 +612,13 @@ END //
 CREATE PROCEDURE leasehold_shown(IN n VARBINARY(700), IN t BIGINT, OUT answer LONGTEXT CHARACTER SET utf8mb4) READS SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE leases, waiters INT;
-  DECLARE owners, queue LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
-  DECLARE holds LONGTEXT CHARACTER SET utf8mb4;
+  DECLARE owners LONGTEXT CHARACTER SET ascii COLLATE ascii_bin;
+  DECLARE holds, queue LONGTEXT CHARACTER SET utf8mb4;
   SELECT GROUP_CONCAT(owner ORDER BY until DESC, owner DESC SEPARATOR '') INTO owners FROM
     (SELECT owner, until FROM leasehold_hold WHERE name = n AND until > t ORDER BY until DESC, owner DESC LIMIT 100) h;
   CALL leasehold_holds(n, owners, TRUE, holds);
-  SELECT GROUP_CONCAT('{"kind":"', kind, '","count":', count, ',"lim":', lim, '}' ORDER BY number SEPARATOR ',') INTO queue FROM
-    (SELECT kind, count, lim, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 100) p;
+  SELECT GROUP_CONCAT(JSON_OBJECT('kind', kind, 'count', count, 'lim', lim, 'note', note, 'joined', joined) ORDER BY number SEPARATOR ',')
+    INTO queue FROM (SELECT kind, count, lim, note, joined, number FROM leasehold_place WHERE name = n AND until > t ORDER BY number LIMIT 100) p;
   SELECT COUNT(*) INTO leases FROM leasehold_hold WHERE name = n AND until > t;
   SELECT COUNT(*) INTO waiters FROM leasehold_place WHERE name = n AND until > t;
   SET answer = CONCAT('{"name":', JSON_QUOTE(CONVERT(n USING utf8mb4)), ',"now":', t, ',"holds":', holds, ',"leases":', leases,

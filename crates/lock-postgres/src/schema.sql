@@ -33,6 +33,7 @@ CREATE INDEX hold_until ON leasehold.hold (name, until);
 CREATE TABLE leasehold.place (
   name text COLLATE "C", number bigint, owner uuid NOT NULL, kind text NOT NULL, count int NOT NULL, lim int NOT NULL,
   width int NOT NULL, ttl bigint NOT NULL, until bigint NOT NULL, note text NOT NULL, channel text NOT NULL, tag bigint NOT NULL,
+  joined bigint,                         -- when the waiter came, for display
   PRIMARY KEY (name, number), UNIQUE (name, owner)
 );
 
@@ -300,7 +301,7 @@ BEGIN
   ELSIF (a->>'queue')::boolean THEN
     mine.number := l.tail + 1;
     INSERT INTO leasehold.place VALUES (l.name, mine.number, me, a->>'kind', 0, 0, (a->>'width')::int, (a->>'ttl')::bigint,
-      t + (a->>'place')::bigint, a->>'note', a->>'channel', (a->>'tag')::bigint);
+      t + (a->>'place')::bigint, a->>'note', a->>'channel', (a->>'tag')::bigint, t);
     UPDATE leasehold.lock o SET tail = mine.number WHERE o.name = l.name;
   END IF;
   SELECT count(*) INTO ahead FROM
@@ -395,7 +396,7 @@ CREATE FUNCTION leasehold.shown(lock text, t bigint, fenced uuid[]) RETURNS json
       (SELECT * FROM leasehold.hold WHERE name = lock AND (until > t OR owner = ANY(fenced)) ORDER BY until DESC, owner DESC LIMIT 100) h),
     'leases', (SELECT count(*) FROM leasehold.hold WHERE name = lock AND (until > t OR owner = ANY(fenced))),
     'queue', (SELECT coalesce(jsonb_agg(p), '[]') FROM
-      (SELECT kind, count, lim FROM leasehold.place WHERE name = lock AND until > t ORDER BY number LIMIT 100) p),
+      (SELECT kind, count, lim, note, joined FROM leasehold.place WHERE name = lock AND until > t ORDER BY number LIMIT 100) p),
     'waiters', (SELECT count(*) FROM leasehold.place WHERE name = lock AND until > t)) $$;
 
 CREATE FUNCTION leasehold.show_1(a jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

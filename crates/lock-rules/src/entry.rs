@@ -1,18 +1,18 @@
 //! A lock as operators and waiters see it.
 
-use lock_core::inspect::Entry;
+use lock_core::inspect::{Entry, Waiter};
 use lock_core::{LockName, Mode, Moment};
 
 use crate::plan::Plan;
 use crate::rows::{Hold, Rows};
 
-/// Who holds the lock and who waits; `None` if it is free. Takes the first leases, those that end last first, and what the first waiters
-/// ask for, in their order: at most [`Entry::SHOWN_MAX`] of each, with the number of all.
+/// Who holds the lock and who waits; `None` if it is free. Takes the first leases, those that end last first, and the first waiters,
+/// in their order: at most [`Entry::SHOWN_MAX`] of each, with the number of all.
 pub fn entry(
     now: Moment,
     name: &LockName,
     (holds, leases): (Vec<Hold>, u32),
-    (queue, waiters): (Vec<Mode>, u32),
+    (queue, waiters): (Vec<Waiter>, u32),
 ) -> Option<Entry> {
     let last = holds.first()?;
     let (holder, remaining) = (last.holder(), Some(last.until.since(now)));

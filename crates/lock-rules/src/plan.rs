@@ -122,12 +122,13 @@ impl<'a, R: Rows> Plan<'a, R> {
 
     /// Takes the claim's place in the queue, or refreshes it. Returns its position.
     pub(crate) fn queue(&mut self, client: R::Client, claim: &Claim) -> Result<u32, R::Error> {
-        let number = match self.rows.place(claim.owner)? {
-            Some(place) => place.number,
-            None => self.rows.last_number()?.saturating_add(1),
+        let (number, joined) = match self.rows.place(claim.owner)? {
+            Some(place) => (place.number, place.joined),
+            None => (self.rows.last_number()?.saturating_add(1), Some(self.now)),
         };
         let Claim { owner, terms, width, note, .. } = claim.clone();
-        let place = Place { number, owner, terms, width, until: self.now + place_for(terms.ttl), note, client };
+        let until = self.now + place_for(terms.ttl);
+        let place = Place { number, owner, terms, width, joined, until, note, client };
         if self.head()?.is_none_or(|head| head.owner == owner) {
             self.head = Some(Some(place.clone()));
         }

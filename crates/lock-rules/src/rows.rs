@@ -1,6 +1,6 @@
 //! What a store keeps of one lock, and how a request changes it.
 
-use lock_core::inspect::Held;
+use lock_core::inspect::{Held, Waiter};
 use lock_core::limit::Record;
 use lock_core::{Claim, FencingToken, Holder, Mode, Moment, Note, Owner, Slots, StoreEvent, Terms, TokenRange, Width};
 
@@ -193,12 +193,22 @@ pub struct Place<C> {
     pub terms: Terms,
     /// How many tokens it asks for.
     pub width: Width,
+    /// When the waiter joined the queue; `None` if the store does not know. For display only.
+    pub joined: Option<Moment>,
     /// When it ends unless it is refreshed.
     pub until: Moment,
     /// What the waiter says about itself.
     pub note: Note,
     /// Where the waiter is notified.
     pub client: C,
+}
+
+impl<C> Place<C> {
+    /// The waiter, for display.
+    pub fn shown(&self, now: Moment) -> Waiter {
+        let age = self.joined.map(|joined| now.since(joined));
+        Waiter { note: Some(self.note.clone()), mode: self.terms.mode, age }
+    }
 }
 
 /// What a request changes.

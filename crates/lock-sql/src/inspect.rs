@@ -1,7 +1,7 @@
 //! Locks as operators see them.
 
-use lock_core::inspect::{Cursor, Entry, Page, Query, glob_matches};
-use lock_core::{BackendError, Invalid, LockName, Mode, Prefix};
+use lock_core::inspect::{Cursor, Entry, Page, Query, Waiter, glob_matches};
+use lock_core::{BackendError, Invalid, LockName, Moment, Note, Prefix};
 use lock_rules::Hold;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,23 @@ struct List<'a> {
     most: u32,
 }
 
+/// A waiter as it is shown.
+#[derive(Deserialize)]
+struct WaiterRow {
+    #[serde(flatten)]
+    mode: ModeRow,
+    /// Absent in what the functions of an earlier version return.
+    note: Option<String>,
+    joined: Option<u64>,
+}
+
+impl WaiterRow {
+    fn waiter(self, now: Moment) -> Result<Waiter, Invalid> {
+        let age = self.joined.map(|joined| now.since(to_moment(joined)));
+        Ok(Waiter { note: self.note.as_deref().map(Note::from_wire), mode: self.mode.try_into()?, age })
+    }
+}
+
 /// A lock as it is shown.
 #[derive(Deserialize)]
 struct Shown {
@@ -28,15 +45,15 @@ struct Shown {
     now: u64,
     holds: Vec<HoldRow>,
     leases: u32,
-    queue: Vec<ModeRow>,
+    queue: Vec<WaiterRow>,
     waiters: u32,
 }
 
 impl Shown {
     fn entry(self, name: &LockName) -> Result<Option<Entry>, Invalid> {
-        let holds: Vec<Hold> = all(self.holds)?;
-        let queue: Vec<Mode> = all(self.queue)?;
-        Ok(lock_rules::entry(to_moment(self.now), name, (holds, self.leases), (queue, self.waiters)))
+        let (now, holds) = (to_moment(self.now), all::<_, Hold>(self.holds)?);
+        let queue = self.queue.into_iter().map(|row| row.waiter(now)).collect::<Result<_, _>>()?;
+        Ok(lock_rules::entry(now, name, (holds, self.leases), (queue, self.waiters)))
     }
 }
 

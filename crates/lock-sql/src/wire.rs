@@ -55,6 +55,9 @@ pub(crate) struct PlaceRow {
     mode: ModeRow,
     width: u64,
     ttl: u64,
+    /// Absent in tables that an earlier version made.
+    #[serde(default)]
+    joined: Option<u64>,
     until: u64,
     note: String,
     #[serde(flatten)]
@@ -178,9 +181,11 @@ impl TryFrom<HoldRow> for Hold {
 
 impl From<Place<Bell>> for PlaceRow {
     fn from(place: Place<Bell>) -> Self {
-        let Place { number, owner, terms, width, until, note, client } = place;
+        let Place { number, owner, terms, width, joined, until, note, client } = place;
+        let joined = joined.map(to_micros);
         let (mode, width, ttl, until) = (terms.mode.into(), width.get(), micros(terms.ttl.get()), to_micros(until));
-        Self { number, owner: owner.to_wire(), mode, width, ttl, until, note: note.to_wire().to_owned(), client }
+        let (owner, note) = (owner.to_wire(), note.to_wire().to_owned());
+        Self { number, owner, mode, width, ttl, joined, until, note, client }
     }
 }
 
@@ -188,11 +193,11 @@ impl TryFrom<PlaceRow> for Place<Bell> {
     type Error = Invalid;
 
     fn try_from(row: PlaceRow) -> Result<Self, Invalid> {
-        let PlaceRow { number, owner, mode, width, ttl, until, note, client } = row;
+        let PlaceRow { number, owner, mode, width, ttl, joined, until, note, client } = row;
         let terms = Terms { mode: mode.try_into()?, ttl: Ttl::new(Duration::from_micros(ttl))? };
         let width = Width::for_waiters(usize::try_from(width).unwrap_or(usize::MAX));
         let (owner, until, note) = (to_owner(&owner)?, to_moment(until), Note::from_wire(&note));
-        Ok(Self { number, owner, terms, width, until, note, client })
+        Ok(Self { number, owner, terms, width, joined: joined.map(to_moment), until, note, client })
     }
 }
 

@@ -3,6 +3,7 @@
 //! The row in `locks` is the lease of a lock that one owner holds alone. Of a lock that several hold, it stands for all of
 //! them: it has a reserved owner (see `modes`) and the end of the last lease, and the leases are in `holds`.
 
+use lock_core::inspect::Waiter;
 use lock_core::limit::Record;
 use lock_core::{FencingToken, LockName, Mode, Moment, Note, Owner};
 use lock_rules::{Changes, Hold, Rows, Standing, ends_of};
@@ -71,15 +72,16 @@ impl<'a> SqliteRows<'a> {
         Ok((self.transaction.all(wire::HOLDS, last, |row| wire::hold(row, mode))?, count))
     }
 
-    /// What the first waiters ask for, for display, and the number of all.
-    pub(crate) fn waiting(&self, most: usize) -> Result<(Vec<Mode>, u32), Fault> {
+    /// The first waiters, for display, and the number of all.
+    pub(crate) fn waiting(&self, most: usize) -> Result<(Vec<Waiter>, u32), Fault> {
         let count = self.transaction.live(wire::WAITERS, &self.key, |row| row.get(0))?.map_or(0, wire::count);
         if count == 0 {
             return Ok((Vec::new(), 0));
         }
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let first = named_params! { ":name": self.key, ":now": nanos(self.transaction.now), ":most": most };
-        Ok((self.transaction.all(wire::PLACES, first, |row| Ok(wire::place(row)?.terms.mode))?, count))
+        let now = self.transaction.now;
+        let first = named_params! { ":name": self.key, ":now": nanos(now), ":most": most };
+        Ok((self.transaction.all(wire::PLACES, first, |row| Ok(wire::place(row)?.shown(now)))?, count))
     }
 
     /// Reads the row of the lock, and removes what has expired and would be read again and again: places, and leases with slots.

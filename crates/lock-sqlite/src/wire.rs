@@ -174,31 +174,33 @@ fn lease(row: &Row<'_>, mode: Mode, slots: Slots) -> Result<Hold, SqlError> {
         mode,
         tokens: parsed(1, TokenRange::new(token(1)?, token(2)?))?,
         slots,
-        granted: stamped.granted().map(|granted| Moment::ORIGIN + granted),
+        granted: since_origin(&stamped),
         until: moment(row, 4)?,
         note: stamped.note,
     })
 }
 
-/// The note of a lease with the time of its grant.
-pub(crate) fn stamped(hold: &Hold) -> String {
-    let note = hold.note.clone();
-    hold.granted.map_or_else(
-        || note.to_wire().to_owned(),
-        |granted| Stamped::new(note.clone(), granted.since(Moment::ORIGIN)).to_wire(),
-    )
+/// The note of a lease with the time of its grant, or of a place with the time at which its waiter joined.
+pub(crate) fn stamped(note: &Note, at: Option<Moment>) -> String {
+    at.map_or_else(|| note.to_wire().to_owned(), |at| Stamped::new(note.clone(), at.since(Moment::ORIGIN)).to_wire())
+}
+
+fn since_origin(stamped: &Stamped) -> Option<Moment> {
+    stamped.granted().map(|granted| Moment::ORIGIN + granted)
 }
 
 pub(crate) fn place(row: &Row<'_>) -> Result<Place<()>, SqlError> {
     let width = Width::for_waiters(usize::try_from(row.get::<_, i64>(2)?).unwrap_or(1));
     let ttl = parsed(1, Ttl::new(Duration::from_millis(unsigned(row.get(1)?))))?;
+    let stamped = Stamped::from_wire(row.get_ref(3)?.as_str()?);
     Ok(Place {
         number: unsigned(row.get(6)?),
         owner: owner(row, 0)?,
         terms: Terms { mode: modes::from_kind(row.get(5)?, width), ttl },
         width,
+        joined: since_origin(&stamped),
         until: moment(row, 4)?,
-        note: Note::from_wire(row.get_ref(3)?.as_str()?),
+        note: stamped.note,
         client: (),
     })
 }

@@ -117,7 +117,7 @@ impl SqliteRows<'_> {
             named_params! {
                 ":name": self.key, ":owner": hold.owner.to_wire(), ":slots": hold.slots.to_string(),
                 ":low": i64::from(hold.tokens.low()), ":high": i64::from(hold.tokens.high()),
-                ":note": wire::stamped(hold), ":boot": self.transaction.boot(),
+                ":note": wire::stamped(&hold.note, hold.granted), ":boot": self.transaction.boot(),
                 ":now": nanos(self.transaction.now), ":until": nanos(hold.until),
             },
         )?;
@@ -130,7 +130,7 @@ impl SqliteRows<'_> {
             named_params! {
                 ":name": self.key, ":owner": owner,
                 ":low": i64::from(hold.tokens.low()), ":high": i64::from(hold.tokens.high()),
-                ":note": wire::stamped(hold), ":boot": self.transaction.boot(),
+                ":note": wire::stamped(&hold.note, hold.granted), ":boot": self.transaction.boot(),
                 ":now": nanos(self.transaction.now), ":until": nanos(hold.until),
             },
         )?;
@@ -153,7 +153,7 @@ impl SqliteRows<'_> {
             named_params! {
                 ":name": self.key, ":place": signed(place.number), ":owner": place.owner.to_wire(),
                 ":ttl": signed(place.terms.ttl.as_millis()), ":width": signed(place.width.get()),
-                ":kind": kind(place.terms.mode), ":note": place.note.to_wire(), ":boot": self.transaction.boot(),
+                ":kind": kind(place.terms.mode), ":note": wire::stamped(&place.note, place.joined), ":boot": self.transaction.boot(),
                 ":until": nanos(place.until),
             },
         )?;

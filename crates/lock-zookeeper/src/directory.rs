@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lock_core::inspect::Held;
+use lock_core::inspect::{Held, Waiter};
 use lock_core::{FencingToken, Holder, Note, Slots, Width};
 use zookeeper_client::{CreateMode, Error, Stat};
 
@@ -74,15 +74,28 @@ impl Directory {
             slots = Slots::new(data.slots);
         }
         // The servers record only grants of permits, as a change of the entry.
-        let age = entry.role.permits().map(|_| age(&stat));
+        let age = entry.role.permits().map(|_| time_since(stat.mtime));
         Ok(Some(Held { holder, mode, slots, age, remaining }))
+    }
+
+    /// The waiter of an entry. `None` if the entry has ended.
+    pub(crate) async fn waiter(&self, session: &Session, entry: &Listed) -> Result<Option<Waiter>, Error> {
+        let mode = entry.role.mode();
+        match session.data(&self.path(&entry.child)).await {
+            Ok(found) => Ok(found.map(|(data, stat)| {
+                let note = Data::read(&data).map(|data| Note::from_wire(&data.note));
+                Waiter { note, mode, age: Some(time_since(stat.ctime)) }
+            })),
+            Err(Error::NoAuth) => Ok(Some(Waiter { note: None, mode, age: None })),
+            Err(failure) => Err(failure),
+        }
     }
 }
 
-/// How long ago a node was changed.
-fn age(stat: &Stat) -> Duration {
-    let changed = Duration::from_millis(u64::try_from(stat.mtime).unwrap_or_default());
-    let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(changed);
+/// How long ago a time of the servers was, which is in milliseconds since 1970.
+fn time_since(millis: i64) -> Duration {
+    let then = Duration::from_millis(u64::try_from(millis).unwrap_or_default());
+    let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(then);
     Duration::from_secs(age.as_secs())
 }
 

@@ -35,7 +35,8 @@ async fn entry_of(
     let held: Vec<Held> =
         try_join_all(shown.map(|entry| directory.held(session, entry))).await?.into_iter().flatten().collect();
     let Some(holder) = held.first().map(|held| held.holder.clone()) else { return Ok(None) };
-    let queue = waiters.iter().take(Entry::SHOWN_MAX).map(|entry| entry.role.mode()).collect();
+    let queued = waiters.iter().take(Entry::SHOWN_MAX).map(|entry| directory.waiter(session, entry));
+    let queue = try_join_all(queued).await?.into_iter().flatten().collect();
     let count = |entries: &[Listed]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
     let (leases, waiters) = (count(holders), count(waiters));
     Ok(Some(Entry { name, holder, remaining: None, leases, holders: held, waiters, queue }))

@@ -12,9 +12,9 @@ pub(crate) struct BreakArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     /// The fencing token of the lease to end, as `leasehold show NAME` prints it. If another lease holds the lock by then, nothing
-    /// is changed.
+    /// is changed. Without it, the lease is the one that holds the lock now; needed if there are several.
     #[arg(long, value_name = "N", value_parser = token)]
-    pub(crate) token: FencingToken,
+    pub(crate) token: Option<FencingToken>,
     /// Do not ask; needed where there is no terminal to ask on.
     #[arg(short, long)]
     pub(crate) yes: bool,

@@ -108,12 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_the_token_learns_where_it_is() {
+    fn a_break_needs_a_name() {
         let said = |line: &str| match parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap_err() {
             Mistake::Line(error) => error.to_string(),
             Mistake::Defaults(failure) => failure.message,
         };
-        assert!(said("leasehold break a").contains("`leasehold show NAME` prints"));
         assert!(said("leasehold break").contains("<NAME>"));
     }
 

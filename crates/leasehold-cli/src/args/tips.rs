@@ -71,9 +71,6 @@ fn tip(error: &Error) -> Option<&'static str> {
     if lacks(error, "<COMMAND>") {
         return Some("the first argument is the name of the lock: NAME -- COMMAND");
     }
-    if lacks(error, "--token") {
-        return Some("`leasehold show NAME` prints the token");
-    }
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     if is_unknown_option(error, "--url") {
         return tip_for_url(&usage);

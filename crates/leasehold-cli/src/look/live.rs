@@ -11,6 +11,7 @@ use crate::args::LsArgs;
 use crate::exit::{Exit, Failure};
 use crate::looks::{Look, Looks, Next, pause};
 use crate::screen::has_controls;
+use crate::table::Drawn;
 
 /// Shows the locks until a signal ends it, or nobody reads any more.
 pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
@@ -19,13 +20,16 @@ pub(super) fn watch(args: &LsArgs) -> Result<Exit, Failure> {
     let mut look = Some(looks.first()?);
     loop {
         if let Some(Look { entries, .. }) = look {
-            let entries = sorted(entries);
-            let text = match (args.json, entries.is_empty()) {
-                (true, _) => shown_as_json(&entries)?,
-                (false, true) => nothing_held(args),
-                (false, false) => table(&entries, looks.endless()),
+            let entries = sorted(entries, args.sort);
+            let (text, left_out) = match (args.json, entries.is_empty()) {
+                (true, _) => (shown_as_json(&entries)?, None),
+                (false, true) => (nothing_held(args), None),
+                (false, false) => {
+                    let Drawn { table, left_out } = table(&entries, looks.endless());
+                    (table, left_out)
+                }
             };
-            if screen.show(args, &text)? == Next::End {
+            if screen.show(args, &text, &left_out.unwrap_or_default())? == Next::End {
                 return Ok(Exit::Done);
             }
         }
@@ -49,13 +53,13 @@ impl Screen {
         if has_controls(&stdout()) { Self::Redrawn } else { Self::Appended }
     }
 
-    fn show(&self, args: &LsArgs, text: &str) -> Result<Next, Failure> {
+    fn show(&self, args: &LsArgs, text: &str, left_out: &str) -> Result<Next, Failure> {
         let written = match self {
             Self::Redrawn if !args.json => {
                 let heading = format!("{}   Ctrl-C ends this", format_rfc3339_seconds(SystemTime::now()));
-                redraw(&format!("{heading}\n\n{text}"), size())
+                redraw(&format!("{heading}\n{left_out}\n{text}"), size())
             }
-            Self::Appended if !args.json => write_out(&format!("{text}\n\n")),
+            Self::Appended if !args.json => write_out(&format!("{text}\n{left_out}\n")),
             Self::Redrawn | Self::Appended => write_out(&format!("{text}\n")),
         };
         match written {

@@ -1,22 +1,30 @@
 //! Locks as a table.
 
+use std::cmp::Reverse;
+
 use comfy_table::Cell;
 use leasehold::kit::Slot;
-use lock_core::inspect::{Entry, Held};
-use lock_core::{Holder, Mode};
+use lock_core::Mode;
+use lock_core::inspect::{Entry, Held, Waiter};
 
 use super::order::natural;
 use super::row::row;
-use crate::durations::{age, whole_seconds, whole_seconds_up};
+use super::words::{holder, mode, process_of, remaining, wanted, why_and_token};
+use crate::args::Sort;
+use crate::durations::{age, whole_seconds};
 use crate::exit::Failure;
-use crate::holders::is_gone;
 use crate::report::json;
-use crate::table::{Column, draw};
+use crate::table::{Column, Drawn, draw};
 use crate::visible::visible;
 
-/// The locks in the order in which people read their names.
-pub(super) fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
+/// The locks in this order, and those that are alike in it in the order in which people read their names.
+pub(super) fn sorted(mut entries: Vec<Entry>, by: Sort) -> Vec<Entry> {
     entries.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
+    match by {
+        Sort::Name => {}
+        Sort::Held => entries.sort_by_key(|entry| Reverse(entry.holders.iter().filter_map(|held| held.age).max())),
+        Sort::Waiters => entries.sort_by_key(|entry| Reverse(entry.waiters)),
+    }
     entries
 }
 
@@ -26,15 +34,15 @@ pub(super) fn shown_as_json(entries: &[Entry]) -> Result<String, Failure> {
 }
 
 const COLUMNS: [Column; 9] = [
-    Column::new("NAME"),
-    Column::new("HOLDER"),
-    Column::new("MODE"),
-    Column::new("WHY").dropped(0),
-    Column::new("TOKEN").right(),
-    Column::new("HELD").right().dropped(2),
-    Column::new("REMAINING").right(),
-    Column::new("WAITERS").right().dropped(3),
-    Column::new("QUEUE").dropped(1),
+    Column::new("NAME").cut(12),
+    Column::new("HOLDER").cut(16).dropped(7),
+    Column::new("MODE").dropped(2),
+    Column::new("WHY").cut(10).dropped(4),
+    Column::new("TOKEN").right().dropped(3),
+    Column::new("HELD").right().dropped(5),
+    Column::new("REMAINING").right().dropped(1),
+    Column::new("WAITERS").right().dropped(6),
+    Column::new("QUEUE").cut(12).dropped(0),
 ];
 /// The columns that say nothing while all hold their locks alone, and are left out then.
 const OF_KINDS: [&str; 2] = ["MODE", "QUEUE"];
@@ -46,7 +54,7 @@ const HELD: usize = 5;
 const GROUPS_MAX: usize = 6;
 
 /// All of them, for display. `endless` is shown for leases that have no remaining time.
-pub(super) fn table(entries: &[Entry], endless: &str) -> String {
+pub(super) fn table(entries: &[Entry], endless: &str) -> Drawn {
     let kinds = entries.iter().any(has_kinds);
     let rows: Vec<_> = entries.iter().flat_map(|entry| rows(entry, endless)).collect();
     let since = rows.iter().any(|row| !row[HELD].content().is_empty());
@@ -62,7 +70,12 @@ pub(super) fn table(entries: &[Entry], endless: &str) -> String {
 
 /// Whether anybody holds this lock, or waits for it, other than alone.
 fn has_kinds(entry: &Entry) -> bool {
-    entry.holders.iter().map(|held| held.mode).chain(entry.queue.iter().copied()).any(|mode| mode != Mode::Exclusive)
+    entry
+        .holders
+        .iter()
+        .map(|held| held.mode)
+        .chain(entry.queue.iter().map(|waiter| waiter.mode))
+        .any(|mode| mode != Mode::Exclusive)
 }
 
 /// A row for each holder. What concerns the whole lock is in the first.
@@ -85,41 +98,25 @@ fn rows(entry: &Entry, endless: &str) -> Vec<[Cell; 9]> {
 }
 
 fn lease_cells(held: &Held, endless: &str) -> [Cell; 9] {
-    let gone = if is_gone(&held.holder) == Some(true) { " (gone)" } else { "" };
-    let remaining = held.remaining.map_or_else(|| endless.to_owned(), |left| whole_seconds_up(left).to_string());
     let time_held = held.age.map_or_else(String::new, |held| age(held).to_string());
-    cells_of(held, gone, time_held, remaining)
+    cells_of(held, holder(held), time_held, remaining(held, endless))
 }
 
 /// The cells of a lock that marks a slot. Nobody holds it any more.
 fn mark_cells(held: &Held) -> [Cell; 9] {
     let kept = held.remaining.map_or_else(String::new, |left| format!("kept for {}", whole_seconds(left)));
-    cells_of(held, "", String::new(), kept)
+    cells_of(held, process_of(held), String::new(), kept)
 }
 
-fn cells_of(held: &Held, remark: &str, time_held: String, remaining: String) -> [Cell; 9] {
-    let (holder, why, token) = match &held.holder {
-        Holder::Leasehold { tokens, note } => {
-            let place =
-                note.pid().map_or_else(|| note.host().to_owned(), |pid| format!("pid {pid} on {}", note.host()));
-            (place + remark, note.why().to_owned(), tokens.to_string())
-        }
-        Holder::Foreign => (held.holder.to_string(), String::new(), String::new()),
-    };
-    let nothing = String::new;
-    [nothing(), holder, mode(held), why, token, time_held, remaining, nothing(), nothing()]
+fn cells_of(held: &Held, who: String, time_held: String, remaining: String) -> [Cell; 9] {
+    let ([why, token], nothing) = (why_and_token(held), String::new);
+    [nothing(), who, mode(held), why, token, time_held, remaining, nothing(), nothing()]
         .map(|text| Cell::new(visible(&text)))
-}
-
-fn mode(held: &Held) -> String {
-    let Mode::Permits { limit, .. } = held.mode else { return held.mode.kind().to_string() };
-    let word = if held.slots.get().len() == 1 { "slot" } else { "slots" };
-    format!("{word} {} of {limit}", held.slots)
 }
 
 /// What the waiters ask for, in their order: neighbours that ask for the same are one group.
 fn queued(entry: &Entry) -> String {
-    let groups: Vec<_> = entry.queue.chunk_by(|one, next| one == next).collect();
+    let groups: Vec<_> = entry.queue.chunk_by(|one, next| one.mode == next.mode).collect();
     let mut words: Vec<_> = groups.iter().take(GROUPS_MAX).filter_map(|group| group_of(group)).collect();
     let all = usize::try_from(entry.waiters).is_ok_and(|waiters| waiters <= entry.queue.len());
     if !all || groups.len() > GROUPS_MAX {
@@ -128,13 +125,8 @@ fn queued(entry: &Entry) -> String {
     words.join(", ")
 }
 
-fn group_of(group: &[Mode]) -> Option<String> {
-    let mode = group.first()?;
-    let wanted = match mode.count() {
-        0 => mode.kind().to_string(),
-        1 => "1 slot".to_owned(),
-        count => format!("{count} slots"),
-    };
+fn group_of(group: &[Waiter]) -> Option<String> {
+    let wanted = wanted(group.first()?.mode);
     Some(if group.len() == 1 { wanted } else { format!("{wanted} x{}", group.len()) })
 }
 
@@ -142,7 +134,7 @@ fn group_of(group: &[Mode]) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
-    use lock_core::{Note, Slots, TokenRange, Width};
+    use lock_core::{Holder, Note, Slots, TokenRange, Width};
 
     use super::*;
     use crate::locks::NEVER_EXPIRES;
@@ -173,7 +165,9 @@ mod tests {
             ["nightly", "pid 17 on no-such-host", "exclusive", "the books", "7..8", "2m 5s", "2s", "3", "exclusive x3"]
         );
         let row = row(&entry);
-        let alone = serde_json::json!({ "mode": "exclusive", "permits": 0 });
+        let alone = serde_json::json!({
+            "leasehold": false, "pid": null, "host": null, "why": null, "mode": "exclusive", "permits": 0, "waiting_ms": null,
+        });
         let expected = serde_json::json!({
             "name": "nightly", "held": true, "leasehold": true, "pid": 17, "host": "no-such-host", "gone": null,
             "why": "the books", "token": 8, "held_ms": 125_900, "remaining_ms": 1500, "waiters": 3, "kind": "lock", "limit": null, "leases": 1,
@@ -240,8 +234,10 @@ mod tests {
         let other = Held { mode: permits(1), slots: Slots::new([1]), ..entry.holders[0].clone() };
         entry.holders.push(other);
         (entry.leases, entry.waiters) = (102, 4);
-        entry.queue = vec![permits(3), permits(1), permits(1)];
-        let text = table(std::slice::from_ref(&entry), NEVER_EXPIRES);
+        let note = Some(Note::from_wire("18@h next"));
+        let waiter = |count| Waiter { note: note.clone(), mode: permits(count), age: Some(Duration::from_secs(4)) };
+        entry.queue = vec![waiter(3), waiter(1), waiter(1)];
+        let text = table(std::slice::from_ref(&entry), NEVER_EXPIRES).table;
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].contains("MODE") && lines[0].ends_with("QUEUE"), "{text}");
         assert!(lines[1].contains("slots 0,3 of 4") && lines[1].ends_with("4  3 slots, 1 slot x2, ..."), "{text}");
@@ -250,7 +246,12 @@ mod tests {
         let row = row(&entry);
         assert_eq!((&row["kind"], &row["limit"], &row["leases"]), (&"semaphore".into(), &4.into(), &102.into()));
         assert_eq!(row["holders"][0]["slots"], serde_json::json!([0, 3]));
-        assert_eq!(row["queue"][0], serde_json::json!({ "mode": "permits", "permits": 3 }));
+        assert_eq!(
+            row["queue"][0],
+            serde_json::json!({
+                "leasehold": true, "pid": 18, "host": "h", "why": "next", "mode": "permits", "permits": 3, "waiting_ms": 4000,
+            })
+        );
     }
 
     #[test]
@@ -265,12 +266,28 @@ mod tests {
     }
 
     #[test]
+    fn locks_are_sorted_by_name_age_or_waiters() {
+        let lock = |name: &str, age, waiters| {
+            let mut entry = Entry { name: name.parse().unwrap(), waiters, ..elsewhere("17@no-such-host") };
+            entry.holders[0].age = age;
+            entry
+        };
+        let old = Some(Duration::from_secs(60));
+        let entries = [lock("b", None, 7), lock("a10", old, 0), lock("a9", Some(Duration::ZERO), 7)];
+        let names =
+            |by| sorted(entries.to_vec(), by).into_iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(names(Sort::Name), ["a9", "a10", "b"]);
+        assert_eq!(names(Sort::Held), ["a10", "a9", "b"]);
+        assert_eq!(names(Sort::Waiters), ["a9", "b", "a10"]);
+    }
+
+    #[test]
     fn modes_are_a_column_only_where_they_differ() {
         let alone = elsewhere("17@no-such-host");
-        assert!(!table(std::slice::from_ref(&alone), NEVER_EXPIRES).contains("exclusive"));
+        assert!(!table(std::slice::from_ref(&alone), NEVER_EXPIRES).table.contains("exclusive"));
         let mut read = alone.clone();
         read.holders[0].mode = Mode::Shared;
-        let text = table(&[alone, read], NEVER_EXPIRES);
+        let text = table(&[alone, read], NEVER_EXPIRES).table;
         assert!(text.contains("exclusive") && text.contains("shared"), "{text}");
     }
 }

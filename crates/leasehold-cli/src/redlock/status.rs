@@ -14,7 +14,7 @@ use crate::durations::{human, millis, whole_seconds_up};
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
 use crate::report::{json, print, say_warning};
-use crate::table::{Column, draw};
+use crate::table::{Column, Drawn, draw};
 
 /// How much of a run id is shown.
 const RUN_SHOWN: usize = 8;
@@ -57,7 +57,7 @@ const COLUMNS: [Column; 7] = [
     Column::new("NOTE").wrapped(),
 ];
 
-fn table(report: &Report) -> String {
+fn table(report: &Report) -> Drawn {
     draw(&COLUMNS, report.nodes.iter().map(cells))
 }
 

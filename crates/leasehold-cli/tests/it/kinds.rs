@@ -34,10 +34,15 @@ fn readers_run_side_by_side_and_a_writer_waits_for_them() {
         let busy = leasehold.run(&format!("{url} -n a"), "true");
         assert_eq!(code(busy.status), 75);
         assert!(text(&busy.stderr).contains("and 1 other"), "{}", text(&busy.stderr));
-        let writer = Running::spawn(leasehold.script(&format!("{url} -x -w 20s a"), "ls done"));
+        let writer = Running::spawn(leasehold.script(&format!("{url} -x -w 20s --why write a"), "ls done"));
         let shown = wait_for("the writer to wait", || Some(show()).filter(|lock| lock["waiters"] == 1));
         assert_eq!((&shown["kind"], &shown["leases"], &shown["limit"]), (&"lock".into(), &2.into(), &Value::Null));
-        assert_eq!(shown["queue"], json!([{ "mode": "exclusive", "permits": 0 }]));
+        let waiting = &shown["queue"][0];
+        assert_eq!(
+            (&waiting["mode"], &waiting["permits"], &waiting["why"]),
+            (&"exclusive".into(), &0.into(), &"write".into())
+        );
+        assert!(waiting["pid"].is_u64() && waiting["host"].is_string() && waiting["waiting_ms"].is_u64(), "{shown}");
         let holders = shown["holders"].as_array().unwrap();
         assert!(holders.len() == 2 && holders.iter().all(|held| held["mode"] == "shared"), "{shown}");
         assert!(holders.iter().all(|held| held["remaining_ms"].as_u64() > Some(0)), "{shown}");

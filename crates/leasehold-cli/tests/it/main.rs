@@ -45,6 +45,8 @@ mod messages;
 #[cfg(target_os = "linux")]
 mod mysql;
 #[cfg(target_os = "linux")]
+mod narrow;
+#[cfg(target_os = "linux")]
 mod output;
 mod postgres;
 #[cfg(target_os = "linux")]

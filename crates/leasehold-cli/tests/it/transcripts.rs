@@ -88,8 +88,11 @@ fn break_asks() {
     on_every_screen("break", |stage| {
         let holder = stage.hold("nightly");
         let line = format!("leasehold break nightly --token {}", holder.token);
-        let play = stage.plays(&["leasehold break nightly --token 7 --yes", &line]);
-        if stage.screen == Screen::Pipe { play.end() } else { play.shows("[y/N] ").types("y\n").end() }
+        let play = stage.plays(&["leasehold break nightly --token 7 --yes", "leasehold break nightly", &line]);
+        if stage.screen == Screen::Pipe {
+            return play.end();
+        }
+        play.shows("[y/N] ").types("\n").shows("nothing was changed").shows("[y/N] ").types("y\n").end()
     });
 }
 
@@ -112,7 +115,6 @@ fn mistakes() {
             "leasehold run -n -- make deploy",
             "leasehold run nightly -- ./no-such-report.sh",
             "leasehold run --ttl soon nightly -- ./report.sh",
-            "leasehold break nightly",
             "LEASEHOLD_CONFIG=broken.toml leasehold run nightly -- ./report.sh",
         ];
         stage.plays(&lines).end()

@@ -255,7 +255,8 @@ pub fn each_holder_is_shown_with_its_slots(bench: &Bench) {
     let entry = two.holder("a").unwrap();
     let shown: Vec<_> = entry.holders.iter().map(|held| (held.mode, held.slots.clone())).collect();
     assert_eq!(shown, leases.each_ref().map(|lease| (lease.terms.mode, lease.slots.clone())));
-    assert_eq!((entry.leases, entry.waiters, entry.queue), (2, 1, vec![waiter.terms.mode]));
+    let wanted: Vec<_> = entry.queue.iter().map(|waiter| waiter.mode).collect();
+    assert_eq!((entry.leases, entry.waiters, wanted), (2, 1, vec![waiter.terms.mode]));
     assert_eq!(two.revoke("a", leases[1].tokens.high()), lock_core::inspect::Revoked::Revoked);
     assert_eq!(take(&two, &waiter).slots, leases[1].slots);
     holds(&one, &leases[0]);

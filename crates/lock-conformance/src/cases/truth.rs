@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
-    Claim, EntriesEnd, EventSink, Fenced, FencingToken, Holder, Released, Renewed, RequestOrder, StoreEvent, Waiting,
-    Width,
+    Claim, EntriesEnd, EventSink, Fenced, FencingToken, Holder, Mode, ModeKind, Released, Renewed, RequestOrder,
+    StoreEvent, Waiting, Width,
 };
 
 use crate::absence::keeps_a_queue;
 use crate::asks::{Ask, Said};
 use crate::facade::options;
-use crate::verbs::{BRIEF, LONG, claim, lasting, operator, waiting_claim};
+use crate::verbs::{BRIEF, LONG, claim, in_mode, lasting, operator, waiting_claim};
 use crate::{Bench, Verbs};
 
 /// Every client of a store says the same, before and after it was used.
@@ -128,6 +128,26 @@ pub fn a_holder_is_shown_as_it_is(bench: &Bench) {
     }
 }
 
+/// The view for operators shows who waits, why, and what for: the first in line first.
+pub fn waiters_are_shown_in_their_order(bench: &Bench) {
+    let (one, two) = (bench.verbs(), bench.verbs());
+    let second = if two.capabilities().modes.contains(&ModeKind::Shared) { Mode::Shared } else { Mode::Exclusive };
+    one.take(&in_mode(Mode::Exclusive, claim("a")));
+    let waiters = [("the books", Mode::Exclusive), ("", second), ("a x5 j7 backup", Mode::Exclusive)];
+    let waiters = waiters.map(|(why, mode)| {
+        let waiter = Claim { note: lock_host::note(why).unwrap(), ..in_mode(mode, waiting_claim("a")) };
+        two.queued(&waiter);
+        waiter
+    });
+    // Another claim of one that has its place already.
+    two.queued(&waiters[0]);
+    let entry = two.holder("a").expect("it is held");
+    let shown: Vec<_> = entry.queue.iter().map(|waiter| (waiter.note.clone(), waiter.mode)).collect();
+    assert_eq!(shown, waiters.map(|waiter| (Some(waiter.note), waiter.terms.mode)));
+    assert_eq!(entry.waiters, 3);
+    assert_eq!(listed(&two, "a", Query::LIMIT_DEFAULT)["a"].queue.len(), 3);
+}
+
 /// A lease is revoked by its own token only.
 pub fn a_revocation_by_another_token_changes_nothing(bench: &Bench) {
     let (one, two) = (bench.verbs(), bench.verbs());
@@ -190,6 +210,15 @@ pub fn listings_are_complete(bench: &Bench) {
 
 /// Nothing changes hands meanwhile, so nothing may be missed.
 fn expect_listing(verbs: &Verbs, pattern: &str, limit: u32, expected: &[&str]) {
+    let seen = listed(verbs, pattern, limit);
+    let mut expected: Vec<&str> = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(seen.keys().collect::<Vec<_>>(), expected, "{pattern:?} by {limit}");
+    assert!(seen.values().all(|entry| matches!(entry.holder, Holder::Leasehold { .. })));
+}
+
+/// All pages of a listing.
+fn listed(verbs: &Verbs, pattern: &str, limit: u32) -> BTreeMap<String, Entry> {
     let mut seen: BTreeMap<String, Entry> = BTreeMap::new();
     let mut query = Query::matching(pattern).limit(limit);
     for _ in 0..1000 {
@@ -201,10 +230,7 @@ fn expect_listing(verbs: &Verbs, pattern: &str, limit: u32, expected: &[&str]) {
         }
     }
     assert_eq!(query.cursor, None, "{pattern:?}: a listing without an end");
-    let mut expected: Vec<&str> = expected.to_vec();
-    expected.sort_unstable();
-    assert_eq!(seen.keys().collect::<Vec<_>>(), expected, "{pattern:?} by {limit}");
-    assert!(seen.values().all(|entry| matches!(entry.holder, Holder::Leasehold { .. })));
+    seen
 }
 
 /// A lock that was released or has expired is held by nobody.

@@ -6,37 +6,28 @@ use std::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use super::{Cursor, Entry, Held, Page, Revoked};
-use crate::{Holder, Limit, Mode, ModeKind};
-
-/// What a waiter asks for.
-#[derive(Serialize)]
-struct Wanted {
-    mode: ModeKind,
-    /// How many permits of a semaphore; 0 of a lock.
-    permits: u32,
-}
-
-impl From<&Mode> for Wanted {
-    fn from(mode: &Mode) -> Self {
-        Self { mode: mode.kind(), permits: mode.count() }
-    }
-}
+use super::{Cursor, Entry, Held, Page, Revoked, Waiter};
+use crate::{Holder, Limit, Mode, Note};
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes the fields of a holder. A holder that is not of this library has no process, host, reason or token.
+/// Writes who holds or waits. One that is not of this library has no process, host or reason.
+fn who<S: SerializeStruct>(fields: &mut S, note: Option<&Note>) -> Result<(), S::Error> {
+    fields.serialize_field("leasehold", &note.is_some())?;
+    fields.serialize_field("pid", &note.and_then(Note::pid))?;
+    fields.serialize_field("host", &note.map(Note::host))?;
+    fields.serialize_field("why", &note.map(Note::why))
+}
+
+/// Writes the fields of a holder. A holder that is not of this library has no token.
 fn holder<S: SerializeStruct>(fields: &mut S, holder: &Holder) -> Result<(), S::Error> {
     let known = match holder {
         Holder::Leasehold { tokens, note } => Some((tokens.high(), note)),
         Holder::Foreign => None,
     };
-    fields.serialize_field("leasehold", &known.is_some())?;
-    fields.serialize_field("pid", &known.and_then(|(_, note)| note.pid()))?;
-    fields.serialize_field("host", &known.map(|(_, note)| note.host()))?;
-    fields.serialize_field("why", &known.map(|(_, note)| note.why()))?;
+    who(fields, known.map(|(_, note)| note))?;
     fields.serialize_field("token", &known.map(|(token, _)| token.get()))
 }
 
@@ -60,11 +51,22 @@ impl Serialize for Held {
     }
 }
 
+impl Serialize for Waiter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Waiter", 7)?;
+        who(&mut fields, self.note.as_ref())?;
+        fields.serialize_field("mode", &self.mode.kind())?;
+        // 0 of a lock.
+        fields.serialize_field("permits", &self.mode.count())?;
+        fields.serialize_field("waiting_ms", &self.age.map(millis))?;
+        fields.end()
+    }
+}
+
 impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let last = self.holders.first();
         let mode = last.map(|held| held.mode);
-        let queue: Vec<Wanted> = self.queue.iter().map(Wanted::from).collect();
         let mut fields = serializer.serialize_struct("Entry", 14)?;
         fields.serialize_field("name", &self.name)?;
         holder(&mut fields, &self.holder)?;
@@ -75,7 +77,7 @@ impl Serialize for Entry {
         fields.serialize_field("limit", &mode.and_then(Mode::limit).map(Limit::get))?;
         fields.serialize_field("leases", &self.leases)?;
         fields.serialize_field("holders", &self.holders)?;
-        fields.serialize_field("queue", &queue)?;
+        fields.serialize_field("queue", &self.queue)?;
         fields.end()
     }
 }
@@ -117,18 +119,27 @@ mod tests {
         let (age, remaining) = (Some(Duration::from_secs(2)), Some(Duration::from_millis(1500)));
         let held = Held { holder: holder.clone(), mode, slots: Slots::NONE, age, remaining };
         let name = "job:7".parse().unwrap();
-        let entry =
-            Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 1, queue: vec![Mode::Shared] };
+        let waiter =
+            Waiter { note: Some(Note::new("web-4", 99, "report").unwrap()), mode: Mode::permits(2, 4).unwrap(), age };
+        let foreign = Waiter { note: None, mode: Mode::Shared, age: None };
+        let queue = vec![waiter, foreign];
+        let entry = Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 2, queue };
         let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
         let expected = serde_json::json!({
             "entries": [{
                 "name": "job:7", "leasehold": true, "pid": 4711, "host": "web-3", "why": "nightly", "token": 7,
-                "held_ms": 2000, "remaining_ms": 1500, "waiters": 1, "kind": "semaphore", "limit": 4, "leases": 1,
+                "held_ms": 2000, "remaining_ms": 1500, "waiters": 2, "kind": "semaphore", "limit": 4, "leases": 1,
                 "holders": [{
                     "leasehold": true, "pid": 4711, "host": "web-3", "why": "nightly", "token": 7,
                     "mode": "permits", "slots": [], "held_ms": 2000, "remaining_ms": 1500,
                 }],
-                "queue": [{ "mode": "shared", "permits": 0 }],
+                "queue": [{
+                    "leasehold": true, "pid": 99, "host": "web-4", "why": "report",
+                    "mode": "permits", "permits": 2, "waiting_ms": 2000,
+                }, {
+                    "leasehold": false, "pid": null, "host": null, "why": null,
+                    "mode": "shared", "permits": 0, "waiting_ms": null,
+                }],
             }],
             "next": null,
         });

@@ -96,7 +96,7 @@ fn new(before: Option<&Entry>, after: &Entry) -> Vec<Change> {
         Some(_) => only_in(after, before),
     };
     let more = after.waiters.saturating_sub(before.map_or(0, |entry| entry.waiters));
-    let queued = (more > 0).then(|| Happened::Queued { more, wanted: after.queue.last().copied() });
+    let queued = (more > 0).then(|| Happened::Queued { more, wanted: after.queue.last().map(|last| last.mode) });
     let happened = acquired.into_iter().map(|held| Happened::Acquired(held.clone())).chain(queued);
     happened.map(|happened| Change { name: after.name.clone(), happened, waiters: after.waiters }).collect()
 }

@@ -1,7 +1,7 @@
 //! The view for operators.
 
-use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked};
-use lock_core::{Claim, FencingToken, Holder, Released, Width};
+use lock_core::inspect::{Cursor, Entry, Page, Query, Revoked, Waiter};
+use lock_core::{Claim, FencingToken, Holder, Mode, Released, Width};
 use lock_memory::store::Store;
 
 use crate::support::*;
@@ -21,13 +21,14 @@ fn the_holder_is_shown_with_its_times_and_its_live_waiters() {
     store.acquire(at(0), TWO, &claim(2)).unwrap();
     store.acquire(at(5), TWO, &claim(3)).unwrap();
     let holder = Holder::Leasehold { tokens: lease.tokens, note: claim(1).note };
-    let entry = |age, left, waiters| {
-        let mut entry = Entry::exclusive(lease.name.clone(), holder.clone(), Some(seconds(left)), waiters);
+    let waiter = |byte, age| Waiter { note: Some(claim(byte).note), mode: Mode::Exclusive, age: Some(seconds(age)) };
+    let entry = |age, left, queue: Vec<Waiter>| {
+        let mut entry = Entry::exclusive(lease.name.clone(), holder.clone(), Some(seconds(left)), 0);
         entry.holders[0].age = Some(seconds(age));
-        Some(entry)
+        Some(Entry { waiters: u32::try_from(queue.len()).unwrap(), queue, ..entry })
     };
-    assert_eq!(store.holder(at(6), &lease.name), entry(6, 24, 2));
-    assert_eq!(store.holder(at(10), &lease.name), entry(10, 20, 1));
+    assert_eq!(store.holder(at(6), &lease.name), entry(6, 24, vec![waiter(2, 6), waiter(3, 1)]));
+    assert_eq!(store.holder(at(10), &lease.name), entry(10, 20, vec![waiter(3, 5)]));
     assert_eq!(store.holder(at(30), &lease.name), None);
 }
 

@@ -124,12 +124,9 @@ pub(crate) fn entries(names: &[LockName], seen: Vec<Seen>) -> Vec<Entry> {
 }
 
 fn entry(name: LockName, lock: SeenLock) -> Entry {
-    let SeenLock { value, remaining, waiters, wanted, shared } = lock;
-    let mut entry = Entry::exclusive(name, Stored::holder(&value), remaining, waiters);
+    let SeenLock { value, remaining, waiters, queue, shared } = lock;
+    let mut entry = Entry { waiters, queue, ..Entry::exclusive(name, Stored::holder(&value), remaining, 0) };
     entry.holders.iter_mut().for_each(|held| held.age = Stored::age(&value));
-    if !wanted.is_empty() {
-        entry.queue = wanted;
-    }
     match shared {
         Some(SeenShared { leases, holders }) => match holders.first() {
             Some(last) => {

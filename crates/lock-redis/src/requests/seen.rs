@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::Mode;
-use lock_core::inspect::Held;
+use lock_core::Note;
+use lock_core::inspect::{Held, Waiter};
 use redis::Value;
 
 use super::value::{Stored, held_mode_of, mode_of, slots};
@@ -30,8 +30,8 @@ pub(crate) struct SeenLock {
     pub(crate) remaining: Option<Duration>,
     /// How many wait for it.
     pub(crate) waiters: u32,
-    /// What the first of them ask for; empty if all want it exclusively.
-    pub(crate) wanted: Vec<Mode>,
+    /// The first of them.
+    pub(crate) queue: Vec<Waiter>,
     /// Who shares it.
     pub(crate) shared: Option<SeenShared>,
 }
@@ -60,7 +60,7 @@ impl Seen {
 }
 
 fn lock(value: &[u8], pttl: i64, waiters: i64, more: &[Value]) -> Option<Seen> {
-    let wanted = more.first().map_or(Some(Vec::new()), modes)?;
+    let queue = more.first().map_or(Some(Vec::new()), queue)?;
     let shared = match more.get(1..).unwrap_or_default() {
         [Value::Int(limit), Value::Int(leases), Value::Array(listed)] => Some(shared(*limit, *leases, listed)?),
         _ => None,
@@ -70,17 +70,21 @@ fn lock(value: &[u8], pttl: i64, waiters: i64, more: &[Value]) -> Option<Seen> {
         return Some(Seen::Nothing);
     }
     let (value, waiters) = (value.to_vec(), u32::try_from(waiters).ok()?);
-    Some(Seen::Value(SeenLock { value, remaining: remaining(pttl), waiters, wanted, shared }))
+    Some(Seen::Value(SeenLock { value, remaining: remaining(pttl), waiters, queue, shared }))
 }
 
-/// Reads pairs of a limit and a width.
-fn modes(wants: &Value) -> Option<Vec<Mode>> {
-    let Value::Array(numbers) = wants else { return None };
-    let mode = |pair: &[Value]| match pair {
-        [Value::Int(limit), Value::Int(width)] => mode_of(*limit, *width),
+/// Reads limit, width, note and age of each waiter.
+fn queue(listed: &Value) -> Option<Vec<Waiter>> {
+    let Value::Array(listed) = listed else { return None };
+    let waiter = |part: &[Value]| match part {
+        [Value::Int(limit), Value::Int(width), Value::BulkString(note), Value::Int(seconds)] => Some(Waiter {
+            note: Some(Note::from_wire(&String::from_utf8_lossy(note))),
+            mode: mode_of(*limit, *width)?,
+            age: u64::try_from(*seconds).ok().map(Duration::from_secs),
+        }),
         _ => None,
     };
-    numbers.chunks(2).map(mode).collect()
+    listed.chunks(4).map(waiter).collect()
 }
 
 /// Reads triples of a value, the time left and slots.

@@ -30,28 +30,28 @@ local function first_entries(waiters)
   return entries
 end
 
--- How many wait beside a lock, and what for: limit and width of each, in their order. Nothing if all want it exclusively,
--- and nobody where they were not asked for. Of more than are listed, the others count as living.
+-- How many wait beside a lock, and who: limit, width and note of each, in their order, and for how many seconds it has waited, or -1.
+-- Nobody where they were not asked for. Of more than are listed, the others count as living.
 local function waiting(waiters)
   local count = waiters and redis.call('HLEN', waiters) or 0
   if count == 0 then return 0, {} end
   local entries = count > LISTED and first_entries(waiters) or redis.call('HVALS', waiters)
-  local living, says_all = {}, count > LISTED
+  local living, listed = {}, {}
   looked_at = looked_at + #entries
   for _, entry in ipairs(entries) do
     local waiter = read(entry)
     if lives(waiter) then
       living[#living + 1] = waiter
-      says_all = says_all or (waiter.x or 0) > 0
     else
       count = count - 1
     end
   end
-  if not says_all then return count, {} end
   table.sort(living, function(one, other) return (one.n or 0) < (other.n or 0) end)
-  local wants = {}
-  for i, waiter in ipairs(living) do wants[2 * i - 1], wants[2 * i] = waiter.x or 0, waiter.width end
-  return count, wants
+  for _, waiter in ipairs(living) do
+    local waited = waiter.j and math.max(math.floor(now / 1000) - waiter.j, 0) or -1
+    for _, value in ipairs({waiter.x or 0, waiter.width, string.sub(waiter.note, 1, 600), waited}) do listed[#listed + 1] = value end
+  end
+  return count, listed
 end
 
 -- How many leases share a lock, and value, time and slots of each, those that end last first. Of more permits than are looked at,
@@ -91,14 +91,12 @@ for i = 1, locks do
   local lock = KEYS[i]
   local held = redis.pcall('GET', lock)
   if type(held) == 'table' then held = 0 elseif held then held = string.sub(held, 1, 600) end
-  local waiters, wants = waiting(KEYS[locks + i])
-  seen[i] = {held, redis.call('PTTL', lock), waiters}
+  local waiters, queue = waiting(KEYS[locks + i])
+  seen[i] = {held, redis.call('PTTL', lock), waiters, queue}
   if KEYS[locks + i] and held ~= 0 and is_shared(held) then
     local limit = tonumber(string.match(held, '%d+', #SHARED))
     local leases, listed = sharing_leases(KEYS[locks + i], limit)
-    seen[i] = {held, seen[i][2], waiters, wants, limit, leases, listed}
-  elseif wants[1] then
-    seen[i][4] = wants
+    seen[i] = {held, seen[i][2], waiters, queue, limit, leases, listed}
   end
 end
 return seen

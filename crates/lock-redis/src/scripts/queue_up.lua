@@ -10,8 +10,8 @@ local function queue_up(queue, waiters, numbers, claim, seen, left)
   if stopped then return PASSING end
   local used_as = head and head ~= owner and limit_of_waiter(queue, ahead) or claim.limit
   if kind_of(used_as) ~= kind_of(claim.limit) and listens(ahead.inbox) then return {'otherkind', used_as} end
-  local own = redis.call('HGET', waiters, owner)
-  local number, last = own and tonumber(string.match(own, '^%d+ %d+ %d+ %d+ %S+ n(%d+) ')), ahead and ahead.n or 0
+  local own = read(redis.call('HGET', waiters, owner))
+  local number, last = own and own.n, ahead and ahead.n or 0
   -- An owner with a number below the head's is not in the list: the list was evicted, or expired first.
   local joins = not head or not number or number < last
   if joins then
@@ -22,7 +22,8 @@ local function queue_up(queue, waiters, numbers, claim, seen, left)
       redis.call('SET', numbers, string.format('%.0f', number))
     end
   end
-  local fields = string.format(claim.limit > 0 and 'n%.0f x%.0f' or 'n%.0f', number, claim.limit)
+  local limited = claim.limit > 0 and string.format(' x%.0f', claim.limit) or ''
+  local fields = string.format('n%.0f%s j%.0f', number, limited, own and own.j or math.floor(now / 1000))
   local over = string.format('%.0f', now + place)
   local entry = {over, claim.ttl, claim.width, claim.floor, inbox, fields, unstamped(claim.note)}
   redis.call('HSET', waiters, owner, table.concat(entry, ' '))

@@ -62,7 +62,7 @@ fn server(holders: u32, limit: u32) -> Server {
     };
     let place = |number: u32| {
         let Claim { owner, terms, width, note, .. } = claim(number, permit(2, limit));
-        Place { number: number.into(), owner, terms, width, until, note, client: 1 }
+        Place { number: number.into(), owner, terms, width, joined: None, until, note, client: 1 }
     };
     let waiters = holders + 1..=holders * 2;
     let lock = Lock {

@@ -65,9 +65,7 @@ impl Screen {
     /// Checks that no line goes on behind the edge of the terminal, in the next row.
     pub(crate) fn check_fit(self, sent: &[u8]) {
         if let Self::Terminal | Self::Dumb = self {
-            let parser = parsed(sent, WIDTH);
-            let wide = (0..HEIGHT).find(|row| parser.screen().row_wrapped(*row));
-            assert!(wide.is_none(), "wider than the terminal: {}", parser.screen().contents());
+            fitting(sent, WIDTH);
         }
     }
 
@@ -90,6 +88,14 @@ impl Screen {
         });
         rows.collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
     }
+}
+
+/// What a terminal of this width shows. Checks that no line goes on behind its edge, in the next row.
+pub(crate) fn fitting(sent: &[u8], columns: u16) -> String {
+    let parser = parsed(sent, columns);
+    let wide = (0..HEIGHT).find(|row| parser.screen().row_wrapped(*row));
+    assert!(wide.is_none(), "wider than the terminal: {}", parser.screen().contents());
+    parser.screen().contents()
 }
 
 fn parsed(sent: &[u8], columns: u16) -> Parser {

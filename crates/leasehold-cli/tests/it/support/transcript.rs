@@ -168,6 +168,7 @@ fn normal(text: &str, place: &str) -> String {
         (r"\b30m \d\ds\b", "30m 50s"),
         (r"[ \d]\ds( +30m 50s)", " 1s$1"),
         (r"got the lock \d+s ago", "got the lock 1s ago"),
+        (r"held     for \d+s", "held     for 1s"),
         (r"\b\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d\d\d)?Z", "2026-11-21T03:00:00Z"),
         (r"\d+\.\d{3} ms", "0.123 ms"),
         (r"trial lock in [0-9ms ]+", "trial lock in 12ms"),

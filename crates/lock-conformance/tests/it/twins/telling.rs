@@ -37,6 +37,15 @@ twins! {
     one_that_shows_nobody: ShowsNobody,
         caught by ["truth::a_holder_is_shown_as_it_is"],
         spared by ["truth::listings_are_complete"];
+    one_that_shows_the_last_waiter_first: ShowsTheLastFirst,
+        caught by ["truth::waiters_are_shown_in_their_order"],
+        spared by ["truth::a_holder_is_shown_as_it_is", "ages::a_waiter_is_as_old_as_its_first_claim"];
+    one_that_takes_waiters_for_the_holder: ShowsTheHolder,
+        caught by ["truth::waiters_are_shown_in_their_order"],
+        spared by ["truth::a_holder_is_shown_as_it_is", "ages::a_waiter_is_as_old_as_its_first_claim"];
+    one_that_counts_from_the_last_claim: AlwaysYoung,
+        caught by ["ages::a_waiter_is_as_old_as_its_first_claim"],
+        spared by ["truth::waiters_are_shown_in_their_order", "ages::a_lease_is_as_old_as_its_grant"];
     one_that_counts_the_time_of_earlier_holders: NeverYounger,
         caught by ["ages::a_lease_is_as_old_as_its_grant"],
         spared by ["truth::a_holder_is_shown_as_it_is"];
@@ -127,6 +136,44 @@ struct ShowsNobody;
 impl Breakage for ShowsNobody {
     fn holder(&self, _store: &dyn BlockingBackend, _name: &LockName) -> Result<Option<Entry>, BackendError> {
         Ok(None)
+    }
+}
+
+/// Shows the waiters in the opposite order.
+#[derive(Default)]
+struct ShowsTheLastFirst;
+
+impl Breakage for ShowsTheLastFirst {
+    fn holder(&self, store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let mut entry = store.holder(name, WITHIN)?;
+        entry.iter_mut().for_each(|entry| entry.queue.reverse());
+        Ok(entry)
+    }
+}
+
+/// Shows each waiter with what the holder says about itself.
+#[derive(Default)]
+struct ShowsTheHolder;
+
+impl Breakage for ShowsTheHolder {
+    fn holder(&self, store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let Some(mut entry) = store.holder(name, WITHIN)? else { return Ok(None) };
+        if let Holder::Leasehold { note, .. } = &entry.holder {
+            entry.queue.iter_mut().for_each(|waiter| waiter.note = Some(note.clone()));
+        }
+        Ok(Some(entry))
+    }
+}
+
+/// Shows waiters as if they had just come.
+#[derive(Default)]
+struct AlwaysYoung;
+
+impl Breakage for AlwaysYoung {
+    fn holder(&self, store: &dyn BlockingBackend, name: &LockName) -> Result<Option<Entry>, BackendError> {
+        let mut entry = store.holder(name, WITHIN)?;
+        entry.iter_mut().flat_map(|entry| &mut entry.queue).for_each(|waiter| waiter.age = Some(Duration::ZERO));
+        Ok(entry)
     }
 }
 
