@@ -32,7 +32,7 @@ pub(crate) async fn shown(cluster: &Cluster, name: &LockName) -> Result<Option<S
     let leases = u32::try_from(holders.len()).unwrap_or(u32::MAX);
     let queue = waiters.iter().take(Shown::SHOWN_MAX).map(|entry| listed.under_limit(entry.mode())).collect();
     let waiters = listed.count.saturating_sub(leases);
-    Ok(Some(Shown { name: name.clone(), holder, remaining, leases, holders: held, waiters, queue }))
+    Ok(Some(Shown { name: name.clone(), holder, remaining, leases, holders: held, waiters, queue, votes: None }))
 }
 
 async fn held(cluster: &Cluster, listed: &Listed, entry: &Entry) -> Result<Held, Status> {

@@ -7,16 +7,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
-use lock_core::node::BlockingQuorumNode;
+use lock_core::node::{BlockingQuorumNode, Inspection};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Location, LockName, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced,
+    FencingToken, Lease, Location, LockName, Moment, Note, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
-use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
+use crate::inspect::{self, Listing};
+use crate::quorum::{
+    Answers, Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict,
+};
 use crate::{BACKEND, capabilities, hints, location, no_latches};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
@@ -113,6 +117,12 @@ impl<N: BlockingQuorumNode> Redlock<N> {
             state.callers.insert(id, caller);
         });
         told.recv().map_err(|_| no_verdict())
+    }
+
+    /// Asks all nodes the same for an operator.
+    fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
+        let asks = vec![Some(ask.clone()); self.shared.nodes.len()];
+        self.run(Request::Inspect(asks), within)?.of_inspect()
     }
 }
 
@@ -242,7 +252,17 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.run(Request::Renew(leases.to_vec()), within)?.of_renew()
+        let begun = self.shared.clock.now();
+        let mut answers = self.run(Request::Renew(leases.to_vec()), within)?.of_renew()?;
+        let gone = inspect::gone(leases, &answers);
+        if !gone.is_empty() {
+            let left = within.saturating_sub(self.shared.clock.now().since(begun));
+            // Without an answer they are gone all the same.
+            if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), left) {
+                inspect::noted(&mut answers, inspect::notes(&told));
+            }
+        }
+        Ok(answers)
     }
 
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
@@ -251,6 +271,41 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.run(Request::Fence(lease.clone()), within)?.of_fence()
+    }
+
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let told = self.ask_all(&inspect::show([name.clone()]), within)?.of_majority()?;
+        Ok(inspect::entry(&told, name, 0))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let mut listing = Listing::begin(self.shared.nodes.len(), query)?;
+        let named = self.run(Request::Inspect(listing.asks()), within / 2)?.of_inspect()?;
+        let Some(ask) = listing.find(named)? else { return Ok(listing.empty()) };
+        Ok(listing.page(&self.ask_all(&ask, within / 2)?.of_majority()?))
+    }
+
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        let shown = self.ask_all(&inspect::show([name.clone()]), within / 2)?.of_majority()?;
+        let Some(ask) = inspect::revocation(&shown, name, token, by) else { return Ok(Revoked::NotHeld) };
+        inspect::revoked(&self.ask_all(&ask, within / 2)?)
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        let lease = [(name.clone(), highest)];
+        let told = self.ask_all(&Inspection::RevokedBy(lease.into()), within)?.of_majority()?;
+        Ok(inspect::notes(&told).into_iter().flatten().next())
     }
 
     fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {

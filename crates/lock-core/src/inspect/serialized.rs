@@ -65,7 +65,7 @@ impl Serialize for Entry {
         let last = self.holders.first();
         let mode = last.map(|held| held.mode);
         let queue: Vec<Wanted> = self.queue.iter().map(Wanted::from).collect();
-        let mut fields = serializer.serialize_struct("Entry", 14)?;
+        let mut fields = serializer.serialize_struct("Entry", 15)?;
         fields.serialize_field("name", &self.name)?;
         holder(&mut fields, &self.holder)?;
         fields.serialize_field("held_ms", &last.and_then(|held| held.age).map(millis))?;
@@ -76,6 +76,10 @@ impl Serialize for Entry {
         fields.serialize_field("leases", &self.leases)?;
         fields.serialize_field("holders", &self.holders)?;
         fields.serialize_field("queue", &queue)?;
+        match &self.votes {
+            Some(votes) => fields.serialize_field("votes", votes)?,
+            None => fields.skip_field("votes")?,
+        }
         fields.end()
     }
 }
@@ -117,8 +121,8 @@ mod tests {
         let (age, remaining) = (Some(Duration::from_secs(2)), Some(Duration::from_millis(1500)));
         let held = Held { holder: holder.clone(), mode, slots: Slots::NONE, age, remaining };
         let name = "job:7".parse().unwrap();
-        let entry =
-            Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 1, queue: vec![Mode::Shared] };
+        let (holders, queue) = (vec![held], vec![Mode::Shared]);
+        let entry = Entry { name, holder, remaining, leases: 1, holders, waiters: 1, queue, votes: None };
         let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
         let expected = serde_json::json!({
             "entries": [{
