@@ -207,7 +207,8 @@ impl Quorum {
             self.in_flight.remove(&id);
         }
         let Some(verdict) = verdict else { return };
-        let is_verb = !matches!(verdict, Verdict::Pass(_));
+        // A look of an operator changes nothing.
+        let is_verb = !matches!(verdict, Verdict::Pass(_) | Verdict::Inspect(_));
         self.outputs.push_back(Output::Done(id, verdict));
         if is_verb && self.nodes.wants_pass(now) {
             self.begin(now, Request::Pass(Purpose::Watch), PASS_WITHIN);
