@@ -41,7 +41,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         return print(&json(&row)?);
     }
     match entry {
-        Some(entry) => print(&table(&[entry], locks.endless())),
+        Some(entry) => {
+            let votes = entry.votes.as_ref().map_or_else(String::new, |votes| format!("\nvotes {votes}"));
+            print(&(table(&[entry], locks.endless()) + &votes))
+        }
         None => print(&nothing(&format!("lock {:?} is not held", args.name.as_str()), &args.store)),
     }
 }
