@@ -64,3 +64,35 @@ pub(crate) fn noted(answers: &mut [Renewed], notes: Vec<Option<Note>>) {
         *answer = by.map_or(Renewed::NotHeld, |by| Renewed::Revoked { by });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lock_core::{ErrorKind, Operation, Ttl};
+
+    use super::*;
+
+    fn told(nodes: [Option<Revoked>; 3]) -> Result<Revoked, BackendError> {
+        let lost = || BackendError::new("a", Operation::Inspect, ErrorKind::Timeout, Effect::Unknown, "no answer");
+        let outcome = |told: Option<Revoked>| Some(told.map(Told::Revoked).ok_or_else(lost));
+        let nodes = ["a", "b", "c"].iter().zip(nodes).map(|(node, told)| ((*node).to_owned(), outcome(told)));
+        revoked(&Answers { majority: 2, max_ttl: Ttl::DEFAULT, nodes: nodes.collect() })
+    }
+
+    #[test]
+    fn a_revocation_is_done_once_a_majority_has_answered_and_else_unknown() {
+        let (ended, absent) = (|| Some(Revoked::Revoked), || Some(Revoked::NotHeld));
+        assert_eq!(told([ended(), absent(), None]).unwrap(), Revoked::Revoked);
+        assert_eq!(
+            told([ended(), absent(), absent()]).unwrap(),
+            Revoked::Revoked,
+            "an earlier try may have ended the rest"
+        );
+        assert_eq!(told([None, absent(), absent()]).unwrap(), Revoked::NotHeld);
+        let error = told([None, ended(), None]).unwrap_err();
+        assert_eq!(error.effect(), Effect::Unknown);
+        let said = error.to_string();
+        for words in ["1 of 3 nodes", "2 are needed", "not answering: a, c", "repeat it"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+}

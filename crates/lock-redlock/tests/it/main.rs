@@ -7,6 +7,7 @@ mod counting;
 mod deliveries;
 mod dwells;
 mod held_back;
+mod inspecting;
 mod minority;
 mod moving;
 mod moving_mishaps;
