@@ -162,11 +162,6 @@ impl Locks {
         Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
     }
 
-    /// Who holds a lock; `None` as well if the store does not show it.
-    pub(crate) fn holder_if_shown(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
-        if self.client.inspect().is_some() { self.holder(name) } else { Ok(None) }
-    }
-
     /// A semaphore with this limit.
     pub(crate) fn semaphore(&self, name: &LockName, limit: Limit) -> Semaphore {
         self.client.semaphore(name, limit.get())

@@ -1,8 +1,10 @@
 //! The quorum for plain threads: one thread for each node, so that all are asked at once and each in order.
 
+mod job;
+
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{self, Receiver, SendError, Sender};
+use std::sync::mpsc::{self, SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,10 +20,9 @@ use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
 use crate::inspect::{self, Listing};
-use crate::quorum::{
-    Answers, Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict,
-};
+use crate::quorum::{Answers, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
 use crate::{BACKEND, capabilities, hints, location, no_latches};
+use job::{Job, serve};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
 #[derive(Debug)]
@@ -46,15 +47,6 @@ struct Shared<N> {
 struct State {
     quorum: Quorum,
     callers: BTreeMap<RequestId, Sender<Verdict>>,
-}
-
-/// Something for a node's thread to send.
-#[derive(Debug)]
-struct Job<N> {
-    /// Until its outcome is reported.
-    sent: Option<Outgoing>,
-    until: Instant,
-    shared: Arc<Shared<N>>,
 }
 
 impl<N: BlockingQuorumNode> Redlock<N> {
@@ -168,45 +160,6 @@ impl<N> Shared<N> {
         // A lock that a panic poisoned, or a timeout, ends the wait.
         _ = self.quiet.wait_timeout_while(self.state(), within, busy);
     }
-}
-
-/// A node's thread: one job after the other, until all senders are gone.
-fn serve<N: BlockingQuorumNode>(node: &N, jobs: &Receiver<Job<N>>) {
-    while let Ok(job) = jobs.recv() {
-        let outcome = job.ask(node);
-        job.report(outcome);
-    }
-}
-
-impl<N: BlockingQuorumNode> Job<N> {
-    fn ask(&self, node: &N) -> Outcome {
-        let left = self.until.saturating_duration_since(Instant::now());
-        match &self.sent {
-            Some(sent) if !left.is_zero() => node.ask(&sent.ask, left),
-            Some(_) | None => Err(not_sent()),
-        }
-    }
-
-    fn report(mut self, outcome: Outcome) {
-        if let Some(sent) = self.sent.take() {
-            self.shared.update(|state, now| state.quorum.heard(now, sent, outcome));
-        }
-    }
-}
-
-/// A job has no outcome if its thread panicked.
-impl<N> Drop for Job<N> {
-    fn drop(&mut self) {
-        if let Some(sent) = self.sent.take() {
-            self.shared.update(|state, now| state.quorum.forget(now, sent));
-        }
-    }
-}
-
-/// Earlier jobs took all the time; nothing was sent.
-fn not_sent() -> BackendError {
-    let told = "the node answers too slowly for the number of requests";
-    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Unreachable, Effect::None, told)
 }
 
 fn no_thread(error: &io::Error) -> BackendError {
