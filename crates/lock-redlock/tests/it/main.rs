@@ -15,6 +15,7 @@ mod nonblocking;
 mod passes;
 mod recovery;
 mod reports;
+mod revocations;
 mod rounds;
 mod script;
 mod strangers;
