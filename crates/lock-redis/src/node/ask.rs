@@ -57,14 +57,13 @@ impl Question for Ask {
 
     fn retry(&self) -> Retry {
         match self {
-            Self::Fence { .. } | Self::Release(_) => Retry::Once,
+            Self::Fence { .. } | Self::Release(_) | Self::Inspect(_) => Retry::Once,
             Self::Acquire { .. }
             | Self::Look
             | Self::Mark { .. }
             | Self::Record { .. }
             | Self::Install { .. }
-            | Self::Move { .. }
-            | Self::Inspect(_) => Retry::Never,
+            | Self::Move { .. } => Retry::Never,
         }
     }
 }
