@@ -1,52 +1,33 @@
 //! The quorum for plain threads: one thread for each node, so that all are asked at once and each in order.
 
-mod job;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{self, SendError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
 use lock_core::node::{BlockingQuorumNode, Inspection};
 use lock_core::{
     Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced,
-    FencingToken, Lease, Location, LockName, Moment, Note, Operation, ReleaseRequest, Released, Renewed, Ttl,
+    FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
 use crate::inspect::{self, Listing};
-use crate::quorum::{Answers, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
+use crate::quorum::{Answers, Purpose, Quorum, Report, Request, Verdict, no_verdict};
 use crate::{BACKEND, capabilities, hints, location, no_latches};
-use job::{Job, serve};
+use threads::{Shared, State, serve};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
 #[derive(Debug)]
 pub struct Redlock<N> {
     shared: Arc<Shared<N>>,
-}
-
-/// What the callers and the nodes' threads share.
-#[derive(Debug)]
-struct Shared<N> {
-    nodes: Arc<[N]>,
-    /// One for each node's thread.
-    jobs: Vec<Sender<Job<N>>>,
-    state: Arc<Mutex<State>>,
-    /// Notified when nothing is under way any more.
-    quiet: Arc<Condvar>,
-    clock: SharedClock,
-}
-
-/// The quorum, and the callers that wait for its verdicts.
-#[derive(Debug)]
-struct State {
-    quorum: Quorum,
-    callers: BTreeMap<RequestId, Sender<Verdict>>,
 }
 
 impl<N: BlockingQuorumNode> Redlock<N> {
@@ -115,50 +96,6 @@ impl<N: BlockingQuorumNode> Redlock<N> {
     fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
         let asks = vec![Some(ask.clone()); self.shared.nodes.len()];
         self.run(Request::Inspect(asks), within)?.of_inspect()
-    }
-}
-
-impl<N> Shared<N> {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes the quorum, and carries out its outputs. The quorum stays locked meanwhile, so that each node's thread
-    /// gets its jobs in order.
-    fn update(self: &Arc<Self>, change: impl FnOnce(&mut State, Moment)) {
-        let now = self.clock.now();
-        let mut state = self.state();
-        change(&mut state, now);
-        while let Some(output) = state.quorum.poll() {
-            match output {
-                Output::Send(sent) => {
-                    let (node, until) = (sent.node.0, Instant::now() + sent.within);
-                    let job = Job { sent: Some(sent), until, shared: Arc::clone(self) };
-                    let unsent = self.jobs[node].send(job).err().and_then(|SendError(mut job)| job.sent.take());
-                    if let Some(sent) = unsent {
-                        // Its thread has ended.
-                        state.quorum.forget(now, sent);
-                    }
-                }
-                // A pass that the quorum began has no caller.
-                Output::Done(id, verdict) => {
-                    if let Some(caller) = state.callers.remove(&id) {
-                        _ = caller.send(verdict);
-                    }
-                }
-            }
-        }
-        if state.quorum.is_quiet() {
-            self.quiet.notify_all();
-        }
-    }
-
-    /// Sends the rest of earlier requests, and waits until nothing is under way, but no longer than `within`.
-    fn settle(self: &Arc<Self>, within: Duration) {
-        self.update(|state, now| _ = state.quorum.send_held_back(now, within));
-        let busy = |state: &mut State| !state.quorum.is_quiet();
-        // A lock that a panic poisoned, or a timeout, ends the wait.
-        _ = self.quiet.wait_timeout_while(self.state(), within, busy);
     }
 }
 
