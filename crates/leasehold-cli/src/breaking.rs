@@ -19,7 +19,7 @@ use crate::visible::visible;
 
 /// Ends the lease that has this token, if it still holds the lock; without a token, the only lease that holds it.
 pub(crate) fn break_lease(args: &BreakArgs) -> Result<Exit, Failure> {
-    let store = Store::choose(args.store.url.as_deref())?.shared()?.that_breaks_leases()?;
+    let store = Store::choose(args.store.url.as_deref())?.shared()?;
     let asks = !args.yes;
     if asks && !(stdin().is_terminal() && stderr().is_terminal()) {
         let message = "there is no terminal to ask on whether to break the lock; nothing was changed; give --yes to break it \

@@ -29,9 +29,9 @@ pub(crate) fn limit(args: &LimitArgs) -> Result<Exit, Failure> {
     if args.json { print(&json(&changed)?) } else { print(&sentence(&changed, args.from)) }
 }
 
-/// A limit of those who hold slots, if anybody does and the store shows it.
+/// A limit of those who hold slots, if anybody does.
 fn in_use(locks: &Locks, args: &LimitArgs) -> Result<Option<Limit>, Failure> {
-    let Some(entry) = locks.holder_if_shown(&args.name)? else { return Ok(None) };
+    let Some(entry) = locks.holder(&args.name)? else { return Ok(None) };
     Ok(entry.holders.iter().find_map(|held| held.mode.limit()))
 }
 

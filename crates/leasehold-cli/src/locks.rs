@@ -6,6 +6,7 @@ use std::time::Duration;
 use leasehold::BackendConfig;
 use leasehold::blocking::{self, Builder, Client, Semaphore};
 use leasehold::kit::{Begun, JobError, SkipReason, Skipped};
+use leasehold::redlock::{Purpose, RedlockConfig};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
     Ability, AcquireError, BackendError, BlockingBackend, EntriesEnd, FencingToken, Holder, Limit, LockName, Mode, Note,
@@ -44,12 +45,33 @@ impl Locks {
         let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
         if let BackendConfig::Redlock(redlock) = &config {
             let (quorum, warnings) = Quorum::connect(redlock)?;
-            let client = build(Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()), log)?;
-            return Ok(Self { client, quorum: Some(quorum), warnings });
+            return Self::of_quorum(redlock, quorum, warnings, log);
         }
         let client = build(blocking::builder(&config).map_err(failure)?, log)?;
         let warnings = client.warnings();
         Ok(Self { client, quorum: None, warnings })
+    }
+
+    /// Opens the store to look at its locks. At a quorum, this changes nothing: nodes that forgot are left as they are.
+    pub(crate) fn connect_to_look(store: &Store) -> Result<Self, Failure> {
+        match store.config() {
+            Ok(BackendConfig::Redlock(redlock)) => {
+                let quorum = Quorum::open(&redlock)?;
+                let warnings = quorum.pass(Purpose::Look)?.warnings();
+                Self::of_quorum(&redlock, quorum, warnings, None)
+            }
+            Ok(_) | Err(_) => Self::connect(store),
+        }
+    }
+
+    fn of_quorum(
+        config: &RedlockConfig,
+        quorum: Quorum,
+        warnings: Vec<String>,
+        log: Option<Arc<Log>>,
+    ) -> Result<Self, Failure> {
+        let client = build(Client::builder(quorum.backend()).op_timeout(config.op_timeout()), log)?;
+        Ok(Self { client, quorum: Some(quorum), warnings })
     }
 
     /// The library's client.
@@ -75,10 +97,9 @@ impl Locks {
         &self.warnings
     }
 
-    /// The entries of a lock at the stores that show it; those that do not answer are left out.
-    pub(crate) fn shown(store: &Store, name: &LockName) -> Vec<Entry> {
-        let show = |store: &Store| Self::connect(store).and_then(|locks| locks.holder(name)).ok().flatten();
-        store.showing().iter().filter_map(show).collect()
+    /// The entry of a lock, if the store shows it.
+    pub(crate) fn shown(store: &Store, name: &LockName) -> Option<Entry> {
+        Self::connect(store).and_then(|locks| locks.holder(name)).ok().flatten()
     }
 
     /// Whether the store no longer shows this token; `None` if it does not answer.
@@ -141,11 +162,6 @@ impl Locks {
         Ok(self.inspect()?.holder(name, LOOK_WITHIN)?)
     }
 
-    /// Who holds a lock; `None` as well if the store does not show it.
-    pub(crate) fn holder_if_shown(&self, name: &LockName) -> Result<Option<Entry>, Failure> {
-        if self.client.inspect().is_some() { self.holder(name) } else { Ok(None) }
-    }
-
     /// A semaphore with this limit.
     pub(crate) fn semaphore(&self, name: &LockName, limit: Limit) -> Semaphore {
         self.client.semaphore(name, limit.get())
@@ -153,13 +169,12 @@ impl Locks {
 
     /// What prevents the lock from being granted, to show to a waiting user.
     pub(crate) fn obstacle(&self, name: &LockName, place: &Place) -> Option<String> {
-        match &self.quorum {
-            Some(quorum) => quorum.obstacle(),
-            None => self.holder(name).ok().flatten().map(|entry| match is_own(&entry) {
-                true => "granted to this process, but not confirmed yet".to_owned(),
-                false => format!("held by {}{}", names_of(&entry), place.told(entry.waiters)),
-            }),
-        }
+        let held = |entry: Entry| match is_own(&entry) {
+            true => "granted to this process, but not confirmed yet".to_owned(),
+            false => format!("held by {}{}", names_of(&entry), place.told(entry.waiters)),
+        };
+        let silence = self.quorum.as_ref().and_then(Quorum::obstacle);
+        silence.or_else(|| self.holder(name).ok().flatten().map(held))
     }
 
     /// The store error that affects those who wait by this wish, if any.
@@ -169,6 +184,10 @@ impl Locks {
 
     /// The held locks that match a glob, all of them.
     pub(crate) fn list(&self, pattern: &str) -> Result<Vec<Entry>, Failure> {
+        if let Some(quorum) = &self.quorum {
+            // Other nodes may count by now.
+            quorum.pass(Purpose::Look)?;
+        }
         let inspect = self.inspect()?;
         let mut query = Query::matching(pattern);
         let mut entries = Vec::new();

@@ -40,7 +40,7 @@ pub(crate) fn ls(args: &LsArgs) -> Result<Exit, Failure> {
 
 /// Shows one lock.
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
-    let locks = Locks::connect(&Store::choose(args.store.url.as_deref())?.that_shows_its_locks()?)?;
+    let locks = Locks::connect_to_look(&Store::choose(args.store.url.as_deref())?)?;
     let entry = locks.holder(&args.name)?;
     if args.json {
         let row = entry.as_ref().map_or_else(|| free(&args.name), row);

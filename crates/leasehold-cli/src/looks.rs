@@ -3,15 +3,13 @@
 use std::io::stdout;
 use std::time::Duration;
 
-use leasehold::BackendConfig;
 use lock_core::inspect::Entry;
 use lock_core::{FencingToken, LockName, Moment, Note};
 use lock_host::{Clock, HostClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::{Exit, Failure};
-use crate::locks::{Locks, NEVER_EXPIRES};
-use crate::nodes::Nodes;
+use crate::locks::Locks;
 use crate::report::say_warning;
 use crate::store::Store;
 
@@ -37,48 +35,33 @@ pub(crate) enum Next {
 
 /// Looks at some locks of a store, also when it was away meanwhile.
 pub(crate) struct Looks {
-    shown: Shown,
+    locks: Locks,
     pattern: String,
     /// Why the store did not answer at the last look.
     away: Option<String>,
     was_away: bool,
 }
 
-/// What shows the locks.
-enum Shown {
-    Store(Locks),
-    Quorum(Nodes),
-}
-
 impl Looks {
-    /// Connects to a store that shows its locks.
+    /// Connects to the store of this URL.
     pub(crate) fn begin(url: Option<&str>, pattern: &str) -> Result<Self, Failure> {
-        Self::of(&Store::choose(url)?.that_shows_its_locks()?, pattern)
+        Self::of(&Store::choose(url)?, pattern)
     }
 
-    /// Connects to any store. The locks of a quorum are those that its nodes show.
+    /// Connects to a store.
     pub(crate) fn of(store: &Store, pattern: &str) -> Result<Self, Failure> {
-        let shown = match store.config() {
-            Ok(BackendConfig::Redlock(config)) => Shown::Quorum(Nodes::of(&config)),
-            Ok(_) | Err(_) => Shown::Store(Locks::connect(store)?),
-        };
-        Ok(Self { shown, pattern: pattern.to_owned(), away: None, was_away: false })
+        let locks = Locks::connect_to_look(store)?;
+        Ok(Self { locks, pattern: pattern.to_owned(), away: None, was_away: false })
     }
 
-    /// Who broke the lease whose highest token this is, if somebody did; nobody breaks a lock of a quorum.
+    /// Who broke the lease whose highest token this is, if somebody did.
     pub(crate) fn broken_by(&self, name: &LockName, token: FencingToken) -> Result<Option<Note>, Failure> {
-        match &self.shown {
-            Shown::Store(locks) => locks.revoked_by(name, token),
-            Shown::Quorum(_) => Ok(None),
-        }
+        self.locks.revoked_by(name, token)
     }
 
     /// What is shown in place of the remaining time of a lease that has none.
     pub(crate) fn endless(&self) -> &'static str {
-        match &self.shown {
-            Shown::Store(locks) => locks.endless(),
-            Shown::Quorum(_) => NEVER_EXPIRES,
-        }
+        self.locks.endless()
     }
 
     /// Why the store did not answer at the last look; `None` if it did.
@@ -94,10 +77,7 @@ impl Looks {
     /// Looks once. A store that does not answer is an error.
     pub(crate) fn first(&mut self) -> Result<Look, Failure> {
         let asked = HostClock.now();
-        let mut entries = match &mut self.shown {
-            Shown::Store(locks) => locks.list(&self.pattern)?,
-            Shown::Quorum(nodes) => nodes.list(&self.pattern)?,
-        };
+        let mut entries = self.locks.list(&self.pattern)?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|a, b| a.name == b.name);
         Ok(Look { asked, at: HostClock.now(), entries })

@@ -25,7 +25,6 @@ mod look;
 mod looks;
 mod man;
 mod mysql;
-mod nodes;
 mod place;
 mod postgres;
 mod quorum;

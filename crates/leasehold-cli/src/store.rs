@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use leasehold::BackendConfig;
 use leasehold::backend::Reach;
-use leasehold::redlock::RedlockConfig;
 use leasehold::sqlite::SqliteConfig;
 use lock_core::Invalid;
 use serde::{Deserialize, Serialize};
@@ -69,49 +68,11 @@ impl Store {
         Ok(self)
     }
 
-    /// Refuses a store that cannot list its locks, before it is contacted.
-    pub(crate) fn that_shows_its_locks(self) -> Result<Self, Failure> {
-        if let Self::Url(url) = &self
-            && url.starts_with("redlock:")
-        {
-            let config = RedlockConfig::from_url(url).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
-            let node = config.nodes().first().map_or("HOST", |node| node.address());
-            let message = format!(
-                "listing is not supported for a quorum; query one of its nodes, such as --url redis://{node}, with the \
-                 prefix if there is one, or run leasehold redlock status URL"
-            );
-            return Err(Failure::new(Exit::Config, message));
-        }
-        Ok(self)
-    }
-
-    /// Refuses a store whose leases cannot be ended from outside, before it is contacted.
-    pub(crate) fn that_breaks_leases(self) -> Result<Self, Failure> {
-        if let Self::Url(url) = &self
-            && url.starts_with("redlock:")
-        {
-            let message = "a lock of a quorum cannot be broken; end the process that holds it, and the lock is free once its ttl is \
-                           over (a node shows who holds it: leasehold show NAME --url redis://NODE)";
-            return Err(Failure::new(Exit::Config, message));
-        }
-        Ok(self)
-    }
-
     /// The store for the library.
     pub(crate) fn config(&self) -> Result<BackendConfig, Invalid> {
         match self {
             Self::Url(url) => BackendConfig::from_url(url),
             Self::File(path) => Ok(BackendConfig::Sqlite(SqliteConfig::new(path))),
-        }
-    }
-
-    /// The stores that show who holds a lock of this one: itself, or the nodes of a quorum.
-    pub(crate) fn showing(&self) -> Vec<Self> {
-        match self.config() {
-            Ok(BackendConfig::Redlock(quorum)) => {
-                quorum.nodes().iter().map(|node| Self::Url(node.url().to_owned())).collect()
-            }
-            Ok(_) | Err(_) => vec![self.clone()],
         }
     }
 }

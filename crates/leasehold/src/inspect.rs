@@ -1,7 +1,7 @@
 //! Looking at locks from outside, for operators: who holds which lock, and ending the lease of a holder.
 //!
 //! [`Client::inspect`](crate::Client::inspect) gives the store, whose methods `holder`, `list`, `revoke` and `revoked_by` are
-//! for operators. Every store of this library has them, except a quorum (`redlock://`). Each request has a time limit, `within`:
+//! for operators. Every store of this library has them; of a quorum (`redlock://`), they need a majority of the nodes. Each request has a time limit, `within`:
 //! without an answer by then, it fails with an error of the kind [`Timeout`](crate::ErrorKind::Timeout). [`watch`] tells what
 //! has happened between two listings.
 //!
@@ -17,7 +17,7 @@
 //! let locks = leasehold::connect("memory:").await?;
 //! let _guard = locks.mutex("job:7").why("nightly").acquire().await?;
 //!
-//! let inspect = locks.inspect().ok_or("a quorum cannot list its locks")?;
+//! let inspect = locks.inspect().ok_or("this store cannot list its locks")?;
 //! let mut query = Query::matching("job:*");
 //! # let mut held = Vec::new();
 //! loop {
@@ -51,7 +51,7 @@
 //! let locks = leasehold::connect("memory:").await?;
 //! let guard = locks.mutex("job:7").acquire().await?;
 //!
-//! let (inspect, within) = (locks.inspect().ok_or("a quorum cannot list its locks")?, Duration::from_secs(1));
+//! let (inspect, within) = (locks.inspect().ok_or("this store cannot list its locks")?, Duration::from_secs(1));
 //! let name = "job:7".parse()?;
 //! if let Some(entry) = inspect.holder(&name, within).await?
 //!     && let Holder::Leasehold { tokens, .. } = entry.holder
@@ -77,7 +77,7 @@
 //!
 //! let locks = leasehold::connect("memory:").await?;
 //! let guard = locks.mutex("job:7").acquire().await?;
-//! let (inspect, within) = (locks.inspect().ok_or("a quorum cannot list its locks")?, Duration::from_secs(1));
+//! let (inspect, within) = (locks.inspect().ok_or("this store cannot list its locks")?, Duration::from_secs(1));
 //!
 //! let asked = Instant::now();
 //! let before = inspect.list(&Query::all(), within).await?.entries; // of many locks, all pages
@@ -95,5 +95,5 @@
 //! # fn main() {}
 //! ```
 
-pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, glob_matches, watch};
+pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, Votes, glob_matches, watch};
 pub use lock_core::{Holder, Mode, Note, Slots};

@@ -1,6 +1,6 @@
 //! What is composed from locks: several locks at once, re-entrant locks, locks that degrade, jobs, elections, and values that are
-//! computed once. It works on every store, with two exceptions. The slots of jobs and their `at_least` need a store that can
-//! keep a released lock, so neither `redlock://` nor `zookeeper://`; and a quorum cannot say who leads.
+//! computed once. It works on every store, with one exception: the slots of jobs and their `at_least` need a store that can
+//! keep a released lock, so neither `redlock://` nor `zookeeper://`.
 //!
 //! Import [`Kit`] to call its methods on a client. `leasehold::blocking` has the same for plain threads.
 //!

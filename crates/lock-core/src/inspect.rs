@@ -3,7 +3,10 @@
 mod serialized;
 pub mod watch;
 
+use std::fmt;
 use std::time::Duration;
+
+use serde::Serialize;
 
 use crate::{Holder, LockName, Mode, Note, Slots};
 
@@ -24,6 +27,8 @@ pub struct Entry {
     pub waiters: u32,
     /// The waiters, in their order; at most [`Entry::SHOWN_MAX`].
     pub queue: Vec<Waiter>,
+    /// Which nodes of a quorum have the lease; `None` for other stores.
+    pub votes: Option<Votes>,
 }
 
 impl Entry {
@@ -35,7 +40,29 @@ impl Entry {
         let held = Held { holder: holder.clone(), mode: Mode::Exclusive, slots: Slots::NONE, age: None, remaining };
         let shown = usize::try_from(waiters).unwrap_or(usize::MAX).min(Self::SHOWN_MAX);
         let queue = vec![Waiter { note: None, mode: Mode::Exclusive, age: None }; shown];
-        Self { name, holder, remaining, leases: 1, holders: vec![held], waiters, queue }
+        Self { name, holder, remaining, leases: 1, holders: vec![held], waiters, queue, votes: None }
+    }
+}
+
+/// What the nodes of a quorum say about a lease, each named by its address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Votes {
+    /// The nodes that have the lease: a majority.
+    pub held: Vec<String>,
+    /// The nodes that do not have it.
+    pub not_held: Vec<String>,
+    /// The nodes that did not answer.
+    pub unreachable: Vec<String>,
+}
+
+impl fmt::Display for Votes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, not_held, unreachable } = self;
+        let all = held.len() + not_held.len() + unreachable.len();
+        write!(f, "{} of {all}: {}", held.len(), held.join(", "))?;
+        let others = not_held.iter().map(|node| format!("{node}: not held"));
+        let others: Vec<_> = others.chain(unreachable.iter().map(|node| format!("{node}: unreachable"))).collect();
+        if others.is_empty() { Ok(()) } else { write!(f, " ({})", others.join(", ")) }
     }
 }
 
@@ -164,6 +191,15 @@ pub fn glob_matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn votes_name_the_nodes() {
+        let nodes = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let mut votes = Votes { held: nodes(&["a", "b"]), not_held: Vec::new(), unreachable: Vec::new() };
+        assert_eq!(votes.to_string(), "2 of 2: a, b");
+        (votes.not_held, votes.unreachable) = (nodes(&["c"]), nodes(&["d"]));
+        assert_eq!(votes.to_string(), "2 of 4: a, b (c: not held, d: unreachable)");
+    }
 
     #[test]
     fn globs_match_whole_names() {

@@ -23,6 +23,8 @@
 //!   deployment it is for; the node belongs to it once it was installed. A **move** does nothing if the node already
 //!   has its epoch, is of another deployment than the one that was seen, or knows of a later move; otherwise it belongs to the
 //!   new deployment at once, and remembers the one before it and the number of the move.
+//! - An **inspection** is answered whether the node votes or not, and tells no owner: see [`Inspection`]. A **revocation** ends
+//!   the lease of an owner, or refuses a claim of that owner that is still under way.
 //! - A **record** keeps for each member of the deployment the last epoch that was seen to begin there, and since when.
 //!
 //! # Source
@@ -30,17 +32,20 @@
 //! them in a second round against the grant's own token, is this project's; see `docs/book/src/guarantees.md`.
 
 mod epoch;
+mod inspection;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::inspect::{Cursor, Revoked};
 use crate::{
-    BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Location, LockName, Operation, ReleaseRequest,
-    Released,
+    BackendError, Claim, EventSink, Fenced, FencingToken, Holder, Lease, Location, LockName, Note, Operation,
+    ReleaseRequest, Released,
 };
 
 pub use epoch::Epoch;
+pub use inspection::{Inspection, OwnerDigest, Revocation, Shown};
 
 /// Which run of which server answered. It changes with every start of the server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,6 +188,8 @@ pub enum Ask {
         /// The number of the move. A node that knows of a later one stays as it is.
         moves: u64,
     },
+    /// Looks at locks for an operator, or ends leases.
+    Inspect(Inspection),
 }
 
 impl Ask {
@@ -192,9 +199,8 @@ impl Ask {
             Self::Acquire { .. } => Operation::Acquire,
             Self::Fence { .. } => Operation::Fence,
             Self::Release(_) => Operation::Release,
-            Self::Look | Self::Mark { .. } | Self::Record { .. } | Self::Install { .. } | Self::Move { .. } => {
-                Operation::Inspect
-            }
+            Self::Look | Self::Mark { .. } | Self::Record { .. } | Self::Install { .. } => Operation::Inspect,
+            Self::Move { .. } | Self::Inspect(_) => Operation::Inspect,
         }
     }
 }
@@ -256,6 +262,19 @@ pub enum Told {
     View(Box<View>),
     /// What is recorded about each member in the request.
     Records(Vec<Option<Record>>),
+    /// The answer to [`Inspection::List`].
+    Listed {
+        /// The names of locks that may be held, in the node's order.
+        names: Vec<LockName>,
+        /// Where to continue; `None` at the end.
+        next: Option<Cursor>,
+    },
+    /// The answer to [`Inspection::Show`]: one for each lock; `None` if nobody holds it.
+    Shown(Vec<Option<Shown>>),
+    /// The answer to [`Inspection::Revoke`].
+    Revoked(Revoked),
+    /// The answer to [`Inspection::RevokedBy`]: one for each lease.
+    RevokedBy(Vec<Option<Note>>),
 }
 
 impl View {

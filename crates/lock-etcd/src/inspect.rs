@@ -33,7 +33,7 @@ pub(crate) async fn shown(cluster: &Cluster, name: &LockName) -> Result<Option<S
     let waiter = |entry: &&Entry| Waiter { mode: listed.under_limit(entry.mode()), ..entry.waiter() };
     let queue = waiters.iter().take(Shown::SHOWN_MAX).map(waiter).collect();
     let waiters = listed.count.saturating_sub(leases);
-    Ok(Some(Shown { name: name.clone(), holder, remaining, leases, holders: held, waiters, queue }))
+    Ok(Some(Shown { name: name.clone(), holder, remaining, leases, holders: held, waiters, queue, votes: None }))
 }
 
 async fn held(cluster: &Cluster, listed: &Listed, entry: &Entry) -> Result<Held, Status> {

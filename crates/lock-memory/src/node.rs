@@ -24,10 +24,11 @@
 //! assert!(matches!(member.ask(&Ask::Look, Duration::from_secs(1)), Ok(Told::View(_))));
 //! ```
 //!
-//! Reading order: `store` (the requests) · `counter` (how tokens rise) · `lock` (what a node keeps about one lock) · `memory` (its clients and
-//! their events).
+//! Reading order: `store` (the requests) · `counter` (how tokens rise) · `lock` (what a node keeps about one lock) · `inspection` (what it
+//! answers operators) · `memory` (its clients and their events).
 
 mod counter;
+mod inspection;
 mod lock;
 mod memory;
 mod store;
@@ -45,7 +46,7 @@ pub(crate) fn operation(ask: &Ask) -> Operation {
         Ask::Acquire { .. } => Operation::Acquire,
         Ask::Fence { .. } => Operation::Fence,
         Ask::Release(_) => Operation::Release,
-        Ask::Look => Operation::Inspect,
+        Ask::Look | Ask::Inspect(_) => Operation::Inspect,
         Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => Operation::Connect,
     }
 }

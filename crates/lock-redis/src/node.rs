@@ -13,6 +13,7 @@
 
 mod ask;
 pub mod blocking;
+mod inspection;
 #[cfg(feature = "async")]
 pub mod nonblocking;
 mod told;

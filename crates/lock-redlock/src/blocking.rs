@@ -1,55 +1,32 @@
 //! The quorum for plain threads: one thread for each node, so that all are asked at once and each in order.
 
+mod threads;
+
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{self, Receiver, SendError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
-use lock_core::node::BlockingQuorumNode;
+use lock_core::node::{BlockingQuorumNode, Inspection};
 use lock_core::{
-    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced, Lease,
-    Location, LockName, Moment, Operation, ReleaseRequest, Released, Renewed, Ttl,
+    Answer, Backend, BackendError, BlockingBackend, Capabilities, Claim, Effect, ErrorKind, EventSink, Fenced,
+    FencingToken, Lease, Location, LockName, Note, Operation, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 
 use crate::epochs::HostEpochs;
-use crate::quorum::{Outcome, Outgoing, Output, Purpose, Quorum, Report, Request, RequestId, Verdict, no_verdict};
+use crate::inspect::{self, Listing};
+use crate::quorum::{Answers, Purpose, Quorum, Report, Request, Verdict, no_verdict};
 use crate::{BACKEND, capabilities, hints, location, no_latches};
+use threads::{Shared, State, serve};
 
 /// A quorum for threads. The nodes' threads also finish what callers no longer wait for.
 #[derive(Debug)]
 pub struct Redlock<N> {
-    shared: Arc<Shared<N>>,
-}
-
-/// What the callers and the nodes' threads share.
-#[derive(Debug)]
-struct Shared<N> {
-    nodes: Arc<[N]>,
-    /// One for each node's thread.
-    jobs: Vec<Sender<Job<N>>>,
-    state: Arc<Mutex<State>>,
-    /// Notified when nothing is under way any more.
-    quiet: Arc<Condvar>,
-    clock: SharedClock,
-}
-
-/// The quorum, and the callers that wait for its verdicts.
-#[derive(Debug)]
-struct State {
-    quorum: Quorum,
-    callers: BTreeMap<RequestId, Sender<Verdict>>,
-}
-
-/// Something for a node's thread to send.
-#[derive(Debug)]
-struct Job<N> {
-    /// Until its outcome is reported.
-    sent: Option<Outgoing>,
-    until: Instant,
     shared: Arc<Shared<N>>,
 }
 
@@ -114,89 +91,12 @@ impl<N: BlockingQuorumNode> Redlock<N> {
         });
         told.recv().map_err(|_| no_verdict())
     }
-}
 
-impl<N> Shared<N> {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Asks all nodes the same for an operator.
+    fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
+        let asks = vec![Some(ask.clone()); self.shared.nodes.len()];
+        self.run(Request::Inspect(asks), within)?.of_inspect()
     }
-
-    /// Changes the quorum, and carries out its outputs. The quorum stays locked meanwhile, so that each node's thread
-    /// gets its jobs in order.
-    fn update(self: &Arc<Self>, change: impl FnOnce(&mut State, Moment)) {
-        let now = self.clock.now();
-        let mut state = self.state();
-        change(&mut state, now);
-        while let Some(output) = state.quorum.poll() {
-            match output {
-                Output::Send(sent) => {
-                    let (node, until) = (sent.node.0, Instant::now() + sent.within);
-                    let job = Job { sent: Some(sent), until, shared: Arc::clone(self) };
-                    let unsent = self.jobs[node].send(job).err().and_then(|SendError(mut job)| job.sent.take());
-                    if let Some(sent) = unsent {
-                        // Its thread has ended.
-                        state.quorum.forget(now, sent);
-                    }
-                }
-                // A pass that the quorum began has no caller.
-                Output::Done(id, verdict) => {
-                    if let Some(caller) = state.callers.remove(&id) {
-                        _ = caller.send(verdict);
-                    }
-                }
-            }
-        }
-        if state.quorum.is_quiet() {
-            self.quiet.notify_all();
-        }
-    }
-
-    /// Sends the rest of earlier requests, and waits until nothing is under way, but no longer than `within`.
-    fn settle(self: &Arc<Self>, within: Duration) {
-        self.update(|state, now| _ = state.quorum.send_held_back(now, within));
-        let busy = |state: &mut State| !state.quorum.is_quiet();
-        // A lock that a panic poisoned, or a timeout, ends the wait.
-        _ = self.quiet.wait_timeout_while(self.state(), within, busy);
-    }
-}
-
-/// A node's thread: one job after the other, until all senders are gone.
-fn serve<N: BlockingQuorumNode>(node: &N, jobs: &Receiver<Job<N>>) {
-    while let Ok(job) = jobs.recv() {
-        let outcome = job.ask(node);
-        job.report(outcome);
-    }
-}
-
-impl<N: BlockingQuorumNode> Job<N> {
-    fn ask(&self, node: &N) -> Outcome {
-        let left = self.until.saturating_duration_since(Instant::now());
-        match &self.sent {
-            Some(sent) if !left.is_zero() => node.ask(&sent.ask, left),
-            Some(_) | None => Err(not_sent()),
-        }
-    }
-
-    fn report(mut self, outcome: Outcome) {
-        if let Some(sent) = self.sent.take() {
-            self.shared.update(|state, now| state.quorum.heard(now, sent, outcome));
-        }
-    }
-}
-
-/// A job has no outcome if its thread panicked.
-impl<N> Drop for Job<N> {
-    fn drop(&mut self) {
-        if let Some(sent) = self.sent.take() {
-            self.shared.update(|state, now| state.quorum.forget(now, sent));
-        }
-    }
-}
-
-/// Earlier jobs took all the time; nothing was sent.
-fn not_sent() -> BackendError {
-    let told = "the node answers too slowly for the number of requests";
-    BackendError::new(BACKEND, Operation::Acquire, ErrorKind::Unreachable, Effect::None, told)
 }
 
 fn no_thread(error: &io::Error) -> BackendError {
@@ -242,7 +142,17 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
     }
 
     fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.run(Request::Renew(leases.to_vec()), within)?.of_renew()
+        let begun = self.shared.clock.now();
+        let mut answers = self.run(Request::Renew(leases.to_vec()), within)?.of_renew()?;
+        let gone = inspect::gone(leases, &answers);
+        if !gone.is_empty() {
+            let left = within.saturating_sub(self.shared.clock.now().since(begun));
+            // Without an answer they are gone all the same.
+            if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), left) {
+                inspect::noted(&mut answers, inspect::notes(&told));
+            }
+        }
+        Ok(answers)
     }
 
     fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
@@ -251,6 +161,41 @@ impl<N: BlockingQuorumNode> BlockingBackend for Redlock<N> {
 
     fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.run(Request::Fence(lease.clone()), within)?.of_fence()
+    }
+
+    fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let told = self.ask_all(&inspect::show([name.clone()]), within)?.of_majority()?;
+        Ok(inspect::entry(&told, name, 0))
+    }
+
+    fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let mut listing = Listing::begin(self.shared.nodes.len(), query)?;
+        let named = self.run(Request::Inspect(listing.asks()), within / 2)?.of_inspect()?;
+        let Some(ask) = listing.find(named)? else { return Ok(listing.empty()) };
+        Ok(listing.page(&self.ask_all(&ask, within / 2)?.of_majority()?))
+    }
+
+    fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        let shown = self.ask_all(&inspect::show([name.clone()]), within / 2)?.of_majority()?;
+        let Some(ask) = inspect::revocation(&shown, name, token, by) else { return Ok(Revoked::NotHeld) };
+        inspect::revoked(&self.ask_all(&ask, within / 2)?)
+    }
+
+    fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        let lease = [(name.clone(), highest)];
+        let told = self.ask_all(&Inspection::RevokedBy(lease.into()), within)?.of_majority()?;
+        Ok(inspect::notes(&told).into_iter().flatten().next())
     }
 
     fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {

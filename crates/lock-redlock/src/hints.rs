@@ -39,7 +39,7 @@ struct Part {
 
 impl Listener for Part {
     fn hear(&self, event: StoreEvent) -> Heard {
-        // The lease of a quorum is never revoked.
+        // A revocation that was missed is noticed by the next renewal.
         if event == StoreEvent::RecheckHolds {
             return Heard::Taken;
         }

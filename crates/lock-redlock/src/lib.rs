@@ -9,12 +9,13 @@
 //! [`BlockingQuorumNode`](lock_core::node::BlockingQuorumNode).
 //!
 //! Reading order: `quorum` (what is decided, without I/O: `acquire`, `renew`, `release`, `recovery`) · `nonblocking` and
-//! `blocking` (which send it) · `hints` (events from the nodes), `location` · `config` (URLs).
+//! `blocking` (which send it) · `inspect` (what operators see) · `hints` (events from the nodes), `location` · `config` (URLs).
 
 pub mod blocking;
 mod config;
 mod epochs;
 mod hints;
+mod inspect;
 mod location;
 #[cfg(feature = "async")]
 pub mod nonblocking;
@@ -26,7 +27,7 @@ pub use epochs::HostEpochs;
 use std::time::Duration;
 
 use lock_core::{
-    BackendError, Capabilities, Durability, Effect, ErrorKind, Isolation, Operation, RequestOrder, Waiting,
+    Ability, BackendError, Capabilities, Durability, Effect, ErrorKind, Isolation, Operation, RequestOrder, Waiting,
 };
 
 /// The name of this backend in errors and capabilities.
@@ -43,6 +44,7 @@ fn capabilities() -> Capabilities {
         .with_several_copies()
         .with_ordering(RequestOrder::InOrder)
         .with_isolation(Isolation::Isolated)
+        .with_abilities(&[Ability::Inspect])
 }
 
 /// A majority of the nodes agrees about one owner, not about a set of arrivals.

@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::{FutureExt, select};
+use lock_core::inspect::{Entry, Page, Query, Revoked};
 use lock_core::latch::{self, Seen};
-use lock_core::node::AsyncQuorumNode;
+use lock_core::node::{AsyncQuorumNode, Inspection};
 use lock_core::{
-    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, Lease, Location, LockName,
-    ReleaseRequest, Released, Renewed, Ttl,
+    Answer, AsyncBackend, Backend, BackendError, Capabilities, Claim, EventSink, Fenced, FencingToken, Lease, Location,
+    LockName, Note, ReleaseRequest, Released, Renewed, Ttl,
 };
 use lock_host::{HostClock, SharedClock};
 use tokio::time::timeout;
 
 use crate::epochs::HostEpochs;
-use crate::quorum::{Purpose, Quorum, Report, Request, Verdict, no_verdict};
+use crate::inspect::{self, Listing};
+use crate::quorum::{Answers, Purpose, Quorum, Report, Request, Verdict, no_verdict};
 use crate::{capabilities, hints, location, no_latches};
 use run::{Common, Run, Shared};
 
@@ -92,6 +94,12 @@ impl<N: AsyncQuorumNode> Redlock<N> {
         }
         verdict.ok_or_else(no_verdict)
     }
+
+    /// Asks all nodes the same for an operator.
+    async fn ask_all(&self, ask: &Inspection, within: Duration) -> Result<Answers, BackendError> {
+        let asks = vec![Some(ask.clone()); self.shared.nodes.len()];
+        self.run(Request::Inspect(asks), within).await?.of_inspect()
+    }
 }
 
 impl<N: AsyncQuorumNode> Backend for Redlock<N> {
@@ -123,7 +131,17 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
     }
 
     async fn renew(&self, leases: &[Lease], within: Duration) -> Result<Vec<Renewed>, BackendError> {
-        self.run(Request::Renew(leases.to_vec()), within).await?.of_renew()
+        let begun = self.shared.clock.now();
+        let mut answers = self.run(Request::Renew(leases.to_vec()), within).await?.of_renew()?;
+        let gone = inspect::gone(leases, &answers);
+        if !gone.is_empty() {
+            let left = within.saturating_sub(self.shared.clock.now().since(begun));
+            // Without an answer they are gone all the same.
+            if let Ok(told) = self.ask_all(&Inspection::RevokedBy(gone), left).await {
+                inspect::noted(&mut answers, inspect::notes(&told));
+            }
+        }
+        Ok(answers)
     }
 
     async fn release(&self, request: &ReleaseRequest, within: Duration) -> Result<Released, BackendError> {
@@ -132,6 +150,41 @@ impl<N: AsyncQuorumNode> AsyncBackend for Redlock<N> {
 
     async fn fence(&self, lease: &Lease, within: Duration) -> Result<Fenced, BackendError> {
         self.run(Request::Fence(lease.clone()), within).await?.of_fence()
+    }
+
+    async fn holder(&self, name: &LockName, within: Duration) -> Result<Option<Entry>, BackendError> {
+        let told = self.ask_all(&inspect::show([name.clone()]), within).await?.of_majority()?;
+        Ok(inspect::entry(&told, name, 0))
+    }
+
+    async fn list(&self, query: &Query, within: Duration) -> Result<Page, BackendError> {
+        let mut listing = Listing::begin(self.shared.nodes.len(), query)?;
+        let named = self.run(Request::Inspect(listing.asks()), within / 2).await?.of_inspect()?;
+        let Some(ask) = listing.find(named)? else { return Ok(listing.empty()) };
+        Ok(listing.page(&self.ask_all(&ask, within / 2).await?.of_majority()?))
+    }
+
+    async fn revoke(
+        &self,
+        name: &LockName,
+        token: FencingToken,
+        by: &Note,
+        within: Duration,
+    ) -> Result<Revoked, BackendError> {
+        let shown = self.ask_all(&inspect::show([name.clone()]), within / 2).await?.of_majority()?;
+        let Some(ask) = inspect::revocation(&shown, name, token, by) else { return Ok(Revoked::NotHeld) };
+        inspect::revoked(&self.ask_all(&ask, within / 2).await?)
+    }
+
+    async fn revoked_by(
+        &self,
+        name: &LockName,
+        highest: FencingToken,
+        within: Duration,
+    ) -> Result<Option<Note>, BackendError> {
+        let lease = [(name.clone(), highest)];
+        let told = self.ask_all(&Inspection::RevokedBy(lease.into()), within).await?.of_majority()?;
+        Ok(inspect::notes(&told).into_iter().flatten().next())
     }
 
     async fn latch(&self, _request: &latch::Request, _within: Duration) -> Result<Seen, BackendError> {

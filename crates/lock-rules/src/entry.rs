@@ -17,7 +17,7 @@ pub fn entry(
     let last = holds.first()?;
     let (holder, remaining) = (last.holder(), Some(last.until.since(now)));
     let holders = holds.iter().map(|hold| hold.shown(now)).collect();
-    Some(Entry { name: name.clone(), holder, remaining, leases, holders, waiters, queue })
+    Some(Entry { name: name.clone(), holder, remaining, leases, holders, waiters, queue, votes: None })
 }
 
 /// When a lease of this mode fits beside the present ones at the earliest, unless they are renewed; `None` if it fits now. For

@@ -39,7 +39,7 @@ async fn entry_of(
     let queue = try_join_all(queued).await?.into_iter().flatten().collect();
     let count = |entries: &[Listed]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
     let (leases, waiters) = (count(holders), count(waiters));
-    Ok(Some(Entry { name, holder, remaining: None, leases, holders: held, waiters, queue }))
+    Ok(Some(Entry { name, holder, remaining: None, leases, holders: held, waiters, queue, votes: None }))
 }
 
 /// The held locks behind the cursor that match, as far as they were read until then. Directories are read in the order of their paths, and those

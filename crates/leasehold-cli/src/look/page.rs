@@ -47,7 +47,13 @@ fn summary(entry: &Entry) -> Facts {
         (None, Some(limit)) => format!("semaphore with {limit} slots"),
         (None, None) => "lock".to_owned(),
     };
-    vec![("kind", kind), ("holders", entry.leases.to_string()), ("waiters", entry.waiters.to_string())]
+    let votes = entry.votes.as_ref().map_or_else(String::new, ToString::to_string);
+    vec![
+        ("kind", kind),
+        ("holders", entry.leases.to_string()),
+        ("waiters", entry.waiters.to_string()),
+        ("votes", votes),
+    ]
 }
 
 fn lease(held: &Held, endless: &str) -> Facts {

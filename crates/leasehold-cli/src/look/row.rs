@@ -37,5 +37,5 @@ pub(crate) fn row(entry: &Entry) -> Value {
 pub(super) fn free(name: &LockName) -> Value {
     let (name, holder) = (name.clone(), Holder::Foreign);
     let (holders, queue) = (Vec::new(), Vec::new());
-    row(&Entry { name, holder, remaining: None, leases: 0, holders, waiters: 0, queue })
+    row(&Entry { name, holder, remaining: None, leases: 0, holders, waiters: 0, queue, votes: None })
 }

@@ -255,7 +255,7 @@ impl Request {
         let name = &self.wish.name;
         let suits = |entry: &Entry| entry.holders.iter().all(|held| held.mode.suits(self.wish.mode));
         let held_above = self.held.mentions(name)
-            && Locks::shown(&self.store, name).iter().any(|entry| suits(entry) && self.held.includes(name, entry));
+            && Locks::shown(&self.store, name).is_some_and(|entry| suits(&entry) && self.held.includes(name, &entry));
         if !held_above {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use lock_core::LockName;
 use test_support::{Finish, RedisServer};
 
 use crate::support::leasehold::{Leasehold, Running, code, text};
+use crate::support::nodes::Nodes;
 use crate::support::session::Session;
 use crate::support::wait_for;
 
@@ -141,9 +142,36 @@ fn a_kept_lock_is_broken_by_the_token_of_its_last_holder() {
 }
 
 #[test]
-fn a_lock_of_a_quorum_is_not_broken_at_a_node() {
-    let [_, said] = break_it(&Leasehold::new(), "a --yes --token 7 --url redlock://a,b,c", 78);
-    assert!(said.contains("cannot be broken") && said.contains("ttl"), "{said}");
+fn a_lock_of_a_quorum_is_broken_by_a_majority_of_its_nodes() {
+    let mut nodes = Nodes::founded(3);
+    let (leasehold, url) = (&nodes.leasehold, format!("--url {}", nodes.url()));
+    let holder = leasehold.start(&format!("{url} --ttl 3s --why nightly a"), &hold("held"), "held");
+    let token = leasehold.json(&format!("show {url} a"))["token"].as_u64().unwrap();
+    let [_, said] = break_it(leasehold, &format!("{url} a --yes --token {}", token + 1), 1);
+    assert!(said.contains(&format!("with token {token}")) && said.contains("nothing was changed"), "{said}");
+    nodes.servers[2].kill();
+    let leasehold = &nodes.leasehold;
+    let [told, _] = break_it(leasehold, &format!("{url} a --yes --why stuck --token {token}"), 0);
+    assert!(told.contains("nightly") && told.contains(&format!("token {token}")), "{told}");
+    let output = holder.end();
+    let said = text(&output.stderr);
+    assert_eq!(code(output.status), 76, "{said}");
+    assert!(said.contains("an operator ended it") && said.contains("stuck"), "{said}");
+    assert!(nodes.token(&nodes.url()) > token, "the lock is free, and tokens rise");
+    let [_, said] = break_it(&nodes.leasehold, &format!("{url} a --yes --token {token}"), 1);
+    assert!(said.contains("a is not held"), "{said}");
+}
+
+#[test]
+fn without_a_majority_no_lock_of_a_quorum_is_broken() {
+    let mut nodes = Nodes::founded(3);
+    let url = format!("--url {}", nodes.url());
+    let _holder = nodes.leasehold.start(&format!("{url} --ttl 3s a"), &hold("held"), "held");
+    let token = nodes.leasehold.json(&format!("show {url} a"))["token"].as_u64().unwrap();
+    (1..3).for_each(|node| nodes.servers[node].kill());
+    let [_, said] = break_it(&nodes.leasehold, &format!("{url} a --yes --token {token}"), 69);
+    assert!((1..3).all(|node| said.contains(&nodes.address(node))), "{said}");
+    assert_eq!(nodes.servers[0].command::<u8>(&["EXISTS", "a"]), 1, "nothing was changed");
 }
 
 #[test]

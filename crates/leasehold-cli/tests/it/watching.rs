@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use crate::support::leasehold::{Leasehold, Running, code, text, until_let_go};
+use crate::support::nodes::Nodes;
 use crate::support::session::Session;
 use crate::support::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
@@ -44,6 +45,26 @@ impl Drop for Watch {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn the_locks_of_a_quorum_are_watched() {
+    let mut nodes = Nodes::founded(3);
+    let url = format!("--url {}", nodes.url());
+    let watch = Watch::start(nodes.leasehold.command(&format!("watch {url} --json --every 100ms")));
+    let first = nodes.leasehold.start(&format!("{url} --ttl 3s --why one a"), &until_let_go("one"), "one");
+    let token = watch.event("acquired", "a")["lease"]["token"].clone();
+    nodes.servers[2].kill();
+    let other = nodes.leasehold.start(&format!("{url} --ttl 3s b"), &until_let_go("two"), "two");
+    watch.event("acquired", "b");
+    let line = format!("break {url} a --yes --why stuck --token {token}");
+    assert_eq!(code(nodes.leasehold.command(&line).finish().status), 0);
+    let broken = watch.event("broken", "a");
+    assert!(broken["by"].as_str().unwrap().contains("stuck"), "{broken}");
+    assert_eq!(code(first.end().status), 76);
+    nodes.leasehold.let_go("two");
+    assert_eq!(code(other.end().status), 0);
+    watch.event("released", "b");
 }
 
 #[test]

@@ -59,6 +59,10 @@ async fn both_faces_meet_at_a_quorum() {
     assert!(guard.fencing_token() > token);
     assert!(tokio.mutex("a").try_acquire().await.unwrap().is_none());
     drop(guard);
+    let leadership = tokio.election("e").campaign().await.unwrap();
+    assert!(plain.election("e").leader().unwrap().is_some(), "a majority shows who leads");
+    leadership.resign().await.unwrap();
+    assert!(plain.election("e").leader().unwrap().is_none());
     servers[0].kill();
     servers[1].kill();
     for error in [

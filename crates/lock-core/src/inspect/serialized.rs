@@ -67,7 +67,7 @@ impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let last = self.holders.first();
         let mode = last.map(|held| held.mode);
-        let mut fields = serializer.serialize_struct("Entry", 14)?;
+        let mut fields = serializer.serialize_struct("Entry", 15)?;
         fields.serialize_field("name", &self.name)?;
         holder(&mut fields, &self.holder)?;
         fields.serialize_field("held_ms", &last.and_then(|held| held.age).map(millis))?;
@@ -78,6 +78,10 @@ impl Serialize for Entry {
         fields.serialize_field("leases", &self.leases)?;
         fields.serialize_field("holders", &self.holders)?;
         fields.serialize_field("queue", &self.queue)?;
+        match &self.votes {
+            Some(votes) => fields.serialize_field("votes", votes)?,
+            None => fields.skip_field("votes")?,
+        }
         fields.end()
     }
 }
@@ -123,7 +127,7 @@ mod tests {
             Waiter { note: Some(Note::new("web-4", 99, "report").unwrap()), mode: Mode::permits(2, 4).unwrap(), age };
         let foreign = Waiter { note: None, mode: Mode::Shared, age: None };
         let queue = vec![waiter, foreign];
-        let entry = Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 2, queue };
+        let entry = Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 2, queue, votes: None };
         let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
         let expected = serde_json::json!({
             "entries": [{

@@ -1,4 +1,4 @@
-//! Events: what observers are told about the lock, by whoever decides it.
+//! Events: what observers are told about the lock, where it is decided.
 
 use std::mem;
 use std::time::Duration;

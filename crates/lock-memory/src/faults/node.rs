@@ -20,6 +20,7 @@ pub(super) fn asked_of_node(ask: &Ask) -> Option<Asked> {
         Ask::Fence { leases, .. } => Some(Asked::Fence(owners(leases))),
         Ask::Release(request) => Some(Asked::Release(request.owner)),
         Ask::Look | Ask::Mark { .. } | Ask::Record { .. } | Ask::Install { .. } | Ask::Move { .. } => None,
+        Ask::Inspect(_) => None,
     }
 }
 

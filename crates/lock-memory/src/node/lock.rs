@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use lock_core::node::{NodeTime, Told};
-use lock_core::{Claim, Fenced, Lease, Moment, Owner, Queueing, ReleaseRequest};
+use lock_core::node::{NodeTime, OwnerDigest, Revocation, Told};
+use lock_core::{
+    Claim, Fenced, FencingToken, Lease, LeaseId, Moment, Note, Owner, Queueing, ReleaseRequest, TokenRange,
+};
 
 use lock_rules::{Hold, tombstone_for};
 
@@ -20,6 +22,17 @@ pub(crate) struct NodeLock {
     pub(crate) hold: Option<Hold>,
     tombstones: Tombstones,
     interests: Vec<Interest>,
+    revoked: Vec<Revoked>,
+}
+
+/// The revocation of an owner.
+#[derive(Clone, Debug)]
+struct Revoked {
+    owner: OwnerDigest,
+    /// Those of the lease that was ended; `None` if the owner held nothing.
+    tokens: Option<TokenRange>,
+    by: Note,
+    until: Moment,
 }
 
 #[derive(Clone, Debug)]
@@ -34,14 +47,17 @@ impl NodeLock {
         self.hold.take_if(|hold| hold.until <= clock);
         self.tombstones.forget_expired(clock);
         self.interests.retain(|interest| clock < interest.until);
+        self.revoked.retain(|revoked| clock < revoked.until);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.hold.is_none() && self.tombstones.is_empty() && self.interests.is_empty()
+        let is_unused = self.hold.is_none() && self.tombstones.is_empty() && self.interests.is_empty();
+        is_unused && self.revoked.is_empty()
     }
 
     pub(crate) fn was_given_up(&self, owner: Owner) -> bool {
-        self.tombstones.contains(owner)
+        let is_revoked = || self.revoked.iter().any(|revoked| revoked.owner == digest_of(owner));
+        self.tombstones.contains(owner) || is_revoked()
     }
 
     /// Answers a claim on a lock that is held. If the claim's owner holds it, its full ttl is re-armed.
@@ -94,6 +110,25 @@ impl NodeLock {
         self.hold.take_if(|hold| hold.owner == owner).is_some()
     }
 
+    /// Ends the hold of one of these owners, and refuses their claims. Returns whether there was a hold.
+    pub(crate) fn revoke(&mut self, clock: Moment, revocation: &Revocation) -> bool {
+        let Revocation { owners, by, lasts, .. } = revocation;
+        let ended = self.hold.take_if(|hold| owners.contains(&digest_of(hold.owner)));
+        let ended = ended.map(|hold| (digest_of(hold.owner), hold.tokens));
+        self.revoked.extend(owners.iter().map(|owner| {
+            let tokens = ended.as_ref().filter(|(ended, _)| ended == owner).map(|(_, tokens)| *tokens);
+            Revoked { owner: owner.clone(), tokens, by: by.clone(), until: clock + *lasts }
+        }));
+        ended.is_some()
+    }
+
+    /// Who revoked the lease with this lowest or highest token.
+    pub(crate) fn revoked_by(&self, clock: Moment, token: FencingToken) -> Option<&Note> {
+        let is_it = |tokens: TokenRange| [tokens.low(), tokens.high()].contains(&token);
+        let known = |revoked: &&Revoked| clock < revoked.until && revoked.tokens.is_some_and(is_it);
+        self.revoked.iter().find(known).map(|revoked| &revoked.by)
+    }
+
     /// Removes the first client that wants a hint.
     pub(crate) fn next_to_tell(&mut self) -> Option<ClientId> {
         (!self.interests.is_empty()).then(|| self.interests.remove(0).client)
@@ -102,6 +137,11 @@ impl NodeLock {
     pub(crate) fn refuse_late_claims(&mut self, clock: Moment, request: &ReleaseRequest) {
         self.tombstones.add(request.owner, clock + tombstone_for(request.terms.ttl));
     }
+}
+
+/// An owner as others may know it.
+pub(crate) fn digest_of(owner: Owner) -> OwnerDigest {
+    OwnerDigest(LeaseId::of(owner, FencingToken::MAX).to_string())
 }
 
 /// A node's clock as tokens see it.

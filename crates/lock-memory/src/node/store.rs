@@ -40,8 +40,8 @@ pub struct NodeStore {
     moves: u64,
     seal: Option<Seal>,
     records: BTreeMap<String, KnownEpoch>,
-    locks: BTreeMap<LockName, NodeLock>,
-    freed: Vec<Freed>,
+    pub(super) locks: BTreeMap<LockName, NodeLock>,
+    pub(super) freed: Vec<Freed>,
 }
 
 /// The epoch in which a run votes, or will vote. It says nothing about any other run.
@@ -91,6 +91,7 @@ impl NodeStore {
             Ask::Record { seen, keep } => {
                 return Ok(Told::Records(seen.iter().map(|seen| self.record(clock, seen, *keep)).collect()));
             }
+            Ask::Inspect(inspection) => return Ok(self.inspect(clock, inspection)),
             Ask::Look => {}
             Ask::Mark { epoch, membership } => {
                 if self.state(clock, run) == NodeState::Forgetful {

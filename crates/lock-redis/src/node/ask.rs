@@ -1,11 +1,13 @@
 //! The requests to a node, as commands. No I/O.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use lock_core::node::{Ask, Epoch, Membership, Recording, Sighting, Told};
-use lock_core::{Certainty, Claim, FencingToken, Lease, Operation, Queueing, ReleaseRequest};
+use lock_core::node::{Ask, Epoch, Inspection, Membership, Recording, Sighting, Told};
+use lock_core::{Certainty, Claim, FencingToken, Lease, LockName, Operation, Queueing, ReleaseRequest};
 use redis::Value;
 
+use super::inspection;
 use crate::failure::Failure;
 use crate::keys::Key;
 use crate::requests::value::{of_owner, stamped};
@@ -45,6 +47,7 @@ impl Question for Ask {
                     None => call.arg("").arg(""),
                 }
             }
+            Self::Inspect(inspection) => return inspection::call(inspection, line),
         })
     }
 
@@ -54,7 +57,7 @@ impl Question for Ask {
 
     fn retry(&self) -> Retry {
         match self {
-            Self::Fence { .. } | Self::Release(_) => Retry::Once,
+            Self::Fence { .. } | Self::Release(_) | Self::Inspect(_) => Retry::Once,
             Self::Acquire { .. }
             | Self::Look
             | Self::Mark { .. }
@@ -130,9 +133,37 @@ fn lasting(duration: Duration) -> u64 {
     to_millis(duration).max(1)
 }
 
-/// The parts of a fence of more leases than one script takes, or of none; `None` for a request that is sent whole.
+/// The parts of a request that concerns more leases or locks than one script takes; `None` for a request that is sent whole.
 pub(super) fn parts(ask: &Ask) -> Option<Vec<Ask>> {
-    let Ask::Fence { leases, epoch } = ask else { return None };
-    let part = |leases: &[Lease]| Ask::Fence { leases: leases.into(), epoch: *epoch };
-    (!(1..=LEASES_PER_SCRIPT).contains(&leases.len())).then(|| leases.chunks(LEASES_PER_SCRIPT).map(part).collect())
+    let is_whole = |count| (1..=LEASES_PER_SCRIPT).contains(&count);
+    if let Ask::Fence { leases, epoch } = ask {
+        let part = |leases: &[Lease]| Ask::Fence { leases: leases.into(), epoch: *epoch };
+        return (!is_whole(leases.len())).then(|| leases.chunks(LEASES_PER_SCRIPT).map(part).collect());
+    }
+    let Ask::Inspect(Inspection::Show(names)) = ask else { return None };
+    let part = |names: &[LockName]| Ask::Inspect(Inspection::Show(names.into()));
+    (!is_whole(names.len())).then(|| names.chunks(LEASES_PER_SCRIPT).map(part).collect())
+}
+
+/// The answers to the parts of a request, put together.
+#[derive(Debug, Default)]
+pub(super) struct Whole(Option<Told>);
+
+impl Whole {
+    /// Takes the answer to the next part. Another one than the parts before had is the answer to all of them.
+    pub(super) fn take(&mut self, answer: Result<Told, Failure>) -> ControlFlow<Result<Told, Failure>> {
+        match (&mut self.0, answer) {
+            (whole @ None, Ok(part @ (Told::Fenced(_) | Told::Shown(_)))) => *whole = Some(part),
+            (Some(Told::Fenced(whole)), Ok(Told::Fenced(part))) => whole.extend(part),
+            (Some(Told::Shown(whole)), Ok(Told::Shown(part))) => whole.extend(part),
+            (Some(_), Err(failure)) => return ControlFlow::Break(Err(failure.after_a_part())),
+            (_, other) => return ControlFlow::Break(other),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The answer. There is none if there were no parts: nobody asks for nothing.
+    pub(super) fn told(self) -> Told {
+        self.0.unwrap_or(Told::Fenced(Vec::new()))
+    }
 }

@@ -1,12 +1,13 @@
 //! A node for plain threads.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lock_core::node::{Ask, BlockingQuorumNode, QuorumNode, Told};
 use lock_core::{BackendError, EventSink, Location, LockName, Queueing};
 
-use super::ask::parts;
+use super::ask::{Whole, parts};
 use super::open;
 use crate::RedisConfig;
 use crate::blocking::Source;
@@ -34,15 +35,13 @@ impl RedisNode {
 
     fn answer(&self, ask: &Ask, span: Span) -> Result<Told, Failure> {
         let Some(parts) = parts(ask) else { return self.server.answer(ask, span) };
-        let mut fenced = Vec::new();
+        let mut whole = Whole::default();
         for part in &parts {
-            match self.server.answer(part, span) {
-                Ok(Told::Fenced(answers)) => fenced.extend(answers),
-                Err(failure) if !fenced.is_empty() => return Err(failure.after_a_part()),
-                other => return other,
+            if let ControlFlow::Break(other) = whole.take(self.server.answer(part, span)) {
+                return other;
             }
         }
-        Ok(Told::Fenced(fenced))
+        Ok(whole.told())
     }
 }
 

@@ -1,13 +1,14 @@
 //! A node for tokio.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures_util::future::Either;
 use lock_core::node::{Ask, AsyncQuorumNode, QuorumNode, Told};
 use lock_core::{BackendError, EventSink, Location, LockName};
 
-use super::ask::parts;
+use super::ask::{Whole, parts};
 use super::open;
 use crate::RedisConfig;
 use crate::failure::Failure;
@@ -41,15 +42,13 @@ impl RedisNode {
     }
 
     async fn in_parts(&self, parts: Vec<Ask>, span: Span) -> Result<Told, Failure> {
-        let mut fenced = Vec::new();
+        let mut whole = Whole::default();
         for part in &parts {
-            match self.server.answer(part, span).await {
-                Ok(Told::Fenced(answers)) => fenced.extend(answers),
-                Err(failure) if !fenced.is_empty() => return Err(failure.after_a_part()),
-                other => return other,
+            if let ControlFlow::Break(other) = whole.take(self.server.answer(part, span).await) {
+                return other;
             }
         }
-        Ok(Told::Fenced(fenced))
+        Ok(whole.told())
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn read(ask: &Ask, line: Line<'_>, reply: Value) -> Result<Told, Fail
         Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => {
             Ok(Told::View(Box::new(view(line.server_info, read_as(reply)?))))
         }
+        Ask::Inspect(inspection) => super::inspection::read(inspection, line, reply),
     }
 }
 

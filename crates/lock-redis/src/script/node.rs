@@ -29,7 +29,7 @@ pub(crate) static FENCE: Script = Script::new(text!("node/history", "node/fence"
 /// Gives up a hold or a claim. Keys: lock. Arguments: lead, `lh1:OWNER:` and, if a claim may still arrive, life of a tombstone (ms).
 /// Answers 1 for a hold, or 0.
 pub(crate) static RELEASE: Script = also_for_many!(
-    "node/release";
+    "node/tell_one", "node/release";
     { shared_keys: 0, shared: 1, same: 0, own: 1, step: 0 }
 );
 
@@ -55,5 +55,14 @@ pub(crate) static MOVE: Script = Script::new(text!("clock", "node/history", "nod
 /// the recorded epoch, or nothing, and its age (us).
 pub(crate) static RECORD: Script = Script::new(text!("clock", "node/record"));
 
+/// Shows locks to operators. Keys: locks. Returns a pair for each: the value with a digest in place of the owner, a digest alone of a value
+/// that is not ours, or nothing; and `PTTL`.
+pub(crate) static SHOW: Script = Script::new(text!("node/show"));
+
+/// Ends the lease of an owner, or refuses its late claims. Keys: node, lock. Arguments: lead, note of who does it, how long to remember
+/// it (ms), and digests of owners. Returns 1 if one of them held the lock, or 0.
+pub(crate) static REVOKE: Script = Script::new(text!("clock", "node/tell_one", "node/revoke"));
+
 /// What a connection to a node loads on connecting.
-pub(crate) static ALL: [&Script; 8] = [&ACQUIRE, &FENCE, &RELEASE, &LOOK, &MARK, &INSTALL, &MOVE, &RECORD];
+pub(crate) static ALL: [&Script; 10] =
+    [&ACQUIRE, &FENCE, &RELEASE, &LOOK, &MARK, &INSTALL, &MOVE, &RECORD, &SHOW, &REVOKE];

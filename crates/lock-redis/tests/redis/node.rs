@@ -3,6 +3,7 @@
 mod alike;
 mod faults;
 mod hints;
+mod inspection;
 mod losses;
 mod order;
 mod promotions;

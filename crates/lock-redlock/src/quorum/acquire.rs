@@ -102,7 +102,7 @@ impl Acquire {
             }
             Ask::Fence { .. } => self.acknowledge(nodes, now, sent.node, outcome),
             Ask::Release(_) | Ask::Look | Ask::Mark { .. } | Ask::Record { .. } => {}
-            Ask::Install { .. } | Ask::Move { .. } => {}
+            Ask::Install { .. } | Ask::Move { .. } | Ask::Inspect(_) => {}
         }
     }
 

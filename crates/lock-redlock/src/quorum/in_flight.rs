@@ -10,6 +10,7 @@ use lock_core::node::Epoch;
 use lock_core::{BackendError, Effect, ErrorKind, Moment, Operation, Ttl};
 
 use super::acquire::Acquire;
+use super::inspect::Inspect;
 use super::nodes::Nodes;
 use super::outgoing::{Outcome, Outgoing, RequestId};
 use super::recovery::{Pass, Purpose};
@@ -66,6 +67,7 @@ enum Running {
     Renew(Renew),
     Fence(Renew),
     Release(Release),
+    Inspect(Inspect),
     Pass(Box<Pass>),
     /// Releases of earlier requests.
     Rest,
@@ -114,6 +116,7 @@ impl Quorum {
             Request::Renew(leases) => Running::Renew(Renew::begin(nodes, now, leases, within)),
             Request::Fence(lease) => Running::Fence(Renew::begin(nodes, now, vec![lease], within)),
             Request::Release(request) => Running::Release(Release::begin(nodes, now, request, within)),
+            Request::Inspect(asks) => Running::Inspect(Inspect::begin(nodes, now, asks, within)),
             Request::Pass(purpose) => match nodes.ids().map(|_| self.epochs.draw()).collect() {
                 Ok(epochs) => Running::Pass(Box::new(Pass::begin(nodes, now, purpose, within, epochs))),
                 Err(error) => {
@@ -204,7 +207,8 @@ impl Quorum {
             self.in_flight.remove(&id);
         }
         let Some(verdict) = verdict else { return };
-        let is_verb = !matches!(verdict, Verdict::Pass(_));
+        // A look of an operator changes nothing.
+        let is_verb = !matches!(verdict, Verdict::Pass(_) | Verdict::Inspect(_));
         self.outputs.push_back(Output::Done(id, verdict));
         if is_verb && self.nodes.wants_pass(now) {
             self.begin(now, Request::Pass(Purpose::Watch), PASS_WITHIN);
@@ -223,6 +227,7 @@ impl Running {
             }
             Self::Fence(renew) => renew.heard(sent, outcome),
             Self::Release(release) => release.heard(sent, outcome),
+            Self::Inspect(inspect) => inspect.heard(sent, outcome),
             Self::Pass(pass) => pass.heard(nodes, now, sent, outcome),
             Self::Rest => {}
         }
@@ -235,6 +240,7 @@ impl Running {
             Self::Renew(renew) => renew.take_renewed().map(Verdict::Renew),
             Self::Fence(renew) => renew.take_fenced().map(Verdict::Fence),
             Self::Release(release) => release.take_verdict().map(Verdict::Release),
+            Self::Inspect(inspect) => inspect.take_verdict().map(Verdict::Inspect),
             Self::Pass(pass) => pass.take_verdict().map(Verdict::Pass),
             Self::Rest => None,
         }
@@ -249,6 +255,7 @@ impl Running {
             Self::Renew(_) => Verdict::Renew(Err(no_verdict())),
             Self::Fence(_) => Verdict::Fence(Err(no_verdict())),
             Self::Release(_) => Verdict::Release(Err(no_verdict())),
+            Self::Inspect(_) => Verdict::Inspect(Err(no_verdict())),
             Self::Pass(_) => Verdict::Pass(Err(no_verdict())),
             Self::Rest => return None,
         })

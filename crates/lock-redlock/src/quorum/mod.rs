@@ -6,7 +6,7 @@
 //! outcome to [`heard`], also after the verdict: the remaining work for slower nodes is part of the request.
 //!
 //! Reading order: `in_flight` (the requests) · `nodes` and `node` (what is known about the nodes) · `sending` and
-//! `held_back` (what they are sent, and when) · `acquire`, `renew`, `release` (the verbs) · `recovery` (how a node that lost
+//! `held_back` (what they are sent, and when) · `acquire`, `renew`, `release` (the verbs) · `inspect` (for operators) · `recovery` (how a node that lost
 //! its memory comes to vote again).
 //!
 //! [`begin`]: Quorum::begin
@@ -16,6 +16,7 @@
 mod acquire;
 mod held_back;
 mod in_flight;
+mod inspect;
 mod node;
 mod nodes;
 mod objection;
@@ -31,6 +32,7 @@ mod watch;
 mod wishes;
 
 pub use in_flight::{EpochSource, Output, Quorum};
+pub use inspect::Answers;
 pub use outgoing::{NodeId, Outcome, Outgoing, RequestId};
 pub use recovery::{NodeReport, Purpose, Recovery, Report};
 pub(crate) use request::no_verdict;

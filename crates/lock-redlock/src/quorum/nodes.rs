@@ -144,7 +144,7 @@ impl Nodes {
             }
             (Ask::Release(request), Err(_)) => node.owe(request, now, until),
             (Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Record { .. }, _) => {}
-            (Ask::Install { .. } | Ask::Move { .. }, _) => {}
+            (Ask::Install { .. } | Ask::Move { .. } | Ask::Inspect(_), _) => {}
         }
         if outcome.as_ref().is_err_and(|error| !error.kind().is_an_answer()) {
             node.failed(now);
@@ -172,7 +172,7 @@ impl Nodes {
             }
             Ask::Release(request) => node.owe(request, now, until),
             Ask::Fence { .. } | Ask::Look | Ask::Mark { .. } | Ask::Record { .. } => {}
-            Ask::Install { .. } | Ask::Move { .. } => {}
+            Ask::Install { .. } | Ask::Move { .. } | Ask::Inspect(_) => {}
         }
     }
 

@@ -1,9 +1,11 @@
 //! The requests to a quorum, and their verdicts.
 
+use lock_core::node::Inspection;
 use lock_core::{
     Answer, BackendError, Claim, Effect, ErrorKind, Fenced, Lease, Operation, ReleaseRequest, Released, Renewed,
 };
 
+use super::inspect::Answers;
 use super::recovery::{Purpose, Report};
 use crate::BACKEND;
 
@@ -18,6 +20,8 @@ pub enum Request {
     Fence(Lease),
     /// The end of a hold, or of a claim.
     Release(ReleaseRequest),
+    /// A question of an operator to each node, in their order; `None` for a node that is not asked.
+    Inspect(Vec<Option<Inspection>>),
     /// A recovery pass.
     Pass(Purpose),
 }
@@ -33,6 +37,8 @@ pub enum Verdict {
     Fence(Result<Fenced, BackendError>),
     /// See [`Request::Release`].
     Release(Result<Released, BackendError>),
+    /// See [`Request::Inspect`]. It is not an error if nodes do not answer.
+    Inspect(Result<Answers, BackendError>),
     /// See [`Request::Pass`].
     Pass(Result<Report, BackendError>),
 }
@@ -55,6 +61,11 @@ impl Verdict {
 
     pub(crate) fn of_release(self) -> Result<Released, BackendError> {
         let Self::Release(verdict) = self else { return Err(no_verdict()) };
+        verdict
+    }
+
+    pub(crate) fn of_inspect(self) -> Result<Answers, BackendError> {
+        let Self::Inspect(verdict) = self else { return Err(no_verdict()) };
         verdict
     }
 

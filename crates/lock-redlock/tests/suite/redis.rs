@@ -44,9 +44,8 @@ enum Servers {
     Own(Mutex<Vec<RedisServer>>),
 }
 
-const EXEMPT: [Exemption; 3] = [
+const EXEMPT: [Exemption; 2] = [
     Exemption::new(Need::Queue, "nodes are asked in parallel, never to queue"),
-    Exemption::new(Need::Inspect, "each node has a view of its own"),
     Exemption::new(Need::Latch, "each node would count the arrivals on its own"),
 ];
 

@@ -55,6 +55,7 @@ impl fmt::Debug for Asked {
                 write!(f, "install {epoch} counter {counter} longest {longest:?} {:?}", self.recovery)
             }
             Ask::Move { epoch, .. } => write!(f, "move {epoch}"),
+            Ask::Inspect(inspection) => write!(f, "{inspection:?}"),
         }
     }
 }
@@ -74,6 +75,9 @@ impl fmt::Debug for Said {
                 write!(f, "{:?} {state} counter {} longest {:?}", view.run, view.counter, view.longest)
             }
             Ok(told @ (Told::Abstains | Told::Fenced(_) | Told::Released(_) | Told::Records(_))) => {
+                write!(f, "{told:?}")
+            }
+            Ok(told @ (Told::Listed { .. } | Told::Shown(_) | Told::Revoked(_) | Told::RevokedBy(_))) => {
                 write!(f, "{told:?}")
             }
             Err(error) => write!(f, "{:?} {:?}", error.kind(), error.effect()),

@@ -15,7 +15,8 @@ function kindOf(lock) {
     return ["semaphore", lock.leases > lock.holders.length ? `of ${lock.limit}` : `${taken} of ${lock.limit} slots`];
   }
   if (lock.holders.some((lease) => lease.mode === "shared")) return ["readers", `${lock.leases} now`];
-  return ["lock", ""];
+  const { held, not_held, unreachable } = lock.votes ?? {};
+  return ["lock", held ? `${held.length} of ${held.length + not_held.length + unreachable.length} nodes` : ""];
 }
 
 const wanted = ({ mode, permits }) => (permits === 0 ? mode : permits === 1 ? "1 slot" : `${permits} slots`);

@@ -9,9 +9,9 @@ use lock_core::{
 };
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock};
 use crate::observer::Observer;
-use crate::recorder::{Recorder, claim, grant, hold, observed, panic_at_wakes};
+use crate::recorder::{Recorder, claim, grant, hold, join, observed, panic_at_wakes};
 use crate::site::Site;
 use crate::stations::Stations;
 use crate::sync::Mutex;
@@ -97,7 +97,7 @@ impl Rig {
 
     fn renewed(&self, lease: &Lease) {
         let answer = Ok(Renewed::Renewed { valid_for: lease.terms.ttl.get(), wanted: false });
-        let asked_at = crate::clock::Clock::now(&self.clock);
+        let asked_at = self.clock.now();
         self.site.handle(Input::Renewal { owner: lease.owner, asked_at, answer });
     }
 
@@ -204,7 +204,7 @@ fn each_wait_that_ends_without_the_lock_is_told_with_its_outcome() {
     let rig = Rig::new(|_| {});
     rig.join(1, Patience::Never);
     rig.queued(1);
-    rig.join(2, Patience::within(crate::clock::Clock::now(&rig.clock), SECOND));
+    rig.join(2, Patience::within(rig.clock.now(), SECOND));
     rig.queued(1);
     rig.clock.advance(SECOND);
     rig.site.handle(Input::Tick);
@@ -443,7 +443,7 @@ fn the_store_is_reported_once_for_all_locks() {
     let rig = Rig::new(|_| {});
     let other = rig.stations.site(&"b".parse().unwrap(), NameKind::Lock);
     for site in [&rig.site, &other] {
-        crate::recorder::join(site, 1);
+        join(site, 1);
     }
     for site in [&rig.site, &other] {
         let (id, _) = claim(site);

@@ -1,6 +1,6 @@
 -- Claims of one lock or of several. Those that find their lock free and were not given up, the usual case, are granted together.
 local call, node, lead, count = redis.call, KEYS[1], ARGV[2], #KEYS - 1
-local known = call('HMGET', node, 'seal', 'fence', 'longest', 'incarnation')
+local known = call('HMGET', node, 'seal', 'fence', 'longest', 'incarnation', 'barred')
 if known[1] ~= ARGV[1] or not counts(known[4]) then return 'abstains' end
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -8,8 +8,13 @@ local now = time[1] * 1000000 + time[2]
 local owners, wishes, terms = 2, 2 + count, 2 + 2 * count
 local same_terms, tombstones, busy, answers = #ARGV == terms + 1, {}, {}, {}
 for i = 1, count do tombstones[i] = lead .. KEYS[i + 1] .. '}:t:' .. string.sub(ARGV[owners + i], 5, -2) end
-if call('EXISTS', unpack(KEYS, 2)) + call('EXISTS', unpack(tombstones)) > 0 then
-  for i = 1, count do busy[i] = call('EXISTS', KEYS[i + 1], tombstones[i]) > 0 end
+-- Owners whose leases were revoked while a claim of theirs was under way are known by their digests.
+local barred = known[5] and tonumber(known[5]) > now
+local function bar(i)
+  return lead .. KEYS[i + 1] .. '}:r:' .. string.sub(redis.sha1hex(string.sub(ARGV[owners + i], 5, -2)), 1, 32)
+end
+if barred or call('EXISTS', unpack(KEYS, 2)) + call('EXISTS', unpack(tombstones)) > 0 then
+  for i = 1, count do busy[i] = call('EXISTS', KEYS[i + 1], tombstones[i], barred and bar(i) or tombstones[i]) > 0 end
 end
 
 -- Gives ttl, width, floor, inbox and note of a claim.

@@ -8,25 +8,12 @@ for i = 1, count do
 end
 all_end = all_end and redis.call('EXISTS', unpack(inboxes)) == 0
 
-local function tell_one(i)
-  local inbox = redis.pcall('LPOP', inboxes[i])
-  while type(inbox) == 'string' do
-    -- A server that will not say is taken to have somebody.
-    local listeners = redis.pcall('PUBSUB', 'NUMSUB', inbox)
-    if listeners.err or listeners[2] > 0 then
-      redis.pcall('PUBLISH', inbox, 'freed ' .. KEYS[i])
-      break
-    end
-    inbox = redis.pcall('LPOP', inboxes[i])
-  end
-end
-
 if all_end then
   redis.call('DEL', unpack(KEYS))
 else
   for i = 1, count do
     answers[i] = is_mine(i) and redis.call('DEL', KEYS[i]) or 0
-    if answers[i] == 1 then tell_one(i) end
+    if answers[i] == 1 then tell_one(inboxes[i], KEYS[i]) end
   end
 end
 local life = ARGV[count + 2]

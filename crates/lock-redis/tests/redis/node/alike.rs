@@ -156,7 +156,8 @@ impl Trace {
             | Ask::Mark { .. }
             | Ask::Record { .. }
             | Ask::Install { .. }
-            | Ask::Move { .. } => return,
+            | Ask::Move { .. }
+            | Ask::Inspect(_) => return,
         };
         if is_over && self.dice.u8(..5) > 0 {
             self.claims.retain(|claim| claim.owner != owner);

@@ -18,7 +18,7 @@ const INBOXES: &str = "leasehold:{job}:i";
 
 fn events(node: &dyn QuorumNode) -> Receiver<StoreEvent> {
     let (told, events) = channel();
-    // No lease at a node is revoked, so nobody has missed that.
+    // Nobody holds here.
     let wanted = move |event| if event == StoreEvent::RecheckHolds { Ok(()) } else { told.send(event) };
     node.listen(EventSink::new(move |event| wanted(event).unwrap_or_default()));
     events

@@ -235,7 +235,7 @@ fn lives(ask: &Ask) -> Vec<Duration> {
         Ask::Fence { leases, .. } => leases.iter().map(|lease| lease.terms.ttl.get()).collect(),
         Ask::Record { keep, .. } => vec![*keep],
         Ask::Release(request) => vec![request.terms.ttl.get().max(Duration::from_secs(10))],
-        Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } => Vec::new(),
+        Ask::Look | Ask::Mark { .. } | Ask::Install { .. } | Ask::Move { .. } | Ask::Inspect(_) => Vec::new(),
     }
 }
 
