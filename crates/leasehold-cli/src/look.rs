@@ -7,7 +7,6 @@ mod row;
 mod shown;
 
 use self::nothing::{nothing, nothing_held};
-pub(crate) use self::order::natural;
 use self::row::free;
 pub(crate) use self::row::{Lease, row};
 use self::shown::{shown_as_json, sorted, table};

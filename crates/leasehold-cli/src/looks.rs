@@ -41,7 +41,6 @@ pub(crate) struct Looks {
     pattern: String,
     /// Why the store did not answer at the last look.
     away: Option<String>,
-    was_away: bool,
 }
 
 /// What shows the locks.
@@ -62,7 +61,7 @@ impl Looks {
             Ok(BackendConfig::Redlock(config)) => Shown::Quorum(Nodes::of(&config)),
             Ok(_) | Err(_) => Shown::Store(Locks::connect(store)?),
         };
-        Ok(Self { shown, pattern: pattern.to_owned(), away: None, was_away: false })
+        Ok(Self { shown, pattern: pattern.to_owned(), away: None })
     }
 
     /// Who broke the lease whose highest token this is, if somebody did; nobody breaks a lock of a quorum.
@@ -81,16 +80,6 @@ impl Looks {
         }
     }
 
-    /// Why the store did not answer at the last look; `None` if it did.
-    pub(crate) fn away(&self) -> Option<&str> {
-        self.away.as_deref()
-    }
-
-    /// Whether the store was away before the last look.
-    pub(crate) fn was_away(&self) -> bool {
-        self.was_away
-    }
-
     /// Looks once. A store that does not answer is an error.
     pub(crate) fn first(&mut self) -> Result<Look, Failure> {
         let asked = HostClock.now();
@@ -107,8 +96,7 @@ impl Looks {
     pub(crate) fn again(&mut self) -> Result<Option<Look>, Failure> {
         match self.first() {
             Ok(look) => {
-                self.was_away = self.away.take().is_some();
-                if self.was_away {
+                if self.away.take().is_some() {
                     say_warning("the store is back");
                 }
                 Ok(Some(look))

@@ -1,10 +1,12 @@
 //! Inspecting locks from outside, and ending leases, for operators: what a store answers. [`watch`] compares two listings.
 
+mod following;
 mod serialized;
 pub mod watch;
 
 use std::time::Duration;
 
+pub use self::following::{Listing, Watch};
 use crate::{Holder, LockName, Mode, Slots};
 
 /// A held lock, as its store sees it.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use super::watch::{Change, Happened};
 use super::{Cursor, Entry, Held, Page, Revoked};
-use crate::{Holder, Limit, Mode, ModeKind};
+use crate::{Holder, Limit, Mode, ModeKind, Note};
 
 /// What a waiter asks for.
 #[derive(Serialize)]
@@ -95,6 +96,32 @@ impl Serialize for Page {
     }
 }
 
+/// What has happened in a word, the lease, who revoked it, and how many more wait.
+fn told(happened: &Happened) -> (&'static str, Option<&Held>, Option<&Note>, Option<u32>) {
+    match happened {
+        Happened::Acquired(held) => ("acquired", Some(held), None, None),
+        Happened::Queued { more, .. } => ("queued", None, None, Some(*more)),
+        Happened::Released(held) => ("released", Some(held), None, None),
+        Happened::Expired(held) => ("lost", Some(held), None, None),
+        Happened::Revoked(held, by) => ("broken", Some(held), Some(by), None),
+        Happened::Ended(held) => ("ended", Some(held), None, None),
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (event, lease, by, joined) = told(&self.happened);
+        let mut fields = serializer.serialize_struct("Change", 6)?;
+        fields.serialize_field("event", event)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("lease", &lease)?;
+        fields.serialize_field("by", &by.map(ToString::to_string))?;
+        fields.serialize_field("joined", &joined)?;
+        fields.serialize_field("waiters", &self.waiters)?;
+        fields.end()
+    }
+}
+
 impl Serialize for Revoked {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(match self {
@@ -107,7 +134,7 @@ impl Serialize for Revoked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Note, Slots, TokenRange, Width};
+    use crate::{Slots, TokenRange, Width};
 
     #[test]
     fn an_entry_is_written_as_the_command_writes_it() {
@@ -117,8 +144,15 @@ mod tests {
         let (age, remaining) = (Some(Duration::from_secs(2)), Some(Duration::from_millis(1500)));
         let held = Held { holder: holder.clone(), mode, slots: Slots::NONE, age, remaining };
         let name = "job:7".parse().unwrap();
-        let entry =
-            Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 1, queue: vec![Mode::Shared] };
+        let entry = Entry {
+            name,
+            holder,
+            remaining,
+            leases: 1,
+            holders: vec![held.clone()],
+            waiters: 1,
+            queue: vec![Mode::Shared],
+        };
         let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
         let expected = serde_json::json!({
             "entries": [{
@@ -133,6 +167,13 @@ mod tests {
             "next": null,
         });
         assert_eq!(written, expected);
+        let happened = Happened::Revoked(held, Note::new("web-4", 12, "it hangs").unwrap());
+        let change = serde_json::to_value(Change { name: "job:7".parse().unwrap(), happened, waiters: 1 }).unwrap();
+        assert_eq!((&change["event"], &change["lease"]["token"]), (&"broken".into(), &7.into()));
+        assert_eq!(
+            (&change["by"], &change["joined"]),
+            (&"pid 12 on web-4 (it hangs)".into(), &serde_json::Value::Null)
+        );
         assert_eq!(serde_json::to_value(Holder::Foreign).unwrap()["leasehold"], false);
         assert_eq!(serde_json::to_value(Revoked::NotHeld).unwrap(), "not-held");
     }
