@@ -12,8 +12,10 @@ const STYLES: &str = include_str!("page/style.css");
 const SCRIPTS: &str = concat!(
     include_str!("page/dom.js"),
     include_str!("page/time.js"),
+    include_str!("page/leases.js"),
     include_str!("page/locks.js"),
     include_str!("page/aside.js"),
+    include_str!("page/order.js"),
     include_str!("page/keys.js"),
     include_str!("page/main.js"),
 );
