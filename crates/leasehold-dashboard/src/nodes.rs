@@ -61,7 +61,9 @@ impl Node {
 async fn connect(url: &str) -> Result<Client, BackendError> {
     leasehold::connect(url).await.map_err(|error| match error {
         ConnectError::Backend(error) => error,
-        other => BackendError::new("redlock", Operation::Connect, ErrorKind::Config, Effect::None, other.to_string()),
+        other @ (ConnectError::Invalid(_) | ConnectError::Host(_) | _) => {
+            BackendError::new("redlock", Operation::Connect, ErrorKind::Config, Effect::None, other.to_string())
+        }
     })
 }
 

@@ -19,9 +19,11 @@ const HISTORY_FOR: Duration = Duration::from_secs(15 * 60);
 /// How many events are kept at most. Chosen: more than a person reads.
 const HISTORY_MAX: usize = 200;
 
+type Hear = dyn Fn(Option<&str>) + Send + Sync;
+
 /// Who is told when the store cannot be read any more, and when it can.
 pub(crate) struct OnTrouble {
-    hear: Box<dyn Fn(Option<&str>) + Send + Sync>,
+    hear: Box<Hear>,
     is_away: bool,
 }
 

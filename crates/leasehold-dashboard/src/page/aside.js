@@ -64,7 +64,7 @@ class EventView {
       changeFilter(`=${this.shownName}`);
     });
     const [why, detail] = [event.lease?.why ?? "", detailOf(event)];
-    this.node = element("li", "", time, word, name, element("span", "who", detail, why && " · ", why && element("span", "why", why)));
+    this.node = element("li", "", time, word, name, element("span", "who", detail, why && element("span", "why", why)));
     this.words = [this.shownName, event.event, why, detail].join("\n").toLowerCase();
   }
 }
