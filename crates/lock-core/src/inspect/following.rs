@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Entry;
 use super::watch::{Change, Happened, changes};
-use crate::Moment;
+use crate::{LockName, Moment};
 
 /// The shortest pause before a lease is about to end. Chosen: so that it is seen whether it was renewed.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -35,6 +35,10 @@ impl Listing {
     /// The locks by name, each once.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    fn entry(&self, name: &LockName) -> Option<&Entry> {
+        self.entries.binary_search_by(|entry| entry.name.cmp(name)).ok().map(|at| &self.entries[at])
     }
 
     /// When the store had answered.
@@ -78,7 +82,7 @@ impl Watch {
             let (Happened::Released(held) | Happened::Expired(held)) = &change.happened else { continue };
             if !self.answers {
                 change.happened = Happened::Ended(held.clone());
-            } else if self.last.entries.iter().any(|entry| entry.name == change.name && is_kept(entry)) {
+            } else if self.last.entry(&change.name).is_some_and(&is_kept) {
                 change.happened = Happened::Released(held.clone());
             }
         }
@@ -134,7 +138,7 @@ mod tests {
                 watch.miss();
             }
             let mut changes = watch.next(listing(10, None), |_| kept);
-            assert_eq!(changes[0].ended(), FencingToken::new(7));
+            assert_eq!(changes[0].ended(), FencingToken::new(7).ok());
             changes.remove(0)
         };
         assert!(matches!(end(false, false, 20).happened, Happened::Released(_)));
