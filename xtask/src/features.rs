@@ -8,7 +8,7 @@ use crate::step;
 type Sets = (&'static str, &'static [&'static str]);
 
 /// Each feature alone, and the combinations in which a backend, a facade and an option meet.
-const CHOSEN: [Sets; 12] = [
+const CHOSEN: [Sets; 13] = [
     (
         "leasehold",
         &[
@@ -44,6 +44,7 @@ const CHOSEN: [Sets; 12] = [
             "memory,schema",
         ],
     ),
+    ("leasehold-dashboard", &["", "redlock"]),
     ("lock-fence", &["", "rusqlite", "redis", "async,redis", "tower"]),
     ("lock-host", &["", "bridge", "tls", "tracing", "metrics", "schema"]),
     ("lock-kit", &["async", "blocking"]),

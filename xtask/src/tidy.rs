@@ -58,7 +58,8 @@ const EDGES: [(&str, &[&str]); 21] = [
             "lock-etcd",
         ],
     ),
-    ("leasehold-cli", &["leasehold", "lock-core", "lock-host"]),
+    ("leasehold-dashboard", &["leasehold"]),
+    ("leasehold-cli", &["leasehold", "leasehold-dashboard", "lock-core", "lock-host"]),
 ];
 
 /// What the core and the rules must not know.

@@ -1,9 +1,8 @@
 //! Holders, for display: what they are called, and whether their processes are still there.
 
+pub(crate) use leasehold::inspect::is_gone;
 use lock_core::Holder;
 use lock_core::inspect::Entry;
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 
 /// A holder for display.
 pub(crate) fn name_of(holder: Option<&Holder>) -> String {
@@ -30,15 +29,4 @@ pub(crate) fn is_own(entry: &Entry) -> bool {
     let Holder::Leasehold { note, .. } = &entry.holder else { return false };
     let is_here = || lock_host::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()));
     entry.leases == 1 && is_here()
-}
-
-/// Whether the holder was a process of this host that has ended without a release, so that its lease has to expire; `None`
-/// for processes of other hosts.
-///
-/// A container with the host's name but its own process ids is mistaken for the host.
-pub(crate) fn is_gone(holder: &Holder) -> Option<bool> {
-    let Holder::Leasehold { note, .. } = holder else { return None };
-    lock_host::note("").ok().filter(|here| here.host() == note.host())?;
-    let pid = note.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw)?;
-    Some(test_kill_process(pid) == Err(Errno::SRCH))
 }

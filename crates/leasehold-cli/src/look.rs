@@ -11,7 +11,6 @@ mod words;
 use std::io::stdout;
 
 use self::nothing::{nothing, nothing_held};
-pub(crate) use self::order::natural;
 use self::page::page;
 use self::row::free;
 pub(crate) use self::row::{Lease, row};

@@ -39,7 +39,6 @@ pub(crate) struct Looks {
     pattern: String,
     /// Why the store did not answer at the last look.
     away: Option<String>,
-    was_away: bool,
 }
 
 impl Looks {
@@ -51,7 +50,7 @@ impl Looks {
     /// Connects to a store.
     pub(crate) fn of(store: &Store, pattern: &str) -> Result<Self, Failure> {
         let locks = Locks::connect_to_look(store)?;
-        Ok(Self { locks, pattern: pattern.to_owned(), away: None, was_away: false })
+        Ok(Self { locks, pattern: pattern.to_owned(), away: None })
     }
 
     /// Who broke the lease whose highest token this is, if somebody did.
@@ -62,16 +61,6 @@ impl Looks {
     /// What is shown in place of the remaining time of a lease that has none.
     pub(crate) fn endless(&self) -> &'static str {
         self.locks.endless()
-    }
-
-    /// Why the store did not answer at the last look; `None` if it did.
-    pub(crate) fn away(&self) -> Option<&str> {
-        self.away.as_deref()
-    }
-
-    /// Whether the store was away before the last look.
-    pub(crate) fn was_away(&self) -> bool {
-        self.was_away
     }
 
     /// Looks once. A store that does not answer is an error.
@@ -87,8 +76,7 @@ impl Looks {
     pub(crate) fn again(&mut self) -> Result<Option<Look>, Failure> {
         match self.first() {
             Ok(look) => {
-                self.was_away = self.away.take().is_some();
-                if self.was_away {
+                if self.away.take().is_some() {
                     say_warning("the store is back");
                 }
                 Ok(Some(look))

@@ -62,12 +62,7 @@ pub(crate) struct Health {
 
 impl Health {
     pub(crate) fn of(report: &Report) -> Self {
-        let voting = report.nodes.iter().filter_map(|node| node.view.as_ref().ok()).filter(|view| view.votes()).count();
-        let mut waits: Vec<_> = report.nodes.iter().filter_map(|node| node.votes_in).collect();
-        waits.sort_unstable();
-        let missing = report.majority.saturating_sub(voting);
-        let wait = missing.checked_sub(1).and_then(|last| waits.get(last).copied());
-        Self { voting, nodes: report.nodes.len(), majority: report.majority, wait }
+        Self { voting: report.voting(), nodes: report.nodes.len(), majority: report.majority, wait: report.wait() }
     }
 
     pub(crate) fn can_grant(self) -> bool {

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_live_page_hides_the_same() {
-        let page = include_str!("dashboard/page/dom.js");
+        let page = include_str!("../../leasehold-dashboard/src/page/dom.js");
         let (_, rest) = page.split_once("const HIDDEN = /[").unwrap();
         let (hidden, _) = rest.split_once("]/u;").unwrap();
         let mut all = class(hidden);

@@ -95,5 +95,6 @@
 //! # fn main() {}
 //! ```
 
-pub use lock_core::inspect::{Cursor, Entry, Held, Page, Query, Revoked, Votes, glob_matches, watch};
+pub use lock_core::inspect::{Cursor, Entry, Held, Listing, Page, Query, Revoked, Votes, Waiter, Watch, glob_matches, watch};
 pub use lock_core::{Holder, Mode, Note, Slots};
+pub use lock_host::is_gone;

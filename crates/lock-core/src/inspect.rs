@@ -1,5 +1,6 @@
 //! Inspecting locks from outside, and ending leases, for operators: what a store answers. [`watch`] compares two listings.
 
+mod following;
 mod serialized;
 pub mod watch;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use self::following::{Listing, Watch};
 use crate::{Holder, LockName, Mode, Note, Slots};
 
 /// A held lock, as its store sees it.

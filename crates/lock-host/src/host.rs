@@ -4,7 +4,9 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use lock_core::{Invalid, Note, Owner};
+use lock_core::{Holder, Invalid, Note, Owner};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// A fresh owner from the operating system's random source.
 ///
@@ -57,6 +59,17 @@ pub fn note(why: &str) -> Result<Note, Invalid> {
         _ = WITHOUT_REASON.set(note.clone());
     }
     Ok(note)
+}
+
+/// Whether the holder was a process of this host that has ended without a release, so that its lease has to expire; `None`
+/// for processes of other hosts.
+///
+/// A container with the host's name but its own process ids is mistaken for the host.
+pub fn is_gone(holder: &Holder) -> Option<bool> {
+    let Holder::Leasehold { note: theirs, .. } = holder else { return None };
+    note("").ok().filter(|here| here.host() == theirs.host())?;
+    let pid = theirs.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw)?;
+    Some(test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// The time since 1970 by the wall clock, which may be set at any time: for display, and for numbers that should rise.

@@ -82,7 +82,7 @@ pub use builder::{Build, Builder, Settings};
 pub use cancel::{CancelToken, Watch as CancelWatch};
 pub use clock::{Clock, HostClock, ManualClock, SharedClock};
 pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
-pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
+pub use host::{BOOT_ID, boot_id, host_name, is_gone, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeper_view::{KeeperView, Net};
 pub use kinds::{Exclusive, Permits, Shared};

@@ -5,6 +5,8 @@
 //! | `POST /invoices/7/payment` | pays the invoice and answers with the receipt: once, however many servers are asked at once |
 //! | `GET /invoices/7` | reads the text, and raises the fence first, for an editor that holds the lock `invoice:7` itself and sends its token |
 //! | `PUT /invoices/7` | replaces the text, for the same editor |
+//!
+//! A port of its own, for administrators, shows who holds which lock.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a service reports to its terminal or its supervisor")]
 
 use std::time::Duration;
@@ -21,6 +23,7 @@ use deadpool_redis::{Config, Pool, PoolConfig, Runtime, Timeouts};
 use leasehold::fence::http::FencingLayer;
 use leasehold::fence::redis::{Fenced, FencedError};
 use leasehold::{Client, FencingToken, FromRedis, WriteToken};
+use leasehold_dashboard::Dashboard;
 use redis::AsyncCommands;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,6 +46,12 @@ async fn main() -> anyhow::Result<()> {
     let locks = Client::from_pool(pool.clone()).push(redis).connect().await?; // renews over connections of its own
     let bank_takes = Duration::from_millis(setting("BANK_TAKES_MS", "200").parse()?);
     let service = Invoices { pool, locks: locks.clone(), bank_takes };
+
+    let admin = TcpListener::bind(setting("ADMIN", "127.0.0.1:8081")).await?;
+    println!("the locks are shown at http://{}", admin.local_addr()?);
+    let page = Dashboard::new(locks.clone()).store("invoices").router();
+    // It ends with the process: an open page is a response without end, and would keep a graceful shutdown waiting.
+    tokio::spawn(async { serve(admin, page).await });
 
     let (stop, late) = (asked_to_stop()?, asked_to_stop()?);
     let listener = TcpListener::bind(setting("LISTEN", "127.0.0.1:8080")).await?;

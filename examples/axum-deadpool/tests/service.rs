@@ -19,6 +19,8 @@ type Answer = (u16, Option<String>, String);
 struct Service {
     process: Child,
     url: String,
+    /// Where its locks are shown.
+    admin: String,
 }
 
 impl Service {
@@ -26,14 +28,14 @@ impl Service {
         signals::default_in_children();
         let mut process = Command::new(env!("CARGO_BIN_EXE_axum-deadpool"))
             .envs([("REDIS_URL", redis.url()), ("BANK_TAKES_MS", bank_takes_ms.to_string())])
-            .env("LISTEN", "127.0.0.1:0")
+            .envs([("LISTEN", "127.0.0.1:0"), ("ADMIN", "127.0.0.1:0")])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").expect("the address of the service").to_owned();
-        Self { process, url }
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut address = |before| lines.next().unwrap().unwrap().strip_prefix(before).expect(before).to_owned();
+        let (admin, url) = (address("the locks are shown at "), address("listening on "));
+        Self { process, url, admin }
     }
 
     fn put(&self, invoice: u64, token: Option<FencingToken>, text: &str) -> Answer {
@@ -154,6 +156,25 @@ fn two_servers_that_are_asked_at_once_pay_an_invoice_once() {
     }
     let payments: u64 = redis.connection().get("bank:payments").unwrap();
     assert_eq!(payments, 1);
+}
+
+#[test]
+fn administrators_see_the_lock_of_a_payment_on_a_port_of_their_own() {
+    let _watchdog = Watchdog::over_this_test();
+    let redis = RedisServer::start();
+    let service = Service::start(&redis, 3_000);
+    let answer = |path: &str| agent().get(path).call().unwrap();
+    assert_eq!(answer(&service.admin).status(), 200);
+    assert_eq!(answer(&service.url).status(), 404, "the public port does not show the page");
+    let foreign = agent().get(&service.admin).header("Host", "evil.example").call().unwrap();
+    assert_eq!(foreign.status(), 421);
+    let events = answer(&format!("{}/events", service.admin)).into_body().into_reader();
+    thread::scope(|scope| {
+        scope.spawn(|| service.pay(7));
+        let mut told = BufReader::new(events).lines().map(Result::unwrap);
+        let told = told.find(|line| line.contains("\"invoice:7\"")).expect("the page is told of the lock");
+        assert!(told.contains("\"why\":\"payment\""), "{told}");
+    });
 }
 
 /// Asks a service to stop during a payment, and says what its client was answered.

@@ -8,7 +8,6 @@ use leasehold::redlock::Purpose;
 use lock_core::Ttl;
 
 use self::args::{InitArgs, RedlockArgs, Task};
-pub(crate) use self::status::Status;
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
 use crate::report::{print, say_warning};

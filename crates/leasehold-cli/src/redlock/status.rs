@@ -7,10 +7,9 @@ use comfy_table::{Cell, Color};
 use leasehold::redlock::{NodeReport, Purpose, Report};
 use lock_core::Ttl;
 use lock_core::node::{NodeState, View};
-use serde::Serialize;
 
 use super::args::StatusArgs;
-use crate::durations::{human, millis, whole_seconds_up};
+use crate::durations::{human, whole_seconds_up};
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
 use crate::report::{json, print, say_warning};
@@ -22,7 +21,7 @@ const RUN_SHOWN: usize = 8;
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let report = Quorum::open(&config(&args.url)?)?.pass(Purpose::Look)?;
     let health = Health::of(&report);
-    let done = if args.json { print(&json(&Status::of(&report, health))?)? } else { show(&report, health)? };
+    let done = if args.json { print(&json(&report)?)? } else { show(&report, health)? };
     Ok(match health.can_grant() {
         _ if report.has_strangers() => Exit::Config,
         true => done,
@@ -108,78 +107,6 @@ fn to_clock(view: &View) -> String {
         Ordering::Less | Ordering::Equal | Ordering::Greater => "",
     };
     format!("{sign}{}", human(Duration::from_secs(distance)))
-}
-
-/// All of it, for scripts.
-#[derive(Debug, Serialize)]
-pub(crate) struct Status<'a> {
-    can_grant: bool,
-    voting: usize,
-    majority: usize,
-    /// How many of the voting nodes may fail.
-    spare: usize,
-    /// Until enough nodes vote, if the abstaining nodes suffice.
-    wait_ms: Option<u64>,
-    nodes: Vec<Row<'a>>,
-    warnings: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row<'a> {
-    node: &'a str,
-    /// `votes`, `abstains`, `restarted`, `empty`, `away` or `refused`.
-    state: &'static str,
-    /// How long until it votes, at most, as long as clients connect.
-    votes_in_ms: Option<u64>,
-    run: Option<&'a str>,
-    counter: Option<u64>,
-    clock: Option<u64>,
-    longest_ttl_ms: Option<u64>,
-    /// The maxmemory-policy, if it may drop locks.
-    evicts: Option<&'a str>,
-    error: Option<String>,
-}
-
-impl<'a> Status<'a> {
-    pub(crate) fn of(report: &'a Report, health: Health) -> Self {
-        Self {
-            can_grant: health.can_grant(),
-            voting: health.voting,
-            majority: health.majority,
-            spare: health.spare(),
-            wait_ms: health.wait.map(millis),
-            nodes: report.nodes.iter().map(Row::from).collect(),
-            warnings: report.warnings(),
-        }
-    }
-}
-
-impl<'a> From<&'a NodeReport> for Row<'a> {
-    fn from(node: &'a NodeReport) -> Self {
-        let view = node.view.as_ref().ok();
-        Self {
-            node: &node.address,
-            state: word(node),
-            votes_in_ms: node.votes_in.map(millis),
-            run: view.map(|view| view.run.0.as_str()),
-            counter: view.map(|view| view.counter),
-            clock: view.map(|view| view.clock.0),
-            longest_ttl_ms: view.map(|view| millis(view.longest)),
-            evicts: view.and_then(|view| view.evicts.as_deref()),
-            error: node.view.as_ref().err().map(ToString::to_string),
-        }
-    }
-}
-
-fn word(node: &NodeReport) -> &'static str {
-    match &node.view {
-        Err(error) if error.kind().is_transient() => "away",
-        Err(_) => "refused",
-        Ok(View { state: NodeState::Voting(_), .. }) => "votes",
-        Ok(View { state: NodeState::Abstaining { .. }, .. }) => "abstains",
-        Ok(View { membership: None, .. }) => "empty",
-        Ok(_) => "restarted",
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 use humantime::format_rfc3339_millis;
-use lock_core::inspect::Held;
+use leasehold::inspect::Held;
+use leasehold::inspect::watch::Happened;
 use lock_core::{Holder, Mode, ModeKind};
 use serde::Serialize;
 
-use super::events::{Change, Event, Way};
+use super::following::Change;
 use crate::durations::whole_seconds;
 use crate::holders::name_of;
 use crate::look::Lease;
@@ -18,7 +19,7 @@ const ALREADY: &str = "already when the watch began";
 
 /// An event for scripts.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line<'a> {
+pub(super) struct Line<'a> {
     time: String,
     /// `acquired`, `queued`, `released`, `lost`, `broken` or `ended`.
     event: &'static str,
@@ -38,56 +39,58 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> From<&'a Change> for Line<'a> {
-    fn from(change: &'a Change) -> Self {
-        let (lease, by, joined, wanted) = match &change.event {
-            Event::Acquired(held) => (Some(held), None, None, None),
-            Event::Over(held, Way::Broken(by)) => (Some(held), Some(by.to_string()), None, None),
-            Event::Over(held, Way::Released | Way::Lost | Way::Ended) => (Some(held), None, None, None),
-            Event::Queued(more, wanted) => (None, None, Some(*more), wanted.map(Mode::kind)),
+    fn from(Change { time, seen, already }: &'a Change) -> Self {
+        let (lease, by, joined, wanted) = match &seen.happened {
+            Happened::Queued { more, wanted } => (None, None, Some(*more), wanted.map(Mode::kind)),
+            Happened::Revoked(held, by) => (Some(held), Some(by.to_string()), None, None),
+            Happened::Acquired(held) | Happened::Released(held) | Happened::Expired(held) | Happened::Ended(held) => {
+                (Some(held), None, None, None)
+            }
         };
         Line {
-            time: format_rfc3339_millis(change.time).to_string(),
-            event: word(&change.event).0,
-            name: change.name.as_str(),
-            already: change.already,
+            time: format_rfc3339_millis(*time).to_string(),
+            event: word(&seen.happened).0,
+            name: seen.name.as_str(),
+            already: *already,
             lease: lease.map(Lease::from),
             by,
             joined,
             wanted,
-            waiters: change.waiters,
+            waiters: seen.waiters,
         }
     }
 }
 
-/// The event in a word, and its colour on a terminal.
-fn word(event: &Event) -> (&'static str, Style) {
-    let (word, colour) = match event {
-        Event::Acquired(_) => ("acquired", AnsiColor::Green),
-        Event::Queued(..) => ("queued", AnsiColor::Cyan),
-        Event::Over(_, Way::Released) => ("released", AnsiColor::Blue),
-        Event::Over(_, Way::Lost) => ("lost", AnsiColor::Red),
-        Event::Over(_, Way::Broken(_)) => ("broken", AnsiColor::Yellow),
-        Event::Over(_, Way::Ended) => ("ended", AnsiColor::Yellow),
+/// What has happened in a word, and its colour on a terminal.
+fn word(happened: &Happened) -> (&'static str, Style) {
+    let (word, colour) = match happened {
+        Happened::Acquired(_) => ("acquired", AnsiColor::Green),
+        Happened::Queued { .. } => ("queued", AnsiColor::Cyan),
+        Happened::Released(_) => ("released", AnsiColor::Blue),
+        Happened::Expired(_) => ("lost", AnsiColor::Red),
+        Happened::Revoked(..) => ("broken", AnsiColor::Yellow),
+        Happened::Ended(_) => ("ended", AnsiColor::Yellow),
     };
     (word, colour.on_default())
 }
 
 /// An event for display.
 pub(super) fn text(change: &Change) -> String {
-    let (word, style) = word(&change.event);
-    let detail = match &change.event {
-        Event::Acquired(held) if change.already => format!("{}, {}", lease(held), already(held)),
-        Event::Acquired(held) => lease(held),
-        Event::Over(held, Way::Broken(by)) => format!("{}, broken by {by}", lease(held)),
-        Event::Over(held, Way::Released | Way::Lost | Way::Ended) => lease(held),
-        Event::Queued(more, wanted) => {
+    let (word, style) = word(&change.seen.happened);
+    let detail = match &change.seen.happened {
+        Happened::Acquired(held) if change.already => format!("{}, {}", lease(held), already(held)),
+        Happened::Revoked(held, by) => format!("{}, broken by {by}", lease(held)),
+        Happened::Acquired(held) | Happened::Released(held) | Happened::Expired(held) | Happened::Ended(held) => {
+            lease(held)
+        }
+        Happened::Queued { more, wanted } => {
             let wanted = wanted.map_or_else(String::new, |mode| format!(" ({})", mode.kind()));
             let already = if change.already { format!(", {ALREADY}") } else { String::new() };
-            format!("{more} more{wanted}, {} in line{already}", change.waiters)
+            format!("{more} more{wanted}, {} in line{already}", change.seen.waiters)
         }
     };
     let time = format_rfc3339_millis(change.time);
-    format!("{time}  {style}{word:8}{style:#}  {}  {detail}", change.name)
+    format!("{time}  {style}{word:8}{style:#}  {}  {detail}", change.seen.name)
 }
 
 /// Said of a lease that is older than the watch.

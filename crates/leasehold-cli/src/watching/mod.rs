@@ -1,6 +1,5 @@
 //! `leasehold watch`.
 
-mod events;
 mod following;
 mod line;
 
@@ -8,10 +7,8 @@ use std::io::{self, ErrorKind, Write};
 
 use anstream::AutoStream;
 
-pub(crate) use self::events::Change;
-pub(crate) use self::following::Following;
-pub(crate) use self::line::Line;
-use self::line::text;
+use self::following::{Change, Following};
+use self::line::{Line, text};
 use crate::args::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::looks::{Looks, Next, pause};

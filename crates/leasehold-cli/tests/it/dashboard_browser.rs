@@ -37,10 +37,13 @@ fn people_read_filter_and_walk_through_the_locks() {
     browser.until(&format!("{ROWS}.length === 7 && {ROWS}.every(row => row.querySelector('.lease'))"));
 
     markup_is_text(&browser);
-    bars_shrink(&browser);
-    browser.until(&format!("{AGES}.length === 10 && {AGES}.every(age => /^held [1-9]/.test(age))"));
+    bars_appear_and_shrink(&browser, &server);
+    browser.until(&format!("{AGES}.length === 10 && {AGES}.every(age => /^[1-9]/.test(age))"));
     the_filter_filters(&browser);
     keys_lead_through_the_rows(&browser);
+    an_event_filters_to_its_lock(&browser);
+    an_open_row_has_a_command(&browser);
+    locks_are_in_order(&browser, &dashboard, |name| hold(name, "--ttl 1h"));
     light_and_dark(&browser, &dashboard);
     a_hidden_page_is_told_nothing(&browser);
 
@@ -92,10 +95,14 @@ fn markup_is_text(browser: &Browser) {
     assert_eq!(browser.script(forced), "TypeError");
 }
 
-/// The bar of a lease is shorter a moment later. It is renewed at a third of its ttl, so in between it only shrinks.
-fn bars_shrink(browser: &Browser) {
-    let width = "return [...document.querySelectorAll('#rows .row')].find(row => row.querySelector('.name').textContent === 'early')\
-                 .querySelector('.bar i').getBoundingClientRect().width";
+/// A lease that is renewed in time has no bar. One of which less than half is left has one, which is shorter a moment later.
+fn bars_appear_and_shrink(browser: &Browser, server: &RedisServer) {
+    let bars = "[...document.querySelectorAll('#rows .bar')].filter(bar => bar.checkVisibility())";
+    assert_eq!(browser.script(&format!("return {bars}.length")), 0);
+    // It is renewed after a third of its hour.
+    let _: i32 = server.command(&["PEXPIRE", "job:10", "1190000"]);
+    browser.until(&format!("{bars}.length === 1"));
+    let width = "return document.querySelector('#rows .half .bar i').getBoundingClientRect().width";
     let width = || browser.script(width).as_f64().unwrap();
     let mut last = width();
     let mut shorter = 0;
@@ -107,6 +114,8 @@ fn bars_shrink(browser: &Browser) {
         last = now;
         (shorter >= 5).then_some(())
     });
+    let _: i32 = server.command(&["PEXPIRE", "job:10", "3600000"]);
+    browser.until(&format!("{bars}.length === 0"));
 }
 
 fn the_filter_filters(browser: &Browser) {
@@ -116,10 +125,51 @@ fn the_filter_filters(browser: &Browser) {
     browser.until(&format!("{NAMES}.join() === 'job:1,job:10'"));
     browser.until("document.querySelector('#count').textContent === '2 of 7'");
     browser.press("/tj");
-    browser.until(&format!("{ROWS}.length === 0"));
+    browser.until(&format!("{ROWS}.length === 0 && document.querySelector('#none').checkVisibility()"));
     browser.until("document.querySelector('#count').textContent === 'no lock matches, of 7'");
+    browser.until("new URLSearchParams(location.search).get('filter') === 'JOB:1 onerror/tj'");
     browser.press(ESCAPE);
-    browser.until(&format!("{ROWS}.length === 7 && document.activeElement === document.body"));
+    browser
+        .until(&format!("{ROWS}.length === 7 && document.activeElement === document.body && location.search === ''"));
+}
+
+/// The lock with waiters comes first, until somebody wants another order, which a link keeps.
+fn locks_are_in_order(browser: &Browser, dashboard: &Dashboard, hold: impl Fn(&str) -> Holding) {
+    browser.until(&format!("{NAMES}[0] !== 'job:10'"));
+    let waiter = hold("job:10");
+    browser.until(&format!("{NAMES}[0] === 'job:10'"));
+    browser
+        .until("document.querySelector('#count-waiting').textContent === '1' && document.title.includes('1 waiting')");
+    browser.script("document.querySelector('[value=oldest]').click()");
+    browser.until(&format!("{NAMES}[0] !== 'job:10' && location.search === '?sort=oldest'"));
+    browser.open(&format!("{}?filter=%3Djob%3A1&sort=oldest", dashboard.url()));
+    browser.until(&format!("{NAMES}.join() === 'job:1' && document.querySelector('[value=oldest]').checked"));
+    browser.open(&dashboard.url());
+    browser.until(&format!("{NAMES}[0] === 'job:10'"));
+    drop(waiter);
+    browser.until(&format!("{ROWS}.length === 7 && {NAMES}[0] !== 'job:10'"));
+}
+
+/// An open row has the command that ends its lease, and its name is quoted for a shell as it is.
+fn an_open_row_has_a_command(browser: &Browser) {
+    browser.script(&format!(
+        "{ROWS}.find(row => row.querySelector('.name').textContent === String.raw`job:2\\u{{202e}}1`).click()"
+    ));
+    let code = "document.querySelector('#rows .detail li code').textContent";
+    browser.until(&format!("{code}.startsWith(String.raw`leasehold break $'job:2\\U0000202e1' --token `)"));
+    browser.script("document.querySelector('#rows .open').click()");
+    browser.until("!document.querySelector('#rows .detail')");
+}
+
+/// What has happened leads to the lock.
+fn an_event_filters_to_its_lock(browser: &Browser) {
+    let event = "[...document.querySelectorAll('#history li')].find(event => event.textContent.includes('acquired') && event.querySelector('.name').textContent === 'job:1')";
+    browser.until(&format!("{event}.querySelector('.why').textContent.includes('onerror')"));
+    browser.script(&format!("{event}.querySelector('.name').click()"));
+    browser.until(&format!("{NAMES}.join() === 'job:1' && document.querySelector('#filter').value === '=job:1'"));
+    browser.script("document.querySelector('#filter').focus()");
+    browser.press(ESCAPE);
+    browser.until(&format!("{ROWS}.length === 7"));
 }
 
 fn keys_lead_through_the_rows(browser: &Browser) {
@@ -139,6 +189,8 @@ fn keys_lead_through_the_rows(browser: &Browser) {
     browser.until(&format!("{shown} === 4"));
     browser.press(ENTER);
     browser.until(&format!("{shown} === 6"));
+    browser.press(ENTER);
+    browser.until(&format!("{shown} === 4"));
     browser.press("jjjjjjj");
     focused("job:10");
 }

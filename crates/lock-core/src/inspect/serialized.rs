@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use super::watch::{Change, Happened};
 use super::{Cursor, Entry, Held, Page, Revoked, Waiter};
 use crate::{Holder, Limit, Mode, Note};
 
@@ -101,6 +102,32 @@ impl Serialize for Page {
     }
 }
 
+/// What has happened in a word, the lease, who revoked it, and how many more wait.
+fn told(happened: &Happened) -> (&'static str, Option<&Held>, Option<&Note>, Option<u32>) {
+    match happened {
+        Happened::Acquired(held) => ("acquired", Some(held), None, None),
+        Happened::Queued { more, .. } => ("queued", None, None, Some(*more)),
+        Happened::Released(held) => ("released", Some(held), None, None),
+        Happened::Expired(held) => ("lost", Some(held), None, None),
+        Happened::Revoked(held, by) => ("broken", Some(held), Some(by), None),
+        Happened::Ended(held) => ("ended", Some(held), None, None),
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (event, lease, by, joined) = told(&self.happened);
+        let mut fields = serializer.serialize_struct("Change", 6)?;
+        fields.serialize_field("event", event)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("lease", &lease)?;
+        fields.serialize_field("by", &by.map(ToString::to_string))?;
+        fields.serialize_field("joined", &joined)?;
+        fields.serialize_field("waiters", &self.waiters)?;
+        fields.end()
+    }
+}
+
 impl Serialize for Revoked {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(match self {
@@ -113,7 +140,7 @@ impl Serialize for Revoked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Note, Slots, TokenRange, Width};
+    use crate::{Slots, TokenRange, Width};
 
     #[test]
     fn an_entry_is_written_as_the_command_writes_it() {
@@ -127,7 +154,7 @@ mod tests {
             Waiter { note: Some(Note::new("web-4", 99, "report").unwrap()), mode: Mode::permits(2, 4).unwrap(), age };
         let foreign = Waiter { note: None, mode: Mode::Shared, age: None };
         let queue = vec![waiter, foreign];
-        let entry = Entry { name, holder, remaining, leases: 1, holders: vec![held], waiters: 2, queue, votes: None };
+        let entry = Entry { name, holder, remaining, leases: 1, holders: vec![held.clone()], waiters: 2, queue, votes: None };
         let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
         let expected = serde_json::json!({
             "entries": [{
@@ -148,6 +175,13 @@ mod tests {
             "next": null,
         });
         assert_eq!(written, expected);
+        let happened = Happened::Revoked(held, Note::new("web-4", 12, "it hangs").unwrap());
+        let change = serde_json::to_value(Change { name: "job:7".parse().unwrap(), happened, waiters: 1 }).unwrap();
+        assert_eq!((&change["event"], &change["lease"]["token"]), (&"broken".into(), &7.into()));
+        assert_eq!(
+            (&change["by"], &change["joined"]),
+            (&"pid 12 on web-4 (it hangs)".into(), &serde_json::Value::Null)
+        );
         assert_eq!(serde_json::to_value(Holder::Foreign).unwrap()["leasehold"], false);
         assert_eq!(serde_json::to_value(Revoked::NotHeld).unwrap(), "not-held");
     }

@@ -21,6 +21,7 @@
 //!         Happened::Queued { more, .. } => println!("{}: {more} more in the queue", change.name),
 //!         Happened::Released(held) => println!("{}: released by {}", change.name, held.holder),
 //!         Happened::Expired(held) => println!("{}: lost by {}", change.name, held.holder),
+//!         Happened::Revoked(..) | Happened::Ended(_) => {} // only a `Watch` tells these
 //!     }
 //! }
 //! # assert_eq!(changes(&before, &after, between).len(), 2);
@@ -30,7 +31,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Entry, Held};
-use crate::{Holder, LockName, Mode};
+use crate::{FencingToken, Holder, LockName, Mode, Note};
 
 /// Something that has happened to a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,35 @@ pub enum Happened {
     /// This lease, shown as in the first listing, may have ended because nobody renewed it. It may also have been released
     /// or revoked in the time that it had left.
     Expired(Held),
+    /// An operator, who left this note, ended this lease. Only [`Change::settle`] tells so.
+    Revoked(Held, Note),
+    /// This lease ended while the store did not answer: nobody can tell how. Only [`Watch`](super::Watch) and [`Change::settle`] tell so.
+    Ended(Held),
+}
+
+impl Change {
+    /// The highest token of the lease, if this is the end of one. The store may remember by it who revoked the lease.
+    pub fn ended(&self) -> Option<FencingToken> {
+        let (Happened::Released(held) | Happened::Expired(held) | Happened::Ended(held)) = &self.happened else {
+            return None;
+        };
+        match held.holder {
+            Holder::Leasehold { tokens, .. } => Some(tokens.high()),
+            Holder::Foreign => None,
+        }
+    }
+
+    /// Changes how a lease ended, by what the store remembers: who revoked it, if somebody did, or an error if it does not answer.
+    pub fn settle<E>(&mut self, revoked_by: Result<Option<Note>, E>) {
+        let (Happened::Released(held) | Happened::Expired(held) | Happened::Ended(held)) = &self.happened else {
+            return;
+        };
+        self.happened = match revoked_by {
+            Ok(Some(by)) => Happened::Revoked(held.clone(), by),
+            Ok(None) => return,
+            Err(_) => Happened::Ended(held.clone()),
+        };
+    }
 }
 
 /// What has happened between two listings of the same query, by name: first the leases that ended, and then what is new.
@@ -137,6 +167,7 @@ mod tests {
             Happened::Queued { more, .. } => format!("{name} queued {more} of {waiters}"),
             Happened::Released(_) => format!("{name} released"),
             Happened::Expired(_) => format!("{name} expired"),
+            Happened::Revoked(..) | Happened::Ended(_) => unreachable!("two listings do not tell this"),
         };
         changes(before, after, Duration::from_secs(between)).into_iter().map(told).collect()
     }

@@ -16,6 +16,7 @@ mod moving;
 mod outcome;
 mod records;
 mod report;
+mod serialized;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -49,6 +49,19 @@ impl Report {
         Err(BackendError::new(BACKEND, Operation::Connect, kind, Effect::None, message))
     }
 
+    /// How many nodes vote.
+    pub fn voting(&self) -> usize {
+        self.nodes.iter().filter(|node| node.view.as_ref().is_ok_and(View::votes)).count()
+    }
+
+    /// How long until a majority votes, if the nodes that abstain suffice.
+    pub fn wait(&self) -> Option<Duration> {
+        let mut waits: Vec<_> = self.nodes.iter().filter_map(|node| node.votes_in).collect();
+        waits.sort_unstable();
+        let missing = self.majority.saturating_sub(self.voting());
+        missing.checked_sub(1).and_then(|last| waits.get(last).copied())
+    }
+
     /// Whether all nodes answered and none knows of any deployment: this one is new, or all its data was lost.
     pub fn is_blank(&self) -> bool {
         self.nodes.iter().all(|node| node.view.as_ref().is_ok_and(|view| view.membership.is_none()))

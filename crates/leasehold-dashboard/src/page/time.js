@@ -14,6 +14,9 @@ function duration(ms) {
 
 const clock = (date) => date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
+/** The zone of all times on the page, such as `UTC` or `GMT+2`. */
+const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts(new Date()).find(({ type }) => type === "timeZoneName").value;
+
 /** Lengths of full bars. A store tells what remains of a lease, not how long it lasts: it is as long as the next of these. */
 const LENGTHS = [
   ...[1, 2, 3, 5, 10, 15, 20, 30, 45].map((seconds) => seconds * SECOND),
@@ -26,6 +29,8 @@ const lengthFor = (ms) => LENGTHS.find((length) => ms <= length + SECOND / 4) ??
 const SAME_END = 0.4 * SECOND;
 /** A lease that is renewed in time, at a third of its ttl, keeps more than this part. */
 const LOW = 0.3;
+/** Above this part, a bar tells nothing. */
+const HALF = 0.5;
 
 /** What is shown in place of the remaining time of a lease that has none. */
 let endless = "";
@@ -44,11 +49,11 @@ class Countdown {
     this.seen = true;
   }
 
-  /** It ends at this moment of `Date.now()`; `Infinity` if the lease has no remaining time. */
-  endAt(end) {
+  /** It ends at this moment of `Date.now()`, `Infinity` if the lease has no remaining time; a full bar is at least this long. */
+  endAt(end, length = 0) {
     if (Math.abs(end - this.end) < SAME_END || end === this.end) return;
     this.end = end;
-    this.length = Math.max(this.length, lengthFor(end - Date.now()));
+    this.length = Math.max(this.length, length, lengthFor(end - Date.now()));
     this.restart();
   }
 
@@ -76,7 +81,9 @@ class Countdown {
     const left = Math.max(0, this.end - Date.now());
     const part = this.end === Infinity ? 1 : left / this.length;
     setText(this.text, this.end === Infinity ? endless : duration(left));
+    this.node.classList.toggle("endless", this.end === Infinity);
     this.node.classList.toggle("low", part < LOW);
+    this.node.classList.toggle("half", part < HALF);
     if (!this.motion) this.fill.style.transform = `scaleX(${part})`;
   }
 }

@@ -14,39 +14,36 @@ function showTrouble(text) {
   document.body.classList.toggle("stale", Boolean(text));
 }
 
-function showFigures({ held, locks }) {
-  const sum = (count) => locks.reduce((sum, lock) => sum + count(lock), 0).toLocaleString();
-  setText(byId("held"), held.toLocaleString());
-  setText(byId("leases"), sum((lock) => lock.leases));
-  setText(byId("waiting"), sum((lock) => lock.waiters));
-}
-
 function show(state) {
-  const { store, pattern, held, trouble } = state;
+  const { store, pattern, held, trouble, age_ms } = state;
   const now = Date.now();
   endless = state.endless;
   setText(byId("store"), pattern === "*" ? store : `${store}  ${pattern}`);
-  document.title = `${held} held · leasehold`;
-  showFigures(state);
-  showLocks(state.locks, now - state.age_ms);
+  const waiting = state.locks.reduce((sum, lock) => sum + lock.waiters, 0);
+  document.title = `${held} held${waiting ? `, ${waiting} waiting` : ""} · leasehold`;
+  heldLocks = held;
+  showLocks(state.locks, now - age_ms);
   showNodes(state.quorum, now);
   showHistory(state.history);
-  byId("table").hidden = held === 0;
-  byId("empty").hidden = held > 0;
+  byId("empty").hidden = held > 0 || age_ms === null;
   setText(byId("empty-title"), pattern === "*" ? "No lock is held" : `No held lock matches ${pattern}`);
   applyFilter();
-  if (held > locks.size) setText(byId("count"), `the first ${locks.size.toLocaleString()}; start with a PATTERN to see others`);
-  const seen = clock(new Date(now - state.age_ms));
-  showTrouble(trouble && `The store cannot be read, and is tried again. What is shown was seen at ${seen}. The reason: ${trouble}`);
-  showStatus(trouble ? "away" : "live", trouble ? `as of ${seen}` : `live, ${seen}`);
+  if (held > locks.size) setText(byId("count"), `${locks.size.toLocaleString()} of ${held.toLocaleString()}; start with a PATTERN to see others`);
+  const seen = age_ms === null ? null : `${clock(new Date(now - age_ms))} ${zone}`;
+  const shown = seen ? `What is shown was seen at ${seen}.` : "Nothing was seen yet.";
+  showTrouble(trouble && `The store cannot be read, and is tried again. ${shown} The reason: ${trouble}`);
+  showStatus(trouble ? "away" : "live", trouble ? (seen ? `as of ${seen}` : "away") : `live, ${seen}`);
 }
+
+/** Texts as they are shown; names stay as they are until they are shown, because commands name them. */
+const told = (text) => JSON.parse(text, (key, value) => (typeof value === "string" && key !== "name" ? visible(value) : value));
 
 let stream = null;
 let again = null;
 
 function disconnected() {
   showStatus("away", "no connection");
-  showTrouble("The dashboard has ended or refuses this page. To start it again, run: leasehold dashboard");
+  showTrouble("The server of this page has ended, or refuses it. If it was started with `leasehold dashboard`, start it again.");
   if (stream?.readyState === EventSource.CLOSED) {
     clearTimeout(again);
     again = setTimeout(connect, AGAIN_AFTER);
@@ -59,11 +56,13 @@ function connect() {
   clearTimeout(again);
   stream = null;
   if (document.hidden) return showStatus("waiting", "paused");
-  stream = new EventSource("events");
-  stream.onmessage = (message) => show(JSON.parse(message.data, (key, value) => (typeof value === "string" ? visible(value) : value)));
+  stream = new EventSource(`${location.pathname.replace(/\/$/, "")}/events`);
+  stream.onmessage = (message) => show(told(message.data));
   stream.onerror = disconnected;
 }
 
+setText(byId("zone"), `times in ${zone}`);
+showTab("locks");
 document.addEventListener("visibilitychange", connect);
 setInterval(() => [...locks.values(), ...nodes.values()].forEach((view) => view.tick()), SECOND);
 connect();

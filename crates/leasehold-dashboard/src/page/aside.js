@@ -46,12 +46,27 @@ function detailOf({ event, lease, by, joined, waiters }) {
   return holderOf(lease) + token + (by ? `, broken by ${by}` : "");
 }
 
-function eventView(event) {
-  const word = element("span", "event", event.event);
-  word.dataset.event = event.event;
-  const time = element("time", "", clock(new Date(event.time)));
-  time.dateTime = event.time;
-  return element("li", "", time, word, element("span", "name", event.name), element("span", "who", detailOf(event)));
+/** One event. A click on its name filters to that lock. */
+class EventView {
+  constructor(event) {
+    this.shownName = visible(event.name);
+    const at = new Date(event.time);
+    const time = element("time", "", clock(at));
+    time.dateTime = event.time;
+    time.title = at.toString();
+    const word = element("span", "event", event.event);
+    word.dataset.event = event.event;
+    const name = element("button", "name", this.shownName);
+    name.type = "button";
+    name.title = "Show this lock alone";
+    name.addEventListener("click", () => {
+      showTab("locks");
+      changeFilter(`=${this.shownName}`);
+    });
+    const [why, detail] = [event.lease?.why ?? "", detailOf(event)];
+    this.node = element("li", "", time, word, name, element("span", "who", detail, why && element("span", "why", why)));
+    this.words = [this.shownName, event.event, why, detail].join("\n").toLowerCase();
+  }
 }
 
 let events = new Map();
@@ -59,7 +74,13 @@ let events = new Map();
 /** Shows what has happened, the latest event first. */
 function showHistory(history) {
   const key = ({ time, event, name, lease }) => [time, event, name, lease?.token].join(" ");
-  events = keyed(events, history, key, eventView);
-  arrange(byId("history"), [...events.values()]);
-  byId("no-history").hidden = history.length > 0;
+  events = keyed(events, history, key, (event) => new EventView(event));
+  arrange(byId("history"), [...events.values()].map((view) => view.node));
+}
+
+function showHistoryCount() {
+  const shown = [...events.values()].filter(({ node }) => !node.hidden).length;
+  byId("no-history").hidden = shown > 0;
+  setText(byId("no-history"), events.size ? "Nothing of what happened matches the filter." : "What happens while this page is open is listed here.");
+  setText(byId("tab-count"), shown ? shown.toLocaleString() : "");
 }

@@ -1,38 +1,51 @@
 //! `leasehold dashboard`: a live page of what is held, served to browsers of this machine.
-//!
-//! Reading order: `reader` (looks at the store while a page is open) · `snapshot` (what a page is told) · `server` (the page and its
-//! events) · `guard` (which requests are answered) ·
-//! `html` and `page/` (what runs in the browser).
-
-mod guard;
-mod html;
-mod reader;
-mod server;
-mod snapshot;
 
 use std::net::{SocketAddr, TcpListener};
-use std::thread;
+use std::sync::Arc;
 
+use leasehold::{BackendConfig, Client, connect_to, redlock};
+use leasehold_dashboard::Dashboard;
 use serde::Serialize;
+use tokio::runtime;
 
-use self::reader::Reader;
-use self::server::Pages;
 use crate::args::DashboardArgs;
 use crate::exit::{Exit, Failure};
-use crate::report::{json, print};
+use crate::quorum::failure;
+use crate::report::{json, print, say_warning};
 use crate::store::Store;
 
 /// Serves the page until a signal ends it.
 pub(crate) fn dashboard(args: &DashboardArgs) -> Result<Exit, Failure> {
     let listener = listen(args.listen)?;
     let store = Store::choose(args.store.url.as_deref())?.shared()?;
-    let reader = Reader::begin(&store, &args.pattern, args.every.every)?;
-    let (pages, feed) = Pages::with_feed();
+    let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
     let system = |error| Failure::system("cannot serve the page", error);
-    thread::Builder::new().name("reader".to_owned()).spawn(|| reader.feed(feed)).map_err(system)?;
-    announce(args, &listener)?;
-    server::serve(listener, pages).map_err(system)?;
-    Ok(Exit::Done)
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
+    runtime.block_on(async {
+        let page =
+            open(&config).await?.store(config.shown()).pattern(&args.pattern).every(args.every.every).on_trouble(warn);
+        page.check().await?;
+        announce(args, &listener)?;
+        page.serve(listener).await.map_err(system)?;
+        Ok(Exit::Done)
+    })
+}
+
+/// A page of the store, which is only read. A quorum is not connected: that would have its nodes vote.
+async fn open(config: &BackendConfig) -> Result<Dashboard, Failure> {
+    let BackendConfig::Redlock(quorum) = config else {
+        return Ok(Dashboard::new(connect_to(config).await.map_err(failure)?));
+    };
+    let backend = redlock::nonblocking::open(quorum).map_err(failure)?;
+    let client = Client::new(Arc::new(backend)).map_err(|error| Failure::system("cannot look at the nodes", error))?;
+    Dashboard::new(client).quorum(quorum).map_err(failure)
+}
+
+fn warn(trouble: Option<&str>) {
+    match trouble {
+        Some(reason) => say_warning(&format!("the store is away, and is looked for again: {reason}")),
+        None => say_warning("the store is back"),
+    }
 }
 
 /// Anybody who reaches the address can read the page, so it is one of this machine.

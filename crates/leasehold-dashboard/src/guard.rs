@@ -4,8 +4,9 @@
 //! which name it reached this server (`Host`): with a name of its own for 127.0.0.1, a site could read the page as if it were its own.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
@@ -21,9 +22,32 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
+/// The names under which the page may be reached, beside those of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Hosts(Vec<String>);
+
+impl Hosts {
+    pub(crate) fn allow(&mut self, host: String) {
+        self.0.push(host);
+    }
+
+    /// Whether this is one of them, `localhost` or a loopback address. Any port: it is another one behind `ssh -L`.
+    fn allows(&self, authority: &str) -> bool {
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, Some(port)),
+            Some(_) | None => (authority, None),
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let is_named = |name: &str| host.eq_ignore_ascii_case(name);
+        let is_loopback = host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+        (is_loopback || is_named("localhost") || self.0.iter().any(|name| is_named(name)))
+            && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    }
+}
+
 /// Answers a request, or refuses it.
-pub(super) async fn guard(request: Request, next: Next) -> Response {
-    let mut response = match check(&request) {
+pub(crate) async fn guard(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    let mut response = match check(&request, &hosts) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
@@ -40,11 +64,14 @@ fn refusal(status: StatusCode, text: &'static str) -> Refusal {
     (status, [(header::ALLOW, "GET")], text)
 }
 
-fn check(request: &Request) -> Result<(), Refusal> {
-    let host = host(request.headers()).filter(|host| is_local(host));
-    let named = request.uri().authority().is_none_or(|named| is_local(named.as_str()));
+fn check(request: &Request, hosts: &Hosts) -> Result<(), Refusal> {
+    let host = host(request.headers()).filter(|host| hosts.allows(host));
+    let named = request.uri().authority().is_none_or(|named| hosts.allows(named.as_str()));
     let Some(host) = host.filter(|_| named) else {
-        return Err(refusal(StatusCode::MISDIRECTED_REQUEST, "open this page as localhost or by a loopback address\n"));
+        return Err(refusal(
+            StatusCode::MISDIRECTED_REQUEST,
+            "open this page as localhost, by a loopback address, or by a name that it was told to allow\n",
+        ));
     };
     if !is_own(request.headers(), host) {
         return Err(refusal(
@@ -65,24 +92,16 @@ fn host(headers: &HeaderMap) -> Option<&str> {
     hosts.next().is_none().then_some(host)
 }
 
-/// Whether this is `localhost` or a loopback address. Any port: it is another one behind `ssh -L`.
-fn is_local(authority: &str) -> bool {
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, Some(port)),
-        Some(_) | None => (authority, None),
-    };
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let local = address.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-    local && port.is_none_or(|port| port.parse::<u16>().is_ok())
-}
-
 /// Whether this page asks, or a person who typed its address. What is no browser does not say.
 fn is_own(headers: &HeaderMap, host: &str) -> bool {
     let all =
         |name, own: &dyn Fn(&str) -> bool| headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(own));
     let own_site = |site: &str| ["same-origin", "none"].contains(&site);
-    let own_origin =
-        |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
+    let own_origin = |origin: &str| {
+        origin
+            .split_once("://")
+            .is_some_and(|(scheme, origin)| ["http", "https"].contains(&scheme) && origin.eq_ignore_ascii_case(host))
+    };
     all(HeaderName::from_static("sec-fetch-site"), &own_site) && all(header::ORIGIN, &own_origin)
 }
 
@@ -91,22 +110,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are_local() {
-        for local in ["localhost", "LocalHost:80", "127.0.0.1:7373", "127.1.2.3", "[::1]", "[::1]:7373"] {
-            assert!(is_local(local), "{local}");
+    fn only_names_of_this_machine_and_those_that_were_allowed_are_answered() {
+        let mut hosts = Hosts::default();
+        for name in ["admin.example", "10.0.0.9", "fd00::9"] {
+            hosts.allow(name.to_owned());
+        }
+        for own in [
+            "localhost",
+            "LocalHost:80",
+            "127.0.0.1:7373",
+            "127.1.2.3",
+            "[::1]",
+            "[::1]:7373",
+            "Admin.Example:443",
+            "10.0.0.9",
+            "[fd00::9]:1",
+        ] {
+            assert!(hosts.allows(own), "{own}");
         }
         for foreign in [
             "",
             "evil.example",
             "localhost.evil.example",
             "127.0.0.1.evil.example:80",
+            "admin.example.evil.example",
+            "x.admin.example",
             "10.0.0.1",
             "[::2]:1",
             "localhost:x",
             "0.0.0.0",
             "a@localhost",
+            "a@admin.example",
         ] {
-            assert!(!is_local(foreign), "{foreign}");
+            assert!(!hosts.allows(foreign), "{foreign}");
         }
+        assert!(!Hosts::default().allows("admin.example"));
     }
 }

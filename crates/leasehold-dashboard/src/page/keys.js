@@ -1,17 +1,6 @@
-// The filter, the keyboard, and light or dark.
+// The keyboard, the tabs of a narrow screen, and light or dark.
 
-const filter = byId("filter");
-const shownRows = () => [...locks.values()].map((view) => view.node).filter((row) => !row.hidden);
-
-/** Hides what does not have all words of the filter. */
-function applyFilter() {
-  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  locks.forEach((view) => view.filter(words));
-  const counted = [shownRows().length, locks.size].map((count) => count.toLocaleString());
-  const told = shownRows().length ? counted.join(" of ") : `no lock matches, of ${counted[1]}`;
-  setText(byId("count"), words.length ? told : "");
-  keepOneTabStop();
-}
+const shownRows = () => shownViews().map((view) => view.node);
 
 /** The tab key reaches one row, and j and k lead to the others. */
 function keepOneTabStop() {
@@ -30,10 +19,10 @@ function moveFocus(step) {
   row.focus();
 }
 
-function leaveFilter() {
-  filter.value = "";
-  applyFilter();
-  filter.blur();
+/** Which of the two is seen on a narrow screen. */
+function showTab(tab) {
+  document.body.dataset.tab = tab;
+  ["locks", "history"].forEach((one) => setAttribute(byId(`tab-${one}`), "aria-pressed", String(one === tab)));
 }
 
 const root = document.documentElement;
@@ -78,5 +67,5 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   action();
 });
-filter.addEventListener("input", applyFilter);
+["locks", "history"].forEach((tab) => byId(`tab-${tab}`).addEventListener("click", () => showTab(tab)));
 byId("theme").addEventListener("click", switchTheme);

@@ -21,6 +21,33 @@ function visible(text) {
   return text.replace(MISTAKEN, (found) => (found.startsWith("\\") ? found + found : `\\u{${found.codePointAt(0).toString(16)}}`));
 }
 
+const ESCAPED = new RegExp(HIDDEN.source, "gu");
+
+/** One argument of a command in a shell. What is hidden is written with its number, so that the command shows what it does. */
+function quoted(argument) {
+  if (/^[\w.:@%+,/=-]+$/.test(argument)) return argument;
+  if (!HIDDEN.test(argument)) return `'${argument.replaceAll("'", "'\\''")}'`;
+  const number = (letter) => `\\U${letter.codePointAt(0).toString(16).padStart(8, "0")}`;
+  return `$'${argument.replace(/[\\']/g, "\\$&").replace(ESCAPED, number)}'`;
+}
+
+/** A button that copies a text; where a page may not copy, it selects `code`, which shows the text. */
+function copyButton(label, code) {
+  const button = element("button", "copy", "copy");
+  button.type = "button";
+  button.title = button.ariaLabel = label;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      setText(button, "copied");
+      setTimeout(() => setText(button, "copy"), 1500);
+    } catch {
+      getSelection().selectAllChildren(code);
+    }
+  });
+  return button;
+}
+
 /** Sets a text unless it is there, so that nothing is drawn again. */
 function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
