@@ -35,7 +35,6 @@ use self::mode::ModeArgs;
 pub(crate) use self::store::StoreArgs;
 pub(crate) use self::watching::WatchArgs;
 use self::work::WorkArgs;
-use crate::demo::args::DemoArgs;
 use crate::etcd::args::EtcdArgs;
 use crate::mysql::args::MysqlArgs;
 use crate::postgres::args::PostgresArgs;
@@ -157,9 +156,6 @@ pub(crate) enum Command {
     Zookeeper(ZookeeperArgs),
     /// Manage the fencing tokens of an etcd cluster.
     Etcd(EtcdArgs),
-    /// Show how simpler locks fail, and what each improvement prevents.
-    #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
-    Demo(DemoArgs),
     /// Print the manual page, or write all pages to a directory.
     #[command(after_help = "Example:\n  leasehold man --out ~/.local/share/man/man1      then: man leasehold-run")]
     Man {
@@ -258,7 +254,7 @@ impl Command {
             Self::Redlock(args) => args.json(),
             Self::Zookeeper(args) => args.json(),
             Self::Etcd(args) => args.json(),
-            Self::Mysql(_) | Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
+            Self::Mysql(_) | Self::Postgres(_) | Self::Man { .. } | Self::Completions { .. } => false,
         }
     }
 }

@@ -143,11 +143,6 @@ impl Hold {
         self.proof().check().err().map(|lost| lost.reason.to_string())
     }
 
-    /// Releases the lock.
-    pub(crate) fn release(self) -> Parted {
-        self.end(End::Abandoned).0
-    }
-
     /// Releases the lock at the end of a command. Says what the store knows about the slot of a job.
     pub(crate) fn end(self, end: End) -> (Parted, SlotAfter) {
         let run = match (self.0, end) {

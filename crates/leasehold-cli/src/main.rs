@@ -9,7 +9,6 @@ mod base;
 mod breaking;
 mod dashboard;
 mod defaults;
-mod demo;
 mod doctor;
 mod durations;
 mod etcd;
@@ -51,7 +50,6 @@ use clap::{CommandFactory, Parser};
 
 use self::args::line::{self, Mistake};
 use self::args::{Cli, Command};
-use self::demo::account::process;
 use self::exit::{Exit, Failure};
 use self::run::{Task, front, guard, signals, start};
 use self::screen::beside;
@@ -67,7 +65,6 @@ fn main() -> ExitCode {
             Ok(cli) => behind(&line, &cli),
             Err(mistake) => mistaken(mistake, &line, None),
         },
-        Some(process::ROLE) => helper(&line[1..], process::main),
         Some(_) | None => match line::parse(&line) {
             Ok(cli) => dispatch(&cli),
             Err(mistake) => mistaken(mistake, &line, Some(&line)),
@@ -151,7 +148,6 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Redlock(args) => redlock::run(args),
         Command::Zookeeper(args) => zookeeper::run(args),
         Command::Etcd(args) => etcd::run(args),
-        Command::Demo(args) => demo::run(args),
         Command::Man { out } => man::man(out.as_deref()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

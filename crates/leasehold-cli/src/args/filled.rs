@@ -36,7 +36,6 @@ impl Command {
             | Self::Redlock(_)
             | Self::Zookeeper(_)
             | Self::Etcd(_)
-            | Self::Demo(_)
             | Self::Man { .. }
             | Self::Completions { .. } => {}
         }
@@ -60,7 +59,6 @@ impl Command {
             | Self::Redlock(_)
             | Self::Zookeeper(_)
             | Self::Etcd(_)
-            | Self::Demo(_)
             | Self::Man { .. }
             | Self::Completions { .. } => None,
         }
