@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use leasehold::blocking::{self, Builder, Client, Semaphore};
+use leasehold::blocking::{self, AnyLock, Builder, Client, Semaphore};
 use leasehold::kit::{Begun, JobError, SkipReason, Skipped};
 use lock_core::inspect::{Entry, Query, Revoked};
 use lock_core::{
@@ -14,7 +14,7 @@ use lock_host::note;
 
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
-use crate::hold::{Hold, Lock};
+use crate::hold::Hold;
 use crate::holders::{is_gone, is_own, name_of, names_of};
 use crate::log::Log;
 use crate::place::Place;
@@ -96,13 +96,18 @@ impl Locks {
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
         match wish.job.of(&self.client, &wish.name, wish.options()) {
             Some(job) => match job.begin() {
-                Ok(Begun::Run(run)) => Ok(run.into()),
+                Ok(Begun::Run(run)) => Ok(Hold::Job(Box::new(run))),
                 Ok(Begun::Skipped(skipped)) => Err(self.skipped(skipped, wish)),
                 Err(error) => Err(not_begun(error, wish)),
             },
             None => {
-                let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
-                acquired.ok_or_else(|| self.busy(wish))
+                let lock = self.lock(wish).options(wish.options());
+                let acquired = match wish.patience {
+                    Patience::None => lock.try_acquire(),
+                    Patience::Until(_) | Patience::Endless | Patience::Always => lock.acquire().map(Some),
+                };
+                let acquired = acquired.map_err(|error| refused(error, wish))?;
+                acquired.map(Hold::Lock).ok_or_else(|| self.busy(wish))
             }
         }
     }
@@ -128,11 +133,11 @@ impl Locks {
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.
-    fn lock(&self, wish: &Wish) -> Box<dyn Lock> {
+    fn lock(&self, wish: &Wish) -> AnyLock {
         match wish.mode {
-            Mode::Shared => Box::new(self.client.rw_lock(&wish.name).read()),
-            Mode::Permits { limit, .. } => Box::new(self.client.semaphore(&wish.name, limit.get())),
-            Mode::Exclusive | _ => Box::new(self.client.mutex(&wish.name)),
+            Mode::Shared => self.client.rw_lock(&wish.name).read().into_any(),
+            Mode::Permits { limit, .. } => self.client.semaphore(&wish.name, limit.get()).into_any(),
+            Mode::Exclusive | _ => self.client.mutex(&wish.name).into_any(),
         }
     }
 

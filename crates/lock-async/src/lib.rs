@@ -5,6 +5,7 @@
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
+//! - [`AnyLock`] (`any`): a lock whose kind is decided at run time.
 //! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
@@ -12,6 +13,7 @@
 //! - `tasks`: the tasks that wait or hold at a station. `driver`: has actions run, in order, by the loops of `work`.
 //!   `keeper`: renews, on a thread of its own.
 
+mod any;
 mod client;
 mod driver;
 mod guard;
@@ -24,6 +26,7 @@ mod shared;
 mod tasks;
 mod work;
 
+pub use any::{AnyGuard, AnyLock};
 pub use client::{Builder, Client};
 pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;

@@ -5,6 +5,7 @@
 //!
 //! - [`Client`] (`client`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, `try_acquire`, `run_while_held` and variants of them.
+//! - [`AnyLock`] (`any`): a lock whose kind is decided at run time.
 //! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `lost`, `release`.
 //! - [`LossWatch`] (`loss`): waits for the loss of a hold without keeping it.
@@ -14,6 +15,7 @@
 //!   `keeper`: renews, on a thread of its own. `closing`: runs what is left when a client closes. `sync`: the
 //!   primitives that threads share.
 
+mod any;
 mod client;
 mod closing;
 mod driver;
@@ -26,6 +28,7 @@ mod shared;
 mod sync;
 mod threads;
 
+pub use any::{AnyGuard, AnyLock};
 pub use client::{Builder, Client};
 pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;

@@ -98,7 +98,7 @@ pub use generations::Generation;
 pub use host::{BOOT_ID, boot_id, host_name, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeper_view::{KeeperView, Net};
-pub use kinds::{Exclusive, Permits, Shared};
+pub use kinds::{AnyKind, Exclusive, Permits, Shared};
 pub use lock::{LimitCall, Lock};
 pub use locked::Telling;
 pub use member::{ClientId, Member};

@@ -13,7 +13,7 @@ use super::child::Child;
 use super::signals::Signals;
 use super::terminal::Terminal;
 use super::wire::{Cause, Event, Order, Status};
-use crate::hold::Hold;
+use crate::hold::{Hold, Lease};
 use crate::report::Voice;
 
 /// How often the lease is checked. Chosen: an order of magnitude under the smallest grace and margin.

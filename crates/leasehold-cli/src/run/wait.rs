@@ -246,7 +246,7 @@ pub(crate) struct Request {
 impl Request {
     /// Refuses a store whose leases are too short, whatever ttl they are asked for with.
     fn check_leases(&self, locks: &Locks) -> Result<(), Failure> {
-        let budget = Budget::of_store(&locks.client().capabilities(), self.wish.ttl, self.grace);
+        let budget = Budget::of_store(&locks.client().capabilities(), self.wish.options.ttl, self.grace);
         budget.map(drop).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
     }
 
