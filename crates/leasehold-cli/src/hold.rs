@@ -1,10 +1,12 @@
 //! A lock of any kind that is held, by a command or by a run of a job.
 
+use std::time::Duration;
+
 use leasehold::blocking::{AnyGuard, Run};
 use leasehold::clock::{Clock, HostClock, Moment};
 use leasehold::guard::Proof;
 use leasehold::kit::{JobError, RunEnd, Slot, SlotAfter};
-use leasehold::{FencingToken, HoldError};
+use leasehold::{Error, FencingToken};
 
 /// What a command needs to know of the lease that it runs under.
 pub(crate) trait Lease {
@@ -38,17 +40,6 @@ pub(crate) enum End {
     Abandoned,
 }
 
-/// How a release ended.
-#[derive(Debug)]
-pub(crate) enum Parted {
-    /// No loss was detected until now.
-    Released,
-    /// It had already been lost, for this reason.
-    AlreadyLost(String),
-    /// Unknown, for this reason.
-    Unknown(String),
-}
-
 impl Hold {
     fn proof(&self) -> &Proof {
         match self {
@@ -79,23 +70,23 @@ impl Hold {
     }
 
     /// Releases the lock at the end of a command. Says what the store knows about the slot of a job.
-    pub(crate) fn end(self, end: End) -> (Parted, SlotAfter) {
-        let run = match (self, end) {
-            (Self::Lock(guard), _) => return (guard.release().into(), SlotAfter::None),
+    pub(crate) fn end(self, end: End) -> (Result<(), Error>, SlotAfter) {
+        let ended = match (self, end) {
+            (Self::Lock(guard), _) => return (guard.release().map_err(Error::from), SlotAfter::None),
             (Self::Job(run), End::Done) => run.done(),
             (Self::Job(run), End::Failed) => run.failed(),
-            (Self::Job(run), End::Crashed) => return (run.release().into(), SlotAfter::None),
-            (Self::Job(run), End::Abandoned) => {
-                // The store keeps locks, or the run would not have begun.
-                _ = run.guard().keep_at_least(std::time::Duration::ZERO);
-                return (run.release().into(), SlotAfter::None);
+            (Self::Job(run), End::Crashed | End::Abandoned) => {
+                if end == End::Abandoned {
+                    // The store keeps locks, or the run would not have begun.
+                    _ = run.guard().keep_at_least(Duration::ZERO);
+                }
+                return (run.release().map_err(Error::from), SlotAfter::None);
             }
         };
-        match run {
-            Ok(RunEnd { slot, unconfirmed: None, .. }) => (Parted::Released, slot),
-            Ok(RunEnd { slot, unconfirmed: Some(error), .. }) => (Parted::Unknown(error.to_string()), slot),
-            Err(JobError::Lost(lost)) => (Parted::AlreadyLost(lost.reason.to_string()), SlotAfter::None),
-            Err(error) => (Parted::Unknown(error.to_string()), SlotAfter::Unknown),
+        match ended {
+            Ok(RunEnd { slot, unconfirmed, .. }) => (unconfirmed.map_or(Ok(()), |error| Err(error.into())), slot),
+            Err(JobError::Lost(lost)) => (Err(lost.into()), SlotAfter::None),
+            Err(error) => (Err(error.into()), SlotAfter::Unknown),
         }
     }
 }
@@ -117,15 +108,5 @@ impl Lease for Hold {
             Self::Lock(guard) => guard.renew(),
             Self::Job(run) => run.guard().renew(),
         };
-    }
-}
-
-impl From<Result<(), HoldError>> for Parted {
-    fn from(released: Result<(), HoldError>) -> Self {
-        match released {
-            Ok(()) => Self::Released,
-            Err(HoldError::Lost(lost)) => Self::AlreadyLost(lost.reason.to_string()),
-            Err(error) => Self::Unknown(error.to_string()),
-        }
     }
 }

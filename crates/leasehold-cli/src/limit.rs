@@ -65,7 +65,7 @@ fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> St
 
 fn failure(error: LimitError) -> Failure {
     match error {
-        LimitError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
+        LimitError::Invalid(invalid) => Failure::usage(&invalid),
         LimitError::Backend(error) => error.into(),
         LimitError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),
     }

@@ -41,7 +41,7 @@ impl Locks {
 
     /// Opens the store, and logs what happens to the locks.
     pub(crate) fn connect_logged(store: &Store, log: Option<Arc<Log>>) -> Result<Self, Failure> {
-        let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+        let config = store.config()?;
         if let BackendConfig::Redlock(redlock) = &config {
             let (quorum, warnings) = Quorum::connect(redlock)?;
             let client = build(Client::builder(quorum.backend()).op_timeout(redlock.op_timeout()), log)?;
@@ -123,7 +123,7 @@ impl Locks {
 
     /// Ends the lease that spans this token, for any owner.
     pub(crate) fn revoke(&self, name: &LockName, token: FencingToken, why: &str) -> Result<Revoked, Failure> {
-        let by = note(why).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))?;
+        let by = note(why).map_err(|invalid| Failure::usage(&invalid))?;
         Ok(self.inspect()?.revoke(name, token, &by, LOOK_WITHIN)?)
     }
 
@@ -258,7 +258,7 @@ fn not_begun(error: JobError, wish: &Wish) -> Failure {
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {
         AcquireError::TimedOut { waited, holder, .. } => timed_out(waited, holder.as_ref(), wish),
-        AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
+        AcquireError::Invalid(invalid) => Failure::usage(&invalid),
         AcquireError::Backend(error) => error.into(),
         AcquireError::Forgotten { .. } => Failure::new(Exit::Unavailable, error.to_string()),
         AcquireError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),

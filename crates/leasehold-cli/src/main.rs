@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes), `zookeeper`, `etcd` (the tokens of an ensemble or a cluster: `base`) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `setup` (the SQL of tables), `redis` (one server), `redlock` (a quorum's nodes), `base` (the tokens of ZooKeeper and etcd) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
@@ -11,7 +11,6 @@ mod dashboard;
 mod defaults;
 mod doctor;
 mod durations;
-mod etcd;
 mod exit;
 mod held;
 mod hold;
@@ -23,10 +22,8 @@ mod log;
 mod look;
 mod looks;
 mod man;
-mod mysql;
 mod nodes;
 mod place;
-mod postgres;
 mod quorum;
 mod redis;
 mod redlock;
@@ -35,12 +32,12 @@ mod run;
 mod schedule;
 mod screen;
 mod secret;
+mod setup;
 mod store;
 mod table;
 mod visible;
 mod watching;
 mod wish;
-mod zookeeper;
 
 use std::ffi::OsString;
 use std::io::{Write, stderr};
@@ -49,7 +46,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use self::args::line::{self, Mistake};
-use self::args::{Cli, Command};
+use self::args::{Aside, Cli, Command};
 use self::exit::{Exit, Failure};
 use self::run::{Task, front, guard, signals, start};
 use self::screen::beside;
@@ -66,7 +63,7 @@ fn main() -> ExitCode {
             Err(mistake) => mistaken(mistake, &line, None),
         },
         Some(_) | None => match line::parse(&line) {
-            Ok(cli) => dispatch(&cli),
+            Ok(cli) => dispatch(&cli).unwrap_or_else(|failure| failed(&failure, &line)),
             Err(mistake) => mistaken(mistake, &line, Some(&line)),
         },
     };
@@ -92,8 +89,13 @@ fn mistaken(mistake: Mistake, line: &[OsString], users: Option<&[OsString]>) -> 
     if let Some(path) = users.and_then(line::report_file) {
         report::report_failure(&path, &failure);
     }
+    failed(&failure, line)
+}
+
+/// Reports a failure in the form that a command line asks for.
+fn failed(failure: &Failure, line: &[OsString]) -> Exit {
     if line::asks_for_json(line) {
-        report::say_failure_as_json(&failure);
+        report::say_failure_as_json(failure);
     } else {
         report::say_error(&failure.message);
     }
@@ -131,8 +133,8 @@ fn behind(line: &[OsString], cli: &Cli) -> Exit {
     }
 }
 
-fn dispatch(cli: &Cli) -> Exit {
-    let outcome = match &cli.command {
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    match &cli.command {
         Command::Run(args) => Ok(run::run(Task::Run(args))),
         Command::Elect(args) => Ok(run::run(Task::Elect(args))),
         Command::Ls(args) => look::ls(args),
@@ -142,25 +144,23 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Dashboard(args) => dashboard::dashboard(args),
         Command::Break(args) => breaking::break_lease(args),
         Command::Limit(args) => limit::limit(args),
-        Command::Mysql(args) => mysql::run(args),
-        Command::Postgres(args) => postgres::run(args),
-        Command::Redis(args) => redis::run(args),
-        Command::Redlock(args) => redlock::run(args),
-        Command::Zookeeper(args) => zookeeper::run(args),
-        Command::Etcd(args) => etcd::run(args),
-        Command::Man { out } => man::man(out.as_deref()),
-        Command::Completions { shell } => {
+        Command::Aside(task) => aside(task),
+    }
+}
+
+fn aside(task: &Aside) -> Result<Exit, Failure> {
+    match task {
+        Aside::Mysql(task) => setup::mysql(task),
+        Aside::Postgres(task) => setup::postgres(task),
+        Aside::Redis(task) => redis::run(task),
+        Aside::Redlock(task) => redlock::run(task),
+        Aside::Zookeeper(task) => base::zookeeper(task),
+        Aside::Etcd(task) => base::etcd(task),
+        Aside::Man { out } => man::man(out.as_deref()),
+        Aside::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "leasehold", &mut script);
             report::print(String::from_utf8_lossy(&script).trim_end())
         }
-    };
-    outcome.unwrap_or_else(|failure| {
-        if cli.command.json() {
-            report::say_failure_as_json(&failure);
-        } else {
-            report::say_error(&failure.message);
-        }
-        failure.exit
-    })
+    }
 }

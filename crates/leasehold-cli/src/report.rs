@@ -1,10 +1,9 @@
 //! Output: results on standard output; messages or JSON on standard error.
 
 mod file;
-mod lines;
 mod outcome;
 
-use std::io::{ErrorKind, Write, stderr};
+use std::io::{self, ErrorKind, Write, stderr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +12,9 @@ use anstyle::{AnsiColor, Style};
 use leasehold::observe::Level;
 use lock_core::{FencingToken, LockName};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::file::ReportFile;
-use self::lines::{Failed, Waiting};
 pub(crate) use self::outcome::{CommandEnd, Report};
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
@@ -101,7 +100,7 @@ impl Voice {
     pub(crate) fn warn_waiting(&mut self, name: &LockName, error: &str) {
         let message = format!("still waiting for {name}, but {error}");
         if self.tone == Tone::Json {
-            print_json(&Waiting { outcome: "waiting", name: name.as_str(), message: &message });
+            print_json(&json!({ "outcome": "waiting", "name": name.as_str(), "message": message }));
         } else if self.logs(Level::Warn) {
             self.log_waiting(Level::Warn, name, &message);
         } else {
@@ -208,7 +207,12 @@ impl Voice {
 
 /// Prints a result on standard output. What others have named in it is [`visible`], or in JSON.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    match writeln!(std::io::stdout().lock(), "{}", unhidden(text)) {
+    written(writeln!(io::stdout().lock(), "{}", unhidden(text)))
+}
+
+/// Whether a result was written.
+pub(crate) fn written(result: io::Result<()>) -> Result<Exit, Failure> {
+    match result {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
@@ -221,15 +225,20 @@ pub(crate) fn say_error(text: &str) {
     say(ERROR, text);
 }
 
+/// A failure without a run.
+fn failed(Failure { exit, message, .. }: &Failure) -> Value {
+    json!({ "outcome": exit.word(), "exit": exit.code(), "message": message })
+}
+
 /// Prints a failure as one line of JSON, outside `run`.
 pub(crate) fn say_failure_as_json(failure: &Failure) {
-    print_json(&Failed::from(failure));
+    print_json(&failed(failure));
 }
 
 /// Writes a failure to the file of `--report`, before `run` begins.
 pub(crate) fn report_failure(path: &Path, failure: &Failure) {
     match ReportFile::create(path) {
-        Ok(file) => warn_unless(file.fill(&Failed::from(failure))),
+        Ok(file) => warn_unless(file.fill(&failed(failure))),
         Err(error) => say(WARNING, &error.message),
     }
 }

@@ -3,6 +3,8 @@
 use clap::Args;
 use lock_core::{Invalid, Mode};
 
+use super::limit::limit;
+
 /// Who else may hold the lock at the same time.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
@@ -31,9 +33,5 @@ impl ModeArgs {
 }
 
 fn slots(text: &str) -> Result<Mode, Invalid> {
-    let limit = text.parse().map_err(|_| {
-        let problem = format!("it is not a whole number between 1 and {}", Mode::LIMIT_MAX);
-        Invalid::new("number of slots", text, problem, "say how many commands may run at the same time")
-    })?;
-    Mode::permits(1, limit)
+    Mode::permits(1, limit(text)?.get())
 }

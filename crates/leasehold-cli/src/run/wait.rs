@@ -247,7 +247,7 @@ impl Request {
     /// Refuses a store whose leases are too short, whatever ttl they are asked for with.
     fn check_leases(&self, locks: &Locks) -> Result<(), Failure> {
         let budget = Budget::of_store(&locks.client().capabilities(), self.wish.options.ttl, self.grace);
-        budget.map(drop).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
+        Ok(budget.map(drop)?)
     }
 
     /// Refuses a lock that an enclosing run holds. What it holds as another kind is left to the store, whose error says so.

@@ -1,29 +1,51 @@
 //! `leasehold redis`: sets up one Redis.
 
-pub(crate) mod args;
-
 use std::time::Duration;
 
+use clap::Subcommand;
 use leasehold::redis::{Declared, RedisConfig, declare_new};
 use leasehold::{BackendConfig, BackendError};
-use serde::Serialize;
+use serde_json::json;
 
-use self::args::{InitArgs, RedisArgs, Task};
 use crate::durations::{human, millis, whole_seconds_up};
 use crate::exit::{Exit, Failure};
 use crate::report::{json, print};
 
-/// Runs the subcommand.
-pub(crate) fn run(args: &RedisArgs) -> Result<Exit, Failure> {
-    match &args.task {
-        Task::Init(args) => init(args),
-    }
+const INIT_EXAMPLES: &str = "\
+Examples:
+  leasehold redis init 'redis+sentinel://s1,s2,s3/orders'
+  leasehold redis init 'redis+cluster://db1,db2,db3'
+  leasehold redis init 'redis://db1?failover=dwell'
+
+Clients with failover=dwell, the default with sentinels and in a cluster, are granted no free lock while the server may have \
+forgotten leases. A new server cannot be told apart from one that has lost its data, so it grants them nothing for max_ttl and \
+ten seconds. Run this only if no lock was ever granted there. It is refused if a lock is held or waited for. In a cluster, it \
+declares all hash slots, which takes some seconds and leaves three small keys in each.";
+
+/// `leasehold redis`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Redis {
+    /// Declare that a server or a cluster is new, so that it grants free locks at once.
+    #[command(after_help = INIT_EXAMPLES)]
+    Init {
+        /// URL of the server; pass a URL that contains a password through the environment instead.
+        #[arg(value_name = "URL", env = "LEASEHOLD_URL", hide_env_values = true)]
+        url: String,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
-fn init(args: &InitArgs) -> Result<Exit, Failure> {
-    let config = redis(&args.url)?;
+/// Runs the subcommand.
+pub(crate) fn run(Redis::Init { url, json: as_json }: &Redis) -> Result<Exit, Failure> {
+    let config = redis(url)?;
     let declared = declare_new(&config).map_err(not_declared)?;
-    if args.json { print(&json(&Report::from(declared))?) } else { print(&told(declared, config.max_ttl())) }
+    if !as_json {
+        return print(&told(declared, config.max_ttl()));
+    }
+    // Without a dwell, free locks were granted already.
+    print(&json(&json!({ "dwell_ms": declared.dwell.map(millis), "max_ttl_ms": millis(declared.max_ttl) }))?)
 }
 
 /// The Redis of a URL. Other stores need not be told that they are new, or have a command of their own.
@@ -56,18 +78,4 @@ fn told(declared: Declared, max_ttl: Option<Duration>) -> String {
         human(declared.max_ttl),
         longer.unwrap_or_default()
     )
-}
-
-/// All of it, for scripts.
-#[derive(Debug, Serialize)]
-struct Report {
-    /// For how much longer no free lock would have been granted; `null` if they were granted already.
-    dwell_ms: Option<u64>,
-    max_ttl_ms: u64,
-}
-
-impl From<Declared> for Report {
-    fn from(declared: Declared) -> Self {
-        Self { dwell_ms: declared.dwell.map(millis), max_ttl_ms: millis(declared.max_ttl) }
-    }
 }
