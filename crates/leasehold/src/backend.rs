@@ -83,8 +83,8 @@
 
 pub use lock_core::{
     Ability, Answer, AsyncBackend, AsyncLayer, Backend, BackendError, BlockingBackend, BlockingLayer, Capabilities,
-    Certainty, Claim, Counter, Durability, Effect, ErrorKind, EventSink, Fenced, FencingToken, Heard, Holder,
-    Immediate, Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
+    Certainty, Claim, Counter, Durability, Effect, EntriesEnd, ErrorKind, EventSink, Fenced, FencingToken, Heard,
+    Holder, Immediate, Isolation, Layer, Lease, Limit, Listener, Listeners, Location, LockName, Mode, ModeKind, Moment,
     NameKind, Note, Operation, Owner, Prefix, Queueing, Reach, ReleaseRequest, Released, Renewed, RequestOrder, Slots,
     Stamped, StoreEvent, Terms, TokenRange, Ttl, Waiting, Width, inspect, latch, limit, node,
 };
