@@ -82,11 +82,7 @@ fn run(
     let refused = |message: String| Failure::new(Exit::Config, message);
     let config = BackendConfig::from_url(&args.url).map_err(|invalid| refused(invalid.to_string()))?;
     let raised = raise(&config, args.above).ok_or_else(|| refused(format!("this store is no {store}")))?;
-    let raised = raised.map_err(|error| {
-        let Failure { exit, message, .. } = error.into();
-        let reason = message.split_once(" connect: ").map_or(&*message, |(_, reason)| reason);
-        Failure::new(exit, format!("cannot raise the base of the tokens: {reason}"))
-    })?;
+    let raised = raised.map_err(|error| Failure::while_connected("cannot raise the base of the tokens", error))?;
     let above = args.above;
     if args.json {
         return print(&json(&json!({ "raised": raised, "above": above.get() }))?);

@@ -133,6 +133,13 @@ impl Failure {
         Self::new(Exit::Usage, invalid.to_string())
     }
 
+    /// What failed over a connection of its own: the library's error is that of a connect, which is only a part of it.
+    pub(crate) fn while_connected(what: &str, error: BackendError) -> Self {
+        let Self { exit, message, .. } = error.into();
+        let reason = message.split_once(" connect: ").map_or(&*message, |(_, reason)| reason);
+        Self::new(exit, format!("{what}: {reason}"))
+    }
+
     /// The system failed to provide something that `leasehold` needs.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))

@@ -60,11 +60,11 @@ fn main() -> ExitCode {
         Some(start::ROLE) => helper(&line[1..], start::main),
         Some(front::ROLE) => match line::parse(&front::line_of_worker(&line)) {
             Ok(cli) => behind(&line, &cli),
-            Err(mistake) => mistaken(mistake, &line, None),
+            Err(mistake) => mistaken(&mistake, &line, None),
         },
         Some(_) | None => match line::parse(&line) {
             Ok(cli) => dispatch(&cli).unwrap_or_else(|failure| failed(&failure, &line)),
-            Err(mistake) => mistaken(mistake, &line, Some(&line)),
+            Err(mistake) => mistaken(&mistake, &line, Some(&line)),
         },
     };
     if let Some(signal) = exit.signal() {
@@ -76,20 +76,32 @@ fn main() -> ExitCode {
 fn helper<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
     match A::try_parse_from(line) {
         Ok(args) => run(&args),
-        Err(error) => misunderstood(&error, None),
+        Err(error) => mistaken(&Mistake::Line(error), line, None),
     }
 }
 
-/// Reports why a command line is not carried out. `users` is the line, if a user has written it.
-fn mistaken(mistake: Mistake, line: &[OsString], users: Option<&[OsString]>) -> Exit {
+/// Reports why a command line is not carried out. `users` is the line if a user has written it: it may ask for JSON or a report file.
+fn mistaken(mistake: &Mistake, line: &[OsString], users: Option<&[OsString]>) -> Exit {
     let failure = match mistake {
-        Mistake::Line(error) => return misunderstood(&error, users),
-        Mistake::Defaults(failure) => failure,
+        Mistake::Line(error) if !error.use_stderr() => {
+            // Help and version. If standard output is closed, nothing can be reported.
+            let _ = error.print();
+            return Exit::Done;
+        }
+        Mistake::Line(error) => Failure::new(Exit::Usage, error.render().to_string()),
+        Mistake::Defaults(failure) => failure.clone(),
     };
     if let Some(path) = users.and_then(line::report_file) {
         report::report_failure(&path, &failure);
     }
-    failed(&failure, line)
+    match mistake {
+        Mistake::Line(error) if !users.is_some_and(line::asks_for_json) => {
+            let text = beside(0, &unhidden(&error.render().ansi().to_string()), &stderr());
+            let _ = write!(anstream::stderr(), "{text}");
+            failure.exit
+        }
+        Mistake::Line(_) | Mistake::Defaults(_) => failed(&failure, line),
+    }
 }
 
 /// Reports a failure in the form that a command line asks for.
@@ -99,27 +111,6 @@ fn failed(failure: &Failure, line: &[OsString]) -> Exit {
     } else {
         report::say_error(&failure.message);
     }
-    failure.exit
-}
-
-/// Reports what is wrong with a command line. A user's line may ask for JSON or a report file.
-fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
-    // If standard output or standard error is closed, nothing can be reported.
-    if !error.use_stderr() {
-        // Help and version.
-        let _ = error.print();
-        return Exit::Done;
-    }
-    let failure = Failure::new(Exit::Usage, error.render().to_string());
-    if let Some(path) = line.and_then(line::report_file) {
-        report::report_failure(&path, &failure);
-    }
-    if line.is_some_and(line::asks_for_json) {
-        report::say_failure_as_json(&failure);
-        return failure.exit;
-    }
-    let text = beside(0, &unhidden(&error.render().ansi().to_string()), &stderr());
-    let _ = write!(anstream::stderr(), "{text}");
     failure.exit
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use leasehold::BackendConfig;
 use leasehold::redis::{Declared, RedisConfig, declare_new};
-use leasehold::{BackendConfig, BackendError};
 use serde_json::json;
 
 use crate::durations::{human, millis, whole_seconds_up};
@@ -40,7 +40,8 @@ pub(crate) enum Redis {
 /// Runs the subcommand.
 pub(crate) fn run(Redis::Init { url, json: as_json }: &Redis) -> Result<Exit, Failure> {
     let config = redis(url)?;
-    let declared = declare_new(&config).map_err(not_declared)?;
+    let declared = declare_new(&config);
+    let declared = declared.map_err(|error| Failure::while_connected("cannot declare the server new", error))?;
     if !as_json {
         return print(&told(declared, config.max_ttl()));
     }
@@ -57,13 +58,6 @@ fn redis(url: &str) -> Result<Box<RedisConfig>, Failure> {
         Err(invalid) => invalid.to_string(),
     };
     Err(Failure::new(Exit::Config, message))
-}
-
-/// The library's error is that of a connect, which is only a part of it.
-fn not_declared(error: BackendError) -> Failure {
-    let Failure { exit, message, .. } = error.into();
-    let reason = message.strip_prefix("redis connect: ").unwrap_or(&message);
-    Failure::new(exit, format!("cannot declare the server new: {reason}"))
 }
 
 fn told(declared: Declared, max_ttl: Option<Duration>) -> String {

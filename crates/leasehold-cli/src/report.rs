@@ -101,9 +101,7 @@ impl Voice {
         let message = format!("still waiting for {name}, but {error}");
         if self.tone == Tone::Json {
             print_json(&json!({ "outcome": "waiting", "name": name.as_str(), "message": message }));
-        } else if self.logs(Level::Warn) {
-            self.log_waiting(Level::Warn, name, &message);
-        } else {
+        } else if !self.logged(Level::Warn, "waiting", Some(name), &message) {
             self.print_warning(&message);
         }
         self.warnings.push(message);
@@ -111,19 +109,14 @@ impl Voice {
 
     /// Says for what it waits: in the log, or else as a message.
     pub(crate) fn tell_waiting(&self, name: &LockName, text: &str) {
-        if self.logs(Level::Debug) {
-            self.log_waiting(Level::Debug, name, text);
-        } else {
+        if !self.logged(Level::Debug, "waiting", Some(name), text) {
             self.tell(text);
         }
     }
 
     /// Says which store is asked: in the log, or else as a message.
     pub(crate) fn tell_store(&self, text: &str) {
-        if self.logs(Level::Debug) {
-            let (event, message) = ("store", text.to_owned());
-            self.write_log(Entry { level: Level::Debug, event, name: None, token: None, message });
-        } else {
+        if !self.logged(Level::Debug, "store", None, text) {
             self.note(text);
         }
     }
@@ -138,17 +131,15 @@ impl Voice {
     /// Logs that the lease was lost, unless the library has done so.
     pub(crate) fn log_loss(&self, name: &LockName, token: FencingToken, held: Duration, reason: &str) {
         let message = format!("lost \"{name}\" (token {token}) after {held:.1?}: {reason}");
-        self.write_log(Entry { level: Level::Error, event: LOST, name: Some(name), token: Some(token), message });
-    }
-
-    fn log_waiting(&self, level: Level, name: &LockName, text: &str) {
-        self.write_log(Entry { level, event: "waiting", name: Some(name), token: None, message: text.to_owned() });
-    }
-
-    fn write_log(&self, entry: Entry<'_>) {
         if let Some(log) = &self.log {
-            log.write(entry);
+            log.write(Entry { level: Level::Error, event: LOST, name: Some(name), token: Some(token), message });
         }
+    }
+
+    /// Logs this, if events of the level are logged; says whether they are.
+    fn logged(&self, level: Level, event: &'static str, name: Option<&LockName>, text: &str) -> bool {
+        let log = self.log.as_ref().filter(|log| log.includes(level));
+        log.map(|log| log.write(Entry { level, event, name, token: None, message: text.to_owned() })).is_some()
     }
 
     fn print_warning(&self, text: &str) {

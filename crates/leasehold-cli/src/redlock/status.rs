@@ -1,5 +1,6 @@
 //! `leasehold redlock status`: one line for each node, and whether locks can be granted.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::time::Duration;
 
@@ -62,7 +63,8 @@ fn table(report: &Report) -> String {
 }
 
 fn cells(node: &NodeReport) -> Vec<Cell> {
-    let mut cells = vec![Cell::new(&node.address), state(node)];
+    let (word, more, colour) = state(node);
+    let mut cells = vec![Cell::new(&node.address), Cell::new(format!("{word}{more}")).fg(colour)];
     match &node.view {
         Ok(view) => {
             let known = view.counter > 0;
@@ -81,22 +83,22 @@ fn cells(node: &NodeReport) -> Vec<Cell> {
     cells
 }
 
-fn state(node: &NodeReport) -> Cell {
+/// The state in a word, what is said besides, and the colour of both.
+fn state(node: &NodeReport) -> (&'static str, Cow<'static, str>, Color) {
     let wait = node.votes_in.unwrap_or_default();
-    let (text, colour) = match &node.view {
-        Err(error) if error.kind().is_transient() => ("away".to_owned(), Color::Red),
-        Err(_) => ("refused".to_owned(), Color::Red),
-        Ok(View { state: NodeState::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
+    match &node.view {
+        Err(error) if error.kind().is_transient() => ("away", "".into(), Color::Red),
+        Err(_) => ("refused", "".into(), Color::Red),
+        Ok(View { state: NodeState::Voting(_), .. }) => ("votes", "".into(), Color::Green),
         Ok(View { state: NodeState::Abstaining { .. }, .. }) if wait.is_zero() => {
-            ("abstains until a client connects".to_owned(), Color::Yellow)
+            ("abstains", " until a client connects".into(), Color::Yellow)
         }
         Ok(View { state: NodeState::Abstaining { .. }, .. }) => {
-            (format!("abstains, {} at most", whole_seconds_up(wait)), Color::Yellow)
+            ("abstains", format!(", {} at most", whole_seconds_up(wait)).into(), Color::Yellow)
         }
-        Ok(View { membership: None, .. }) => ("empty, waits for a client".to_owned(), Color::Yellow),
-        Ok(_) => ("restarted, waits for a client".to_owned(), Color::Yellow),
-    };
-    Cell::new(text).fg(colour)
+        Ok(View { membership: None, .. }) => ("empty", ", waits for a client".into(), Color::Yellow),
+        Ok(_) => ("restarted", ", waits for a client".into(), Color::Yellow),
+    }
 }
 
 /// How far the counter is ahead of the node's clock, to the second.
@@ -159,7 +161,7 @@ impl<'a> From<&'a NodeReport> for Row<'a> {
         let view = node.view.as_ref().ok();
         Self {
             node: &node.address,
-            state: word(node),
+            state: state(node).0,
             votes_in_ms: node.votes_in.map(millis),
             run: view.map(|view| view.run.0.as_str()),
             counter: view.map(|view| view.counter),
@@ -168,17 +170,6 @@ impl<'a> From<&'a NodeReport> for Row<'a> {
             evicts: view.and_then(|view| view.evicts.as_deref()),
             error: node.view.as_ref().err().map(ToString::to_string),
         }
-    }
-}
-
-fn word(node: &NodeReport) -> &'static str {
-    match &node.view {
-        Err(error) if error.kind().is_transient() => "away",
-        Err(_) => "refused",
-        Ok(View { state: NodeState::Voting(_), .. }) => "votes",
-        Ok(View { state: NodeState::Abstaining { .. }, .. }) => "abstains",
-        Ok(View { membership: None, .. }) => "empty",
-        Ok(_) => "restarted",
     }
 }
 
