@@ -13,6 +13,7 @@ mod drivers;
 mod features;
 mod fetch;
 mod go;
+mod lab;
 mod metadata;
 mod model;
 mod mutants;
@@ -40,6 +41,7 @@ usage: cargo xtask COMMAND
   chaos    run many processes under constant failures: --minutes N [--seed S]
   mutants  find changes to a crate's code that its tests do not notice: CRATE [ARGUMENTS]...
   bench    measure how fast leasehold is: [--quick] [--page]; --help lists the options
+  lab      play what goes wrong without each part of a lock: account or cache; --help lists the options
   calls    count what an uncontended acquire and release pass through; needs valgrind
   book     check the links of all pages, and build the book in docs/book into target/book
   schema   write the JSON schema of configurations, docs/book/src/configuration.schema.json
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(&arguments),
         Some("book") => book::run(),
         Some("calls") => calls::run(),
+        Some("lab") => lab::run(&arguments),
         Some("schema") => schema::run(),
         Some("api") => api::run(&arguments),
         Some("deny") => deny::run(&arguments),

@@ -11,8 +11,6 @@ mod limit;
 pub(crate) mod line;
 mod listing;
 mod mode;
-#[cfg(all(test, unix))]
-mod pages;
 mod store;
 mod tips;
 mod watching;
@@ -23,7 +21,6 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use lock_core::{Invalid, parse_duration};
 
 pub(crate) use self::breaking::{BreakArgs, token};
 pub(crate) use self::dashboard::DashboardArgs;
@@ -36,13 +33,11 @@ use self::mode::ModeArgs;
 pub(crate) use self::store::StoreArgs;
 pub(crate) use self::watching::WatchArgs;
 use self::work::WorkArgs;
-use crate::demo::args::DemoArgs;
-use crate::etcd::args::EtcdArgs;
-use crate::mysql::args::MysqlArgs;
-use crate::postgres::args::PostgresArgs;
-use crate::redis::args::RedisArgs;
-use crate::redlock::args::RedlockArgs;
-use crate::zookeeper::args::ZookeeperArgs;
+use crate::base::{Etcd, Zookeeper};
+use crate::durations::duration;
+use crate::redis::Redis;
+use crate::redlock::args::Redlock;
+use crate::setup::{Mysql, Postgres};
 
 /// Runs commands under distributed locks.
 #[derive(Debug, Parser)]
@@ -146,21 +141,31 @@ pub(crate) enum Command {
         after_help = "Examples:\n  leasehold doctor                          the store in force\n  leasehold doctor --url redis://db1        another one\n  leasehold doctor --for 10m nightly        also a ttl for this lock"
     )]
     Doctor(DoctorArgs),
+    #[command(flatten)]
+    Aside(Aside),
+}
+
+/// What uses no store in force: setting up stores, and texts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Aside {
     /// Set up MySQL or MariaDB for clients that may not create tables.
-    Mysql(MysqlArgs),
+    #[command(subcommand)]
+    Mysql(Mysql),
     /// Set up PostgreSQL for clients that may not create a schema.
-    Postgres(PostgresArgs),
+    #[command(subcommand)]
+    Postgres(Postgres),
     /// Set up a Redis whose clients wait after a fail-over.
-    Redis(RedisArgs),
+    #[command(subcommand)]
+    Redis(Redis),
     /// Set up and manage a quorum of Redis servers (redlock:// URLs).
-    Redlock(RedlockArgs),
+    #[command(subcommand)]
+    Redlock(Redlock),
     /// Manage the fencing tokens of a ZooKeeper ensemble.
-    Zookeeper(ZookeeperArgs),
+    #[command(subcommand)]
+    Zookeeper(Zookeeper),
     /// Manage the fencing tokens of an etcd cluster.
-    Etcd(EtcdArgs),
-    /// Show how simpler locks fail, and what each improvement prevents.
-    #[command(after_help = "Examples:\n  leasehold demo account\n  leasehold demo cache")]
-    Demo(DemoArgs),
+    #[command(subcommand)]
+    Etcd(Etcd),
     /// Print the manual page, or write all pages to a directory.
     #[command(after_help = "Example:\n  leasehold man --out ~/.local/share/man/man1      then: man leasehold-run")]
     Man {
@@ -192,7 +197,7 @@ pub(crate) struct RunArgs {
     pub(crate) barging: bool,
     /// Wait at most this long for the lock and for an unreachable store [default: forever, but not at all for a store that is
     /// unreachable at the start] [env: LEASEHOLD_WAIT]
-    #[arg(short, long, value_name = "DURATION", value_parser = wait)]
+    #[arg(short, long, value_name = "DURATION", value_parser = duration("wait"))]
     pub(crate) wait: Option<Duration>,
     /// Exit code when the lock is busy or the wait times out; 0 also suppresses the message.
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::BUSY)]
@@ -210,34 +215,11 @@ pub(crate) struct ElectArgs {
     pub(crate) work: WorkArgs,
 }
 
-impl Command {
-    /// Whether results and failures are printed as JSON.
-    pub(crate) fn json(&self) -> bool {
-        match self {
-            Self::Run(args) => args.work.json,
-            Self::Elect(args) => args.work.json,
-            Self::Ls(args) => args.json,
-            Self::Show(args) => args.json,
-            Self::Watch(args) => args.json,
-            Self::Dashboard(args) => args.json,
-            Self::Doctor(args) => args.json,
-            Self::Break(args) => args.json,
-            Self::Limit(args) => args.json,
-            Self::Redis(args) => args.json(),
-            Self::Redlock(args) => args.json(),
-            Self::Zookeeper(args) => args.json(),
-            Self::Etcd(args) => args.json(),
-            Self::Mysql(_) | Self::Postgres(_) | Self::Demo(_) | Self::Man { .. } | Self::Completions { .. } => false,
-        }
-    }
-}
-
-fn wait(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("wait", text)
-}
-
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    mod pages;
+
     use clap::CommandFactory;
 
     use super::*;

@@ -1,12 +1,45 @@
-//! The base of the fencing tokens, at stores that count their writes.
+//! `leasehold zookeeper` and `leasehold etcd`: the base of the fencing tokens, at stores that count their writes.
 
-use clap::Args;
-use leasehold::{BackendConfig, BackendError, FencingToken};
-use serde::Serialize;
+use clap::{Args, Subcommand};
+use leasehold::{BackendConfig, BackendError, FencingToken, etcd, zookeeper};
+use serde_json::json;
 
 use crate::args::token;
 use crate::exit::{Exit, Failure};
 use crate::report::{json, print};
+
+const ZOOKEEPER_EXAMPLES: &str = "\
+Examples:
+  leasehold zookeeper base zookeeper://zk1,zk2,zk3/shop --above 1790412345678901
+
+Tokens are counted from a base, by the transactions of the ensemble. Servers that were restored from an old copy count from an \
+old transaction on, so new tokens would be below old ones, and resources would refuse them. Name the highest token that was in use, \
+as the resource or `leasehold show` had it. Clients end their sessions when they learn of the new base, and lose their leases: run this while \
+no lock is in use.";
+
+const ETCD_EXAMPLES: &str = "\
+Examples:
+  leasehold etcd base etcd://etcd1,etcd2,etcd3/shop --above 1790412345678901
+
+Tokens are counted from a base, by the revisions of the cluster. Servers that were restored from an old copy count from an \
+old revision on, so new tokens would be below old ones, and resources would refuse them. Name the highest token that was in use, \
+as the resource or `leasehold show` had it. Holders lose their leases when they renew them next: run this while no lock is in use.";
+
+/// `leasehold zookeeper`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Zookeeper {
+    /// Raise the base of the fencing tokens, after servers were restored from an old copy.
+    #[command(after_help = ZOOKEEPER_EXAMPLES)]
+    Base(BaseArgs),
+}
+
+/// `leasehold etcd`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Etcd {
+    /// Raise the base of the fencing tokens, after servers were restored from an old copy.
+    #[command(after_help = ETCD_EXAMPLES)]
+    Base(BaseArgs),
+}
 
 /// `leasehold zookeeper base` and `leasehold etcd base`.
 #[derive(Debug, Args)]
@@ -19,11 +52,29 @@ pub(crate) struct BaseArgs {
     above: FencingToken,
     /// Print one JSON object.
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
+}
+
+/// Runs `leasehold zookeeper`.
+pub(crate) fn zookeeper(Zookeeper::Base(args): &Zookeeper) -> Result<Exit, Failure> {
+    run(args, "ZooKeeper", |config, above| {
+        if let BackendConfig::Zookeeper(config) = config {
+            Some(zookeeper::blocking::raise_base(config, above))
+        } else {
+            None
+        }
+    })
+}
+
+/// Runs `leasehold etcd`.
+pub(crate) fn etcd(Etcd::Base(args): &Etcd) -> Result<Exit, Failure> {
+    run(args, "etcd", |config, above| {
+        if let BackendConfig::Etcd(config) = config { Some(etcd::blocking::raise_base(config, above)) } else { None }
+    })
 }
 
 /// Raises the base. `raise` does so at a store of this name, and answers `None` for others.
-pub(crate) fn run(
+fn run(
     args: &BaseArgs,
     store: &str,
     raise: impl FnOnce(&BackendConfig, FencingToken) -> Option<Result<bool, BackendError>>,
@@ -31,24 +82,13 @@ pub(crate) fn run(
     let refused = |message: String| Failure::new(Exit::Config, message);
     let config = BackendConfig::from_url(&args.url).map_err(|invalid| refused(invalid.to_string()))?;
     let raised = raise(&config, args.above).ok_or_else(|| refused(format!("this store is no {store}")))?;
-    let raised = raised.map_err(|error| {
-        let Failure { exit, message, .. } = error.into();
-        let reason = message.split_once(" connect: ").map_or(&*message, |(_, reason)| reason);
-        Failure::new(exit, format!("cannot raise the base of the tokens: {reason}"))
-    })?;
+    let raised = raised.map_err(|error| Failure::while_connected("cannot raise the base of the tokens", error))?;
     let above = args.above;
     if args.json {
-        return print(&json(&Report { raised, above: above.get() })?);
+        return print(&json(&json!({ "raised": raised, "above": above.get() }))?);
     }
     print(&match raised {
         true => format!("raised: all later tokens are above {above}"),
         false => format!("nothing to do: all tokens are above {above} already"),
     })
-}
-
-/// The result as JSON.
-#[derive(Debug, Serialize)]
-struct Report {
-    raised: bool,
-    above: u64,
 }

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin, stdout};
 
-use lock_core::inspect::{Entry, Held, Revoked};
-use lock_core::{EntriesEnd, FencingToken, Holder, LockName, Note};
+use leasehold::backend::EntriesEnd;
+use leasehold::inspect::{Entry, Held, Note, Revoked};
+use leasehold::{FencingToken, Holder, LockName};
 use serde::Serialize;
 
 use crate::args::BreakArgs;
@@ -198,7 +199,7 @@ fn unchanged(name: &LockName, token: Option<FencingToken>, entry: Option<&Entry>
 mod tests {
     use std::time::Duration;
 
-    use lock_core::TokenRange;
+    use leasehold::backend::TokenRange;
 
     use super::*;
 

@@ -8,8 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use leasehold::BackendConfig;
-use lock_core::{Invalid, Note, Ttl, parse_duration};
+use leasehold::clock::parse_duration;
+use leasehold::inspect::Note;
+use leasehold::{BackendConfig, Invalid, Ttl};
 use rustix::process::geteuid;
 use serde::Deserialize;
 use toml::Spanned;

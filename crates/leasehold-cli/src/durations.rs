@@ -1,12 +1,19 @@
-//! Durations as this program shows them.
+//! Durations as this program reads and shows them.
 
 use std::time::Duration;
 
 use humantime::{FormattedDuration, format_duration};
+use leasehold::Invalid;
+use leasehold::clock::parse_duration;
 
 /// In seconds.
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
+
+/// Reads a duration; an error calls it `what`.
+pub(crate) fn duration(what: &'static str) -> impl Fn(&str) -> Result<Duration, Invalid> + Clone {
+    move |text| parse_duration(what, text)
+}
 
 /// A duration for display, to the millisecond.
 pub(crate) fn human(duration: Duration) -> FormattedDuration {

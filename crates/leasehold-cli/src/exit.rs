@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use leasehold::kit::Skipped;
-use lock_core::{BackendError, ErrorKind};
+use leasehold::{BackendError, Error, ErrorKind, Invalid};
 
 /// The code of "busy" unless `--busy-code` says otherwise.
 ///
@@ -73,23 +73,7 @@ impl Exit {
 
     /// The signal by which this process ends itself: an exit code would not tell a shell that its loop was interrupted.
     pub(crate) fn signal(self) -> Option<i32> {
-        match self {
-            Self::SignalledAlike(signal) | Self::Interrupted(signal) => Some(signal),
-            Self::Done
-            | Self::Skipped
-            | Self::Command(_)
-            | Self::Signalled(_)
-            | Self::Busy(_)
-            | Self::Lost
-            | Self::Unchanged
-            | Self::Unavailable
-            | Self::Denied
-            | Self::Config
-            | Self::Usage
-            | Self::Internal
-            | Self::NotExecutable
-            | Self::NotFound => None,
-        }
+        if let Self::SignalledAlike(signal) | Self::Interrupted(signal) = self { Some(signal) } else { None }
     }
 
     /// Whether to print nothing: a user who maps "busy" to success expects it.
@@ -144,6 +128,18 @@ impl Failure {
         Self { exit, message: message.into(), skipped: None }
     }
 
+    /// The command line is invalid.
+    pub(crate) fn usage(invalid: &Invalid) -> Self {
+        Self::new(Exit::Usage, invalid.to_string())
+    }
+
+    /// What failed over a connection of its own: the library's error is that of a connect, which is only a part of it.
+    pub(crate) fn while_connected(what: &str, error: BackendError) -> Self {
+        let Self { exit, message, .. } = error.into();
+        let reason = message.split_once(" connect: ").map_or(&*message, |(_, reason)| reason);
+        Self::new(exit, format!("{what}: {reason}"))
+    }
+
     /// The system failed to provide something that `leasehold` needs.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, format!("{what}: {error}; this is a failure of the system or of leasehold"))
@@ -160,6 +156,19 @@ impl From<Skipped> for Failure {
     fn from(skipped: Skipped) -> Self {
         let message = format!("{skipped}; there is nothing to do");
         Self { skipped: Some(Box::new(skipped)), ..Self::new(Exit::Skipped, message) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        error.backend().cloned().map_or_else(|| Self::new(Exit::Unavailable, error.to_string()), Self::from)
+    }
+}
+
+impl From<Invalid> for Failure {
+    /// What is invalid is the configuration; of a command line, see [`usage`](Self::usage).
+    fn from(invalid: Invalid) -> Self {
+        Self::new(Exit::Config, invalid.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `LEASEHOLD_HELD`: which locks the ancestors of this process held when it was started.
 
-use lock_core::inspect::Entry;
-use lock_core::{FencingToken, Holder, LockName};
+use leasehold::inspect::Entry;
+use leasehold::{FencingToken, Holder, LockName};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The environment variable: `NAME@TOKEN` for each lock, the name percent-encoded, with `:` between them.
@@ -58,7 +58,8 @@ fn encoded(name: &LockName) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::{Note, TokenRange};
+    use leasehold::backend::TokenRange;
+    use leasehold::inspect::Note;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Holders, for display: what they are called, and whether their processes are still there.
 
+use leasehold::Holder;
+use leasehold::inspect::Entry;
 pub(crate) use leasehold::inspect::is_gone;
-use lock_core::Holder;
-use lock_core::inspect::Entry;
 
 /// A holder for display.
 pub(crate) fn name_of(holder: Option<&Holder>) -> String {
@@ -27,6 +27,7 @@ pub(crate) fn names_of(entry: &Entry) -> String {
 /// answer was lost.
 pub(crate) fn is_own(entry: &Entry) -> bool {
     let Holder::Leasehold { note, .. } = &entry.holder else { return false };
-    let is_here = || lock_host::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()));
+    let is_here =
+        || leasehold::inspect::note("").is_ok_and(|here| (here.host(), here.pid()) == (note.host(), note.pid()));
     entry.leases == 1 && is_here()
 }

@@ -1,7 +1,9 @@
 //! `leasehold limit`.
 
-use lock_core::limit::LimitError;
-use lock_core::{ErrorKind, Limit, Mode};
+use leasehold::ErrorKind;
+use leasehold::backend::Limit;
+use leasehold::error::LimitError;
+use leasehold::inspect::Mode;
 use serde::Serialize;
 
 use crate::args::LimitArgs;
@@ -65,7 +67,7 @@ fn sentence(Changed { name, old, new }: &Changed<'_>, from: Option<Limit>) -> St
 
 fn failure(error: LimitError) -> Failure {
     match error {
-        LimitError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
+        LimitError::Invalid(invalid) => Failure::usage(&invalid),
         LimitError::Backend(error) => error.into(),
         LimitError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),
     }

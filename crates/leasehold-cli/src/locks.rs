@@ -3,19 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leasehold::BackendConfig;
-use leasehold::blocking::{self, Builder, Client, Semaphore};
+use leasehold::backend::{Ability, BlockingBackend, EntriesEnd, Limit};
+use leasehold::blocking::{self, AnyLock, Builder, Client, Semaphore};
+use leasehold::inspect::{Entry, Mode, Note, Query, Revoked, note};
 use leasehold::kit::{Begun, JobError, SkipReason, Skipped};
 use leasehold::redlock::{Purpose, RedlockConfig};
-use lock_core::inspect::{Entry, Query, Revoked};
-use lock_core::{
-    Ability, AcquireError, BackendError, BlockingBackend, EntriesEnd, FencingToken, Holder, Limit, LockName, Mode, Note,
-};
-use lock_host::note;
+use leasehold::{AcquireError, BackendConfig, BackendError, FencingToken, Holder, LockName};
 
 use crate::durations::{rough, whole_seconds};
 use crate::exit::{Exit, Failure};
-use crate::hold::{Hold, Lock};
+use crate::hold::Hold;
 use crate::holders::{is_gone, is_own, name_of, names_of};
 use crate::log::Log;
 use crate::place::Place;
@@ -42,7 +39,7 @@ impl Locks {
 
     /// Opens the store, and logs what happens to the locks.
     pub(crate) fn connect_logged(store: &Store, log: Option<Arc<Log>>) -> Result<Self, Failure> {
-        let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+        let config = store.config()?;
         if let BackendConfig::Redlock(redlock) = &config {
             let (quorum, warnings) = Quorum::connect(redlock)?;
             return Self::of_quorum(redlock, quorum, warnings, log);
@@ -117,13 +114,18 @@ impl Locks {
     pub(crate) fn acquire(&self, wish: &Wish) -> Result<Hold, Failure> {
         match wish.job.of(&self.client, &wish.name, wish.options()) {
             Some(job) => match job.begin() {
-                Ok(Begun::Run(run)) => Ok(run.into()),
+                Ok(Begun::Run(run)) => Ok(Hold::Job(Box::new(run))),
                 Ok(Begun::Skipped(skipped)) => Err(self.skipped(skipped, wish)),
                 Err(error) => Err(not_begun(error, wish)),
             },
             None => {
-                let acquired = self.lock(wish).take(wish).map_err(|error| refused(error, wish))?;
-                acquired.ok_or_else(|| self.busy(wish))
+                let lock = self.lock(wish).options(wish.options());
+                let acquired = match wish.patience {
+                    Patience::None => lock.try_acquire(),
+                    Patience::Until(_) | Patience::Endless | Patience::Always => lock.acquire().map(Some),
+                };
+                let acquired = acquired.map_err(|error| refused(error, wish))?;
+                acquired.map(Hold::Lock).ok_or_else(|| self.busy(wish))
             }
         }
     }
@@ -139,7 +141,7 @@ impl Locks {
 
     /// Ends the lease that spans this token, for any owner.
     pub(crate) fn revoke(&self, name: &LockName, token: FencingToken, why: &str) -> Result<Revoked, Failure> {
-        let by = note(why).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))?;
+        let by = note(why).map_err(|invalid| Failure::usage(&invalid))?;
         Ok(self.inspect()?.revoke(name, token, &by, LOOK_WITHIN)?)
     }
 
@@ -149,11 +151,11 @@ impl Locks {
     }
 
     /// The lock of a wish. The client tells locks and semaphores of one name apart.
-    fn lock(&self, wish: &Wish) -> Box<dyn Lock> {
+    fn lock(&self, wish: &Wish) -> AnyLock {
         match wish.mode {
-            Mode::Shared => Box::new(self.client.rw_lock(&wish.name).read()),
-            Mode::Permits { limit, .. } => Box::new(self.client.semaphore(&wish.name, limit.get())),
-            Mode::Exclusive | _ => Box::new(self.client.mutex(&wish.name)),
+            Mode::Shared => self.client.rw_lock(&wish.name).read().into_any(),
+            Mode::Permits { limit, .. } => self.client.semaphore(&wish.name, limit.get()).into_any(),
+            Mode::Exclusive | _ => self.client.mutex(&wish.name).into_any(),
         }
     }
 
@@ -272,7 +274,7 @@ fn not_begun(error: JobError, wish: &Wish) -> Failure {
 fn refused(error: AcquireError, wish: &Wish) -> Failure {
     match error {
         AcquireError::TimedOut { waited, holder, .. } => timed_out(waited, holder.as_ref(), wish),
-        AcquireError::Invalid(invalid) => Failure::new(Exit::Usage, invalid.to_string()),
+        AcquireError::Invalid(invalid) => Failure::usage(&invalid),
         AcquireError::Backend(error) => error.into(),
         AcquireError::Forgotten { .. } => Failure::new(Exit::Unavailable, error.to_string()),
         AcquireError::Closed | _ => Failure::new(Exit::Internal, error.to_string()),

@@ -1,7 +1,5 @@
 //! `LEASEHOLD_LOG`: events of the lock, on standard error.
 
-use std::error::Error;
-use std::fmt;
 use std::io::{Write, stderr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +7,7 @@ use std::time::SystemTime;
 
 use humantime::format_rfc3339_millis;
 use leasehold::observe::{Event, Level, Observer};
-use lock_core::{FencingToken, LockName};
+use leasehold::{FencingToken, Invalid, LockName};
 use serde::Serialize;
 
 use crate::visible::{line_of_json, visible};
@@ -27,26 +25,16 @@ const LEVELS: [(&str, Option<Level>); 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogLevel(Option<Level>);
 
-/// There is no such level.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnknownLevel(String);
-
-impl fmt::Display for UnknownLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let remedy = "use off, error, warn, info or debug, in --log or LEASEHOLD_LOG";
-        write!(f, "log level {:?} is not valid; {remedy}", self.0)
-    }
-}
-
-impl Error for UnknownLevel {}
-
 impl FromStr for LogLevel {
-    type Err = UnknownLevel;
+    type Err = Invalid;
 
     /// An empty variable counts as not set.
-    fn from_str(text: &str) -> Result<Self, UnknownLevel> {
+    fn from_str(text: &str) -> Result<Self, Invalid> {
         let named = |(name, _): &&(&str, _)| name.eq_ignore_ascii_case(text) || (text.is_empty() && *name == "off");
-        LEVELS.iter().find(named).map(|(_, level)| Self(*level)).ok_or_else(|| UnknownLevel(text.to_owned()))
+        LEVELS.iter().find(named).map(|(_, level)| Self(*level)).ok_or_else(|| {
+            let remedy = "use off, error, warn, info or debug, in --log or LEASEHOLD_LOG";
+            Invalid::new("log level", text, "there is no such level", remedy)
+        })
     }
 }
 

@@ -3,9 +3,9 @@
 use std::io::stdout;
 use std::time::Duration;
 
-use lock_core::inspect::Entry;
-use lock_core::{FencingToken, LockName, Moment, Note};
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::inspect::{Entry, Note};
+use leasehold::{FencingToken, LockName};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::exit::{Exit, Failure};

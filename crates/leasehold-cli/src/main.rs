@@ -1,7 +1,7 @@
 //! The `leasehold` command: distributed locks for shell scripts and interactive use.
 //!
 //! Reading order: `args` (what can be asked for) · `exit` (how it can end) · `run` (a command under a lock) · `look`
-//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `mysql`, `postgres` (the SQL of their tables), `redis` (one server), `redlock` (a quorum's nodes), `zookeeper`, `etcd` (the tokens of an ensemble or a cluster: `base`) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
+//! (who holds what) · `breaking` (ends a lease) · `watching` (what happens to locks) · `dashboard` (a live page) · `limit` (of a semaphore) · `doctor` (whether a store can be relied on) · `setup` (the SQL of tables), `redis` (one server), `redlock` (a quorum's nodes), `base` (the tokens of ZooKeeper and etcd) · `store`, `secret`, `locks`, `quorum` (where the locks are) · `hold` (one
 //! that is held, of any kind) · `holders` (what they are called) · `job` (what a run leaves behind) · `past` (how long runs held each lock) · `log` (what happens to them) · `screen`, `table`, `visible`, `report` (how it is shown).
 
 mod args;
@@ -9,10 +9,8 @@ mod base;
 mod breaking;
 mod dashboard;
 mod defaults;
-mod demo;
 mod doctor;
 mod durations;
-mod etcd;
 mod exit;
 mod held;
 mod hold;
@@ -24,9 +22,7 @@ mod log;
 mod look;
 mod looks;
 mod man;
-mod mysql;
 mod place;
-mod postgres;
 mod quorum;
 mod redis;
 mod redlock;
@@ -35,12 +31,12 @@ mod run;
 mod schedule;
 mod screen;
 mod secret;
+mod setup;
 mod store;
 mod table;
 mod visible;
 mod watching;
 mod wish;
-mod zookeeper;
 
 use std::ffi::OsString;
 use std::io::{Write, stderr};
@@ -49,8 +45,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use self::args::line::{self, Mistake};
-use self::args::{Cli, Command};
-use self::demo::account::process;
+use self::args::{Aside, Cli, Command};
 use self::exit::{Exit, Failure};
 use self::run::{Task, front, guard, signals, start};
 use self::screen::beside;
@@ -64,12 +59,11 @@ fn main() -> ExitCode {
         Some(start::ROLE) => helper(&line[1..], start::main),
         Some(front::ROLE) => match line::parse(&front::line_of_worker(&line)) {
             Ok(cli) => behind(&line, &cli),
-            Err(mistake) => mistaken(mistake, &line, None),
+            Err(mistake) => mistaken(&mistake, &line, None),
         },
-        Some(process::ROLE) => helper(&line[1..], process::main),
         Some(_) | None => match line::parse(&line) {
-            Ok(cli) => dispatch(&cli),
-            Err(mistake) => mistaken(mistake, &line, Some(&line)),
+            Ok(cli) => dispatch(&cli).unwrap_or_else(|failure| failed(&failure, &line)),
+            Err(mistake) => mistaken(&mistake, &line, Some(&line)),
         },
     };
     if let Some(signal) = exit.signal() {
@@ -81,45 +75,41 @@ fn main() -> ExitCode {
 fn helper<A: Parser>(line: &[OsString], run: impl FnOnce(&A) -> Exit) -> Exit {
     match A::try_parse_from(line) {
         Ok(args) => run(&args),
-        Err(error) => misunderstood(&error, None),
+        Err(error) => mistaken(&Mistake::Line(error), line, None),
     }
 }
 
-/// Reports why a command line is not carried out. `users` is the line, if a user has written it.
-fn mistaken(mistake: Mistake, line: &[OsString], users: Option<&[OsString]>) -> Exit {
+/// Reports why a command line is not carried out. `users` is the line if a user has written it: it may ask for JSON or a report file.
+fn mistaken(mistake: &Mistake, line: &[OsString], users: Option<&[OsString]>) -> Exit {
     let failure = match mistake {
-        Mistake::Line(error) => return misunderstood(&error, users),
-        Mistake::Defaults(failure) => failure,
+        Mistake::Line(error) if !error.use_stderr() => {
+            // Help and version. If standard output is closed, nothing can be reported.
+            let _ = error.print();
+            return Exit::Done;
+        }
+        Mistake::Line(error) => Failure::new(Exit::Usage, error.render().to_string()),
+        Mistake::Defaults(failure) => failure.clone(),
     };
     if let Some(path) = users.and_then(line::report_file) {
         report::report_failure(&path, &failure);
     }
+    match mistake {
+        Mistake::Line(error) if !users.is_some_and(line::asks_for_json) => {
+            let text = beside(0, &unhidden(&error.render().ansi().to_string()), &stderr());
+            let _ = write!(anstream::stderr(), "{text}");
+            failure.exit
+        }
+        Mistake::Line(_) | Mistake::Defaults(_) => failed(&failure, line),
+    }
+}
+
+/// Reports a failure in the form that a command line asks for.
+fn failed(failure: &Failure, line: &[OsString]) -> Exit {
     if line::asks_for_json(line) {
-        report::say_failure_as_json(&failure);
+        report::say_failure_as_json(failure);
     } else {
         report::say_error(&failure.message);
     }
-    failure.exit
-}
-
-/// Reports what is wrong with a command line. A user's line may ask for JSON or a report file.
-fn misunderstood(error: &clap::Error, line: Option<&[OsString]>) -> Exit {
-    // If standard output or standard error is closed, nothing can be reported.
-    if !error.use_stderr() {
-        // Help and version.
-        let _ = error.print();
-        return Exit::Done;
-    }
-    let failure = Failure::new(Exit::Usage, error.render().to_string());
-    if let Some(path) = line.and_then(line::report_file) {
-        report::report_failure(&path, &failure);
-    }
-    if line.is_some_and(line::asks_for_json) {
-        report::say_failure_as_json(&failure);
-        return failure.exit;
-    }
-    let text = beside(0, &unhidden(&error.render().ansi().to_string()), &stderr());
-    let _ = write!(anstream::stderr(), "{text}");
     failure.exit
 }
 
@@ -133,8 +123,8 @@ fn behind(line: &[OsString], cli: &Cli) -> Exit {
     }
 }
 
-fn dispatch(cli: &Cli) -> Exit {
-    let outcome = match &cli.command {
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    match &cli.command {
         Command::Run(args) => Ok(run::run(Task::Run(args))),
         Command::Elect(args) => Ok(run::run(Task::Elect(args))),
         Command::Ls(args) => look::ls(args),
@@ -144,26 +134,23 @@ fn dispatch(cli: &Cli) -> Exit {
         Command::Dashboard(args) => dashboard::dashboard(args),
         Command::Break(args) => breaking::break_lease(args),
         Command::Limit(args) => limit::limit(args),
-        Command::Mysql(args) => mysql::run(args),
-        Command::Postgres(args) => postgres::run(args),
-        Command::Redis(args) => redis::run(args),
-        Command::Redlock(args) => redlock::run(args),
-        Command::Zookeeper(args) => zookeeper::run(args),
-        Command::Etcd(args) => etcd::run(args),
-        Command::Demo(args) => demo::run(args),
-        Command::Man { out } => man::man(out.as_deref()),
-        Command::Completions { shell } => {
+        Command::Aside(task) => aside(task),
+    }
+}
+
+fn aside(task: &Aside) -> Result<Exit, Failure> {
+    match task {
+        Aside::Mysql(task) => setup::mysql(task),
+        Aside::Postgres(task) => setup::postgres(task),
+        Aside::Redis(task) => redis::run(task),
+        Aside::Redlock(task) => redlock::run(task),
+        Aside::Zookeeper(task) => base::zookeeper(task),
+        Aside::Etcd(task) => base::etcd(task),
+        Aside::Man { out } => man::man(out.as_deref()),
+        Aside::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "leasehold", &mut script);
             report::print(String::from_utf8_lossy(&script).trim_end())
         }
-    };
-    outcome.unwrap_or_else(|failure| {
-        if cli.command.json() {
-            report::say_failure_as_json(&failure);
-        } else {
-            report::say_error(&failure.message);
-        }
-        failure.exit
-    })
+    }
 }

@@ -1,21 +1,20 @@
 //! Output: results on standard output; messages or JSON on standard error.
 
 mod file;
-mod lines;
 mod outcome;
 
-use std::io::{ErrorKind, Write, stderr};
+use std::io::{self, ErrorKind, Write, stderr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use leasehold::observe::Level;
-use lock_core::{FencingToken, LockName};
+use leasehold::{FencingToken, LockName};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::file::ReportFile;
-use self::lines::{Failed, Waiting};
 pub(crate) use self::outcome::{CommandEnd, Report};
 use crate::exit::{Exit, Failure};
 use crate::log::{Entry, LOST, Log};
@@ -101,10 +100,8 @@ impl Voice {
     pub(crate) fn warn_waiting(&mut self, name: &LockName, error: &str) {
         let message = format!("still waiting for {name}, but {error}");
         if self.tone == Tone::Json {
-            print_json(&Waiting { outcome: "waiting", name: name.as_str(), message: &message });
-        } else if self.logs(Level::Warn) {
-            self.log_waiting(Level::Warn, name, &message);
-        } else {
+            print_json(&json!({ "outcome": "waiting", "name": name.as_str(), "message": message }));
+        } else if !self.logged(Level::Warn, "waiting", Some(name), &message) {
             self.print_warning(&message);
         }
         self.warnings.push(message);
@@ -112,19 +109,14 @@ impl Voice {
 
     /// Says for what it waits: in the log, or else as a message.
     pub(crate) fn tell_waiting(&self, name: &LockName, text: &str) {
-        if self.logs(Level::Debug) {
-            self.log_waiting(Level::Debug, name, text);
-        } else {
+        if !self.logged(Level::Debug, "waiting", Some(name), text) {
             self.tell(text);
         }
     }
 
     /// Says which store is asked: in the log, or else as a message.
     pub(crate) fn tell_store(&self, text: &str) {
-        if self.logs(Level::Debug) {
-            let (event, message) = ("store", text.to_owned());
-            self.write_log(Entry { level: Level::Debug, event, name: None, token: None, message });
-        } else {
+        if !self.logged(Level::Debug, "store", None, text) {
             self.note(text);
         }
     }
@@ -139,17 +131,15 @@ impl Voice {
     /// Logs that the lease was lost, unless the library has done so.
     pub(crate) fn log_loss(&self, name: &LockName, token: FencingToken, held: Duration, reason: &str) {
         let message = format!("lost \"{name}\" (token {token}) after {held:.1?}: {reason}");
-        self.write_log(Entry { level: Level::Error, event: LOST, name: Some(name), token: Some(token), message });
-    }
-
-    fn log_waiting(&self, level: Level, name: &LockName, text: &str) {
-        self.write_log(Entry { level, event: "waiting", name: Some(name), token: None, message: text.to_owned() });
-    }
-
-    fn write_log(&self, entry: Entry<'_>) {
         if let Some(log) = &self.log {
-            log.write(entry);
+            log.write(Entry { level: Level::Error, event: LOST, name: Some(name), token: Some(token), message });
         }
+    }
+
+    /// Logs this, if events of the level are logged; says whether they are.
+    fn logged(&self, level: Level, event: &'static str, name: Option<&LockName>, text: &str) -> bool {
+        let log = self.log.as_ref().filter(|log| log.includes(level));
+        log.map(|log| log.write(Entry { level, event, name, token: None, message: text.to_owned() })).is_some()
     }
 
     fn print_warning(&self, text: &str) {
@@ -208,7 +198,12 @@ impl Voice {
 
 /// Prints a result on standard output. What others have named in it is [`visible`], or in JSON.
 pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
-    match writeln!(std::io::stdout().lock(), "{}", unhidden(text)) {
+    written(writeln!(io::stdout().lock(), "{}", unhidden(text)))
+}
+
+/// Whether a result was written.
+pub(crate) fn written(result: io::Result<()>) -> Result<Exit, Failure> {
+    match result {
         Ok(()) => Ok(Exit::Done),
         // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
@@ -221,15 +216,20 @@ pub(crate) fn say_error(text: &str) {
     say(ERROR, text);
 }
 
+/// A failure without a run.
+fn failed(Failure { exit, message, .. }: &Failure) -> Value {
+    json!({ "outcome": exit.word(), "exit": exit.code(), "message": message })
+}
+
 /// Prints a failure as one line of JSON, outside `run`.
 pub(crate) fn say_failure_as_json(failure: &Failure) {
-    print_json(&Failed::from(failure));
+    print_json(&failed(failure));
 }
 
 /// Writes a failure to the file of `--report`, before `run` begins.
 pub(crate) fn report_failure(path: &Path, failure: &Failure) {
     match ReportFile::create(path) {
-        Ok(file) => warn_unless(file.fill(&Failed::from(failure))),
+        Ok(file) => warn_unless(file.fill(&failed(failure))),
         Err(error) => say(WARNING, &error.message),
     }
 }

@@ -1,7 +1,7 @@
 //! What is said about the slots of a schedule, for scripts.
 
+use leasehold::FencingToken;
 use leasehold::kit::{SkipReason, Skipped};
-use lock_core::FencingToken;
 use serde::Serialize;
 
 /// What is said about the slots of a schedule.

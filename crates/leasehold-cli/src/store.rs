@@ -1,16 +1,16 @@
 //! The choice of the store.
 
+use std::env::var_os;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::DirBuilder;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use leasehold::BackendConfig;
 use leasehold::backend::Reach;
 use leasehold::sqlite::SqliteConfig;
-use lock_core::Invalid;
+use leasehold::{BackendConfig, Invalid};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Exit, Failure};
@@ -77,32 +77,22 @@ impl Store {
     }
 }
 
+/// The file in the state directory, which is created for the user alone.
 fn state_file() -> Result<Store, Failure> {
-    let path = state_path("locks.db").ok_or_else(|| {
+    let directory = state_directory(var_os("XDG_STATE_HOME"), var_os("HOME")).ok_or_else(|| {
         Failure::new(
             Exit::Config,
             "there is no state directory for the locks: neither XDG_STATE_HOME nor HOME is an absolute path; \
              set one of them, or give --url",
         )
     })?;
-    create_directory_of(&path).map_err(|error| {
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(|error| {
         let denied = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem].contains(&error.kind());
         let exit = if denied { Exit::Denied } else { Exit::Config };
-        let directory = path.parent().unwrap_or(&path).display();
+        let directory = directory.display();
         Failure::new(exit, format!("cannot create {directory}: {error}; make it writable, or give --url"))
     })?;
-    Ok(Store::File(path))
-}
-
-/// A file of the user's state directory, if there is such a directory.
-fn state_path(file: &str) -> Option<PathBuf> {
-    let directory = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))?;
-    Some(directory.join(file))
-}
-
-/// Creates the state directory, for the user alone.
-fn create_directory_of(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |directory| DirBuilder::new().recursive(true).mode(0o700).create(directory))
+    Ok(Store::File(directory.join("locks.db")))
 }
 
 /// # Source

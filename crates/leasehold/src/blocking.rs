@@ -18,8 +18,8 @@ pub use from_redis::FromRedis;
 #[cfg(feature = "r2d2")]
 pub use from_redis::PoolBuilder;
 pub use lock_blocking::{
-    Builder, CancelToken, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock,
-    Semaphore, SharedGuard,
+    AnyGuard, AnyLock, Builder, CancelToken, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard,
+    ReadLock, RwLock, Semaphore, SharedGuard,
 };
 pub use lock_kit::blocking::{
     All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Reentrant,

@@ -6,6 +6,7 @@
 //! | `Mutex`, `Guard` | [`Exclusive`] |
 //! | `ReadLock`, `ReadGuard` | [`Shared`] |
 //! | `Semaphore`, `PermitGuard` | [`Permits`] |
+//! | `AnyLock`, `AnyGuard`: the kind is decided at run time | [`AnyKind`] |
 
 pub use lock_core::LeaseId;
-pub use lock_host::{Exclusive, Permits, Proof, Shared};
+pub use lock_host::{AnyKind, Exclusive, Permits, Proof, Shared};

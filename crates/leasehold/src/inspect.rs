@@ -5,6 +5,8 @@
 //! without an answer by then, it fails with an error of the kind [`Timeout`](crate::ErrorKind::Timeout). [`watch`] tells what
 //! has happened between two listings.
 //!
+//! [`BackendConfig::examine`](crate::BackendConfig::examine) asks a store about itself, and says with each [`Check`] what was found.
+//!
 //! The returned types implement serde's `Serialize`. Times are in milliseconds.
 //!
 //! ```
@@ -46,7 +48,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
 //! use leasehold::Holder;
-//! use leasehold::inspect::Note;
+//! use leasehold::inspect::note;
 //!
 //! let locks = leasehold::connect("memory:").await?;
 //! let guard = locks.mutex("job:7").acquire().await?;
@@ -56,7 +58,7 @@
 //! if let Some(entry) = inspect.holder(&name, within).await?
 //!     && let Holder::Leasehold { tokens, .. } = entry.holder
 //! {
-//!     let by = Note::new("web-3", std::process::id(), "the job hangs")?;
+//!     let by = note("the job hangs")?; // with this host and process
 //!     println!("{:?}", inspect.revoke(&name, tokens.high(), &by, within).await?); // Revoked
 //! }
 //! println!("{}", guard.lost().await);
@@ -95,6 +97,9 @@
 //! # fn main() {}
 //! ```
 
-pub use lock_core::inspect::{Cursor, Entry, Held, Listing, Page, Query, Revoked, Votes, Waiter, Watch, glob_matches, watch};
+pub use lock_core::examine::{Check, Verdict};
+pub use lock_core::inspect::{
+    Cursor, Entry, Held, Listing, Page, Query, Revoked, Votes, Waiter, Watch, glob_matches, watch,
+};
 pub use lock_core::{Holder, Mode, Note, Slots};
-pub use lock_host::is_gone;
+pub use lock_host::{host_name, is_gone, note};

@@ -175,6 +175,7 @@
 //! | [`ObserveError`] | if the store error may pass, look again |
 //! | [`ReleaseAllError`] | if [`lost`](ReleaseAllError::lost) names a lock, part of the work may have been done without it; otherwise nothing |
 
+pub use lock_core::Budget;
 #[cfg(feature = "async")]
 pub use lock_kit::nonblocking::{
     All, AllGuard, AllWatch, Cache, Degrading, DegradingGuard, Election, Job, Kit, Leaders, Leadership, Run,

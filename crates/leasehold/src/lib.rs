@@ -395,8 +395,8 @@ pub use kit::{Cache, Kit, all};
 pub use leasehold_macros::locked;
 #[cfg(feature = "async")]
 pub use lock_async::{
-    Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock, RwLock, Semaphore,
-    SharedGuard,
+    AnyGuard, AnyLock, Builder, Client, Guard, Latch, LossWatch, Mutex, NamedLock, PermitGuard, ReadGuard, ReadLock,
+    RwLock, Semaphore, SharedGuard,
 };
 pub use lock_core::{
     AcquireError, BackendError, Busy, Capabilities, ErrorKind, Fairness, FencingToken, Holder, Invalid, LockName,

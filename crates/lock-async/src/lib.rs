@@ -6,6 +6,7 @@
 //! - [`Client`] (`client`, and `opening`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, and `run_while_held` for work. [`RwLock`] (`rw_lock`), [`Semaphore`]
 //!   (`semaphore`, and requests about its `limit`).
+//! - [`AnyLock`] (`any`): a lock whose kind is decided at run time.
 //! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `release`. `change`: how it becomes another one.
 //! - [`LossWatch`] (`loss`): sees the end of a hold without keeping it. `lost`: waiting for that.
@@ -16,6 +17,7 @@
 //! `lock-blocking` has the same files for threads, as symbolic links: all that is neither `opening`, `lost`, nor in the last item.
 
 mod acquire;
+mod any;
 mod bell;
 mod change;
 mod client;
@@ -39,6 +41,7 @@ mod work;
 
 use lock_forms::nonblocking as both;
 
+pub use any::{AnyGuard, AnyLock};
 pub use client::Client;
 pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;

@@ -6,6 +6,7 @@
 //! - [`Client`] (`client`, and `opening`): one per store; makes [`Mutex`]es.
 //! - [`Mutex`] (`mutex`): a name and how to hold it; `acquire`, and `run_while_held` for work. [`RwLock`] (`rw_lock`), [`Semaphore`]
 //!   (`semaphore`, and requests about its `limit`).
+//! - [`AnyLock`] (`any`): a lock whose kind is decided at run time.
 //! - [`Latch`] (`latch`): waits until a number of processes has arrived.
 //! - [`Guard`] (`guard`): proof of holding, with the fencing token; `check`, `verify`, `release`. `change`: how it becomes another one.
 //! - [`LossWatch`] (`loss`): sees the end of a hold without keeping it. `lost`: waiting for that.
@@ -18,6 +19,7 @@
 //! Files that are symbolic links are those of `lock-async`, where `async` and `.await` stand (`lock-forms`).
 
 mod acquire;
+mod any;
 mod bell;
 mod change;
 mod client;
@@ -41,6 +43,7 @@ mod threads;
 
 use lock_forms::blocking as both;
 
+pub use any::{AnyGuard, AnyLock};
 pub use client::Client;
 pub use guard::{Guard, PermitGuard, ReadGuard};
 pub use latch::Latch;

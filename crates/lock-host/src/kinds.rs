@@ -11,3 +11,7 @@ pub enum Shared {}
 /// Held together with as many others as a semaphore has permits for.
 #[derive(Debug)]
 pub enum Permits {}
+
+/// Held in any of these ways: what is decided at run time.
+#[derive(Debug)]
+pub enum AnyKind {}

@@ -85,7 +85,7 @@ pub use errors::{ChangeError, Error, HoldError, Unchanged, counted, panicked};
 pub use host::{BOOT_ID, boot_id, host_name, is_gone, new_owner, note, random_u64, secret, since_1970};
 pub use inquiry::Inquiry;
 pub use keeper_view::{KeeperView, Net};
-pub use kinds::{Exclusive, Permits, Shared};
+pub use kinds::{AnyKind, Exclusive, Permits, Shared};
 pub use lock::{LimitCall, Lock};
 pub use lock_core::station::{Event, Level, LongWaits, Outcome};
 pub use locked::Telling;

@@ -14,7 +14,7 @@ use lock_core::{
 use crate::asking::Asking;
 use crate::clock::SharedClock;
 use crate::host::note;
-use crate::kinds::{Exclusive, Permits, Shared};
+use crate::kinds::{AnyKind, Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
 use crate::news::News;
 use crate::options::{LockOptions, Setting};
@@ -109,6 +109,13 @@ impl<D: Driver, M> Lock<D, M> {
         let (options, ready) = (LockOptions::default(), OnceLock::new());
         let kind = kind.where_write_side_is(stations.ports().policy.store.write_side);
         Self { stations: Arc::clone(stations), wanted, kind, options, ready, marker: PhantomData }
+    }
+
+    /// The same lock, whatever its kind.
+    #[must_use]
+    pub fn into_any(self) -> Lock<D, AnyKind> {
+        let Self { stations, wanted, kind, options, ready, .. } = self;
+        Lock { stations, wanted, kind, options, ready, marker: PhantomData }
     }
 
     /// Changes the options. The first change that fails is the error that the user gets.

@@ -13,7 +13,7 @@ use lock_core::{
 use crate::clock::SharedClock;
 use crate::errors::{ChangeError, HoldError, Unchanged};
 use crate::inquiry::Inquiry;
-use crate::kinds::{Exclusive, Permits};
+use crate::kinds::{AnyKind, Exclusive, Permits};
 use crate::proof::Proof;
 use crate::site::{Driver, Locked, Site};
 use crate::stations::Stations;
@@ -66,6 +66,13 @@ impl<D: Driver, M> Held<D, M> {
     pub(crate) fn new(turn: Turn<D>, hold: Arc<Hold>, stations: Arc<Stations<D>>) -> Self {
         let proof = Proof::new(hold, SharedClock::clone(&stations.ports().clock));
         Self { turn, proof, stations, marker: PhantomData }
+    }
+
+    /// The same hold, of whatever kind.
+    #[must_use]
+    pub fn into_any(self) -> Held<D, AnyKind> {
+        let Self { turn, proof, stations, .. } = self;
+        Held { turn, proof, stations, marker: PhantomData }
     }
 
     /// Where it is held.

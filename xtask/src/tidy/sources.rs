@@ -23,7 +23,8 @@ impl Package {
 
 /// The packages of the workspace, and the tests that are packages outside it.
 pub(super) fn packages() -> Result<Vec<Package>> {
-    let mut folders = vec![root().join("bench"), root().join("bench/measure"), root().join("xtask")];
+    let mut folders =
+        vec![root().join("bench"), root().join("bench/measure"), root().join("lab"), root().join("xtask")];
     folders.extend(entries(&root().join("crates"))?);
     folders.extend(entries(&root().join("examples"))?);
     folders.extend(entries(&root().join("tests"))?);

@@ -1,7 +1,7 @@
 //! The arguments of `leasehold break`.
 
 use clap::Args;
-use lock_core::{FencingToken, Invalid, LockName};
+use leasehold::{FencingToken, Invalid, LockName};
 
 use super::store::StoreArgs;
 use super::work::why;

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
-use lock_core::Invalid;
+use leasehold::Invalid;
 
 use super::every::EveryArgs;
 use super::store::StoreArgs;

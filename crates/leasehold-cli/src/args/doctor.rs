@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
-use lock_core::{Invalid, LockName, parse_duration};
+use leasehold::LockName;
 
 use super::store::StoreArgs;
+use crate::durations::duration;
 
 /// `leasehold doctor`.
 #[derive(Debug, Args)]
@@ -16,13 +17,9 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Watch the lock for this long; a minute if not given.
-    #[arg(long = "for", value_name = "DURATION", requires = "name", value_parser = watched)]
+    #[arg(long = "for", value_name = "DURATION", requires = "name", value_parser = duration("for"))]
     pub(crate) watched: Option<Duration>,
     /// A lock to suggest a ttl for: it is watched for a minute, or for as long as --for says.
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<LockName>,
-}
-
-fn watched(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("for", text)
 }

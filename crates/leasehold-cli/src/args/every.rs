@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use lock_core::{Invalid, parse_duration};
+use leasehold::Invalid;
+use leasehold::clock::parse_duration;
 
 use crate::durations::human;
 

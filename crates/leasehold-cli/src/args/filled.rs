@@ -20,25 +20,10 @@ impl Command {
         store.refuse_nothing(matches)?;
         let defaults = Defaults::load()?;
         store.fill(&defaults);
-        match self {
-            Self::Run(args) => args.fill(matches, defaults),
-            Self::Elect(args) => args.work.fill(matches, &defaults),
-            Self::Ls(_)
-            | Self::Show(_)
-            | Self::Watch(_)
-            | Self::Dashboard(_)
-            | Self::Doctor(_)
-            | Self::Break(_)
-            | Self::Limit(_)
-            | Self::Mysql(_)
-            | Self::Postgres(_)
-            | Self::Redis(_)
-            | Self::Redlock(_)
-            | Self::Zookeeper(_)
-            | Self::Etcd(_)
-            | Self::Demo(_)
-            | Self::Man { .. }
-            | Self::Completions { .. } => {}
+        if let Self::Run(args) = self {
+            args.fill(matches, defaults);
+        } else if let Self::Elect(args) = self {
+            args.work.fill(matches, &defaults);
         }
         Ok(())
     }
@@ -54,15 +39,7 @@ impl Command {
             Self::Doctor(args) => Some(&mut args.store),
             Self::Break(args) => Some(&mut args.store),
             Self::Limit(args) => Some(&mut args.store),
-            Self::Mysql(_)
-            | Self::Postgres(_)
-            | Self::Redis(_)
-            | Self::Redlock(_)
-            | Self::Zookeeper(_)
-            | Self::Etcd(_)
-            | Self::Demo(_)
-            | Self::Man { .. }
-            | Self::Completions { .. } => None,
+            Self::Aside(_) => None,
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use leasehold::Invalid;
 use leasehold::kit::Slot;
-use lock_core::{Invalid, parse_duration};
 
-use crate::durations::human;
-use crate::exit::{Exit, Failure};
+use crate::durations::{duration, human};
+use crate::exit::Failure;
 use crate::job::{Again, Job};
 
 /// What is left behind after a run.
@@ -20,7 +20,7 @@ pub(crate) struct JobArgs {
     #[arg(long, value_name = "TIME", conflicts_with_all = ["shared", "slots"])]
     slot: Option<Slot>,
     /// How long to remember slots that have run; older ones are refused.
-    #[arg(long, value_name = "DURATION", requires = "slot", default_value = "7d", value_parser = retain)]
+    #[arg(long, value_name = "DURATION", requires = "slot", default_value = "7d", value_parser = duration("retain"))]
     retain: Duration,
     /// Let another machine run the slot if this one dies, loses the lock, or a signal ends the command.
     ///
@@ -35,7 +35,7 @@ pub(crate) struct JobArgs {
     /// Warn about slots before this one that nobody has run, if the schedule has one each time this much time has passed.
     ///
     /// Those after the last one that has run are reported, once. They are not run.
-    #[arg(long, value_name = "DURATION", requires = "slot", conflicts_with = "previous", value_parser = every)]
+    #[arg(long, value_name = "DURATION", requires = "slot", conflicts_with = "previous", value_parser = duration("every"))]
     every: Option<Duration>,
     /// The same for a schedule whose slots are not evenly spread: warn if nobody has run this slot, which is before the one to run.
     ///
@@ -46,10 +46,10 @@ pub(crate) struct JobArgs {
     ///
     /// If leasehold is killed, or the machine crashes, the lock is free when its ttl ends. To cover that as well, set a --ttl that is
     /// as long.
-    #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = at_least)]
+    #[arg(long, value_name = "DURATION", conflicts_with_all = ["shared", "slots"], value_parser = duration("at-least"))]
     at_least: Option<Duration>,
     /// End the command if it runs for so long; this includes the time for ending it.
-    #[arg(long, visible_alias = "max-hold", value_name = "DURATION", value_parser = at_most)]
+    #[arg(long, visible_alias = "max-hold", value_name = "DURATION", value_parser = duration("at-most"))]
     at_most: Option<Duration>,
 }
 
@@ -59,7 +59,7 @@ impl JobArgs {
     /// # Errors
     /// Those of an invalid command line, if the slot is too old, or `at_most` is too short.
     pub(crate) fn job(&self, shortest: Duration) -> Result<Job, Failure> {
-        self.planned(shortest).map_err(|invalid| Failure::new(Exit::Usage, invalid.to_string()))
+        self.planned(shortest).map_err(|invalid| Failure::usage(&invalid))
     }
 
     /// Whether it is for one time of a schedule.
@@ -99,20 +99,4 @@ impl JobArgs {
             (_, _) => Ok(()),
         }
     }
-}
-
-fn retain(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("retain", text)
-}
-
-fn every(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("every", text)
-}
-
-fn at_most(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("at-most", text)
-}
-
-fn at_least(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("at-least", text)
 }

@@ -1,7 +1,9 @@
 //! The arguments of `leasehold limit`.
 
 use clap::Args;
-use lock_core::{Invalid, Limit, LockName};
+use leasehold::backend::Limit;
+use leasehold::inspect::Mode;
+use leasehold::{Invalid, LockName};
 
 use super::store::StoreArgs;
 
@@ -26,14 +28,11 @@ pub(crate) struct LimitArgs {
     pub(crate) limit: Limit,
 }
 
-fn limit(text: &str) -> Result<Limit, Invalid> {
+/// Reads a number of slots.
+pub(super) fn limit(text: &str) -> Result<Limit, Invalid> {
     let number = text.parse().map_err(|_| {
-        Invalid::new(
-            "number of slots",
-            text,
-            "it is not a whole number",
-            "say how many may hold a slot at the same time",
-        )
+        let problem = format!("it is not a whole number between 1 and {}", Mode::LIMIT_MAX);
+        Invalid::new("number of slots", text, problem, "say how many may hold a slot at the same time")
     })?;
     Limit::new(number)
 }

@@ -1,7 +1,7 @@
 //! The arguments of `leasehold ls` and `leasehold show`.
 
 use clap::{Args, ValueEnum};
-use lock_core::LockName;
+use leasehold::LockName;
 
 use super::every::EveryArgs;
 use super::store::StoreArgs;

@@ -1,7 +1,10 @@
 //! Which kind of lock `leasehold run` holds.
 
 use clap::Args;
-use lock_core::{Invalid, Mode};
+use leasehold::Invalid;
+use leasehold::inspect::Mode;
+
+use super::limit::limit;
 
 /// Who else may hold the lock at the same time.
 #[derive(Debug, Args)]
@@ -31,9 +34,5 @@ impl ModeArgs {
 }
 
 fn slots(text: &str) -> Result<Mode, Invalid> {
-    let limit = text.parse().map_err(|_| {
-        let problem = format!("it is not a whole number between 1 and {}", Mode::LIMIT_MAX);
-        Invalid::new("number of slots", text, problem, "say how many commands may run at the same time")
-    })?;
-    Mode::permits(1, limit)
+    Mode::permits(1, limit(text)?.get())
 }

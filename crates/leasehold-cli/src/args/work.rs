@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use leasehold::BackendConfig;
-use lock_core::{Budget, Invalid, LockName, Note, Ttl, parse_duration};
+use leasehold::clock::parse_duration;
+use leasehold::inspect::Note;
+use leasehold::kit::Budget;
+use leasehold::{BackendConfig, Invalid, LockName, Ttl};
 
 use super::store::StoreArgs;
-use crate::durations::whole_seconds_up;
+use crate::durations::{duration, whole_seconds_up};
 use crate::log::{Form, Log, LogLevel};
 use crate::report::Tone;
 
@@ -22,7 +24,7 @@ pub(crate) struct WorkArgs {
     pub(crate) ttl: Ttl,
     /// How long the command has between SIGTERM and SIGKILL when the lease is lost [default: a sixth of the ttl, at most
     /// 5s]
-    #[arg(long, value_name = "DURATION", value_parser = grace)]
+    #[arg(long, value_name = "DURATION", value_parser = duration("grace"))]
     pub(crate) grace: Option<Duration>,
     /// Why the lock is held; shown to those who wait for it [env: LEASEHOLD_WHY]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = why)]
@@ -103,10 +105,6 @@ fn ttl_help() -> String {
 
 fn smallest_ttl() -> Ttl {
     Budget::smallest_ttl(None).unwrap_or(Ttl::DEFAULT)
-}
-
-fn grace(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("grace", text)
 }
 
 /// Reads the reason for which a lock is held.

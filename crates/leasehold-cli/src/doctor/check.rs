@@ -1,6 +1,6 @@
 //! What was found.
 
-use lock_core::examine::{Check, Verdict};
+use leasehold::inspect::{Check, Verdict};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};

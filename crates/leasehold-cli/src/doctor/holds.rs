@@ -5,15 +5,15 @@ use std::io::{IsTerminal, Write, stderr};
 use std::thread::sleep;
 use std::time::Duration;
 
-use lock_core::{Holder, LockName, Moment, Ttl};
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::{Holder, LockName, Ttl};
 
 use crate::durations::{human, rough};
 use crate::exit::Failure;
 use crate::locks::Locks;
 use crate::store::Store;
 use crate::visible::visible;
-use lock_core::examine::Check;
+use leasehold::inspect::Check;
 
 /// How often to look. Chosen: a hold that is shorter needs no ttl but the default.
 const EVERY: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ mod trial;
 use std::time::Duration;
 
 use leasehold::BackendConfig;
-use lock_core::examine::Check;
+use leasehold::inspect::Check;
 
 use self::check::Checks;
 use crate::args::DoctorArgs;
@@ -26,7 +26,7 @@ const WATCHED: Duration = Duration::from_secs(60);
 /// Checks the store in force, and says what was found.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     let store = Store::choose(args.store.url.as_deref())?.shared()?;
-    let config = store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+    let config = store.config()?;
     let mut checks = Checks::of(config.shown(), args.store.origin());
     if let Some(Exposed { problem, remedy }) = args.store.exposed() {
         checks.add(Check::remark("password", problem).with_remedy(remedy));

@@ -1,9 +1,9 @@
 //! What a URL promises.
 
-use leasehold::BackendConfig;
-use lock_core::{Capabilities, Durability, ModeKind, Waiting};
+use leasehold::backend::{Durability, ModeKind, Waiting};
+use leasehold::{BackendConfig, Capabilities};
 
-use lock_core::examine::Check;
+use leasehold::inspect::Check;
 
 use super::check::Checks;
 use crate::locks::Locks;

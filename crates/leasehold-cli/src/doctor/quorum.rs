@@ -2,7 +2,7 @@
 
 use leasehold::redlock::{NodeReport, Purpose, RedlockConfig, Report};
 
-use lock_core::examine::Check;
+use leasehold::inspect::Check;
 
 use super::check::Checks;
 use crate::exit::Exit;

@@ -1,12 +1,13 @@
 //! What was found, for display.
 
 use anstyle::{AnsiColor, Style};
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{Write, stdout};
 
-use lock_core::examine::{Check, Verdict};
+use leasehold::inspect::{Check, Verdict};
 
 use super::check::Checks;
 use crate::exit::{Exit, Failure};
+use crate::report::written;
 use crate::screen::beside;
 use crate::visible::visible;
 
@@ -18,12 +19,7 @@ pub(super) fn show(checks: &Checks) -> Result<Exit, Failure> {
     if checks.exit() == Exit::Done {
         text.push_str("next: leasehold run NAME -- COMMAND\n");
     }
-    match anstream::stdout().lock().write_all(visible(&text).as_bytes()) {
-        Ok(()) => Ok(Exit::Done),
-        // The reader has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(Failure::unprinted(&error)),
-    }
+    written(anstream::stdout().lock().write_all(visible(&text).as_bytes()))
 }
 
 /// What a remedy begins with.

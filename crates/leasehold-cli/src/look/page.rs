@@ -1,8 +1,7 @@
 //! One lock with all that is known of it.
 
+use leasehold::inspect::{Entry, Held, Mode, Waiter};
 use leasehold::kit::Slot;
-use lock_core::Mode;
-use lock_core::inspect::{Entry, Held, Waiter};
 
 use super::words::{holder, mode, process, process_of, remaining, wanted, why_and_token};
 use crate::durations::{age, whole_seconds};
@@ -84,7 +83,9 @@ fn wait(waiter: &Waiter) -> Facts {
 mod tests {
     use std::time::Duration;
 
-    use lock_core::{Holder, Note, Slots, TokenRange, Width};
+    use leasehold::Holder;
+    use leasehold::backend::{TokenRange, Width};
+    use leasehold::inspect::{Note, Slots};
 
     use super::*;
     use crate::locks::NEVER_EXPIRES;

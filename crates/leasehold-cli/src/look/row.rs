@@ -1,8 +1,8 @@
 //! A lock as JSON, for scripts: what the library writes, and what this host and the kit know besides.
 
+use leasehold::inspect::{Entry, Held};
 use leasehold::kit::Slot;
-use lock_core::inspect::{Entry, Held};
-use lock_core::{Holder, LockName};
+use leasehold::{Holder, LockName};
 use serde::Serialize;
 use serde_json::{Value, json};
 

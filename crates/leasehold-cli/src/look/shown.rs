@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 
 use comfy_table::Cell;
+use leasehold::inspect::{Entry, Held, Mode, Waiter};
 use leasehold::kit::Slot;
-use lock_core::Mode;
-use lock_core::inspect::{Entry, Held, Waiter};
 
 use super::order::natural;
 use super::row::row;
@@ -134,7 +133,9 @@ fn group_of(group: &[Waiter]) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
-    use lock_core::{Holder, Note, Slots, TokenRange, Width};
+    use leasehold::Holder;
+    use leasehold::backend::{TokenRange, Width};
+    use leasehold::inspect::{Note, Slots};
 
     use super::*;
     use crate::locks::NEVER_EXPIRES;
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_holder_of_this_host_that_has_ended_is_gone() {
-        let host = lock_host::host_name();
+        let host = leasehold::inspect::host_name();
         let ended = elsewhere(&format!("{}@{host}", i32::MAX));
         assert_eq!(shown(&ended)[1], format!("pid {} on {host} (gone)", i32::MAX));
         assert_eq!(row(&ended)["gone"], true);
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_mark_of_a_slot_is_kept_and_its_run_has_ended_as_it_should() {
-        let host = lock_host::host_name();
+        let host = leasehold::inspect::host_name();
         let mut ended = elsewhere(&format!("{}@{host}", i32::MAX));
         let left = Some(Duration::from_millis(7 * 24 * 3600 * 1000 + 2500));
         ended.name = "nightly@2026-11-21T03:00:00Z".parse().unwrap();

@@ -1,7 +1,7 @@
 //! What the table and the page of one lock say in the same words.
 
-use lock_core::inspect::Held;
-use lock_core::{Holder, Mode, Note};
+use leasehold::Holder;
+use leasehold::inspect::{Held, Mode, Note};
 
 use crate::durations::whole_seconds_up;
 use crate::holders::is_gone;

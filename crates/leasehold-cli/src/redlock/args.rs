@@ -30,22 +30,8 @@ most. A node that was unreachable is moved by the next client with the new URL t
 each step, in its page about quorums.";
 
 /// `leasehold redlock`.
-#[derive(Debug, Args)]
-pub(crate) struct RedlockArgs {
-    #[command(subcommand)]
-    pub(crate) task: Task,
-}
-
-impl RedlockArgs {
-    /// Whether results and failures are printed as JSON.
-    pub(crate) fn json(&self) -> bool {
-        matches!(&self.task, Task::Status(StatusArgs { json: true, .. }))
-    }
-}
-
-/// What to do with a deployment.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum Redlock {
     /// Declare that a deployment is new, so that it grants locks at once.
     #[command(after_help = INIT_EXAMPLES)]
     Init(InitArgs),

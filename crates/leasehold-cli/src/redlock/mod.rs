@@ -4,20 +4,20 @@ pub(crate) mod args;
 mod moving;
 mod status;
 
+use leasehold::Ttl;
 use leasehold::redlock::Purpose;
-use lock_core::Ttl;
 
-use self::args::{InitArgs, RedlockArgs, Task};
+use self::args::{InitArgs, Redlock};
 use crate::exit::{Exit, Failure};
 use crate::quorum::{Health, Quorum, config};
 use crate::report::{print, say_warning};
 
 /// Runs the subcommand.
-pub(crate) fn run(args: &RedlockArgs) -> Result<Exit, Failure> {
-    match &args.task {
-        Task::Init(args) => init(args),
-        Task::Status(args) => status::run(args),
-        Task::Move(args) => moving::run(args),
+pub(crate) fn run(task: &Redlock) -> Result<Exit, Failure> {
+    match task {
+        Redlock::Init(args) => init(args),
+        Redlock::Status(args) => status::run(args),
+        Redlock::Move(args) => moving::run(args),
     }
 }
 

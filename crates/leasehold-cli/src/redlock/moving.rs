@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use leasehold::backend::node::{Ask, BlockingQuorumNode, Membership, QuorumNode, Told, View};
 use leasehold::redlock::blocking::nodes;
 use leasehold::redlock::{Purpose, RedlockConfig, Report};
-use lock_core::node::{Ask, BlockingQuorumNode, Membership, QuorumNode, Told, View};
 
 use super::args::MoveArgs;
 use crate::durations::whole_seconds_up;

@@ -1,12 +1,13 @@
 //! `leasehold redlock status`: one line for each node, and whether locks can be granted.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::time::Duration;
 
 use comfy_table::{Cell, Color};
+use leasehold::Ttl;
+use leasehold::backend::node::{NodeState, View};
 use leasehold::redlock::{NodeReport, Purpose, Report};
-use lock_core::Ttl;
-use lock_core::node::{NodeState, View};
 
 use super::args::StatusArgs;
 use crate::durations::{human, whole_seconds_up};
@@ -61,7 +62,8 @@ fn table(report: &Report) -> Drawn {
 }
 
 fn cells(node: &NodeReport) -> Vec<Cell> {
-    let mut cells = vec![Cell::new(&node.address), state(node)];
+    let (word, more, colour) = state(node);
+    let mut cells = vec![Cell::new(&node.address), Cell::new(format!("{word}{more}")).fg(colour)];
     match &node.view {
         Ok(view) => {
             let known = view.counter > 0;
@@ -80,22 +82,22 @@ fn cells(node: &NodeReport) -> Vec<Cell> {
     cells
 }
 
-fn state(node: &NodeReport) -> Cell {
+/// The state in a word, what is said besides, and the colour of both.
+fn state(node: &NodeReport) -> (&'static str, Cow<'static, str>, Color) {
     let wait = node.votes_in.unwrap_or_default();
-    let (text, colour) = match &node.view {
-        Err(error) if error.kind().is_transient() => ("away".to_owned(), Color::Red),
-        Err(_) => ("refused".to_owned(), Color::Red),
-        Ok(View { state: NodeState::Voting(_), .. }) => ("votes".to_owned(), Color::Green),
+    match &node.view {
+        Err(error) if error.kind().is_transient() => ("away", "".into(), Color::Red),
+        Err(_) => ("refused", "".into(), Color::Red),
+        Ok(View { state: NodeState::Voting(_), .. }) => ("votes", "".into(), Color::Green),
         Ok(View { state: NodeState::Abstaining { .. }, .. }) if wait.is_zero() => {
-            ("abstains until a client connects".to_owned(), Color::Yellow)
+            ("abstains", " until a client connects".into(), Color::Yellow)
         }
         Ok(View { state: NodeState::Abstaining { .. }, .. }) => {
-            (format!("abstains, {} at most", whole_seconds_up(wait)), Color::Yellow)
+            ("abstains", format!(", {} at most", whole_seconds_up(wait)).into(), Color::Yellow)
         }
-        Ok(View { membership: None, .. }) => ("empty, waits for a client".to_owned(), Color::Yellow),
-        Ok(_) => ("restarted, waits for a client".to_owned(), Color::Yellow),
-    };
-    Cell::new(text).fg(colour)
+        Ok(View { membership: None, .. }) => ("empty", ", waits for a client".into(), Color::Yellow),
+        Ok(_) => ("restarted", ", waits for a client".into(), Color::Yellow),
+    }
 }
 
 /// How far the counter is ahead of the node's clock, to the second.
@@ -111,7 +113,7 @@ fn to_clock(view: &View) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lock_core::node::{NodeTime, RunId};
+    use leasehold::backend::node::{NodeTime, RunId};
 
     use super::*;
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::{Budget, Ttl};
+use leasehold::Ttl;
+use leasehold::kit::Budget;
 
 use crate::durations::human;
 use crate::exit::{Exit, Failure};

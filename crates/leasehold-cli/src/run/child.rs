@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use humantime::format_duration;
-use lock_core::{Budget, Moment};
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::kit::Budget;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::channel::Channel;

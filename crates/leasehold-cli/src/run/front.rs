@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::parent_id;
 use std::time::Duration;
 
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, kill_process, waitid};
 use signal_hook::consts::{SIGCHLD, SIGTSTP};
 

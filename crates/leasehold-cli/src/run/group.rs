@@ -3,8 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use lock_core::Moment;
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, getpgid, kill_process, kill_process_group, waitid,

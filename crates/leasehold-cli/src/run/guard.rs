@@ -19,8 +19,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Parser;
-use lock_core::{Budget, Invalid, Moment, parse_duration};
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::kit::Budget;
 use rustix::process::{Pid, Signal};
 
 use super::channel::{Channel, sleep_on};
@@ -30,6 +30,7 @@ use super::signals::Signals;
 use super::start;
 use super::watch::{Step, Watch};
 use super::wire::{Cause, Event, Go, Order, Refusal, Status};
+use crate::durations::duration;
 use crate::exit::Exit;
 
 /// The role's name on the command line.
@@ -40,10 +41,10 @@ pub(crate) const ROLE: &str = "guard-command";
 #[command(name = "leasehold guard-command")]
 pub(crate) struct GuardArgs {
     /// See [`Budget::grace`].
-    #[arg(long, value_parser = duration)]
+    #[arg(long, value_parser = duration("duration"))]
     pub(crate) grace: Duration,
     /// See [`Budget::margin`].
-    #[arg(long, value_parser = duration)]
+    #[arg(long, value_parser = duration("duration"))]
     pub(crate) margin: Duration,
     /// The group from which the command takes the terminal.
     #[arg(long)]
@@ -51,10 +52,6 @@ pub(crate) struct GuardArgs {
     /// The command and its arguments.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
-}
-
-fn duration(text: &str) -> Result<Duration, Invalid> {
-    parse_duration("duration", text)
 }
 
 /// Guards one command until it and its group are gone.

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::thread::sleep;
 use std::time::Duration;
 
+use leasehold::clock::{Clock, HostClock};
 use leasehold::kit::{Slot, SlotAfter};
-use lock_core::{FLUSH_WITHIN, FencingToken, LockName};
-use lock_host::{Clock, HostClock};
+use leasehold::{FencingToken, LockName};
 
 use super::supervise::Verdict;
 use super::wire::Status;
@@ -16,6 +16,8 @@ use crate::job::{Again, Job};
 use crate::locks::Locks;
 use crate::report::Voice;
 
+/// How long a release may be repeated before it is reported. Chosen: the longest time that one request takes by default.
+const RELEASE_WITHIN: Duration = Duration::from_secs(1);
 /// How often to ask a store whether an unanswered release has taken effect.
 const RELEASE_POLL: Duration = Duration::from_millis(20);
 
@@ -85,7 +87,7 @@ pub(super) fn unreleased(name: &LockName, ttl: &impl Display, problem: &str) -> 
 
 /// Whether a release that was not answered takes effect while it is repeated.
 pub(super) fn is_over_soon(locks: &Locks, name: &LockName, token: FencingToken) -> bool {
-    let until = HostClock.now() + FLUSH_WITHIN;
+    let until = HostClock.now() + RELEASE_WITHIN;
     while HostClock.now() < until {
         match locks.is_over(name, token) {
             Some(true) => return true,

@@ -28,8 +28,9 @@ mod wire;
 use std::ffi::{OsStr, OsString};
 
 use leasehold::backend::Reach;
-use lock_core::{Budget, Ttl};
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock};
+use leasehold::kit::Budget;
+use leasehold::{Error, Ttl};
 
 use self::child::{Child, Plan};
 use self::failures::{Stop, lost, unguardable};
@@ -45,7 +46,7 @@ use crate::args::work::WorkArgs;
 use crate::durations::{millis, rough};
 use crate::exit::{Exit, Failure};
 use crate::held::{HELD, Held};
-use crate::hold::{End, Hold, Parted};
+use crate::hold::{End, Hold};
 use crate::locks::Locks;
 use crate::report::{CommandEnd, Report, Voice};
 use crate::secret::Exposed;
@@ -133,7 +134,7 @@ impl<'a> Session<'a> {
 
     /// Says which store excludes, and warns of one that machines do not share where they are meant to meet.
     fn name_store(self) -> Result<Self, Failure> {
-        let config = self.store.config().map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))?;
+        let config = self.store.config()?;
         let store = config.shown();
         self.voice.tell_store(&format!("the store is {store}, {}", self.args.store.origin()));
         if let Some(Exposed { problem, remedy }) = self.args.store.exposed() {
@@ -230,21 +231,21 @@ impl<'a> Session<'a> {
     /// Releases the lock. A lease that is found to be lost may have been lost before the command ended.
     fn release(&mut self, locks: &Locks, hold: Hold, end: End) -> Result<(), Failure> {
         let token = hold.token();
-        let (parted, slot) = hold.end(end);
+        let (released, slot) = hold.end(end);
         let told = leaving::tell_slot(end, slot, self.voice);
-        match parted {
+        match released {
+            Err(Error::Lost(lease)) => Err(lost(&lease.reason.to_string())),
             // It is repeated while this process lives, for example if the connection had broken.
-            Parted::Unknown(_) if leaving::is_over_soon(locks, &self.args.name, token) => {
+            Err(_) if leaving::is_over_soon(locks, &self.args.name, token) => {
                 self.voice.note(&format!("released {} on a retry", self.args.name));
                 told
             }
-            Parted::Released => {
+            Ok(()) => {
                 self.voice.note(&format!("released {}", self.args.name));
                 told
             }
-            Parted::AlreadyLost(reason) => Err(lost(&reason)),
-            Parted::Unknown(problem) => {
-                self.voice.warn_afterwards(&leaving::unreleased(&self.args.name, &self.ttl, &problem));
+            Err(error) => {
+                self.voice.warn_afterwards(&leaving::unreleased(&self.args.name, &self.ttl, &error.to_string()));
                 told
             }
         }

@@ -8,8 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use lock_core::Moment;
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
 use rustix::process::Signal;
 
 use super::tty;

@@ -4,9 +4,8 @@ use std::io::stderr;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use leasehold::clock::{Clock, HostClock, Moment};
 use leasehold::observe::Level;
-use lock_core::Moment;
-use lock_host::{Clock, HostClock};
 
 use crate::durations::human;
 use crate::exit::Exit;

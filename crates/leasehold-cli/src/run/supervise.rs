@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lock_core::{Budget, Moment};
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::kit::Budget;
 use signal_hook::consts::{SIGCONT, SIGINT, SIGKILL, SIGTTIN, SIGTTOU};
 
 use super::channel::sleep_on;
@@ -13,7 +13,7 @@ use super::child::Child;
 use super::signals::Signals;
 use super::terminal::Terminal;
 use super::wire::{Cause, Event, Order, Status};
-use crate::hold::Hold;
+use crate::hold::{Hold, Lease};
 use crate::report::Voice;
 
 /// How often the lease is checked. Chosen: an order of magnitude under the smallest grace and margin.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use lock_core::{Budget, Fairness, Mode};
-use lock_host::LongWaits;
+use leasehold::inspect::Mode;
+use leasehold::kit::Budget;
+use leasehold::{LockOptions, OnUnavailable};
 
 use super::budget;
 use crate::args::work::WorkArgs;
@@ -36,19 +37,21 @@ impl<'a> Task<'a> {
     /// Those of an invalid command line.
     pub(super) fn wish(self, budget: Budget) -> Result<Wish, Failure> {
         let work = self.work();
-        let (mode, patience, busy_code, job) = match self {
-            Self::Elect(_) => (Mode::Exclusive, Patience::Endless, BUSY, Job::default()),
-            Self::Run(args) => {
-                let job = args.job.job(budget::shortest_run(budget))?;
-                (args.mode.mode(), patience(args), args.busy_code, job)
+        let name = work.name.clone();
+        // A wait for an unreachable store ends at the same time as any other wait.
+        let options = LockOptions::default().ttl(work.ttl.get()).why(&*work.why).on_unavailable(OnUnavailable::Wait);
+        let args = match self {
+            Self::Elect(_) => {
+                let (mode, options, patience) = (Mode::Exclusive, options.standing_by(), Patience::Endless);
+                return Ok(Wish { name, mode, options, patience, busy_code: BUSY, job: Job::default() });
             }
+            Self::Run(args) => args,
         };
-        let (name, why, fairness) = (work.name.clone(), work.why.clone(), self.fairness());
-        let long_waits = match self {
-            Self::Run(_) => LongWaits::Reported,
-            Self::Elect(_) => LongWaits::Expected,
-        };
-        Ok(Wish { name, mode, ttl: work.ttl, why, patience, fairness, long_waits, busy_code, job })
+        let job = args.job.job(budget::shortest_run(budget))?;
+        let options = if args.barging { options.barging() } else { options };
+        let options = job.at_most.into_iter().fold(options, LockOptions::max_hold);
+        let (mode, patience, busy_code) = (args.mode.mode(), patience(args), args.busy_code);
+        Ok(Wish { name, mode, options, patience, busy_code, job })
     }
 
     /// What each machine does if each has a store of its own; `None` of a task that makes sense on one machine.
@@ -56,13 +59,6 @@ impl<'a> Task<'a> {
         match self {
             Self::Elect(_) => Some("elects a leader of its own"),
             Self::Run(args) => args.job.has_slot().then_some("runs the slot"),
-        }
-    }
-
-    fn fairness(self) -> Fairness {
-        match self {
-            Self::Run(RunArgs { barging: true, .. }) => Fairness::Barging,
-            Self::Run(_) | Self::Elect(_) => Fairness::Fair,
         }
     }
 }

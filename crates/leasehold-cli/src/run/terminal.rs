@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{stdin, stdout};
 use std::time::Duration;
 
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpgrp, kill_process_group, test_kill_process_group};
 use rustix::termios::tcgetpgrp;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lock_core::{BackendError, Moment};
+use leasehold::BackendError;
+use leasehold::clock::Moment;
 
 /// How long the store may fail before it is reported. Chosen: a restarting server is back sooner, and a single request that
 /// was delayed by others, for up to a second, is not worth a message.

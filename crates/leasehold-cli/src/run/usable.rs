@@ -3,43 +3,20 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lock_core::{Budget, Moment, Ttl};
-use lock_host::{Clock, HostClock};
+use leasehold::Ttl;
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::kit::Budget;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
 use super::channel::sleep_on;
 use super::signals::{self, Signals};
 use crate::exit::{Exit, Failure};
-use crate::hold::Hold;
+use crate::hold::Lease;
 
 /// How often a lease that is too short is checked, if it could not be renewed at once.
 const RENEWAL_POLL: Duration = Duration::from_millis(20);
 /// After this many ttls without a usable lease the store is too slow: at least two renewals were sent in each.
 const PATIENCE_IN_TTLS: u32 = 2;
-
-/// The part of a hold that is used here.
-pub(super) trait Lease {
-    /// See [`Hold::deadline`].
-    fn deadline(&self) -> Moment;
-    /// See [`Hold::lost`].
-    fn lost(&self) -> Option<String>;
-    /// See [`Hold::renew`].
-    fn renew(&self);
-}
-
-impl Lease for Hold {
-    fn deadline(&self) -> Moment {
-        Self::deadline(self)
-    }
-
-    fn lost(&self) -> Option<String> {
-        Self::lost(self)
-    }
-
-    fn renew(&self) {
-        Self::renew(self);
-    }
-}
 
 /// Waits until enough is left of the lease to start the command: one that was handed over by another holder, or that
 /// arrived late, may be short. So it is renewed at once, and if that fails, by the next regular renewal. Gives up on a signal

@@ -7,9 +7,10 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lock_core::inspect::Entry;
-use lock_core::{Budget, LockName, Moment};
-use lock_host::{Clock, HostClock};
+use leasehold::LockName;
+use leasehold::clock::{Clock, HostClock, Moment};
+use leasehold::inspect::Entry;
+use leasehold::kit::Budget;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -246,8 +247,8 @@ pub(crate) struct Request {
 impl Request {
     /// Refuses a store whose leases are too short, whatever ttl they are asked for with.
     fn check_leases(&self, locks: &Locks) -> Result<(), Failure> {
-        let budget = Budget::of_store(&locks.client().capabilities(), self.wish.ttl, self.grace);
-        budget.map(drop).map_err(|invalid| Failure::new(Exit::Config, invalid.to_string()))
+        let budget = Budget::of_store(&locks.client().capabilities(), self.wish.options.ttl, self.grace);
+        Ok(budget.map(drop)?)
     }
 
     /// Refuses a lock that an enclosing run holds. What it holds as another kind is left to the store, whose error says so.

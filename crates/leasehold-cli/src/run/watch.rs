@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lock_core::{Budget, Moment};
+use leasehold::clock::Moment;
+use leasehold::kit::Budget;
 
 /// Timers do not advance while a machine is suspended, but the clock of the deadline does: so this is the longest sleep
 /// before the next look at it.

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 use humantime::format_rfc3339_millis;
-use leasehold::inspect::Held;
+use leasehold::Holder;
+use leasehold::backend::ModeKind;
 use leasehold::inspect::watch::Happened;
-use lock_core::{Holder, Mode, ModeKind};
+use leasehold::inspect::{Held, Mode};
 use serde::Serialize;
 
 use super::following::Change;

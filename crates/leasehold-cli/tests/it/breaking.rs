@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lock_core::LockName;
+use leasehold::LockName;
 use test_support::{Finish, RedisServer};
 
 use crate::support::leasehold::{Leasehold, Running, code, text};

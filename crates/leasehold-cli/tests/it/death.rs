@@ -5,8 +5,7 @@
 
 use crate::support::leasehold::{Leasehold, Running, code, report};
 use crate::support::{STUBBORN, wait_for, wait_for_death};
-use leasehold::blocking;
-use lock_core::FencingToken;
+use leasehold::{FencingToken, blocking};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -111,7 +110,11 @@ fn the_lease_is_revoked() {
     let entry = leasehold.json("show a");
     let token = FencingToken::new(entry["token"].as_u64().unwrap()).unwrap();
     let client = blocking::connect(&leasehold.url()).unwrap();
-    client.inspect().unwrap().revoke(&"a".parse().unwrap(), token, &lock_host::note("").unwrap(), SECOND).unwrap();
+    client
+        .inspect()
+        .unwrap()
+        .revoke(&"a".parse().unwrap(), token, &leasehold::inspect::note("").unwrap(), SECOND)
+        .unwrap();
     assert_eq!(code(running.end().status), 76);
     // The next renewal finds it, after a third of the ttl; the deadline would find it after 9 s.
     assert!(began.elapsed() < SECOND * 8);

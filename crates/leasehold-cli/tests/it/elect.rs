@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use crate::support::leasehold::{Leasehold, Running, code, report, text};
 use crate::support::session::Session;
 use crate::support::{is_alive, wait_for, wait_for_death};
-use leasehold::blocking;
-use lock_core::FencingToken;
+use leasehold::{FencingToken, blocking};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use test_support::{Finish, RedisServer};
@@ -113,7 +112,7 @@ fn a_leader_whose_lease_is_lost_ends_its_command_and_leads_again_later() {
     client
         .inspect()
         .unwrap()
-        .revoke(&"scheduler".parse().unwrap(), token, &lock_host::note("").unwrap(), SECOND)
+        .revoke(&"scheduler".parse().unwrap(), token, &leasehold::inspect::note("").unwrap(), SECOND)
         .unwrap();
     let second = term(&leasehold, 2);
     assert!(second.number > first.number && !is_alive(first.command), "{first:?}, then {second:?}");
@@ -234,7 +233,7 @@ fn a_leader_that_was_asked_to_end_does_not_campaign_again() {
     client
         .inspect()
         .unwrap()
-        .revoke(&"scheduler".parse().unwrap(), token, &lock_host::note("").unwrap(), SECOND)
+        .revoke(&"scheduler".parse().unwrap(), token, &leasehold::inspect::note("").unwrap(), SECOND)
         .unwrap();
     assert_eq!(code(leader.end().status), 76);
     assert_eq!(terms(&leasehold).len(), 1);

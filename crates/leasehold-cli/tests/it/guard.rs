@@ -12,8 +12,7 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lock_core::Moment;
-use lock_host::{Clock, HostClock};
+use leasehold::clock::{Clock, HostClock, Moment};
 use rustix::process::{Pid, Signal, getpgid, getppid, kill_process, setpgid};
 
 use self::channel::Channel;

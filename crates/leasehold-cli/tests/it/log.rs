@@ -66,7 +66,7 @@ fn an_unknown_level_is_refused_with_those_that_are_known() {
     for word in ["loud", "off, error, warn, info or debug", "LEASEHOLD_LOG"] {
         assert!(stderr.contains(word), "{word:?} is missing in: {stderr}");
     }
-    assert!(stderr.contains("is not valid; use"), "{stderr}");
+    assert!(stderr.contains("there is no such level; use off"), "{stderr}");
     let output = logged(&leasehold, "loud", "--json a");
     assert_eq!((code(output.status), &report(&output)["outcome"]), (64, &"failed".into()));
     let help = text(&leasehold.command("run --help").finish().stdout);

@@ -12,8 +12,6 @@ mod support;
 
 mod away;
 mod bad_input;
-mod demo;
-mod demo_cache;
 mod jobs;
 mod log;
 

@@ -56,9 +56,9 @@ fn an_error_suggests_what_was_probably_meant() {
     assert!(said(&["./report.sh"], 64).contains("the first argument is the name of the lock"));
     assert!(said(&["a", "--", "echo hi && echo there"], 127).contains("use sh -c '...'"));
     assert!(said(&["a", "--", "/tmp"], 126).contains("is a directory"));
-    let demo = leasehold.command("demo").finish();
-    assert_eq!(code(demo.status), 64);
-    assert!(text(&demo.stderr).contains("leasehold demo account"));
+    let redlock = leasehold.command("redlock").finish();
+    assert_eq!(code(redlock.status), 64);
+    assert!(text(&redlock.stderr).contains("Show the state of the nodes"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Lists and pages on terminals of 80 and 40 columns, beside a lock with the longest name.
 
-use lock_core::LockName;
+use leasehold::LockName;
 use serde_json::Value;
 use test_support::Finish;
 

@@ -17,16 +17,6 @@ fn the_command_reads_from_the_terminal_and_gives_it_back() {
 }
 
 #[test]
-fn the_demo_is_coloured_on_a_terminal() {
-    let demo = "env -u NO_COLOR -u LEASEHOLD_DEMO_URL TERM=xterm leasehold demo account --workers 2 --deposits 1";
-    let mut session = Session::of_script(&format!("{demo}; echo code $?"));
-    session.shows("\x1b[1m 1  no lock\x1b[0m");
-    session.shows("\x1b[31mbalance ");
-    session.types("\x03");
-    session.end();
-}
-
-#[test]
 fn control_c_reaches_the_command() {
     let mut session = Session::of_script("trap : INT; leasehold run a -- sh -c 'echo go; exec sleep 60'; echo code $?");
     session.shows("go");

@@ -154,7 +154,8 @@ mod tests {
             Waiter { note: Some(Note::new("web-4", 99, "report").unwrap()), mode: Mode::permits(2, 4).unwrap(), age };
         let foreign = Waiter { note: None, mode: Mode::Shared, age: None };
         let queue = vec![waiter, foreign];
-        let entry = Entry { name, holder, remaining, leases: 1, holders: vec![held.clone()], waiters: 2, queue, votes: None };
+        let entry =
+            Entry { name, holder, remaining, leases: 1, holders: vec![held.clone()], waiters: 2, queue, votes: None };
         let written = serde_json::to_value(Page { entries: vec![entry], next: None }).unwrap();
         let expected = serde_json::json!({
             "entries": [{

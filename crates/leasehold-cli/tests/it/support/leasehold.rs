@@ -50,15 +50,6 @@ impl Leasehold {
         command
     }
 
-    /// `leasehold demo` of a story, with its temporary files in the scratch directory.
-    pub(crate) fn demo(&self, story: &str, options: &str) -> Command {
-        let mut command = self.command("demo");
-        std::fs::create_dir_all(self.scratch.file("tmp")).unwrap();
-        command.args(story.split_whitespace()).args(options.split_whitespace());
-        command.env("TMPDIR", self.scratch.file("tmp")).env_remove("LEASEHOLD_DEMO_URL");
-        command
-    }
-
     /// `leasehold run` of a shell script.
     pub(crate) fn script(&self, options: &str, script: &str) -> Command {
         let mut command = self.command("run");

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use leasehold::backend::{Answer, BlockingBackend, Certainty, Claim, NameKind, Owner, Queueing, Terms, Width};
+use leasehold::inspect::{Note, Revoked};
 use leasehold::sqlite::SqliteConfig;
 use leasehold::sqlite::blocking::Sqlite;
-use lock_core::inspect::Revoked;
-use lock_core::{
-    Answer, BlockingBackend, Certainty, Claim, Fairness, FencingToken, Holder, LockName, NameKind, Note, Owner,
-    Queueing, Terms, Ttl, Width,
-};
+use leasehold::{Fairness, FencingToken, Holder, LockName, Ttl};
 use regex::Regex;
 
 use super::leasehold::Leasehold;

@@ -1,0 +1,1 @@
+../../lock-async/src/any.rs
