@@ -6,7 +6,7 @@ use super::Station;
 use super::attempt::{Attempt, Grant, Hint, LeaseUse, Place, Purpose};
 use super::io::{ActionId, ForWhom, Output, Request};
 use super::progress::Progress;
-use super::wait_queue::Waiter;
+use super::waiter::Waiter;
 use crate::policy::pace;
 use crate::{
     AcquireError, Answer, BackendError, Certainty, Claim, Effect, ErrorKind, Fairness, Holder, Moment, Note, Operation,
@@ -131,11 +131,7 @@ impl Station {
     }
 
     pub(super) fn on_acquire_reply(&mut self, now: Moment, id: ActionId, result: Result<Answer, BackendError>) {
-        match result {
-            Ok(Answer::Queued { position, .. }) => self.found_queued(now, position),
-            Ok(Answer::Busy { .. }) => self.found_taken(now),
-            Ok(Answer::Granted { .. }) | Err(_) => {}
-        }
+        self.found(now, &result);
         if result.is_ok() {
             self.failing_since = None;
         }
@@ -213,8 +209,7 @@ impl Station {
         remaining.map_or(quiet, |remaining| quiet.min(pace::after_expiry(remaining, position)))
     }
 
-    /// Waits after a negative answer. What the store reported meanwhile may be newer than that answer. So the next claim goes
-    /// out soon, and a grant counts if it certainly came later.
+    /// Waits after a negative answer. A report of the store may be newer, so the next claim goes out soon, and a later grant counts.
     fn wait(&mut self, now: Moment, mut attempt: Box<Attempt>, again_at: Moment) {
         let hint = std::mem::replace(&mut attempt.hint, Hint::Nothing);
         let again_at = match hint {

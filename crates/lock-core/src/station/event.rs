@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::level::Level;
 use super::outcome::Outcome;
 use crate::{BackendError, FencingToken, Holder, LockName, LossReason};
 
@@ -132,8 +133,7 @@ pub enum Event {
         /// Why the store did not grant the lock.
         error: BackendError,
     },
-    /// A request to acquire, renew or release a lock failed, or was not answered in time. Renewals that fail together are
-    /// reported for each lock.
+    /// A request for a lock failed, or was not answered in time. Renewals that fail together are reported for each lock.
     #[non_exhaustive]
     RequestFailed {
         /// The lock.
@@ -154,19 +154,6 @@ pub enum Event {
         /// The time since it was found to be unavailable.
         after: Duration,
     },
-}
-
-/// How important an event is. A more important one compares as greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// Part of normal operation.
-    Debug,
-    /// Of interest.
-    Info,
-    /// Needs attention if it happens often.
-    Warn,
-    /// Work may have been interrupted.
-    Error,
 }
 
 /// The events that a client adds to those of its stations.

@@ -49,6 +49,9 @@ mod grants;
 mod held;
 mod holding;
 mod io;
+mod joining;
+mod level;
+mod observed;
 mod outcome;
 mod outlook;
 mod owners;
@@ -57,12 +60,14 @@ mod reading;
 mod refusing;
 mod releases;
 mod releasing;
+mod renewing;
 mod replacing;
 mod semaphore;
 mod session;
 mod telling;
 mod turns;
 mod wait_queue;
+mod waiter;
 
 #[cfg(test)]
 mod tests;
@@ -70,9 +75,9 @@ mod tests;
 use std::mem;
 use std::sync::Arc;
 
-use attempt::{Attempt, LeaseUse, Place, Purpose};
+use attempt::{Attempt, LeaseUse};
 pub use by_turn::ByTurn;
-pub use event::{Event, Level};
+pub use event::Event;
 use few::Few;
 pub use floor::Floor;
 use floor::Floors;
@@ -80,15 +85,16 @@ use held::HeldLease;
 pub use io::{
     Action, ActionId, ForWhom, Input, Join, Leaving, LongWaits, OnUnavailable, Output, Patience, Reply, Request, TurnId,
 };
+pub use level::Level;
+use observed::Observed;
 pub use outcome::Outcome;
 pub use owners::Owners;
 use progress::Progress;
 use releases::PendingReleases;
-use telling::Observed;
-use wait_queue::{Need, WaitQueue, Waiter};
+use wait_queue::{Need, WaitQueue};
 
 use crate::policy::Dice;
-use crate::{Ability, AcquireError, Fairness, LockName, Moment, NameKind, Owner, Policy, Refusal, Terms};
+use crate::{AcquireError, LockName, Moment, NameKind, Owner, Policy, Terms};
 
 /// All that a client knows of one lock: its local waiters, and the lease they share; or of one semaphore. See the module's text.
 #[derive(Debug)]
@@ -208,48 +214,6 @@ impl Station {
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.broken
-    }
-
-    fn on_join(&mut self, now: Moment, join: Join) {
-        if let Err(error) = self.check(&join) {
-            return self.refuse([Waiter::new(now, join)], &Refusal::Error(error));
-        }
-        // This waiter accepts the first answer, so the station asks now instead of relying on an old one. If a claim is under
-        // way already, its answer counts. A waiter that asks for itself must not wait for those that have no place yet. Beside
-        // a shared lease, the answer does not come from those attempts.
-        if join.patience == Patience::Never && !self.common().is_some_and(HeldLease::is_shared) {
-            let before = |attempt: &&mut Attempt| match attempt.purpose {
-                Purpose::Front => true,
-                Purpose::Waiter(_) => attempt.place == Place::Outside,
-                Purpose::Adopt { .. } | Purpose::Replace(_) | Purpose::Nothing(_) => false,
-            };
-            self.attempts.iter_mut().filter(before).for_each(|attempt| attempt.ask_now(now));
-        }
-        self.waiters.join(now, self.reported(join));
-        self.found_held(now);
-        if self.is_held_back() {
-            self.hasten_release(now);
-        }
-    }
-
-    /// Whether a waiter can be served at all.
-    fn check(&self, join: &Join) -> Result<(), AcquireError> {
-        let mode = join.terms.mode;
-        let is_semaphore = self.kind == NameKind::Semaphore;
-        debug_assert_eq!(mode.limit().is_some(), is_semaphore, "another kind has another station");
-        if self.closed {
-            return Err(AcquireError::Closed);
-        }
-        self.policy.store.check_mode(mode)?;
-        match join.fairness {
-            Fairness::Fair => Ok(()),
-            Fairness::Barging => Ok(self.policy.store.check_ability(Ability::Barge)?),
-        }
-    }
-
-    fn on_cancel(&mut self, turn: TurnId) {
-        let waiter = self.take_waiter(turn);
-        self.refuse(waiter, &Refusal::Error(AcquireError::Cancelled));
     }
 
     fn on_close(&mut self, now: Moment) {

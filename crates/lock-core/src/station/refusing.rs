@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::Station;
 use super::attempt::Attempt;
 use super::io::{Output, TurnId};
-use super::wait_queue::{WaitQueue, Waiter};
+use super::wait_queue::WaitQueue;
+use super::waiter::Waiter;
 use crate::{AcquireError, BackendError, Effect, ErrorKind, Holder, Mode, Moment, Operation, Refusal};
 
 /// Whether an error concerns the waiters that have no attempt of their own.

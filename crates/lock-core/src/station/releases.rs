@@ -3,8 +3,8 @@
 use super::attempt::LeaseUse;
 use super::few::Few;
 use super::io::{ActionId, TurnId};
+use super::observed::EndedTurn;
 use super::progress::Progress;
-use super::telling::EndedTurn;
 use crate::policy::ATTEMPTS_MAX;
 use crate::{BackendError, Certainty, Mode, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
 

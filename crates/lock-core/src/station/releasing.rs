@@ -7,9 +7,9 @@ use super::Station;
 use super::attempt::{Attempt, LeaseUse, Place, Purpose};
 use super::held::HeldLease;
 use super::io::{Action, ActionId, ForWhom, Output, Request, TurnId};
+use super::observed::EndedTurn;
 use super::progress::Progress;
 use super::releases::{Next, Of, PendingRelease};
-use super::telling::EndedTurn;
 use crate::policy::{ABANDONED_CLAIM_FOR, ATTEMPTS_MAX, pace};
 use crate::{Answer, BackendError, Certainty, Effect, Evidence, Moment, NameKind, Owner, ReleaseRequest, Released};
 

@@ -13,7 +13,7 @@ use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse, Purpose, Replace};
 use super::io::{Join, Output, TurnId};
 use super::progress::Progress;
-use super::wait_queue::Waiter;
+use super::waiter::Waiter;
 use crate::{
     Ability, AcquireError, Answer, BackendError, Capabilities, Certainty, Effect, Invalid, Lease, LossReason, Mode,
     Moment, Owner, Refusal, Terms, Ticket,

@@ -5,7 +5,7 @@ use super::attempt::{Attempt, Place, Purpose};
 use super::io::{Join, TurnId};
 use super::progress::Progress;
 use super::releases::Next;
-use super::wait_queue::Waiter;
+use super::waiter::Waiter;
 use crate::policy::ATTEMPTS_MAX;
 use crate::{Fairness, Moment, RequestOrder, Terms};
 

@@ -7,49 +7,13 @@ use super::Station;
 use super::event::Event;
 use super::held::Late;
 use super::io::{Join, LongWaits, TurnId};
+use super::observed::{Contention, EndedTurn};
 use super::outcome::Outcome;
 use super::releases::PendingRelease;
 use super::turns::Turn;
-use super::wait_queue::{WaitQueue, Waiter};
-use crate::{BackendError, FencingToken, LockName, LossReason, Mode, Moment, Owner, Released};
-
-/// What a station knows for observers alone.
-#[derive(Debug, Default)]
-pub(super) struct Observed {
-    /// What happened and was not taken yet.
-    events: Vec<(Option<TurnId>, Event)>,
-    waiters: Contention,
-}
-
-/// What is known of all waiters together. It goes with the last of them.
-#[derive(Debug, Default)]
-struct Contention {
-    /// Their first known position in the store's queue. The first of them that is admitted had it.
-    position: Option<u32>,
-    /// Since when others are known to have what they wait for.
-    taken_since: Option<Moment>,
-}
-
-/// A turn that has ended and whose release is pending.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EndedTurn {
-    token: FencingToken,
-    since: Moment,
-    /// When the first try of the release failed.
-    pub(super) failed_at: Option<Moment>,
-}
-
-impl EndedTurn {
-    fn held(self, now: Moment) -> Duration {
-        self.failed_at.unwrap_or(now).since(self.since)
-    }
-}
-
-impl From<&Turn> for EndedTurn {
-    fn from(turn: &Turn) -> Self {
-        Self { token: turn.hold.token(), since: turn.since, failed_at: None }
-    }
-}
+use super::wait_queue::WaitQueue;
+use super::waiter::Waiter;
+use crate::{Answer, BackendError, FencingToken, LockName, LossReason, Mode, Moment, Owner, Released};
 
 impl Station {
     /// The same for a client that is observed: it has [events](Self::take_events).
@@ -93,10 +57,16 @@ impl Station {
         self.contention().map(|waiters| waiters.taken_since.get_or_insert(now));
     }
 
-    /// The same, and the store has queued them.
-    pub(super) fn found_queued(&mut self, now: Moment, position: u32) {
-        self.found_taken(now);
-        self.contention().map(|waiters| waiters.position.get_or_insert(position));
+    /// What an answer to a claim says of the lock.
+    pub(super) fn found(&mut self, now: Moment, answer: &Result<Answer, BackendError>) {
+        match answer {
+            Ok(Answer::Queued { position, .. }) => {
+                self.found_taken(now);
+                self.contention().map(|waiters| waiters.position.get_or_insert(*position));
+            }
+            Ok(Answer::Busy { .. }) => self.found_taken(now),
+            Ok(Answer::Granted { .. }) | Err(_) => {}
+        }
     }
 
     /// For how much of its wait others are known to have had the lock.

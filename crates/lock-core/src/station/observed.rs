@@ -1,0 +1,46 @@
+//! What a station keeps for observers alone.
+
+use std::time::Duration;
+
+use super::event::Event;
+use super::io::TurnId;
+use super::turns::Turn;
+use crate::{FencingToken, Moment};
+
+/// What a station knows for observers alone.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// What happened and was not taken yet.
+    pub(super) events: Vec<(Option<TurnId>, Event)>,
+    pub(super) waiters: Contention,
+}
+
+/// What is known of all waiters together. It goes with the last of them.
+#[derive(Debug, Default)]
+pub(super) struct Contention {
+    /// Their first known position in the store's queue. The first of them that is admitted had it.
+    pub(super) position: Option<u32>,
+    /// Since when others are known to have what they wait for.
+    pub(super) taken_since: Option<Moment>,
+}
+
+/// A turn that has ended and whose release is pending.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndedTurn {
+    pub(super) token: FencingToken,
+    pub(super) since: Moment,
+    /// When the first try of the release failed.
+    pub(super) failed_at: Option<Moment>,
+}
+
+impl EndedTurn {
+    pub(super) fn held(self, now: Moment) -> Duration {
+        self.failed_at.unwrap_or(now).since(self.since)
+    }
+}
+
+impl From<&Turn> for EndedTurn {
+    fn from(turn: &Turn) -> Self {
+        Self { token: turn.hold.token(), since: turn.since, failed_at: None }
+    }
+}
