@@ -10,9 +10,9 @@
 //! - One hold: `turn`, `weak` (sees its end without keeping it), `proof`, `inquiry` (a request to the store about it).
 //! - One latch: `named_latch` (its name and ttl, and a call about it), `sleepers` (who sleeps until it may have changed).
 //! - `setters`: the setters of options, for every type that has options.
-//! - Observing: stations report events, and `observer` is who is told. `news` has what was not told yet, `locked` tells it once the
-//!   site is unlocked, `traced` and `measured` are the observers of the features `tracing` and `metrics` (without these, `untraced` and
-//!   `unmeasured`).
+//! - Observing: stations report events to each `observer`. `pending_events` has those of which observers were not notified yet, and
+//!   `notifying_guard` notifies them once the site is unlocked. `traced` and `measured` are the observers of the features `tracing` and
+//!   `metrics` (without these, `untraced` and `unmeasured`).
 //! - Renewal: `renewals` (the queue), `keeper_view` (what the keeper serves).
 //! - Async stores for threads, with the feature `bridge`: `bridge` (a runtime), `bridged` and `bridged_node` (what uses it).
 
@@ -38,7 +38,6 @@ mod inquiry;
 mod keeper_view;
 mod kinds;
 mod lock;
-mod locked;
 #[cfg(feature = "metrics")]
 mod measured;
 #[cfg(not(feature = "metrics"))]
@@ -46,10 +45,11 @@ mod measured;
 mod measured;
 mod member;
 mod named_latch;
-mod news;
+mod notifying_guard;
 mod observer;
 mod options;
 mod outage;
+mod pending_events;
 mod ports;
 mod proof;
 #[cfg(test)]
@@ -88,9 +88,9 @@ pub use keeper_view::{KeeperView, Net};
 pub use kinds::{AnyKind, Exclusive, Permits, Shared};
 pub use lock::{LimitCall, Lock};
 pub use lock_core::station::{Event, Level, LongWaits, Outcome};
-pub use locked::Telling;
 pub use member::{ClientId, Member};
 pub use named_latch::{LatchCall, NamedLatch};
+pub use notifying_guard::NotifyingGuard;
 pub use observer::{Observer, SharedObserver};
 pub use options::{LockOptions, Setting};
 pub use outage::Outage;

@@ -16,9 +16,9 @@ use crate::clock::SharedClock;
 use crate::host::note;
 use crate::kinds::{AnyKind, Exclusive, Permits, Shared};
 use crate::member::{ClientId, Member};
-use crate::news::News;
 use crate::options::{LockOptions, Setting};
 use crate::outage::Outage;
+use crate::pending_events::PendingEvents;
 use crate::ports::Ports;
 use crate::site::{Driver, Site};
 use crate::sleepers::Closing;
@@ -224,9 +224,9 @@ impl<D: Driver, M> Lock<D, M> {
     /// Reports that the caller goes on with a lock of this process, because the store is away.
     pub fn degraded(&self, waited: Duration, error: &BackendError) {
         if let (Ok((name, _)), Some(observers)) = (&self.wanted, &self.stations.ports().observers) {
-            let news = News::new(name.clone(), Arc::clone(observers));
-            news.push(Event::degraded(name.clone(), waited, error.clone()));
-            news.tell();
+            let events = PendingEvents::new(name.clone(), Arc::clone(observers));
+            events.push(Event::degraded(name.clone(), waited, error.clone()));
+            events.notify();
         }
     }
 

@@ -9,8 +9,8 @@ use lock_core::{BackendError, Keeper, LockName, Policy};
 use crate::alarms::Alarms;
 use crate::clock::SharedClock;
 use crate::host::{random_u64, secret};
-use crate::news::{News, Observers};
 use crate::observer::SharedObserver;
+use crate::pending_events::{Observers, PendingEvents};
 use crate::renewals::RenewalQueue;
 use crate::sync::Arc;
 
@@ -59,9 +59,9 @@ impl<D> Ports<D> {
     /// Reports the answer to a request that no station asked for.
     pub fn answered<T>(&self, name: &LockName, answer: &Result<T, BackendError>) {
         let Some(observers) = &self.observers else { return };
-        let news = News::new(name.clone(), Arc::clone(observers));
-        news.store_said(self.clock.now(), answer.as_ref().err());
-        news.tell();
+        let events = PendingEvents::new(name.clone(), Arc::clone(observers));
+        events.answered(self.clock.now(), answer.as_ref().err());
+        events.notify();
     }
 }
 

@@ -8,8 +8,8 @@ use lock_core::station::{Action, Event, Input, Outcome, Output, Station, TurnId}
 use lock_core::{AcquireError, Backend, BackendError, Moment, Owner, Refusal, ReleaseRequest, Released};
 
 use crate::alarms::{Alarm, Ring};
-use crate::locked::Telling;
-use crate::news::News;
+use crate::notifying_guard::NotifyingGuard;
+use crate::pending_events::PendingEvents;
 use crate::ports::Ports;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::traced::Acquisition;
@@ -49,7 +49,7 @@ pub struct Site<D: Driver> {
     ports: Arc<Ports<D>>,
     inner: Mutex<Inner<D::Waiters>>,
     /// What observers will be told, if there are any.
-    news: Option<Arc<News>>,
+    events: Option<Arc<PendingEvents>>,
 }
 
 /// What the mutex of a site guards.
@@ -63,15 +63,16 @@ pub struct Inner<W> {
 }
 
 /// The contents of a locked site.
-pub type Locked<'a, D> = Telling<'a, Inner<<D as Driver>::Waiters>>;
+pub type Locked<'a, D> = NotifyingGuard<'a, Inner<<D as Driver>::Waiters>>;
 
 impl<D: Driver> Site<D> {
     /// A site for a station, without turns.
     pub fn new(ports: Arc<Ports<D>>, station: Station) -> Arc<Self> {
-        let news = ports.observers.clone().map(|observers| Arc::new(News::new(station.name().clone(), observers)));
-        let station = if news.is_some() { station.observed() } else { station };
+        let events =
+            ports.observers.clone().map(|observers| Arc::new(PendingEvents::new(station.name().clone(), observers)));
+        let station = if events.is_some() { station.observed() } else { station };
         let inner = Mutex::new(Inner { waiters: D::Waiters::default(), station, last_turn: TurnId(0), alarm: None });
-        Arc::new(Self { ports, inner, news })
+        Arc::new(Self { ports, inner, events })
     }
 
     /// What the stations of this client share.
@@ -81,7 +82,7 @@ impl<D: Driver> Site<D> {
 
     /// Locks the site. Nothing blocks for long while it is locked. When it is unlocked, observers are told what happened.
     pub fn lock(&self) -> Locked<'_, D> {
-        Telling::lock(&self.inner, self.news.as_deref())
+        NotifyingGuard::lock(&self.inner, self.events.as_deref())
     }
 
     /// Gives an input of a waiter or holder to the station, and carries out its outputs.
@@ -89,8 +90,8 @@ impl<D: Driver> Site<D> {
     /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.station.is_broken() {
-            if let (Some(news), Input::Join(join) | Input::Adopt { join, .. }) = (&self.news, &input) {
-                news.extend([(Some(join.turn), Event::not_waited(news.lock(), Outcome::Closed))]);
+            if let (Some(events), Input::Join(join) | Input::Adopt { join, .. }) = (&self.events, &input) {
+                events.extend([(Some(join.turn), Event::not_waited(events.lock(), Outcome::Closed))]);
             }
             return self.break_off(inner);
         }
@@ -119,14 +120,14 @@ impl<D: Driver> Site<D> {
 
     /// The next input is the join of this turn, by this call.
     pub(crate) fn joins(&self, turn: TurnId, call: &Acquisition) {
-        self.news.iter().for_each(|news| news.joins(turn, call));
+        self.events.iter().for_each(|events| events.joins(turn, call));
     }
 
     /// Reports a call that ends before it joins the wait queue.
     pub(crate) fn not_joined(&self, call: &Acquisition, outcome: Outcome) {
-        if let Some(news) = &self.news {
-            news.push_in(Some(call.clone()), Event::not_waited(news.lock(), outcome));
-            news.tell();
+        if let Some(events) = &self.events {
+            events.push_in(Some(call.clone()), Event::not_waited(events.lock(), outcome));
+            events.notify();
         }
     }
 
@@ -165,12 +166,12 @@ impl<D: Driver> Site<D> {
     }
 
     fn feed_unguarded(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, now: Moment, input: Input) {
-        if let Some(news) = &self.news {
-            news.heard(now, &input);
+        if let Some(events) = &self.events {
+            events.on_input(now, &input);
         }
         let outputs = inner.station.handle_input(now, input);
-        if let Some(news) = &self.news {
-            news.extend(inner.station.take_events());
+        if let Some(events) = &self.events {
+            events.extend(inner.station.take_events());
         }
         outputs.into_iter().for_each(|output| self.carry_out(&mut inner.waiters, output));
         let wake = inner.station.next_wake().into_iter().chain(inner.waiters.next_wake(now)).min();

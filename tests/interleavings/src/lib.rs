@@ -35,22 +35,22 @@ mod keeper_view;
 mod kinds;
 #[path = "../../../crates/lock-host/src/lock.rs"]
 mod lock;
-#[path = "../../../crates/lock-host/src/locked.rs"]
-mod locked;
 #[path = "../../../crates/lock-host/src/unmeasured.rs"]
 mod measured;
 #[path = "../../../crates/lock-host/src/member.rs"]
 mod member;
 #[path = "../../../crates/lock-host/src/named_latch.rs"]
 mod named_latch;
-#[path = "../../../crates/lock-host/src/news.rs"]
-mod news;
+#[path = "../../../crates/lock-host/src/notifying_guard.rs"]
+mod notifying_guard;
 #[path = "../../../crates/lock-host/src/observer.rs"]
 mod observer;
 #[path = "../../../crates/lock-host/src/options.rs"]
 mod options;
 #[path = "../../../crates/lock-host/src/outage.rs"]
 mod outage;
+#[path = "../../../crates/lock-host/src/pending_events.rs"]
+mod pending_events;
 #[path = "../../../crates/lock-host/src/ports.rs"]
 mod ports;
 #[path = "../../../crates/lock-host/src/proof.rs"]
@@ -142,11 +142,11 @@ pub use kinds::{Exclusive, Permits, Shared};
 pub use latch::Latch;
 pub use lock::{LimitCall, Lock};
 pub use lock_core::station::{Event, Level, LongWaits, Outcome};
-pub use locked::Telling;
 pub use loss::LossWatch;
 pub use member::{ClientId, Member};
 pub use mutex::{Mutex, NamedLock, ReadLock, Semaphore};
 pub use named_latch::{LatchCall, NamedLatch};
+pub use notifying_guard::NotifyingGuard;
 pub use observer::{Observer, SharedObserver};
 pub use options::{LockOptions, Setting};
 pub use ports::Ports;

@@ -52,7 +52,7 @@ impl Station {
         let hold_until = max_hold.map(|most| now + most.max(SHORTEST_HOLD));
         let hold = held.begin(now, turn, token, note, hold_until);
         self.outbox.push(Output::Admit { turn, hold });
-        self.tell_acquired(&waiter, token);
+        self.report_acquired(&waiter, token);
         if held.lease.terms.mode == Mode::Exclusive {
             self.found_taken(now);
         }
@@ -96,7 +96,7 @@ impl Station {
     fn end_hold(&mut self, turn: &Turn) -> Option<EndedTurn> {
         turn.hold.give_up();
         if turn.hold.has_stepped_down() {
-            self.tell_lost(turn, LossReason::Expired(None));
+            self.report_lost(turn, LossReason::Expired(None));
             return None;
         }
         Some(turn.into())
@@ -105,7 +105,7 @@ impl Station {
     /// A turn has ended, and its lease goes on.
     pub(super) fn passed_on(&mut self, turn: TurnId, ended: Option<EndedTurn>) {
         self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
-        ended.into_iter().for_each(|ended| self.tell_released(ended));
+        ended.into_iter().for_each(|ended| self.report_released(ended));
     }
 
     /// From this moment on, the lock of this turn is kept for so long, however the turn ends: also when it is dropped or lost, or the
@@ -175,7 +175,7 @@ impl Station {
         if let Some(turn) = held.take(id) {
             turn.hold.lose(reason.clone());
             self.outbox.push(Output::Lose { turn: id, reason: reason.clone() });
-            self.tell_lost(&turn, reason);
+            self.report_lost(&turn, reason);
         }
         if !held.turns.is_empty() {
             self.leases.push(held);

@@ -62,9 +62,9 @@ mod releases;
 mod releasing;
 mod renewing;
 mod replacing;
+mod reporting;
 mod semaphore;
 mod session;
-mod telling;
 mod turns;
 mod wait_queue;
 mod waiter;
@@ -183,7 +183,7 @@ impl Station {
             Input::Detach(turn) => self.on_detach(turn),
             Input::Leave(leaving) => {
                 if let Some(waiter) = self.take_waiter(leaving.turn) {
-                    self.tell_not_acquired(&waiter, || Outcome::Dropped);
+                    self.report_not_acquired(&waiter, || Outcome::Dropped);
                 }
                 self.end_turn(now, leaving);
             }
@@ -236,7 +236,7 @@ impl Station {
         if self.is_idle() {
             self.last_asked = None;
         }
-        self.tell_waits(now);
+        self.report_waits(now);
         debug_assert!(self.next_wake().is_none_or(|wake| wake > now), "nothing is left undone");
         debug_assert!(self.releases.are_few(&self.policy), "debt is bounded");
         debug_assert!(self.adopters_ask(), "adopters ask");

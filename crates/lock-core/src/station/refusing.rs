@@ -152,7 +152,7 @@ impl Station {
             let turn = waiter.join.turn;
             self.last_refused = Some(turn);
             self.outbox.push(Output::Refuse { turn, refusal: refusal.clone() });
-            self.tell_not_acquired(&waiter, || refusal.into());
+            self.report_not_acquired(&waiter, || refusal.into());
         }
     }
 

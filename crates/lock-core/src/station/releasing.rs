@@ -143,7 +143,7 @@ impl Station {
             if now < pending.over_at || self.has_session() {
                 self.send(now, pending, ForWhom::Nobody);
             } else {
-                self.tell_given_up(&pending);
+                self.report_given_up(&pending);
             }
         }
     }
@@ -153,7 +153,7 @@ impl Station {
         // The turn held one of the two leases when it ended, and the other release may be the one that found it.
         let is_one_of_two = pending.of == Of::OneOfTwo;
         let outcome = result.clone().map(|released| if is_one_of_two { Released::Released } else { released });
-        self.tell_end(&mut pending, &outcome);
+        self.report_end(&mut pending, &outcome);
         let turn = pending.turn.take();
         self.outbox.extend(turn.map(|turn| Output::Ended { turn, result: outcome }));
         match result {
@@ -164,7 +164,7 @@ impl Station {
             Err(error) if self.has_session() || error.kind().is_transient() && now < pending.over_at => {
                 self.release_again(now, pending, error);
             }
-            Err(_) => self.tell_given_up(&pending),
+            Err(_) => self.report_given_up(&pending),
         }
     }
 

@@ -23,7 +23,7 @@ impl Station {
                 let late = held.lateness(now, valid_for);
                 let over = held.extend(asked_at, valid_for);
                 over.into_iter().for_each(|turn| self.lose(now, turn, LossReason::Expired(None)));
-                late.into_iter().for_each(|late| self.tell_renewed_late(owner, late));
+                late.into_iter().for_each(|late| self.report_renewed_late(owner, late));
             }
             Ok(Renewed::NotHeld) => self.on_gone(now, owner, LossReason::NotHeld),
             Ok(Renewed::Revoked { by }) => self.on_gone(now, owner, LossReason::Revoked { by }),

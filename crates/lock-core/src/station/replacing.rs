@@ -163,7 +163,7 @@ impl Station {
         self.outbox.extend([Output::StopRenewal(owner), Output::Detached(id)]);
         if let Some(turn) = ended {
             turn.hold.give_up();
-            self.tell_detached(&turn);
+            self.report_detached(&turn);
         }
     }
 

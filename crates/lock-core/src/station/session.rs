@@ -21,7 +21,7 @@ impl Station {
         while let Some(pending) = self.releases.take_any() {
             match pending.turn {
                 Some(turn) => self.passed_on(turn, pending.ended),
-                None => self.tell_given_up(&pending),
+                None => self.report_given_up(&pending),
             }
         }
         self.lose_all(now, &LossReason::NotHeld);

@@ -64,7 +64,7 @@ pub(super) struct Client {
     parted: BTreeSet<Owner>,
     /// Until when released locks are kept.
     keeping: BTreeMap<Owner, Moment>,
-    told: EventCounts,
+    reported: EventCounts,
 }
 
 /// How many events of each kind observers were told.
@@ -158,7 +158,7 @@ impl World {
                 hastened: None,
                 parted: BTreeSet::new(),
                 keeping: BTreeMap::new(),
-                told: EventCounts::default(),
+                reported: EventCounts::default(),
             }
         };
         let (now, store) = (Moment::from_nanos(1_000_000_000_000), Store::new(policy.store.waiting));
@@ -230,17 +230,17 @@ impl World {
 
     pub(super) fn feed(&mut self, client: usize, input: Input) {
         let joins = matches!(input, Input::Join(_) | Input::Adopt { .. });
-        self.clients[client].told.joined += usize::from(joins);
+        self.clients[client].reported.joined += usize::from(joins);
         let outputs = self.clients[client].station.handle_input(self.now, input);
         let events = self.clients[client].station.take_events();
-        events.iter().for_each(|(_, event)| self.clients[client].told.count(event));
+        events.iter().for_each(|(_, event)| self.clients[client].reported.count(event));
         outputs.into_iter().for_each(|output| self.carry_out(client, output));
         let wake = self.clients[client].station.next_wake();
         assert!(wake.is_none_or(|wake| wake > self.now), "client {client} left something undone");
         self.check();
         self.check_claims();
         self.check_debt(client);
-        self.clients[client].told.check(&self.clients[client].station);
+        self.clients[client].reported.check(&self.clients[client].station);
         let mut private = self.clients[client].station.leases.iter().filter(|held| held.usage == LeaseUse::Private);
         assert!(private.all(|held| held.turns.len() == 1), "a private lease is for one turn");
     }
@@ -410,17 +410,17 @@ impl World {
     pub(super) fn answer(&mut self, index: usize) {
         let letter = self.net.remove(index);
         let Way::Back(told) = letter.way else { unreachable!("only what was answered comes back") };
-        self.tell(letter.client, letter.content, told);
+        self.report(letter.client, letter.content, told);
     }
 
     /// The letter fails at once: the store cannot be reached.
     pub(super) fn fail(&mut self, index: usize) {
         let letter = self.net.remove(index);
         let told = failure(&letter.content, ErrorKind::Unreachable);
-        self.tell(letter.client, letter.content, told);
+        self.report(letter.client, letter.content, told);
     }
 
-    fn tell(&mut self, client: usize, content: Content, told: Told) {
+    fn report(&mut self, client: usize, content: Content, told: Told) {
         match (content, told) {
             (Content::Action(id, _), Told::Action(reply)) => self.feed(client, Input::Reply(id, reply)),
             (Content::Renewal(batch), Told::Renewal(result)) => {
@@ -484,7 +484,7 @@ impl World {
             if matches!(way, Way::There) {
                 self.net.push(Letter { client, content: content.copy(), deadline, way: Way::Ghost });
             }
-            self.tell(client, content, told);
+            self.report(client, content, told);
         }
     }
 

@@ -107,7 +107,7 @@ impl Rig {
 
     /// Whether no call is kept, so that its span has ended.
     fn calls_are_over(&self) -> bool {
-        self.site.news.as_ref().unwrap().has_no_calls()
+        self.site.events.as_ref().unwrap().has_no_calls()
     }
 
     /// What was told, as sentences.

@@ -1,4 +1,4 @@
-//! Events: what observers are told about the lock, where it is decided.
+//! Reports events to observers, where they are decided.
 
 use std::mem;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Station {
         self.observed.as_mut().map(|observed| mem::take(&mut observed.events)).unwrap_or_default()
     }
 
-    fn tell(&mut self, turn: Option<TurnId>, event: impl FnOnce(LockName) -> Event) {
+    fn report(&mut self, turn: Option<TurnId>, event: impl FnOnce(LockName) -> Event) {
         if let Some(observed) = &mut self.observed {
             observed.events.push((turn, event(self.name.clone())));
         }
@@ -74,28 +74,28 @@ impl Station {
         self.observed.as_ref()?.waiters.taken_since.map(|taken| self.last_now.since(taken.max(waiter.since)))
     }
 
-    pub(super) fn tell_acquired(&mut self, waiter: &Waiter, token: FencingToken) {
+    pub(super) fn report_acquired(&mut self, waiter: &Waiter, token: FencingToken) {
         let (waited, contended) = (self.last_now.since(waiter.since), self.contended(waiter));
         let position = self.observed.as_mut().and_then(|observed| observed.waiters.position.take());
         let event = |lock| Event::Acquired { lock, token, waited, contended, position };
-        self.tell(Some(waiter.join.turn), event);
+        self.report(Some(waiter.join.turn), event);
     }
 
-    pub(super) fn tell_not_acquired(&mut self, waiter: &Waiter, outcome: impl FnOnce() -> Outcome) {
+    pub(super) fn report_not_acquired(&mut self, waiter: &Waiter, outcome: impl FnOnce() -> Outcome) {
         let (waited, contended) = (self.last_now.since(waiter.since), self.contended(waiter));
         let event = |lock| Event::NotAcquired { lock, waited, contended, outcome: outcome() };
-        self.tell(Some(waiter.join.turn), event);
+        self.report(Some(waiter.join.turn), event);
     }
 
     /// Reports the waits that have become long. Forgets what was known of the waiters if there are none.
-    pub(super) fn tell_waits(&mut self, now: Moment) {
+    pub(super) fn report_waits(&mut self, now: Moment) {
         if self.nobody_waits() {
             self.observed.iter_mut().for_each(|observed| observed.waiters = Contention::default());
         }
         let take_long = |station: &mut Self| station.queues().find_map(|queue| queue.take_long(now));
         while let Some((turn, waited)) = take_long(self) {
             let (holder, error) = (self.known_holder(), self.trouble().cloned());
-            self.tell(Some(turn), |lock| Event::WaitingLong { lock, waited, holder, error });
+            self.report(Some(turn), |lock| Event::WaitingLong { lock, waited, holder, error });
         }
     }
 
@@ -105,18 +105,18 @@ impl Station {
         self.waiters.next_long().into_iter().chain(adopters).min()
     }
 
-    pub(super) fn tell_renewed_late(&mut self, owner: Owner, Late { by, remaining }: Late) {
+    pub(super) fn report_renewed_late(&mut self, owner: Owner, Late { by, remaining }: Late) {
         let Some(token) = self.lease_of(owner).and_then(|held| Some(held.turns.first()?.1.hold.token())) else {
             return;
         };
-        self.tell(None, |lock| Event::RenewedLate { lock, token, late: by, remaining });
+        self.report(None, |lock| Event::RenewedLate { lock, token, late: by, remaining });
     }
 
     /// The client was closed by the program, which is no loss, unless a defect has closed it.
-    pub(super) fn tell_lost(&mut self, turn: &Turn, reason: LossReason) {
+    pub(super) fn report_lost(&mut self, turn: &Turn, reason: LossReason) {
         let (token, held) = (turn.hold.token(), self.last_now.since(turn.since));
         let is_loss = self.broken || reason != LossReason::Closed;
-        self.tell(None, |lock| {
+        self.report(None, |lock| {
             if is_loss {
                 Event::Lost { lock, token, held, reason }
             } else {
@@ -125,45 +125,45 @@ impl Station {
         });
     }
 
-    pub(super) fn tell_detached(&mut self, turn: &Turn) {
+    pub(super) fn report_detached(&mut self, turn: &Turn) {
         let (token, held) = (turn.hold.token(), self.last_now.since(turn.since));
-        self.tell(None, |lock| Event::Detached { lock, token, held });
+        self.report(None, |lock| Event::Detached { lock, token, held });
     }
 
     /// The turn has ended at the store, or its lease was passed on.
-    pub(super) fn tell_released(&mut self, ended: EndedTurn) {
+    pub(super) fn report_released(&mut self, ended: EndedTurn) {
         let (token, held) = (ended.token, ended.held(self.last_now));
         let pending = ended.failed_at.map(|failed_at| self.last_now.since(failed_at));
-        self.tell(None, |lock| Event::Released { lock, token, held, pending });
+        self.report(None, |lock| Event::Released { lock, token, held, pending });
     }
 
     /// The release of a turn that has ended was answered.
-    pub(super) fn tell_end(&mut self, pending: &mut PendingRelease, result: &Result<Released, BackendError>) {
+    pub(super) fn report_end(&mut self, pending: &mut PendingRelease, result: &Result<Released, BackendError>) {
         let Some(ended) = &mut pending.ended else { return };
         let (now, token, is_first) = (self.last_now, ended.token, ended.failed_at.is_none());
         match result {
             Ok(Released::Left | Released::NotHeld) if is_first => {
                 let (held, reason) = (ended.held(now), LossReason::NotHeld);
-                self.tell(None, |lock| Event::Lost { lock, token, held, reason });
+                self.report(None, |lock| Event::Lost { lock, token, held, reason });
             }
             Ok(_) => {
                 let ended = *ended;
-                self.tell_released(ended);
+                self.report_released(ended);
             }
             Err(error) if is_first => {
                 let (held, error) = (ended.held(now), error.clone());
                 ended.failed_at = Some(now);
-                self.tell(None, |lock| Event::ReleasePending { lock, token, held, error });
+                self.report(None, |lock| Event::ReleasePending { lock, token, held, error });
             }
             Err(_) => {}
         }
     }
 
     /// A release is not repeated any more.
-    pub(super) fn tell_given_up(&mut self, pending: &PendingRelease) {
+    pub(super) fn report_given_up(&mut self, pending: &PendingRelease) {
         if let Some(EndedTurn { token, failed_at: Some(failed_at), .. }) = pending.ended {
             let pending = self.last_now.since(failed_at);
-            self.tell(None, |lock| Event::ReleaseGivenUp { lock, token, pending });
+            self.report(None, |lock| Event::ReleaseGivenUp { lock, token, pending });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The observers of a client, and what was not reported to them yet.
+//! The observers of a client, and the events of which they were not notified yet.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,8 +22,8 @@ impl Observers {
         (!observers.is_empty()).then(|| Arc::new(Self { all: observers, unavailable_since: Mutex::default() }))
     }
 
-    fn tell(&self, untold: Untold) {
-        let Untold { event, call } = untold;
+    fn notify(&self, pending: Pending) {
+        let Pending { event, call } = pending;
         for observer in &self.all {
             let observe = || observer.observe(&event);
             // It is called on the threads that renew leases and watch deadlines, which must continue.
@@ -54,24 +54,24 @@ impl fmt::Debug for Observers {
     }
 }
 
-/// What happened at one lock and was not reported yet.
-pub(crate) struct News {
+/// The events of one lock of which observers were not notified yet.
+pub(crate) struct PendingEvents {
     lock: LockName,
     observers: Arc<Observers>,
-    untold: Mutex<Vec<Untold>>,
+    pending: Mutex<Vec<Pending>>,
     /// The calls that wait: the events of a wait belong to its span.
     calls: Mutex<ByTurn<Acquisition>>,
 }
 
-struct Untold {
+struct Pending {
     event: Event,
     /// The call whose span the event belongs to.
     call: Option<Acquisition>,
 }
 
-impl News {
+impl PendingEvents {
     pub(crate) fn new(lock: LockName, observers: Arc<Observers>) -> Self {
-        Self { lock, observers, untold: Mutex::default(), calls: Mutex::default() }
+        Self { lock, observers, pending: Mutex::default(), calls: Mutex::default() }
     }
 
     /// The lock.
@@ -85,7 +85,7 @@ impl News {
 
     /// The same, as part of a call.
     pub(crate) fn push_in(&self, call: Option<Acquisition>, event: Event) {
-        lock(&self.untold).push(Untold { event, call });
+        lock(&self.pending).push(Pending { event, call });
     }
 
     /// The next input is the join of this turn, by this call.
@@ -105,7 +105,7 @@ impl News {
     }
 
     /// An input comes to the station: it may say whether the store answers.
-    pub(crate) fn heard(&self, now: Moment, input: &Input) {
+    pub(crate) fn on_input(&self, now: Moment, input: &Input) {
         let error = match input {
             Input::Reply(_, Reply::Acquire(result)) => result.as_ref().err(),
             Input::Reply(_, Reply::Release(result)) => result.as_ref().err(),
@@ -114,11 +114,11 @@ impl News {
             Input::Join(_) | Input::Adopt { .. } | Input::Detach(_) | Input::Leave(_) | Input::Cancel(_) => return,
             Input::Replace { .. } | Input::Event(_) | Input::Tick | Input::Close | Input::Break => return,
         };
-        self.store_said(now, error);
+        self.answered(now, error);
     }
 
     /// A request was answered, or failed.
-    pub(crate) fn store_said(&self, now: Moment, error: Option<&BackendError>) {
+    pub(crate) fn answered(&self, now: Moment, error: Option<&BackendError>) {
         if let Some(error) = error.cloned() {
             self.push(Event::request_failed(self.lock(), error));
         }
@@ -134,14 +134,14 @@ impl News {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.untold).is_empty()
+        lock(&self.pending).is_empty()
     }
 
     /// Reports what was not reported yet, in order. No mutex is held meanwhile.
     #[inline(never)]
-    pub(crate) fn tell(&self) {
-        let untold = std::mem::take(&mut *lock(&self.untold));
-        untold.into_iter().for_each(|untold| self.observers.tell(untold));
+    pub(crate) fn notify(&self) {
+        let pending = std::mem::take(&mut *lock(&self.pending));
+        pending.into_iter().for_each(|pending| self.observers.notify(pending));
     }
 }
 

@@ -1,34 +1,34 @@
-//! A mutex guard that tells the observers what happened, once the mutex is unlocked.
+//! A mutex guard that notifies observers once the mutex is unlocked.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::news::News;
+use crate::pending_events::PendingEvents;
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A mutex guard. When it is dropped, the observers are told what happened meanwhile, after the mutex was unlocked.
-pub struct Telling<'a, T> {
+/// A mutex guard. When it is dropped, observers are notified of what happened meanwhile, after the mutex was unlocked.
+pub struct NotifyingGuard<'a, T> {
     // The order matters: fields are dropped in the order of their declaration.
     inner: MutexGuard<'a, T>,
-    after: Tell<'a>,
+    after: NotifyOnDrop<'a>,
     mutex: &'a Mutex<T>,
 }
 
 /// Reports what happened when it is dropped.
-struct Tell<'a>(Option<&'a News>);
+struct NotifyOnDrop<'a>(Option<&'a PendingEvents>);
 
-impl Drop for Tell<'_> {
+impl Drop for NotifyOnDrop<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(news) = self.0 {
-            news.tell();
+        if let Some(events) = self.0 {
+            events.notify();
         }
     }
 }
 
-impl<'a, T> Telling<'a, T> {
-    pub(crate) fn lock(mutex: &'a Mutex<T>, news: Option<&'a News>) -> Self {
-        Self { inner: mutex.lock().unwrap_or_else(PoisonError::into_inner), after: Tell(news), mutex }
+impl<'a, T> NotifyingGuard<'a, T> {
+    pub(crate) fn lock(mutex: &'a Mutex<T>, events: Option<&'a PendingEvents>) -> Self {
+        Self { inner: mutex.lock().unwrap_or_else(PoisonError::into_inner), after: NotifyOnDrop(events), mutex }
     }
 
     /// Unlocks the mutex and sleeps until it is woken, but for at most `nap`; then locks it again. If there is
@@ -36,11 +36,11 @@ impl<'a, T> Telling<'a, T> {
     #[must_use]
     pub fn sleep(self, bell: &Condvar, nap: Duration) -> Self {
         let Self { inner, after, mutex } = self;
-        match after.0.filter(|news| !news.is_empty()) {
-            Some(news) => {
+        match after.0.filter(|events| !events.is_empty()) {
+            Some(events) => {
                 drop(inner);
                 drop(after);
-                Self::lock(mutex, Some(news))
+                Self::lock(mutex, Some(events))
             }
             None => {
                 let inner = bell.wait_timeout(inner, nap).unwrap_or_else(PoisonError::into_inner).0;
@@ -50,7 +50,7 @@ impl<'a, T> Telling<'a, T> {
     }
 }
 
-impl<T> Deref for Telling<'_, T> {
+impl<T> Deref for NotifyingGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -58,7 +58,7 @@ impl<T> Deref for Telling<'_, T> {
     }
 }
 
-impl<T> DerefMut for Telling<'_, T> {
+impl<T> DerefMut for NotifyingGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.inner
     }
@@ -69,8 +69,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     use super::*;
-    use crate::news::Observers;
     use crate::observer::Observer;
+    use crate::pending_events::Observers;
     use crate::sync::Arc;
     use lock_core::station::Event;
 
@@ -83,18 +83,18 @@ mod tests {
         }
     }
 
-    fn news(mutex: &Arc<Mutex<()>>) -> (News, Receiver<&'static str>) {
+    fn events(mutex: &Arc<Mutex<()>>) -> (PendingEvents, Receiver<&'static str>) {
         let (sender, told) = channel();
         let observers = Observers::new(vec![Arc::new(Sends(Mutex::new(sender), Arc::clone(mutex)))]).unwrap();
-        (News::new("a".parse().unwrap(), observers), told)
+        (PendingEvents::new("a".parse().unwrap(), observers), told)
     }
 
     #[test]
     fn observers_are_told_once_the_mutex_is_unlocked() {
         let mutex = Arc::new(Mutex::new(()));
-        let (news, told) = news(&mutex);
-        let locked = Telling::lock(&mutex, Some(&news));
-        news.push(Event::store_available(Duration::ZERO));
+        let (events, told) = events(&mutex);
+        let locked = NotifyingGuard::lock(&mutex, Some(&events));
+        events.push(Event::store_available(Duration::ZERO));
         assert!(told.try_recv().is_err());
         drop(locked);
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn observers_are_told_before_anybody_sleeps() {
         let (mutex, bell) = (Arc::new(Mutex::new(())), Condvar::new());
-        let (news, told) = news(&mutex);
-        let locked = Telling::lock(&mutex, Some(&news));
-        news.push(Event::store_available(Duration::ZERO));
+        let (events, told) = events(&mutex);
+        let locked = NotifyingGuard::lock(&mutex, Some(&events));
+        events.push(Event::store_available(Duration::ZERO));
         let locked = locked.sleep(&bell, Duration::from_secs(1));
         assert_eq!(told.try_iter().collect::<Vec<_>>(), ["store available"]);
         drop(locked.sleep(&bell, Duration::from_millis(1)));
