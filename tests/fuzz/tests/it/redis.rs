@@ -68,7 +68,7 @@ fn forms() -> Vec<Value> {
         number(5),
         list([int(7), int(1_700_000_000_000_000)]),
         list([value(), int(30_000)]),
-        list([list([value(), int(30_000), int(2), list([int(8), int(3)])])]),
+        list([list([value(), int(30_000), int(1), list([int(8), int(3), of("4711@web-3 nightly"), int(5)])])]),
         list([list([value(), int(1), int(0), list([]), int(8), int(1), list([value(), int(1), of("0,2")])])]),
         list([of("0"), list([of("a"), of("shop:b")])]),
         list([list([of("000000000000beef"), int(7)])]),
