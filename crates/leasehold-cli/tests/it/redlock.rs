@@ -249,7 +249,7 @@ fn locks_are_shown_with_the_votes_of_the_nodes() {
     nodes.servers[2].kill();
     let output = nodes.leasehold.command(&format!("show {url} a")).finish();
     let said = text(&output.stdout);
-    let votes = format!("votes 2 of 3: {}, {} ({}: unreachable)", addresses[0], addresses[1], addresses[2]);
+    let votes = format!("votes    2 of 3: {}, {} ({}: unreachable)", addresses[0], addresses[1], addresses[2]);
     assert!(said.contains("nightly") && said.contains(&votes), "{said}");
     assert_eq!(names(&nodes.leasehold.json(&format!("ls {url}"))), ["a"]);
     nodes.servers[1].kill();
