@@ -90,9 +90,6 @@ impl<D: Driver> Site<D> {
     /// If the station or the clock panics, only this station ends. Its waiters and holders get an error.
     pub fn feed(self: &Arc<Self>, inner: &mut Inner<D::Waiters>, input: Input) {
         if inner.station.is_broken() {
-            if let (Some(events), Input::Join(join) | Input::Adopt { join, .. }) = (&self.events, &input) {
-                events.extend([(Some(join.turn), Event::not_waited(events.lock(), Outcome::Closed))]);
-            }
             return self.break_off(inner);
         }
         let feed = |inner: &mut Inner<D::Waiters>| {
@@ -206,11 +203,13 @@ impl<D: Driver> Site<D> {
     /// Tells all waiters and holders that the station has ended.
     fn break_off(&self, inner: &mut Inner<D::Waiters>) {
         inner.station.break_off();
+        self.events.iter().for_each(|events| events.extend(inner.station.take_events()));
         for (turn, owner) in inner.waiters.turns().open() {
             if let Some(owner) = owner {
                 self.ports.renewals.forget(owner);
                 inner.waiters.turns().remove(turn);
             } else {
+                self.events.iter().for_each(|events| events.broken(turn));
                 inner.waiters.turns().refuse(turn, Refusal::Error(AcquireError::Closed));
             }
         }

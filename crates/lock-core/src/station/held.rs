@@ -119,7 +119,7 @@ impl HeldLease {
     ) -> Arc<Hold> {
         let hold = Arc::new(Hold::new(Arc::clone(&self.lease), token, self.until, hold_until));
         assert!(now < hold.valid_until(), "a turn begins only while it is valid");
-        self.turns.add(id, Turn { hold: Arc::clone(&hold), note, since: now });
+        self.turns.add(id, Turn { hold: Arc::clone(&hold), note });
         hold
     }
 
@@ -143,11 +143,11 @@ impl HeldLease {
     /// Moves the end of the lease. Returns the turns whose guards have reported by a later clock that it is over.
     pub(super) fn extend(&mut self, asked_at: Moment, valid_for: Duration) -> Vec<TurnId> {
         let until = validity(asked_at, valid_for);
+        self.renewal_due = self.renewal_due.max(asked_at + valid_for / RENEWED_PART);
         if until <= self.until {
             return Vec::new();
         }
         (self.until, self.half_left_until) = (until, until - valid_for / 2);
-        self.renewal_due = asked_at + valid_for / RENEWED_PART;
         self.turns.iter().filter(|(_, turn)| !turn.hold.extend(until)).map(|(id, _)| id).collect()
     }
 

@@ -7,7 +7,7 @@ use super::Station;
 use super::attempt::{Attempt, Grant, LeaseUse};
 use super::held::HeldLease;
 use super::io::{ForWhom, Leaving, Output, TurnId};
-use super::observed::EndedTurn;
+use super::observed::ReportedHold;
 use super::releases::Of;
 use super::turns::Turn;
 use super::waiter::Waiter;
@@ -80,7 +80,7 @@ impl Station {
         let at_least = held.take_keep(now);
         let may_keep = is_exclusive && !may_be_shared;
         let keep = leaving.keep.map(Keep::get).or(at_least).filter(|keep| may_keep && !keep.is_zero());
-        let ended = held.take(turn).and_then(|ended| self.end_hold(&ended));
+        let ended = held.take(turn).and_then(|ended| self.end_hold(turn, &ended));
         if !held.turns.is_empty() {
             self.passed_on(turn, ended);
             self.leases.push(held);
@@ -93,17 +93,16 @@ impl Station {
     }
 
     /// The user is done with a turn. A hold that it had to stop using early was lost, although it is released now.
-    fn end_hold(&mut self, turn: &Turn) -> Option<EndedTurn> {
+    fn end_hold(&mut self, id: TurnId, turn: &Turn) -> Option<ReportedHold> {
         turn.hold.give_up();
         if turn.hold.has_stepped_down() {
-            self.report_lost(turn, LossReason::Expired(None));
-            return None;
+            self.report_lost(id, LossReason::Expired(None));
         }
-        Some(turn.into())
+        self.take_reported(id)
     }
 
     /// A turn has ended, and its lease goes on.
-    pub(super) fn passed_on(&mut self, turn: TurnId, ended: Option<EndedTurn>) {
+    pub(super) fn passed_on(&mut self, turn: TurnId, ended: Option<ReportedHold>) {
         self.outbox.push(Output::Ended { turn, result: Ok(Released::Released) });
         ended.into_iter().for_each(|ended| self.report_released(ended));
     }
@@ -117,7 +116,7 @@ impl Station {
 
     /// Local hand-over, if the rules allow it: bounded in number, half of what was granted left, a token left, a next waiter
     /// that fits.
-    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, (turn, ended): (TurnId, Option<EndedTurn>)) {
+    fn pass_on(&mut self, now: Moment, mut held: Box<HeldLease>, (turn, ended): (TurnId, Option<ReportedHold>)) {
         held.passes = held.passes.saturating_add(1);
         let may_pass = held.passes <= self.policy.chain && held.has_half_left(now);
         let token = held.lease.tokens.nth(u64::from(held.passes)).filter(|_| may_pass);
@@ -175,7 +174,7 @@ impl Station {
         if let Some(turn) = held.take(id) {
             turn.hold.lose(reason.clone());
             self.outbox.push(Output::Lose { turn: id, reason: reason.clone() });
-            self.report_lost(&turn, reason);
+            self.report_lost(id, reason);
         }
         if !held.turns.is_empty() {
             self.leases.push(held);
@@ -202,7 +201,7 @@ impl Station {
         &mut self,
         now: Moment,
         held: HeldLease,
-        ended: Option<(TurnId, Option<EndedTurn>)>,
+        ended: Option<(TurnId, Option<ReportedHold>)>,
         keep: Option<Duration>,
     ) {
         let (turn, ended) = ended.unzip();

@@ -208,6 +208,7 @@ impl Station {
     pub fn break_off(&mut self) {
         self.broken = true;
         self.leases = Few::default();
+        self.report_broken();
     }
 
     /// Whether a defect has ended it. It must get no further input.

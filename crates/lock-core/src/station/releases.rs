@@ -3,7 +3,7 @@
 use super::attempt::LeaseUse;
 use super::few::Few;
 use super::io::{ActionId, TurnId};
-use super::observed::EndedTurn;
+use super::observed::ReportedHold;
 use super::progress::Progress;
 use crate::policy::ATTEMPTS_MAX;
 use crate::{BackendError, Certainty, Mode, Moment, Owner, Policy, ReleaseRequest, RequestOrder, Waiting};
@@ -18,7 +18,7 @@ pub(super) struct PendingRelease {
     /// The holder that waits for the outcome; nobody after the first try.
     pub(super) turn: Option<TurnId>,
     /// The turn whose end observers are told of with the outcome.
-    pub(super) ended: Option<EndedTurn>,
+    pub(super) ended: Option<ReportedHold>,
     pub(super) progress: Progress,
     pub(super) tries: u32,
     /// When the store has surely forgotten the owner by itself. Where entries end with a session, the session has to end then.

@@ -7,7 +7,7 @@ use super::Station;
 use super::attempt::{Attempt, LeaseUse, Place, Purpose};
 use super::held::HeldLease;
 use super::io::{Action, ActionId, ForWhom, Output, Request, TurnId};
-use super::observed::EndedTurn;
+use super::observed::ReportedHold;
 use super::progress::Progress;
 use super::releases::{Next, Of, PendingRelease};
 use crate::policy::{ABANDONED_CLAIM_FOR, ATTEMPTS_MAX, pace};
@@ -87,7 +87,7 @@ impl Station {
         request: ReleaseRequest,
         (of, usage): (Of, LeaseUse),
         for_whom: ForWhom,
-        ended: Option<EndedTurn>,
+        ended: Option<ReportedHold>,
     ) {
         let over_at = now + self.policy.owed_for(request.terms.ttl);
         let (progress, kept_until) = (Progress::Due(now), request.keep.map(|keep| now + keep));

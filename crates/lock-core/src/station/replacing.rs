@@ -129,7 +129,7 @@ impl Station {
         let mut held = self.keep(now, grant, attempt);
         (held.passes, held.evidence) = (old.passes, old.evidence);
         let hold = held.begin(now, id, token, before.note.clone(), before.hold.hold_until);
-        held.turns.go_on(id, before.since);
+        self.report_replaced(id, token);
         before.hold.go_on_as(Arc::clone(&hold));
         self.raise_floor(&held.lease, token);
         self.outbox.push(Output::Replaced { turn: id, result: Ok(hold) });
@@ -163,7 +163,7 @@ impl Station {
         self.outbox.extend([Output::StopRenewal(owner), Output::Detached(id)]);
         if let Some(turn) = ended {
             turn.hold.give_up();
-            self.report_detached(&turn);
+            self.report_detached(id);
         }
     }
 
