@@ -59,7 +59,7 @@ const EDGES: [(&str, &[&str]); 23] = [
         ],
     ),
     ("leasehold-dashboard", &["leasehold"]),
-    ("leasehold-cli", &["leasehold", "leasehold-dashboard", "lock-core", "lock-host"]),
+    ("leasehold-cli", &["leasehold", "leasehold-dashboard"]),
     ("lab", &["leasehold"]),
 ];
 

@@ -1,6 +1,7 @@
 //! Locks as a table.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use comfy_table::Cell;
 use leasehold::inspect::{Entry, Held, Mode, Waiter};
@@ -21,10 +22,16 @@ pub(super) fn sorted(mut entries: Vec<Entry>, by: Sort) -> Vec<Entry> {
     entries.sort_by(|a, b| natural(a.name.as_str(), b.name.as_str()));
     match by {
         Sort::Name => {}
-        Sort::Held => entries.sort_by_key(|entry| Reverse(entry.holders.iter().filter_map(|held| held.age).max())),
+        Sort::Held => entries.sort_by_key(|entry| Reverse(held_for(entry))),
         Sort::Waiters => entries.sort_by_key(|entry| Reverse(entry.waiters)),
     }
     entries
+}
+
+/// For how long somebody has held the lock. Nobody holds one that marks a slot.
+fn held_for(entry: &Entry) -> Option<Duration> {
+    let holds = Slot::marked_by(entry).is_none();
+    entry.holders.iter().filter(|_| holds).filter_map(|held| held.age).max()
 }
 
 /// All of them, for scripts.
