@@ -111,6 +111,8 @@ fn is_own(headers: &HeaderMap, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
+
     use super::*;
 
     #[test]
@@ -150,13 +152,6 @@ mod tests {
         }
         assert!(!Hosts::default().allows("admin.example"));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::body::Body;
-
-    use super::*;
 
     fn reached(uri: &str, hosts: &[&str]) -> Option<String> {
         let request =
